@@ -102,7 +102,7 @@ func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) { return n, true }
 // Transparent implements [codec.Transparent].
 func (c *coder) Transparent() bool { return !c.swaps && !c.small }
 
-// Elementwise implements [codec.Elementwise].
+// Elementwise implements [coding.Elementwise].
 func (c *coder) Elementwise() bool { return true }
 
 // Encode implements [codec.ArrayBytes].

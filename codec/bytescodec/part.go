@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
@@ -20,9 +21,9 @@ import (
 // wherever the chunk is stored.
 const leastGap = 16 << 10
 
-// DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold
+// DecodePart implements [coding.PartialDecoder]: it reads the spans of bytes that hold
 // wanted elements.
-func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
+func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract, src coding.Source) error {
 	elements, ok := checked.Product(p.Shape...)
 	total, fits := checked.Mul(elements, int64(p.Into.Size))
 	if !ok || !fits {
@@ -48,7 +49,7 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 const sideBySide = 8
 
 // readAll fills p.Into with the part.
-func (r *partReader) readAll(ctx context.Context, p codec.Part) error {
+func (r *partReader) readAll(ctx context.Context, p coding.Extract) error {
 	if p.Picks != nil && p.Picks.Points != nil {
 		return r.readPoints(ctx, p.Into, p.Part)
 	}
@@ -59,7 +60,7 @@ func (r *partReader) readAll(ctx context.Context, p codec.Part) error {
 // partReader reads parts of one chunk.
 type partReader struct {
 	*coder
-	src     codec.Source
+	src     coding.Source
 	total   int64   // bytes of the chunk
 	gap     int64   // most bytes between elements that are read as one
 	most    int64   // bytes of a span that is read at once, but for single elements

@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
@@ -25,7 +26,7 @@ func init() { codec.Register("crc32c", New) }
 func Extension() metadata.Extension { return metadata.Extension{Name: "crc32c"} }
 
 // New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
-// [codec.Summer].
+// [coding.Summer].
 func New(configuration []byte) (any, error) {
 	if err := config.Decode(configuration, &struct{}{}); err != nil {
 		return nil, fmt.Errorf("%w: crc32c: %w", codec.ErrConfiguration, err)
@@ -81,8 +82,8 @@ func compare(n int64, stored, sum uint32) error {
 	return nil
 }
 
-// Sum implements [codec.Summer].
-func (coder) Sum() codec.Sum { return new(sum) }
+// Sum implements [coding.Summer].
+func (coder) Sum() coding.Sum { return new(sum) }
 
 // sum adds up bytes, of which the last are the checksum of those before them.
 type sum struct {
@@ -92,7 +93,7 @@ type sum struct {
 	room [size]byte
 }
 
-// Add implements [codec.Sum].
+// Add implements [coding.Sum].
 func (s *sum) Add(data []byte) {
 	before := max(0, len(s.last)+len(data)-size) // that are not among the last
 	from := min(before, len(s.last))
@@ -103,7 +104,7 @@ func (s *sum) Add(data []byte) {
 	s.last = s.room[:kept+copy(s.room[kept:], data[before-from:])]
 }
 
-// Err implements [codec.Sum].
+// Err implements [coding.Sum].
 func (s *sum) Err() error {
 	if len(s.last) < size {
 		return tooFew(len(s.last))

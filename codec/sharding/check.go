@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -18,14 +19,14 @@ import (
 // checker looks for faults in one shard.
 type checker struct {
 	*decoder
-	src    codec.Source
+	src    coding.Source
 	memory bool // the shard is in memory
 	deep   bool
 	out    *codec.Check
 }
 
-// Check implements [codec.Divider].
-func (c *coder) Check(ctx context.Context, w *codec.Work, shape []int64, src codec.Source, deep bool) (*codec.Check, error) {
+// Check implements [coding.Divider].
+func (c *coder) Check(ctx context.Context, w *coding.Work, shape []int64, src coding.Source, deep bool) (*codec.Check, error) {
 	l, err := c.layout(shape)
 	if err != nil {
 		_, info, readErr := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
@@ -60,8 +61,8 @@ const mostKept = 1 << 20
 
 // open returns the index of the shard, and what else of it was read.
 func (d *checker) open() (x *index, read stretch, err error) {
-	var shard codec.Stored
-	if shard, d.memory = d.src.(codec.Stored); d.memory {
+	var shard coding.Stored
+	if shard, d.memory = d.src.(coding.Stored); d.memory {
 		x, err = d.indexOf(d.layout, shard)
 		return x, stretch{data: shard}, err
 	}
@@ -82,7 +83,7 @@ func (d *checker) note(inner [][]int64, off, n int64, err error) error {
 	if !errors.Is(err, codec.ErrCorrupt) && !errors.Is(err, codec.ErrLimit) {
 		return err
 	}
-	d.out.Add(codec.Fault{Inner: inner, Off: off, Len: n, Err: err})
+	coding.AddFault(d.out, codec.Fault{Inner: inner, Off: off, Len: n, Err: err})
 	return nil
 }
 
@@ -113,11 +114,11 @@ func (x *index) want(k uint32) want {
 // fault notes what is wrong with an inner chunk. Where so many faults are told already,
 // it is counted alone.
 func (d *checker) fault(k int64, off, n uint64, shared bool, what func() error) {
-	if len(d.out.Faults) == codec.MostFaults {
+	if len(d.out.Faults) == coding.MostFaults {
 		d.out.More++
 		return
 	}
-	d.out.Add(codec.Fault{Inner: [][]int64{d.place(nil, k)}, Off: int64(off), Len: int64(n), Shared: shared, Err: what()})
+	coding.AddFault(d.out, codec.Fault{Inner: [][]int64{d.place(nil, k)}, Off: int64(off), Len: int64(n), Shared: shared, Err: what()})
 }
 
 // sweep goes over the bytes of the shard once, and notes those that several inner chunks
@@ -197,14 +198,14 @@ func (d *checker) checkLarge(w want) error {
 	cell, _ := d.grid.Chunk(at)
 	of, err := d.chain.Check(d.ctx, d.work, cell.Encoded, section{d.src, w.off, w.n}, d.deep)
 	if err == nil {
-		d.out.AddInner(at, w.off, of)
+		coding.AddInner(d.out, at, w.off, of)
 	}
 	return err
 }
 
 // section is a part of a stored chunk that is a chunk itself.
 type section struct {
-	codec.Source
+	coding.Source
 	off, n int64
 }
 
@@ -214,7 +215,7 @@ func (s section) Key() store.Key { return store.Key{} }
 // Expect does nothing: the version is that of the chunk around it.
 func (s section) Expect(store.Info) {}
 
-// Read implements [codec.Source].
+// Read implements [coding.Source].
 func (s section) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	off, n, err := q.Resolve(s.n)
 	if err != nil {
@@ -270,13 +271,13 @@ func (d *checker) checkGroup(s stretch, group []want) error {
 	slices.SortFunc(found, func(a, b looked) int { return cmp.Compare(a.at, b.at) })
 	for _, l := range found {
 		for i, w := range l.same {
-			if len(d.out.Faults) == codec.MostFaults {
+			if len(d.out.Faults) == coding.MostFaults {
 				left := int64(len(l.same) - i)
 				d.out.Dead += left * l.of.Dead
 				d.out.More += left * (int64(len(l.of.Faults)) + l.of.More)
 				break
 			}
-			d.out.AddInner(d.place(nil, w.k), w.off, l.of)
+			coding.AddInner(d.out, d.place(nil, w.k), w.off, l.of)
 		}
 	}
 	return err
@@ -323,7 +324,7 @@ func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell fu
 // is nothing to tell.
 func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.Check, error) {
 	if d.chain.Divided() {
-		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, codec.Stored(data), d.deep)
+		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, coding.Stored(data), d.deep)
 	}
 	err := d.decodes(d.ctx, d.work, p, data)
 	if err == nil {

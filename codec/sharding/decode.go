@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
@@ -25,9 +26,9 @@ func (c *coder) EncodedSize(shape []int64, n int64) (size int64, fixed bool) {
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	into := strided.Contiguous(dst.Data, dst.Shape, int(c.size))
 	into.Heap = dst.Heap
-	return c.DecodePart(context.Background(), new(codec.Work), codec.Part{
+	return c.DecodePart(context.Background(), new(coding.Work), coding.Extract{
 		Shape: dst.Shape, Part: all(dst.Shape), Into: into,
-	}, codec.Stored(src))
+	}, coding.Stored(src))
 }
 
 // all returns the part that is everything.
@@ -44,9 +45,9 @@ func all(shape []int64) strided.Part {
 type decoder struct {
 	*coder
 	*layout
-	codec.Part
+	coding.Extract
 	ctx  context.Context
-	work *codec.Work
+	work *coding.Work
 }
 
 // batch is the number of inner chunks that a goroutine takes at a time, so that taking
@@ -60,7 +61,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 		return err
 	}
 	var mu sync.Mutex
-	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
+	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
 	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
 	pieces := make([]*selection.Piece, size*int64(max(1, cap(d.work.Cores))))
@@ -81,7 +82,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 		for _, p := range batch[:n] {
 			k := d.number(p.Chunk)
 			d.grid.Cell(p.Chunk, p.Cell)
-			p.Into(d.Part.Into)
+			p.Into(d.Extract.Into)
 			if err := d.decodeAt(p, x, k, shard); err != nil {
 				return d.fail(k, err)
 			}
@@ -134,7 +135,7 @@ func (d *decoder) fill(p *selection.Piece) {
 // decodeInner decodes what p takes of an inner chunk to its place.
 func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	if d.chain.Divided() {
-		return d.chain.DecodePart(d.ctx, d.work, codec.Part{Shape: p.Cell.Encoded, Part: p.Part.Part, Into: p.Placed}, codec.Stored(src))
+		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part.Part, Into: p.Placed}, coding.Stored(src))
 	}
 	start := d.work.Begin()
 	err := d.decodeOne(p, src)
@@ -182,11 +183,11 @@ func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 		return err
 	}
 	p.Gather()
-	return codec.CheckRoom(p.Placed.Heap)
+	return d.chain.CheckRoom(p.Placed.Heap)
 }
 
 // decodes returns what is wrong with a stored inner chunk.
-func (c *coder) decodes(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte) error {
+func (c *coder) decodes(ctx context.Context, w *coding.Work, p *selection.Piece, src []byte) error {
 	if !c.chain.Varies() {
 		b, err := c.decodeWhole(ctx, w, p, src, 0)
 		b.Put()
@@ -202,7 +203,7 @@ func (c *coder) decodes(ctx context.Context, w *codec.Work, p *selection.Piece, 
 
 // decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
 // Elements that differ in length have room for so many bytes, where that is not 0.
-func (c *coder) decodeWhole(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte, room int64) (*budget.Buffer, error) {
+func (c *coder) decodeWhole(ctx context.Context, w *coding.Work, p *selection.Piece, src []byte, room int64) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	p.Show(b.Bytes(n), c.heap.New().Limited(room))
@@ -215,8 +216,8 @@ func (c *coder) decodeWhole(ctx context.Context, w *codec.Work, p *selection.Pie
 	return b, nil
 }
 
-// CheckInner implements [codec.Divider].
-func (c *coder) CheckInner(ctx context.Context, w *codec.Work, shape, index []int64, src []byte) error {
+// CheckInner implements [coding.Divider].
+func (c *coder) CheckInner(ctx context.Context, w *coding.Work, shape, index []int64, src []byte) error {
 	l, err := c.layout(shape)
 	if err != nil {
 		return err

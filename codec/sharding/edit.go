@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -18,7 +19,7 @@ import (
 func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	values := strided.Contiguous(src.Data, src.Shape, int(c.size))
 	values.Heap = src.Heap
-	out, err := c.EncodePart(context.Background(), new(codec.Work), codec.Edit{
+	out, err := c.EncodePart(context.Background(), new(coding.Work), coding.Edit{
 		Shape: src.Shape, Part: all(src.Shape), Values: values,
 	}, nil)
 	if err != nil {
@@ -28,9 +29,9 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return out.AppendTo(slices.Grow(dst, int(out.Size))), nil
 }
 
-// EncodePart implements [codec.PartialEncoder]. Inner chunks that the edit does not touch
+// EncodePart implements [coding.PartialEncoder]. Inner chunks that the edit does not touch
 // are taken over as they are encoded.
-func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src codec.Source) (*codec.Edited, error) {
+func (c *coder) EncodePart(ctx context.Context, w *coding.Work, e coding.Edit, src coding.Source) (*coding.Revision, error) {
 	l, err := c.layout(e.Shape)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 		e.Part = selection.Group(e.Part, e.Shape, l.grid)
 	}
 	for range readTries {
-		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
+		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(coding.Revision)}
 		if err = d.edit(src); err == nil {
 			return d.finished(src), nil
 		}
@@ -54,7 +55,7 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 }
 
 // finished returns what the editor made.
-func (d *editor) finished(src codec.Source) *codec.Edited {
+func (d *editor) finished(src coding.Source) *coding.Revision {
 	if d.old != nil {
 		d.out.From = d.old.info
 	}
@@ -68,10 +69,10 @@ func (d *editor) finished(src codec.Source) *codec.Edited {
 type editor struct {
 	*coder
 	*layout
-	codec.Edit
+	coding.Edit
 	ctx  context.Context
-	work *codec.Work
-	out  *codec.Edited
+	work *coding.Work
+	out  *coding.Revision
 
 	old   *index    // of the stored shard, nil where nothing of it stays
 	reads []stretch // of it, in the order of their offsets, where it was not read whole
@@ -96,7 +97,7 @@ const (
 	comes                // it is taken over from an inset
 )
 
-func (d *editor) edit(src codec.Source) error {
+func (d *editor) edit(src coding.Source) error {
 	if err := d.readOld(src); err != nil {
 		return err
 	}

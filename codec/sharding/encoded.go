@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
-// EncodedInner implements [codec.Divider]. It reads the index, if it does not know it,
+// EncodedInner implements [coding.Divider]. It reads the index, if it does not know it,
 // and the bytes of the inner chunk.
 func (c *coder) EncodedInner(
-	ctx context.Context, w *codec.Work, shape, index []int64, src codec.Source, dst []byte,
+	ctx context.Context, w *coding.Work, shape, index []int64, src coding.Source, dst []byte,
 ) ([]byte, error) {
 	l, err := c.layout(shape)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *coder) EncodedInner(
 }
 
 // encoded appends the bytes of inner chunk k to dst; it is nil where that is not stored.
-func (d *decoder) encoded(src codec.Source, k int64, dst []byte) ([]byte, error) {
+func (d *decoder) encoded(src coding.Source, k int64, dst []byte) ([]byte, error) {
 	x, tail, err := d.indexFrom(src)
 	defer tail.buffer.Put()
 	if err != nil {
@@ -61,8 +61,8 @@ func (d *decoder) encoded(src codec.Source, k int64, dst []byte) ([]byte, error)
 }
 
 // indexFrom is readIndex of any source.
-func (d *decoder) indexFrom(src codec.Source) (*index, stretch, error) {
-	if shard, ok := src.(codec.Stored); ok {
+func (d *decoder) indexFrom(src coding.Source) (*index, stretch, error) {
+	if shard, ok := src.(coding.Stored); ok {
 		x, err := d.indexOf(d.layout, shard)
 		return x, stretch{data: shard}, err
 	}

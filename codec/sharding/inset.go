@@ -5,6 +5,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 )
 
 // markInsets notes what becomes of the inner chunks that insets take the place of. Of the
@@ -63,7 +64,7 @@ func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gon
 // insetPlace returns where in the shard the first inner chunk of an inset goes. An inset
 // that is cut in another way than its place wraps [codec.ErrConfiguration]: its inner
 // chunks would be of other shapes.
-func (d *editor) insetPlace(in codec.Inset) ([]int64, error) {
+func (d *editor) insetPlace(in coding.Inset) ([]int64, error) {
 	if len(in.Start) != len(d.chunks) || len(in.Shape) != len(d.chunks) {
 		return nil, fmt.Errorf("%w: it begins at %v and has the shape %v, the shard has %d axes", codec.ErrConfiguration, in.Start, in.Shape, len(d.chunks))
 	}

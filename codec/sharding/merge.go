@@ -8,16 +8,17 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 )
 
-// Merge implements [codec.Divider].
-func (c *coder) Merge(ctx context.Context, w *codec.Work, shape []int64, parts []codec.MergePart) (*codec.Edited, error) {
+// Merge implements [coding.Divider].
+func (c *coder) Merge(ctx context.Context, w *coding.Work, shape []int64, parts []coding.Fragment) (*coding.Revision, error) {
 	l, err := c.layout(shape)
 	if err != nil {
 		return nil, err
 	}
-	m := &merger{editor: &editor{coder: c, layout: l, ctx: ctx, work: w, out: new(codec.Edited)}, from: make([]uint32, l.n)}
+	m := &merger{editor: &editor{coder: c, layout: l, ctx: ctx, work: w, out: new(coding.Revision)}, from: make([]uint32, l.n)}
 	for i, p := range parts {
 		if err := m.fit(p); err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
@@ -46,7 +47,7 @@ type merger struct {
 }
 
 // fit adds a part after seeing that it fits.
-func (m *merger) fit(p codec.MergePart) error {
+func (m *merger) fit(p coding.Fragment) error {
 	if len(p.Start) != len(m.chunks) || len(p.Shape) != len(m.chunks) {
 		return fmt.Errorf("%w: start %v and shape %v, the shard has %d axes", codec.ErrConfiguration, p.Start, p.Shape, len(m.chunks))
 	}
@@ -62,7 +63,7 @@ func (m *merger) fit(p codec.MergePart) error {
 		}
 		first[i] = box[i].Start
 	}
-	m.parts = append(m.parts, &editor{coder: m.coder, layout: l, ctx: m.ctx, work: m.work, out: new(codec.Edited)})
+	m.parts = append(m.parts, &editor{coder: m.coder, layout: l, ctx: m.ctx, work: m.work, out: new(coding.Revision)})
 	m.firsts = append(m.firsts, first)
 	for at := range box.Indices() {
 		k := m.number(at)
@@ -94,7 +95,7 @@ func cellsOf(whole, part grid.Axis, start int64) (grid.Interval, error) {
 }
 
 // read reads the parts, several at a time.
-func (m *merger) read(parts []codec.MergePart) error {
+func (m *merger) read(parts []coding.Fragment) error {
 	workers, ctx := parallel.New(m.ctx)
 	workers.SetLimit(max(1, m.work.Requests))
 	for i, d := range m.parts {
@@ -110,7 +111,7 @@ func (m *merger) read(parts []codec.MergePart) error {
 }
 
 // readAll reads all inner chunks of the stored shard, if there is one.
-func (d *editor) readAll(src codec.Source) error {
+func (d *editor) readAll(src coding.Source) error {
 	if src == nil {
 		return nil
 	}

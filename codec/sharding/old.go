@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
@@ -16,8 +17,8 @@ var manyBytes int64 = 1 << 20
 
 // readOld reads the stored shard, or only its index where the bytes that stay can be
 // taken over by the store, or where far more is stored than the inner chunks can take.
-func (d *editor) readOld(src codec.Source) error {
-	_, inMemory := src.(codec.Stored)
+func (d *editor) readOld(src coding.Source) error {
+	_, inMemory := src.(coding.Stored)
 	switch {
 	case src == nil:
 		return nil
@@ -38,8 +39,8 @@ func (d *editor) readOld(src codec.Source) error {
 	return err
 }
 
-func (d *editor) readWhole(src codec.Source) error {
-	shard, stored := src.(codec.Stored)
+func (d *editor) readWhole(src coding.Source) error {
+	shard, stored := src.(coding.Stored)
 	size := int64(len(shard))
 	if !stored {
 		b := budget.Get(min(mostReady, d.likely, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
@@ -69,7 +70,7 @@ func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Pa
 
 // readParts reads what is needed of a shard of which only the index was read: what
 // changes in part, and what stays as well where that is asked for.
-func (d *editor) readParts(src codec.Source, stay bool) error {
+func (d *editor) readParts(src coding.Source, stay bool) error {
 	if d.old == nil || d.out.Old != nil {
 		return nil
 	}

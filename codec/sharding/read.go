@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -19,10 +20,10 @@ import (
 // readTries is how often a part is read again because the shard was changed meanwhile.
 const readTries = 32
 
-// DecodePart implements [codec.PartialDecoder]: it reads the index, if it does not know
+// DecodePart implements [coding.PartialDecoder]: it reads the index, if it does not know
 // it, and the inner chunks that the part needs, or all at once where that is cheaper.
 // Everything comes from one version of the shard.
-func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
+func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract, src coding.Source) error {
 	l, err := c.layout(p.Shape)
 	if err != nil {
 		if _, _, readErr := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil); errors.Is(readErr, fs.ErrNotExist) {
@@ -32,7 +33,7 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	}
 	p.Part = selection.Group(p.Part, p.Shape, l.grid)
 	d := &decoder{c, l, p, ctx, w}
-	if shard, ok := src.(codec.Stored); ok {
+	if shard, ok := src.(coding.Stored); ok {
 		return d.decodeStored(shard)
 	}
 	for try := range readTries {
@@ -51,8 +52,8 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	return err
 }
 
-// Weight implements [codec.Divider].
-func (c *coder) Weight(p codec.Part, cores int) int64 {
+// Weight implements [coding.Divider].
+func (c *coder) Weight(p coding.Extract, cores int) int64 {
 	l, err := c.layout(p.Shape)
 	if err != nil {
 		return 0
@@ -60,8 +61,8 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	return c.weight(l, p, l.likely) + int64(cores)*l.inner*int64(1+c.chain.Buffers())
 }
 
-// Fetched implements [codec.Divider].
-func (c *coder) Fetched(p codec.Part) int64 {
+// Fetched implements [coding.Divider].
+func (c *coder) Fetched(p coding.Extract) int64 {
 	l, err := c.layout(p.Shape)
 	if err != nil {
 		return 0
@@ -71,7 +72,7 @@ func (c *coder) Fetched(p codec.Part) int64 {
 
 // weight returns the bytes that are held of a shard of so many encoded bytes while a part
 // of it is read.
-func (c *coder) weight(l *layout, p codec.Part, encoded int64) int64 {
+func (c *coder) weight(l *layout, p coding.Extract, encoded int64) int64 {
 	touched := min(l.n, p.Len())
 	if p.Picks == nil || p.Picks.Points == nil {
 		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
@@ -93,7 +94,7 @@ func (c *coder) expected(l *layout) int64 {
 }
 
 // read reads the part from the version of the shard that src is of.
-func (d *decoder) read(src codec.Source) error {
+func (d *decoder) read(src coding.Source) error {
 	if d.wantsWhole(src) {
 		err := d.readWhole(src)
 		if !errors.Is(err, store.ErrTooLarge) {
@@ -105,7 +106,7 @@ func (d *decoder) read(src codec.Source) error {
 	if err != nil {
 		return err
 	}
-	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
+	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
 	read := tail.buffer != nil // the index, just now
 	for more := true; more && err == nil; {
 		var wants []want
@@ -124,7 +125,7 @@ func (d *decoder) read(src codec.Source) error {
 
 // wantsWhole reports whether to read the shard in one request: where every inner chunk is
 // wanted, or it is small and its index is not known.
-func (d *decoder) wantsWhole(src codec.Source) bool {
+func (d *decoder) wantsWhole(src coding.Source) bool {
 	size := d.expected(d.layout)
 	if size <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
@@ -132,12 +133,12 @@ func (d *decoder) wantsWhole(src codec.Source) bool {
 	if size > d.work.Bytes {
 		return false
 	}
-	return d.Whole || selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks() == d.n
+	return d.Whole || selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid).Chunks() == d.n
 }
 
 // readWhole reads the shard in one request. One that has far more bytes than its inner
 // chunks can take is [store.ErrTooLarge].
-func (d *decoder) readWhole(src codec.Source) error {
+func (d *decoder) readWhole(src coding.Source) error {
 	limit := min(d.packed+d.packed/4, max(d.work.Bytes, d.work.Small))
 	b := budget.Get(min(mostReady, d.likely, limit)) // of one size always, so that buffers are used again
 	defer b.Put()
@@ -155,7 +156,7 @@ func (d *decoder) readWhole(src codec.Source) error {
 }
 
 // keep remembers the index of a shard that was read whole.
-func (d *decoder) keep(src codec.Source, shard []byte, info store.Info) {
+func (d *decoder) keep(src coding.Source, shard []byte, info store.Info) {
 	if x, err := d.indexOf(d.layout, shard); err == nil {
 		x.info = info
 		d.cache.put(src.Key(), x)
@@ -178,7 +179,7 @@ func (s stretch) holds(off, n int64) ([]byte, bool) {
 }
 
 // readIndex returns the index of the shard, and what else was read with it.
-func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
+func (d *decoder) readIndex(src coding.Source) (*index, stretch, error) {
 	if x := d.cache.get(src.Key()); x != nil && x.bytes == d.layout.index && int64(len(x.entries)) == 2*d.n {
 		src.Expect(x.info)
 		d.work.LookedUp(d.ctx, true)
@@ -196,7 +197,7 @@ func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
 // to be there.
 const mostGuessed = 16 << 20
 
-func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
+func (d *decoder) fetchIndex(src coding.Source) (*index, stretch, error) {
 	size := d.layout.index
 	q := store.Request{Range: store.Span(0, size)}
 	if !d.atStart {
@@ -251,7 +252,7 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 			continue
 		}
 		d.grid.Cell(p.Chunk, p.Cell)
-		p.Into(d.Part.Into)
+		p.Into(d.Extract.Into)
 		d.fill(p)
 	}
 	slices.SortFunc(wants, want.compare)
@@ -283,7 +284,7 @@ func (d *decoder) group(wants []want) (n int, stop int64) {
 
 // readRanges reads the ranges that hold the wants and decodes these, as many at a time as
 // the memory allows.
-func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error {
+func (d *decoder) readRanges(src coding.Source, wants []want, tail stretch) error {
 	if n, stop := d.group(wants); n == len(wants) {
 		return d.readGroup(src, wants, stop, tail)
 	}
@@ -310,7 +311,7 @@ func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error
 
 // readGroup reads the bytes up to stop that hold the wants, if the tail does not, and
 // decodes these.
-func (d *decoder) readGroup(src codec.Source, group []want, stop int64, tail stretch) error {
+func (d *decoder) readGroup(src coding.Source, group []want, stop int64, tail stretch) error {
 	off := group[0].off
 	if data, ok := tail.holds(off, stop-off); ok {
 		return d.decodeGroup(stretch{off: off, data: data}, group)
@@ -337,8 +338,8 @@ func (d *decoder) decodeGroup(s stretch, group []want) error {
 		}
 		p, w := pieces[worker], group[i]
 		var room [8]int64
-		p.Seek(d.grid, d.Part.Part, d.place(room[:0], w.k))
-		p.Into(d.Part.Into)
+		p.Seek(d.grid, d.Extract.Part, d.place(room[:0], w.k))
+		p.Into(d.Extract.Into)
 		data, _ := s.holds(w.off, w.n)
 		return d.fail(w.k, d.decodeInner(p, data))
 	})

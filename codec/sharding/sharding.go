@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strided"
@@ -40,8 +41,8 @@ type coder struct {
 	atStart bool
 
 	env    codec.Environment
-	chain  *codec.Chain // of the inner chunks
-	index  *codec.Chain
+	chain  *coding.Chain // of the inner chunks
+	index  *coding.Chain
 	spec   codec.Spec
 	size   int64         // bytes an element
 	filler []byte        // the fill value as it stands in memory
@@ -54,7 +55,7 @@ type coder struct {
 }
 
 // New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a
-// [codec.Divider] and a [codec.Nester].
+// [coding.Divider] and a [codec.Nester].
 func New(configuration []byte) (any, error) {
 	c := &coder{configuration: configuration}
 	if err := c.parse(configuration); err != nil {
@@ -80,7 +81,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 		return err
 	}
 	var err error
-	if c.chain, err = c.env.NewChain(c.inner, spec); err != nil {
+	if c.chain, err = coding.NewChain(&c.env, c.inner, spec); err != nil {
 		return fmt.Errorf("codecs: %w", err)
 	}
 	if err := c.checkNested(); err != nil {
@@ -108,7 +109,7 @@ func (c *coder) bindIndex() error {
 		return err
 	}
 	spec := codec.Spec{Type: typ, Fill: slices.Repeat([]byte{0xff}, 8), Rank: c.spec.Rank + 1}
-	if c.index, err = c.env.NewChain(c.entries, spec); err != nil {
+	if c.index, err = coding.NewChain(&c.env, c.entries, spec); err != nil {
 		return fmt.Errorf("index_codecs: %w", err)
 	}
 	shape := slices.Repeat([]int64{1}, spec.Rank)
@@ -119,13 +120,13 @@ func (c *coder) bindIndex() error {
 	return nil
 }
 
-// Inner implements [codec.Divider].
+// Inner implements [coding.Divider].
 func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
 
-// CheckAxis implements [codec.Divider].
+// CheckAxis implements [coding.Divider].
 func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
 
-// Checked implements [codec.Divider]. Shards of other shapes have longer or shorter
+// Checked implements [coding.Divider]. Shards of other shapes have longer or shorter
 // indexes, unless the last inner chunks are clipped: then only these differ.
 func (c *coder) Checked() bool {
 	return c.index.HasChecksum() && (!c.cut.clips || c.chain.TellsShapes())

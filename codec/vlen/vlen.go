@@ -106,7 +106,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return dst, nil
 }
 
-// EncodeHeap implements [codec.HeapEncoder].
+// EncodeHeap appends what Encode does, for elements that are in a heap.
 func (c *coder) EncodeHeap(dst []byte, src codec.Block) ([]byte, error) {
 	n, size := len(src.Data)/strided.RefSize, 0
 	if int64(n) > math.MaxUint32 {
@@ -136,8 +136,8 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	return c.decode(dst, src[prefix:], want)
 }
 
-// DecodeInPlace implements [codec.Overwriter]: each element moves towards the front, past
-// the lengths before it.
+// DecodeInPlace is Decode within the memory of src. Each element moves towards the front,
+// over the lengths before it.
 func (c *coder) DecodeInPlace(dst *codec.Block, src []byte) error {
 	want, err := c.count(dst.Shape, src)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
@@ -141,15 +142,15 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 // decoded bytes, 0 of one that is too large: of a large one of inner chunks, range after
 // range is held, and what is decoded of it.
 func (w *worker) checkWeight(n int64) int64 {
-	if w.Chain.CheckedInRanges() && (n == 0 || n > codec.CheckRange) {
-		return codec.CheckRange
+	if w.Chain.CheckedInRanges() && (n == 0 || n > coding.CheckRange) {
+		return coding.CheckRange
 	}
 	if !w.Chain.Divided() {
 		return n * int64(2+w.Chain.Buffers())
 	}
 	one := everything(w.Cell.Encoded)
 	one.Count = one.Step
-	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
 	all := w.Chain.Weight(p, cap(w.cores))
 	p.Part = one
 	return min(all, w.Chain.Weight(p, cap(w.cores))+4*span)

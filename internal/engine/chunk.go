@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
@@ -15,7 +15,7 @@ import (
 // at returns a worker for the chunk at index, which has to be a chunk of the grid, and
 // the bytes of the decoded chunk.
 func (a *Array) at(index []int64) (*worker, int64, error) {
-	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: codec.NewCores(), workers: 1})
+	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: coding.NewCores(), workers: 1})
 	copy(w.Part.Chunk, index)
 	n, err := w.begin()
 	return w, n, w.fail(err)

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
@@ -122,7 +123,7 @@ func (c *Compacted) add(is ordered) {
 // compact stores the chunk in order, unless it is so or nothing is to be written.
 func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	_, _ = w.begin() // however large the chunk is, it is not decoded
-	e := w.asStored(codec.Edit{Compact: true})
+	e := w.asStored(coding.Edit{Compact: true})
 	e.Splices = e.Splices || w.Batch == nil
 	weight, err := w.bytes.Acquire(ctx, w.compactWeight(e))
 	if err != nil {
@@ -160,12 +161,12 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 // compactWeight returns about how many bytes it takes to put a chunk in order: all, or a
 // few times the index where the store puts values together, and then some more so that
 // chunks which are not large need not be put together from many small pieces.
-func (w *writer) compactWeight(e codec.Edit) int64 {
+func (w *writer) compactWeight(e coding.Edit) int64 {
 	all := w.editWeight()
 	if !e.Splices {
 		return all
 	}
 	p := everything(w.Cell.Encoded)
 	p.Count = p.Step // one element
-	return min(all, 2*w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: p}, 1)+4*span)
+	return min(all, 2*w.Chain.Weight(coding.Extract{Shape: w.Cell.Encoded, Part: p}, 1)+4*span)
 }

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
@@ -45,8 +46,8 @@ func (a *Array) block() int64 {
 }
 
 // crew returns what a codec may use that was granted so many bytes.
-func (w *worker) crew(bytes int64) *codec.Work {
-	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
+func (w *worker) crew(bytes int64) *coding.Work {
+	work := &coding.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
 	if w.Chain.Varies() {
 		work.Memory = w.bytes
 	}
@@ -66,13 +67,13 @@ func (w *worker) crew(bytes int64) *codec.Work {
 
 // readDivided reads the part of a chunk of inner chunks to its place.
 func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
-	found, err := w.decodePart(ctx, codec.Part{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
+	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
 	return w.orFill(found, err, skipFill)
 }
 
 // decodePart decodes a part of the chunk, or where that does not decode, of one that is
 // put aside. It is false where there is none.
-func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
+func (w *worker) decodePart(ctx context.Context, p coding.Extract) (bool, error) {
 	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Fetched(p), w.most) })
 	if err != nil {
 		return false, err
@@ -82,7 +83,7 @@ func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
 }
 
 // decodePartIn is decodePart within so many bytes.
-func (w *worker) decodePartIn(ctx context.Context, weight int64, p codec.Part) (bool, error) {
+func (w *worker) decodePartIn(ctx context.Context, weight int64, p coding.Extract) (bool, error) {
 	found, err := w.decodePartOf(ctx, w.key, weight, p)
 	if !errors.Is(err, codec.ErrCorrupt) {
 		return found, err
@@ -97,7 +98,7 @@ func (w *worker) decodePartIn(ctx context.Context, weight int64, p codec.Part) (
 	return true, nil
 }
 
-func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, p codec.Part) (bool, error) {
+func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, p coding.Extract) (bool, error) {
 	src := w.source(key)
 	err := w.Chain.DecodePart(ctx, w.crew(weight), p, src)
 	info, closeErr := src.close()
@@ -117,7 +118,7 @@ func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool,
 	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
 	w.Show(room, heap)
-	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
 	found, err := w.decodePartOf(ctx, w.key, n, p)
 	if err == nil && room == nil && heap.Full() {
 		err = fmt.Errorf("%w: the elements of a chunk of shape %v have more bytes than a chunk may have (Limits.Chunk)", ErrLimit, w.Cell.Encoded)
@@ -140,7 +141,7 @@ func everything(shape []int64) strided.Part {
 
 // edit changes the stored chunk as the codec sees fit. What others stored meanwhile is
 // [store.ErrConflict] where the store can tell.
-func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool) error {
+func (w *writer) edit(ctx context.Context, weight int64, e coding.Edit, read bool) error {
 	out, err := w.encodePart(ctx, weight, w.asStored(e), read && w.overlapsValid())
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool
 
 // asStored adds to an edit what the array and the store say. A batch may lack a power of
 // its store, as one does that grows an array behind a fence.
-func (w *writer) asStored(e codec.Edit) codec.Edit {
+func (w *writer) asStored(e coding.Edit) coding.Edit {
 	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
 	_, splicer := store.As[store.Splicer](w.Store)
 	_, splices := w.Batch.(store.SplicingBatch)
@@ -163,7 +164,7 @@ func (w *writer) asStored(e codec.Edit) codec.Edit {
 
 // encodePart makes the new form of the chunk, of what is stored or, where that does not
 // decode, put aside.
-func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, read bool) (*codec.Edited, error) {
+func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, read bool) (*coding.Revision, error) {
 	w.on = store.Condition{}
 	if !read {
 		return w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
@@ -185,7 +186,7 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, rea
 
 // encodeAside makes the new form of a chunk, which is corrupt in the version of info, of
 // the one that is put aside, if there is one.
-func (w *writer) encodeAside(ctx context.Context, weight int64, e codec.Edit, info store.Info, corrupt error) (*codec.Edited, error) {
+func (w *writer) encodeAside(ctx context.Context, weight int64, e coding.Edit, info store.Info, corrupt error) (*coding.Revision, error) {
 	e.Splices, e.Patches = false, false // the pieces would be of another key
 	out, _, err := w.encodeOver(ctx, w.aside(), weight, e)
 	if err != nil {
@@ -197,7 +198,7 @@ func (w *writer) encodeAside(ctx context.Context, weight int64, e codec.Edit, in
 
 // encodeOver makes the new form of the chunk at key, and tells which version of it was
 // read.
-func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e codec.Edit) (*codec.Edited, store.Info, error) {
+func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e coding.Edit) (*coding.Revision, store.Info, error) {
 	src := w.source(key)
 	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, src)
 	info, closeErr := src.close()
@@ -209,7 +210,7 @@ func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e 
 }
 
 // storeEdited stores what became of the chunk.
-func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
+func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 	switch {
 	case out.Same:
 		return nil
@@ -237,7 +238,7 @@ func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
 func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	w.Into(src)
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
-	e := codec.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
+	e := coding.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
 	bytes := w.editWeight()
 	if !whole {
 		bytes = w.partWeight(e.Part)
@@ -257,7 +258,7 @@ func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 
 // editWeight returns about how many bytes it takes to make a new version of the chunk.
 func (w *writer) editWeight() int64 {
-	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
 	return 2 * w.Chain.Weight(p, cap(w.cores))
 }
 
@@ -269,10 +270,10 @@ const smallEdit = 4 << 20
 // not read.
 func (w *writer) partWeight(part strided.Part) int64 {
 	all := w.editWeight()
-	if !w.asStored(codec.Edit{}).Splices {
+	if !w.asStored(coding.Edit{}).Splices {
 		return all
 	}
-	return min(all, smallEdit+2*w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: part}, cap(w.cores)))
+	return min(all, smallEdit+2*w.Chain.Weight(coding.Extract{Shape: w.Cell.Encoded, Part: part}, cap(w.cores)))
 }
 
 // keep returns what stays of a stored chunk while the array grows, nil where everything
@@ -290,7 +291,7 @@ func (w *writer) keep() grid.Box {
 
 // putDivided stores all elements of a chunk of inner chunks.
 func (w *writer) putDivided(ctx context.Context, v strided.View, n int64) error {
-	e := codec.Edit{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Values: v, KeepFill: w.Array.KeepFill}
+	e := coding.Edit{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Values: v, KeepFill: w.Array.KeepFill}
 	out, err := w.Chain.EncodePart(ctx, w.crew(n), e, nil)
 	if err != nil {
 		return err
@@ -313,7 +314,7 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 		return err
 	}
 	defer turn.unlock()
-	e := codec.Edit{Keep: w.keep(), Anew: claim}
+	e := coding.Edit{Keep: w.keep(), Anew: claim}
 	if claim {
 		return w.edit(ctx, weight, e, true)
 	}

@@ -13,10 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
@@ -31,7 +31,7 @@ type Array struct {
 	Path  store.Path
 	Grid  *grid.Grid
 	Keys  metadata.KeyEncoding
-	Chain *codec.Chain
+	Chain *coding.Chain
 	Fill  []byte        // one element, as it stands in memory ([codec.Spec.Element])
 	Size  int           // bytes of it ([codec.Spec.Width])
 	Heap  *strided.Heap // an empty one, where elements differ in length
@@ -91,7 +91,7 @@ type run struct {
 	requests  requests
 	bytes     *budget.Budget
 	share     int64 // what every worker can have of it for what it fetches, while all cores decode
-	cores     codec.Cores
+	cores     coding.Cores
 	most      int64 // bytes that reading one chunk of inner chunks takes at most: a longer one comes in ranges
 	workers   int
 	since     time.Time // the grid is known to be right for chunks that were written before
@@ -103,7 +103,7 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
 	}
-	r := &run{Array: a, most: math.MaxInt64, cores: codec.NewCores()}
+	r := &run{Array: a, most: math.MaxInt64, cores: coding.NewCores()}
 	if size := a.budgetFor(a.largest(cells, nil)); a.Chain.Varies() {
 		r.bytes = budget.NewInTwo(size, forText(size))
 	} else {
@@ -162,7 +162,7 @@ func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
 	for i, in := range cells {
 		shape[i] = a.Grid.Axis(i).Longest(in)
 	}
-	p := codec.Part{Shape: shape, Part: everything(shape)}
+	p := coding.Extract{Shape: shape, Part: everything(shape)}
 	return a.Chain.Weight(p, cores) - a.Chain.Weight(p, 0)
 }
 

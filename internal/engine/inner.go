@@ -4,8 +4,8 @@ import (
 	"context"
 	"io/fs"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
@@ -17,7 +17,7 @@ func (a *Array) ReadPart(ctx context.Context, index []int64, part strided.Part, 
 	w.since = how.Since
 	into := strided.Contiguous(dst, part.Count, a.Size)
 	into.Heap = heap
-	found, err := w.decodePart(ctx, codec.Part{Shape: w.Cell.Encoded, Part: part, Into: into})
+	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: part, Into: into})
 	if err != nil {
 		return Certain, w.fail(err)
 	}
@@ -35,7 +35,7 @@ func (a *Array) ReadPart(ctx context.Context, index []int64, part strided.Part, 
 func (a *Array) WritePart(ctx context.Context, index []int64, part strided.Part, src []byte, heap *strided.Heap, batch store.Batch) error {
 	values := strided.Contiguous(src, part.Count, a.Size)
 	values.Heap = heap
-	return a.editPart(ctx, index, codec.Edit{Part: part, Values: values}, batch)
+	return a.editPart(ctx, index, coding.Edit{Part: part, Values: values}, batch)
 }
 
 // WriteEncodedInner stores bytes as one inner chunk of a chunk, after checking that they
@@ -48,7 +48,7 @@ func (a *Array) WriteEncodedInner(ctx context.Context, index, inner []int64, src
 	if err != nil {
 		return w.fail(err)
 	}
-	return a.editPart(ctx, index, codec.Edit{Index: inner, Encoded: src}, batch)
+	return a.editPart(ctx, index, coding.Edit{Index: inner, Encoded: src}, batch)
 }
 
 // ReadEncodedInner returns the stored bytes of one inner chunk of a chunk, or an error
@@ -84,7 +84,7 @@ func boxAt(index []int64) grid.Box {
 	return box
 }
 
-func (a *Array) editPart(ctx context.Context, index []int64, e codec.Edit, batch store.Batch) error {
+func (a *Array) editPart(ctx context.Context, index []int64, e coding.Edit, batch store.Batch) error {
 	w := a.inChunk(index)
 	v := &writer{worker: w, Writing: Writing{Batch: batch, KeepFill: a.KeepFill}}
 	weight, err := w.bytes.Acquire(ctx, v.editWeight())

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
@@ -23,7 +24,7 @@ func (w *writer) overwrites(n int64, whole bool) bool {
 // mayOverwrite returns nil where the part of a chunk that is too large can be written
 // without the rest, and otherwise the error of that with what to do.
 func (w *writer) mayOverwrite(tooLarge error) error {
-	e := w.asStored(codec.Edit{})
+	e := w.asStored(coding.Edit{})
 	switch {
 	case !w.Chain.Elementwise():
 		return fmt.Errorf("%w; its codecs code it as a whole: raise the limit, or cut the array into shorter chunks", tooLarge)
@@ -69,7 +70,7 @@ func (w *writer) deletes() bool { return !w.KeepFill && !(w.Shared && w.Cell.IsB
 
 // overwriteOnce writes the part into the chunk as it is stored now.
 func (w *writer) overwriteOnce(ctx context.Context) error {
-	e := w.asStored(codec.Edit{Part: w.Part.Part, Values: w.Placed})
+	e := w.asStored(coding.Edit{Part: w.Part.Part, Values: w.Placed})
 	e.KeepFill = !w.deletes()
 	src := w.source(w.key)
 	out, err := w.Chain.Overwrite(ctx, w.crew(span), e, src)

@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 )
 
 // A part is read by itself where it is a small part of a chunk that is not small, or a
@@ -41,5 +41,5 @@ func (w *worker) readPart(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer w.bytes.Release(weight)
-	return w.decodePartOf(ctx, w.key, weight, codec.Part{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed})
+	return w.decodePartOf(ctx, w.key, weight, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed})
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/strided"
 )
 
@@ -128,7 +128,7 @@ func (w *worker) encode(ctx context.Context, s *Slab, part strided.Part) ([]byte
 	switch {
 	case w.Chain.Divided():
 		shape := w.insetShape(s.layer, s.Axis)
-		weight = 2 * w.Chain.Weight(codec.Part{Shape: shape, Part: everything(shape)}, cap(w.cores))
+		weight = 2 * w.Chain.Weight(coding.Extract{Shape: shape, Part: everything(shape)}, cap(w.cores))
 	case err != nil:
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (w *worker) encodeLayer(ctx context.Context, s *Slab, part strided.Part, we
 	w.Seek(w.Grid, part, w.Part.Chunk)
 	w.Into(s.Planes)
 	w.Part.Start[s.Axis] -= s.layer.offset
-	e := codec.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part.Part, Values: w.Placed, KeepFill: w.KeepFill}
+	e := coding.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part.Part, Values: w.Placed, KeepFill: w.KeepFill}
 	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
 	if err != nil {
 		return nil, err

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"math"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
@@ -105,7 +105,7 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 		return err
 	}
 	defer turn.unlock()
-	e := codec.Edit{Keep: w.keep()}
+	e := coding.Edit{Keep: w.keep()}
 	shape := w.Grid.Shape()
 	for i := len(layers) - 1; i >= 0; i-- {
 		s := layers[i]
@@ -124,7 +124,7 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 		if chunk != nil {
 			start := make([]int64, len(shape))
 			start[s.Axis] = layer.offset
-			e.Insets = append(e.Insets, codec.Inset{Start: start, Shape: w.insetShape(layer, s.Axis), Chunk: chunk})
+			e.Insets = append(e.Insets, coding.Inset{Start: start, Shape: w.insetShape(layer, s.Axis), Chunk: chunk})
 		}
 	}
 	return w.edit(ctx, weight, e, true)

@@ -24,10 +24,10 @@ func (w *worker) source(key store.Key) *source {
 	return &source{store: w.Store, key: key, requests: w.requests}
 }
 
-// Key implements [codec.Source].
+// Key implements [coding.Source].
 func (s *source) Key() store.Key { return s.key }
 
-// Expect implements [codec.Source].
+// Expect implements [coding.Source].
 func (s *source) Expect(info store.Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *source) Expect(info store.Info) {
 	s.pinned, s.expect, s.info = nil, info, store.Info{}
 }
 
-// Read implements [codec.Source].
+// Read implements [coding.Source].
 func (s *source) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	s.mu.Lock()
 	if s.pinned == nil {
