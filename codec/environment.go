@@ -60,8 +60,8 @@ const (
 	// as Rewrite.
 	Append
 	// InPlace overwrites inner chunks whose encoded length stays, in stores that can do
-	// that safely ([store.Patcher]). It transfers the new bytes and, if there is no
-	// checksum that covers them, the index. Otherwise it is Rewrite.
+	// that safely ([store.Patcher]). It reads the index and writes only the new bytes. In
+	// all other cases it is Rewrite.
 	InPlace
 )
 

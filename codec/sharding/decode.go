@@ -31,7 +31,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	}, coding.Stored(src))
 }
 
-// all returns the part that is everything.
+// all returns the part that is a whole chunk of the given shape.
 func all(shape []int64) strided.Part {
 	n := make([]int64, 2*len(shape))
 	start, step := n[:len(shape)], n[len(shape):]
@@ -41,7 +41,7 @@ func all(shape []int64) strided.Part {
 	return strided.Part{Start: start, Step: step, Count: shape}
 }
 
-// decoder decodes inner chunks of one shard to their places in a part.
+// decoder decodes inner chunks of one shard into an extract.
 type decoder struct {
 	*coder
 	*layout
@@ -50,8 +50,8 @@ type decoder struct {
 	work *coding.Work
 }
 
-// batch is the number of inner chunks that a goroutine takes at a time, so that taking
-// them costs little.
+// batchBytes is about how many bytes of inner chunks a goroutine takes from the plan at a
+// time, so that the lock costs little.
 const batchBytes = 64 << 10
 
 // decodeStored decodes a part of a shard that is in memory. The caller holds a core.
@@ -91,8 +91,8 @@ func (d *decoder) decodeStored(shard []byte) error {
 	})
 }
 
-// take returns a piece for the inner chunks of one shard, to be put back: of shards of
-// few inner chunks it is most of the memory.
+// take returns a piece, which the caller puts back. For shards with few inner chunks,
+// pieces would be most of the garbage.
 func (c *coder) take() *selection.Piece {
 	if p, ok := c.pieces.Get().(*selection.Piece); ok {
 		return p
@@ -100,8 +100,7 @@ func (c *coder) take() *selection.Piece {
 	return selection.NewPiece(c.spec.Rank, int(c.size))
 }
 
-// put gives back pieces, which hold on to nobody's elements. Those that are nil are
-// ignored.
+// put puts back pieces, except nil ones. It drops their references to elements.
 func (c *coder) put(pieces ...*selection.Piece) {
 	for _, p := range pieces {
 		if p != nil {
@@ -112,7 +111,7 @@ func (c *coder) put(pieces ...*selection.Piece) {
 	}
 }
 
-// decodeAt decodes what p takes of inner chunk k of a shard in memory.
+// decodeAt decodes the part p of inner chunk k from a shard in memory.
 func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) error {
 	off, n, stored, err := x.span(k)
 	switch {
@@ -125,14 +124,14 @@ func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) 
 	return nil
 }
 
-// fill makes the place of p the fill value.
+// fill sets the elements of p to the fill value.
 func (d *decoder) fill(p *selection.Piece) {
 	if !d.Zeroed || !strided.AllEqual(d.filler, []byte{0}) {
 		p.Blank(d.filler)
 	}
 }
 
-// decodeInner decodes what p takes of an inner chunk to its place.
+// decodeInner decodes the part p of an inner chunk from src.
 func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	if d.chain.Divided() {
 		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part.Part, Into: p.Placed}, coding.Stored(src))
@@ -143,7 +142,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	return err
 }
 
-// decodeOne is decodeInner of an inner chunk that is not cut any further.
+// decodeOne is decodeInner of an inner chunk that is not a shard itself.
 func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 	p.Decoded.Shape = p.Cell.Encoded
 	if d.chain.Varies() {
@@ -158,14 +157,14 @@ func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 	return d.decodeTo(p, src, 0)
 }
 
-// decodeText is decodeOne of an inner chunk whose elements differ in length: it takes
-// more and more memory for them.
+// decodeText is decodeOne if elements differ in length. It retries with more memory until
+// they fit.
 func (d *decoder) decodeText(p *selection.Piece, src []byte) error {
 	return d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) error { return d.decodeTo(p, src, room) })
 }
 
-// decodeTo decodes what p takes of an inner chunk, whose elements have room for so many
-// bytes where they differ in length.
+// decodeTo decodes the part p of an inner chunk from src. Elements that differ in length
+// may have room bytes.
 func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
 		heap := p.Placed.Heap
@@ -186,7 +185,7 @@ func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 	return d.chain.CheckRoom(p.Placed.Heap)
 }
 
-// decodes returns what is wrong with a stored inner chunk.
+// decodes returns an error if src does not decode to the inner chunk of p.
 func (c *coder) decodes(ctx context.Context, w *coding.Work, p *selection.Piece, src []byte) error {
 	if !c.chain.Varies() {
 		b, err := c.decodeWhole(ctx, w, p, src, 0)
@@ -196,13 +195,13 @@ func (c *coder) decodes(ctx context.Context, w *coding.Work, p *selection.Piece,
 	return w.Grow(ctx, c.chain, c.bytes(p.Cell.Encoded), src, func(room int64) error {
 		b, err := c.decodeWhole(ctx, w, p, src, room)
 		b.Put()
-		p.Decoded.Heap.Release() // nobody looks at the elements
+		p.Decoded.Heap.Release() // only the error counts
 		return err
 	})
 }
 
-// decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
-// Elements that differ in length have room for so many bytes, where that is not 0.
+// decodeWhole decodes a whole inner chunk to a buffer, which p then shows and the caller
+// puts back. Elements that differ in length may have room bytes; 0 sets no limit.
 func (c *coder) decodeWhole(ctx context.Context, w *coding.Work, p *selection.Piece, src []byte, room int64) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
@@ -230,7 +229,7 @@ func (c *coder) CheckInner(ctx context.Context, w *coding.Work, shape, index []i
 	return l.fail(l.number(index), c.decodes(ctx, w, p, src))
 }
 
-// corrupt is an error of what a shard holds.
+// corrupt returns a [codec.ErrCorrupt].
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", codec.ErrCorrupt, fmt.Sprintf(format, args...))
 }
