@@ -159,8 +159,8 @@ func (c *Chain) Codecs() []any {
 	return all
 }
 
-// Order returns the axes of the decoded array in the order of the encoded array. It is nil
-// if array-to-array codecs do more than reorder axes.
+// Order returns the axes of the decoded array in the order of the encoded array. It is
+// nil if array-to-array codecs do more than reorder axes.
 func (c *Chain) Order() []int { return slices.Clone(c.order) }
 
 // Plain reports whether stored bytes are the elements of a chunk in C order and host byte
@@ -180,9 +180,9 @@ func (c *Chain) HasChecksum() bool {
 	})
 }
 
-// Buffers returns how many buffers of about the size of a decoded chunk are in use at once
-// while a chunk is decoded, or one in C order is encoded. It counts neither the source nor
-// the destination.
+// Buffers returns how many buffers of about the size of a decoded chunk are in use at
+// once while a chunk is decoded, or one in C order is encoded. It counts neither the
+// source nor the destination.
 func (c *Chain) Buffers() int {
 	n := 0
 	for _, b := range c.bytes {
@@ -272,9 +272,9 @@ func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
 }
 
 // Decode decodes the stored bytes src of a chunk into v. The caller sets Shape to the
-// encoded shape of the chunk, Size, Data to exactly the bytes of its elements, and Heap if
-// elements differ in length. Decode sets Strides, reusing their memory. They are those of
-// C order unless codecs reorder axes. Errors wrap [ErrCorrupt].
+// encoded shape of the chunk, Size, Data to exactly the bytes of its elements, and Heap
+// if elements differ in length. Decode sets Strides, reusing their memory. They are those
+// of C order unless codecs reorder axes. Errors wrap [ErrCorrupt].
 func (c *Chain) Decode(v *strided.View, src []byte) error {
 	c.setStrides(v)
 	if c.inOrder && !c.varies {
@@ -355,8 +355,8 @@ func (c *Chain) decodeBlock(dst Block, src []byte) error {
 	return c.failSerial(c.serial.Decode(&s.block, serial))
 }
 
-// decodeBytes undoes the bytes codecs. The last step writes to dst, or if that is nil to a
-// buffer that the caller puts back. Without bytes codecs it returns src.
+// decodeBytes undoes the bytes codecs. The last step writes to dst, or if that is nil to
+// a buffer that the caller puts back. Without bytes codecs it returns src.
 func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte) ([]byte, *budget.Buffer, error) {
 	var last *budget.Buffer
 	for i := len(c.bytes) - 1; i >= 0; i-- {
@@ -429,8 +429,8 @@ func (c *Chain) Encode(dst []byte, src strided.View) ([]byte, error) {
 	return c.encodeBytes(dst, serial.B, serial)
 }
 
-// likelySerialSize estimates how many bytes the array-to-bytes codec makes of a block with
-// the elements of src. If they have one width, it is the most.
+// likelySerialSize estimates how many bytes the array-to-bytes codec makes of a block
+// with the elements of src. If they have one width, it is the most.
 func (c *Chain) likelySerialSize(src strided.View, block Block) int64 {
 	if c.varies {
 		return likelySize(src)

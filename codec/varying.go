@@ -130,7 +130,8 @@ func likelySize(v strided.View) int64 {
 // lengthBytes is how many bytes codecs take to store the length of an element.
 const lengthBytes = 4
 
-// checkOffsets reports an error unless the offsets of a block are those of count elements.
+// checkOffsets reports an error unless the offsets of a block are those of count
+// elements.
 func checkOffsets(b Block, count int64) error {
 	if int64(len(b.Offsets)) != count+1 {
 		return fmt.Errorf("%w: %d elements, its shape %d takes %d", ErrCorrupt, len(b.Offsets)-1, b.Shape, count)
@@ -204,8 +205,8 @@ func (c *Chain) expected(src []byte) int64 {
 	return max(1, int64(len(src)))
 }
 
-// longer is the ratio of decoded to stored length of the last chunk, in units of 1/256. It
-// is zero before the first chunk.
+// longer is the ratio of decoded to stored length of the last chunk, in units of 1/256.
+// It is zero before the first chunk.
 type longer struct{ atomic.Int64 }
 
 // times estimates the decoded length of a chunk of n stored bytes, plus an eighth.

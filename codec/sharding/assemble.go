@@ -67,8 +67,8 @@ func (d *editor) finish(a *assembler) error {
 	return nil
 }
 
-// onlyPart returns the buffer that has all inner chunks and room for the index after them,
-// so that the shard becomes one piece without a copy. It is nil if there is none.
+// onlyPart returns the buffer that has all inner chunks and room for the index after
+// them, so that the shard becomes one piece without a copy. It is nil if there is none.
 func (d *editor) onlyPart(a *assembler) *budget.Buffer {
 	if d.atStart || len(d.parts) != 1 || len(a.pieces) != 1 || len(a.pieces[0].Data) == 0 {
 		return nil
@@ -108,8 +108,8 @@ func (d *editor) behind(a *assembler) bool {
 	return true
 }
 
-// live returns the bytes of the inner chunks that stay. shared reports that they have more
-// than the shard, so that some overlap. ok is false if the index is wrong.
+// live returns the bytes of the inner chunks that stay. shared reports that they have
+// more than the shard, so that some overlap. ok is false if the index is wrong.
 func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 	for k := range d.n {
 		_, n, stored, err := d.old.span(k)

@@ -292,9 +292,9 @@ func alike(group []want) []int {
 	return append(starts, len(group))
 }
 
-// checkAlike checks inner chunks that have the same bytes, once for each run of one shape,
-// and calls tell with the faults. So a hostile shard, whose bytes stand for millions of
-// inner chunks, takes no longer than its bytes.
+// checkAlike checks inner chunks that have the same bytes, once for each run of one
+// shape, and calls tell with the faults. So a hostile shard, whose bytes stand for
+// millions of inner chunks, takes no longer than its bytes.
 func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell func(at int, same []want, of *codec.Check)) error {
 	data, _ := s.holds(same[0].off, same[0].n)
 	var shape []int64
@@ -317,8 +317,8 @@ func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell fu
 	return nil
 }
 
-// checkStored checks an inner chunk that is in memory, whose cell p has. It returns nil if
-// there is no fault.
+// checkStored checks an inner chunk that is in memory, whose cell p has. It returns nil
+// if there is no fault.
 func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.Check, error) {
 	if d.chain.Divided() {
 		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, coding.Stored(data), d.deep)

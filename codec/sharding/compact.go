@@ -31,8 +31,8 @@ func (d *editor) isCompact() (bool, error) {
 }
 
 // Other programs may write inner chunks that share bytes. Writing the shard again
-// separates them, which makes it longer. That needs a bound: in a hostile shard, a few bytes
-// could be millions of long inner chunks.
+// separates them, which makes it longer. That needs a bound: in a hostile shard, a few
+// bytes could be millions of long inner chunks.
 const (
 	manyShared  = 64 << 20 // bytes that all inner chunks may always have together
 	timesShared = 4        // times the bytes of the shard that they may have else
@@ -75,8 +75,8 @@ func (d *editor) isScattered() bool {
 	return live < runs*shortRun && live <= d.work.Bytes/2
 }
 
-// outgrow reports whether the inner chunks have more bytes together than the stored shard,
-// because some share bytes. It returns [codec.ErrCorrupt] if they have too many.
+// outgrow reports whether the inner chunks have more bytes together than the stored
+// shard, because some share bytes. It returns [codec.ErrCorrupt] if they have too many.
 func (d *editor) outgrow() (bool, error) {
 	sum, ok := int64(0), true
 	for k := range d.n {

@@ -29,8 +29,8 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return out.AppendTo(slices.Grow(dst, int(out.Size))), nil
 }
 
-// EncodePart implements [coding.PartialEncoder]. It copies inner chunks that the edit does
-// not touch as they are encoded.
+// EncodePart implements [coding.PartialEncoder]. It copies inner chunks that the edit
+// does not touch as they are encoded.
 func (c *coder) EncodePart(ctx context.Context, w *coding.Work, e coding.Edit, src coding.Source) (*coding.Revision, error) {
 	l, err := c.layout(e.Shape)
 	if err != nil {

@@ -36,8 +36,8 @@ func (d *editor) markInsets(count int64) (int64, error) {
 	return count, nil
 }
 
-// takeInset marks the inner chunks that an inset stores. Its first inner chunk is at from.
-// It returns how many of those that they replace were to be encoded.
+// takeInset marks the inner chunks that an inset stores. Its first inner chunk is at
+// from. It returns how many of those that they replace were to be encoded.
 func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gone int64, err error) {
 	at := make([]int64, 0, len(from))
 	for j := range l.n {
@@ -61,9 +61,9 @@ func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gon
 	return gone, nil
 }
 
-// insetPlace returns the index of the first inner chunk of an inset in the shard. It wraps
-// [codec.ErrConfiguration] if the inset is cut otherwise than its place, because its inner
-// chunks would then have other shapes.
+// insetPlace returns the index of the first inner chunk of an inset in the shard. It
+// wraps [codec.ErrConfiguration] if the inset is cut otherwise than its place, because
+// its inner chunks would then have other shapes.
 func (d *editor) insetPlace(in coding.Inset) ([]int64, error) {
 	if len(in.Start) != len(d.chunks) || len(in.Shape) != len(d.chunks) {
 		return nil, fmt.Errorf("%w: it begins at %v and has the shape %v, the shard has %d axes", codec.ErrConfiguration, in.Start, in.Shape, len(d.chunks))
@@ -85,8 +85,8 @@ func (d *editor) insetPlace(in coding.Inset) ([]int64, error) {
 	return from, nil
 }
 
-// sameCells reports whether the cells of a from one on are stored with the same lengths as
-// the cells of b.
+// sameCells reports whether the cells of a from one on are stored with the same lengths
+// as the cells of b.
 func sameCells(a grid.Axis, from int64, b grid.Axis) bool {
 	for k := range b.Chunks() {
 		x, ok := a.Cell(from + k)

@@ -70,8 +70,9 @@ func (o *orderer) morton() {
 	o.split(code, make([]int64, len(o.l.chunks)))
 }
 
-// split appends the inner chunks that the bits of the code lead to, the highest bit first.
-// Setting a bit only increases an index, so split prunes what lies outside of the shard.
+// split appends the inner chunks that the bits of the code lead to, the highest bit
+// first. Setting a bit only increases an index, so split prunes what lies outside of the
+// shard.
 func (o *orderer) split(code []bit, at []int64) {
 	if len(code) == 0 {
 		o.order = append(o.order, uint32(o.l.number(at)))

@@ -15,8 +15,8 @@ import (
 // it.
 var manyBytes int64 = 1 << 20
 
-// readOld reads the stored shard. It reads only the index if the store can splice or patch
-// the shard, or if the shard has far more bytes than its inner chunks can have.
+// readOld reads the stored shard. It reads only the index if the store can splice or
+// patch the shard, or if the shard has far more bytes than its inner chunks can have.
 func (d *editor) readOld(src coding.Source) error {
 	_, inMemory := src.(coding.Stored)
 	switch {

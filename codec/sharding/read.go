@@ -179,8 +179,8 @@ func (s stretch) holds(off, n int64) ([]byte, bool) {
 	return s.data[off-s.off:][:n:n], true
 }
 
-// readIndex returns the index of the shard, from the cache or with the range that was read
-// for it.
+// readIndex returns the index of the shard, from the cache or with the range that was
+// read for it.
 func (d *decoder) readIndex(src coding.Source) (*index, stretch, error) {
 	// After trimming, the key of a shard may have an index of another shape.
 	if x := d.cache.get(src.Key()); x != nil && x.bytes == d.layout.index && int64(len(x.entries)) == 2*d.n {

@@ -129,8 +129,8 @@ func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
 func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
 
 // Checked implements [coding.Divider]. A shard of another shape has an index of another
-// length, so the checksum does not match. If inner chunks are clipped, both shapes may have
-// as many, and then the inner chunks have to tell.
+// length, so the checksum does not match. If inner chunks are clipped, both shapes may
+// have as many, and then the inner chunks have to tell.
 func (c *coder) Checked() bool {
 	return c.index.HasChecksum() && (!c.cut.clips || c.chain.TellsShapes())
 }

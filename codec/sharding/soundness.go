@@ -7,9 +7,9 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// sound returns an error if the index of the stored shard is wrong: if an entry leaves the
-// shard, has a length that no inner chunk has, or overlaps another one. Compacting such a
-// shard would preserve the fault, and drop bytes that may be the only intact copy.
+// sound returns an error if the index of the stored shard is wrong: if an entry leaves
+// the shard, has a length that no inner chunk has, or overlaps another one. Compacting
+// such a shard would preserve the fault, and drop bytes that may be the only intact copy.
 func (d *editor) sound() error {
 	stop, ascending := int64(0), true
 	for k := range d.n {
@@ -44,8 +44,8 @@ func (d *editor) apart(stored []uint32) error {
 	return nil
 }
 
-// hasLength returns an error if the codecs never encode inner chunk k to n bytes. No codec
-// encodes elements to 0 bytes.
+// hasLength returns an error if the codecs never encode inner chunk k to n bytes. No
+// codec encodes elements to 0 bytes.
 func (d *editor) hasLength(k, n int64) error {
 	if n == d.fixed {
 		return nil

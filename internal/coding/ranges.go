@@ -26,8 +26,9 @@ type Sum interface {
 	Err() error
 }
 
-// CheckedInRanges reports whether stored chunks of any size can be checked range by range.
-// Their elements are stored one after the other, followed by nothing but one [Summer].
+// CheckedInRanges reports whether stored chunks of any size can be checked range by
+// range. Their elements are stored one after the other, followed by nothing but one
+// [Summer].
 func (c *Chain) CheckedInRanges() bool {
 	if !c.elementwise() || len(c.bytes) > 1 {
 		return false
