@@ -7,7 +7,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// source shows one version of a stored chunk to codecs.
+// source is a [coding.Source] of one stored chunk.
 type source struct {
 	store    store.Store
 	key      store.Key
@@ -58,7 +58,7 @@ func (s *source) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, info, err
 }
 
-// close lets go of the version and returns what is known of it.
+// close closes the pinned version, and returns the information about it.
 func (s *source) close() (store.Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,17 +6,17 @@ import (
 	"varve.dev/zarr/internal/coding"
 )
 
-// A part is read by itself where it is a small part of a chunk that is not small, or a
-// part of one that is read in blocks.
+// A part is read without the rest of its chunk if the chunk is large and the part small,
+// or if the chunk is read in blocks.
 const (
-	largeChunk = 256 << 10 // bytes
-	smallPart  = 8         // one in so many bytes of the chunk
-	partFactor = 4         // bytes that are held to get one that is wanted, at most,
-	partSpan   = 4 << 20   // and that are held in any case
+	largeChunk = 256 << 10 // bytes of a large chunk, at least
+	smallPart  = 8         // a small part is at most this fraction of the chunk
+	partFactor = 4         // bytes to hold for each wanted one, at most
+	partSpan   = 4 << 20   // bytes that may always be held
 )
 
-// partly reports whether the part is to be read without the rest of a chunk of n bytes,
-// or without holding all of it.
+// partly reports whether to read the part without the rest of a chunk of n bytes, or
+// without holding all of it.
 func (w *worker) partly(n int64) bool {
 	if block := w.block(); block > 0 && w.Picks == nil {
 		return n > block && w.partial()
@@ -24,13 +24,13 @@ func (w *worker) partly(n int64) bool {
 	return n >= largeChunk && w.partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
 }
 
-// partial reports whether parts can be read by themselves: of whole elements.
+// partial reports whether parts can be read by themselves. Fields of structs cannot.
 func (w *worker) partial() bool {
 	return w.Chain.Partial() && (w.Picks == nil || w.Picks.Windows == nil)
 }
 
-// readPart reads the part of a chunk to its place, from one version of the stored chunk.
-// It is false where there is no such chunk.
+// readPart reads the part of a chunk into its place, from one version of the chunk. It
+// returns false if the chunk is not stored.
 func (w *worker) readPart(ctx context.Context) (bool, error) {
 	held := w.block()
 	if held == 0 {
