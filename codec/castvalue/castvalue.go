@@ -82,7 +82,7 @@ func Extension(t dtype.Type, o *Options) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: text}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray].
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayArray].
 func New(configuration []byte) (any, error) {
 	c := new(coder)
 	if err := c.parse(configuration); err != nil {

@@ -46,7 +46,7 @@ func Extension(bits int, codecs ...metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: append(text, '}')}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes] that is a
 // [codec.Nester] and a [codec.Binder].
 func New(configuration []byte) (any, error) {
 	c := new(coder)

@@ -1,6 +1,6 @@
-// Package crc32c is the codec that appends a CRC-32C checksum to a chunk and checks it on
-// the way back (zarr-specs v3, "CRC32C checksum codec"). Importing the package registers
-// it as "crc32c".
+// Package crc32c is the codec "crc32c" (zarr-specs v3, "CRC32C checksum codec"). It
+// appends a checksum to a chunk, and checks it when it decodes the chunk. Importing the
+// package registers it.
 package crc32c
 
 import (
@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// size is the number of bytes that the checksum takes.
+// size is the length of the checksum in bytes.
 const size = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -25,7 +25,7 @@ func init() { codec.Register("crc32c", New) }
 // Extension returns the metadata of the codec. It has no configuration.
 func Extension() metadata.Extension { return metadata.Extension{Name: "crc32c"} }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes] that is a
 // [coding.Summer].
 func New(configuration []byte) (any, error) {
 	if err := config.Decode(configuration, &struct{}{}); err != nil {
@@ -73,8 +73,7 @@ func tooFew(n int) error {
 	return fmt.Errorf("%w: crc32c: %d bytes are too few for a checksum", codec.ErrCorrupt, n)
 }
 
-// compare returns an error where the checksum of n bytes is another one than that which
-// is stored.
+// compare returns an error if sum, the checksum of n bytes, is not the stored one.
 func compare(n int64, stored, sum uint32) error {
 	if stored != sum {
 		return fmt.Errorf("%w: crc32c of %d bytes is %#08x, stored is %#08x", codec.ErrChecksum, n, sum, stored)
@@ -85,10 +84,10 @@ func compare(n int64, stored, sum uint32) error {
 // Sum implements [coding.Summer].
 func (coder) Sum() coding.Sum { return new(sum) }
 
-// sum adds up bytes, of which the last are the checksum of those before them.
+// sum is a [coding.Sum]. The last bytes that it is given are the checksum of the others.
 type sum struct {
 	crc  uint32
-	n    int64 // bytes that were added up
+	n    int64 // bytes in the sum so far
 	last []byte
 	room [size]byte
 }

@@ -39,7 +39,7 @@ func Extension(codecs ...metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: append(text, "]}"...)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a
 // [codec.Nester].
 func New(configuration []byte) (any, error) {
 	c := new(coder)

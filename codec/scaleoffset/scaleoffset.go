@@ -40,7 +40,7 @@ func Extension(offset, scale json.RawMessage) metadata.Extension {
 	return e
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray].
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayArray].
 func New(configuration []byte) (any, error) {
 	var m struct {
 		Offset json.RawMessage `json:"offset"`

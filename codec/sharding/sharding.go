@@ -55,7 +55,7 @@ type coder struct {
 	pieces  sync.Pool // of *selection.Piece
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a
 // [coding.Divider] and a [codec.Nester].
 func New(configuration []byte) (any, error) {
 	c := &coder{configuration: configuration}
