@@ -65,7 +65,7 @@ type configuration struct {
 	Block      config.Int `json:"blocksize"`
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes] that is a
 // [codec.RangeDecoder], too. A member that is missing is "zstd", level 5, automatic
 // blocks; typesize has to be there where something is shuffled.
 func New(raw []byte) (any, error) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/strided"
 )
 
@@ -75,7 +76,9 @@ func checkAgain(c codec.ArrayBytes, src codec.Block, encoded []byte) error {
 // checkHeap encodes the elements from a heap, where they are in no order, and where the
 // fill value is an element like any other.
 func checkHeap(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte) error {
-	e, ok := c.(codec.HeapEncoder)
+	e, ok := c.(interface {
+		EncodeHeap(dst []byte, src codec.Block) ([]byte, error)
+	})
 	if !ok {
 		return nil
 	}
@@ -116,7 +119,7 @@ func checkCounted(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []b
 	if u, ok := c.(codec.Uncounted); ok && u.Uncounted() {
 		return nil
 	}
-	if _, divides := c.(codec.Divider); divides || slices.Contains(src.Shape, 0) {
+	if _, divides := c.(coding.Divider); divides || slices.Contains(src.Shape, 0) {
 		return nil
 	}
 	for i := range src.Shape {

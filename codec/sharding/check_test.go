@@ -12,15 +12,16 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
 // drawWork draws how much may be read and held at a time.
-func drawWork(t *rapid.T) *codec.Work {
-	return &codec.Work{
-		Cores: codec.NewCores(), Requests: 1, Bytes: rapid.Int64Range(0, 200).Draw(t, "bytes"), Gap: rapid.Int64Range(0, 50).Draw(t, "gap"),
+func drawWork(t *rapid.T) *coding.Work {
+	return &coding.Work{
+		Cores: coding.NewCores(), Requests: 1, Bytes: rapid.Int64Range(0, 200).Draw(t, "bytes"), Gap: rapid.Int64Range(0, 50).Draw(t, "gap"),
 		Span: rapid.Int64Range(0, 100).Draw(t, "span"), Guess: rapid.Int64Range(0, 50).Draw(t, "guess"),
 	}
 }
@@ -28,7 +29,7 @@ func drawWork(t *rapid.T) *codec.Work {
 // check looks for faults in a shard in memory and in one far away, which gives the same.
 func (d *drawnShards) check(t *rapid.T, k *kept, shape []int64, shard []byte, deep bool) *codec.Check {
 	ctx := context.Background()
-	got, err := d.chain.Check(ctx, drawWork(t), shape, codec.Stored(shard), deep)
+	got, err := d.chain.Check(ctx, drawWork(t), shape, coding.Stored(shard), deep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +68,13 @@ func TestCheck(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(rt, "edits") {
 			e := d.drawEdit(rt, shape, data)
 			e.Patches = false
-			if out := d.edited(rt, e, codec.Stored(shard)); !out.Same {
+			if out := d.edited(rt, e, coding.Stored(shard)); !out.Same {
 				shard = spliced(rt, out, shard)
 			}
 		}
 		stored := int64(0)
 		for index := range grid.BoxOf(innerChunks(rt, d, shape)).Indices() {
-			got, err := d.chain.EncodedInner(context.Background(), work(), shape, index, codec.Stored(shard), nil)
+			got, err := d.chain.EncodedInner(context.Background(), work(), shape, index, coding.Stored(shard), nil)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -152,7 +153,7 @@ func TestCheckHandmade(t *testing.T) {
 			if tt.index == "" {
 				tt.index = tt.want
 			}
-			for _, src := range []codec.Source{codec.Stored(tt.shard), keep(t, tt.shard)} {
+			for _, src := range []coding.Source{coding.Stored(tt.shard), keep(t, tt.shard)} {
 				for deep, want := range map[bool]string{true: tt.want, false: tt.index} {
 					got, err := d.chain.Check(context.Background(), work(), []int64{8}, src, deep)
 					if err != nil {
@@ -179,7 +180,7 @@ func TestCheckReads(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	shard := handmade([]byte{1, 2, 3, 4, 5, 6, 7, 8}, [2]uint64{0, 2}, [2]uint64{2, 2}, [2]uint64{4, 2}, [2]uint64{6, 2})
 	k := keep(t, shard)
-	near := &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Span: 4, Requests: 1}
+	near := &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20, Span: 4, Requests: 1}
 	for deep, want := range map[bool]int{false: 1, true: 3} {
 		k.reads = 0
 		if _, err := d.chain.Check(ctx, near, []int64{8}, k, deep); err != nil || k.reads != want {
@@ -202,7 +203,7 @@ func TestCheckReads(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := d.chain.Check(ended, near, []int64{8}, codec.Stored(shard), true); !errors.Is(err, context.Canceled) {
+	if _, err := d.chain.Check(ended, near, []int64{8}, coding.Stored(shard), true); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call that was cancelled: %v", err)
 	}
 }
@@ -210,13 +211,13 @@ func TestCheckReads(t *testing.T) {
 // TestManyFaults tells so many faults of a shard and counts the others.
 func TestManyFaults(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
-	const n = codec.MostFaults + 17
+	const n = coding.MostFaults + 17
 	entries := make([][2]uint64, n)
 	for i := range entries {
 		entries[i] = [2]uint64{5, 5}
 	}
-	got, err := d.chain.Check(context.Background(), work(), []int64{2 * n}, codec.Stored(handmade(nil, entries...)), true)
-	if err != nil || len(got.Faults) != codec.MostFaults || got.More != 17 {
+	got, err := d.chain.Check(context.Background(), work(), []int64{2 * n}, coding.Stored(handmade(nil, entries...)), true)
+	if err != nil || len(got.Faults) != coding.MostFaults || got.More != 17 {
 		t.Errorf("%d faults and %d more (%v)", len(got.Faults), got.More, err)
 	}
 }
@@ -245,7 +246,7 @@ func TestCheckNested(t *testing.T) {
 		Inner: []grid.Cut{grid.Every(1), grid.Every(1)}, Codecs: raw(),
 	}))}
 	outside := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(3), grid.Every(2)}, Codecs: inside, AtStart: true}))
-	d.chain = must(d.env.NewChain([]metadata.Extension{transposed(1, 0), outside}, d.codec))
+	d.chain = must(coding.NewChain(&d.env, []metadata.Extension{transposed(1, 0), outside}, d.codec))
 	shape := []int64{4, 9} // of shards; as the codec sees them 9, 4, with inner chunks 3, 2, with inner chunks 1, 1 of 2, 3
 	data := make([]byte, 2*36)
 	data[2*(9*3+7)] = 1 // in the inner chunk 1, 2; as the codec sees it 2, 1

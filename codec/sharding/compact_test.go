@@ -15,13 +15,14 @@ import (
 	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
 // edited applies an edit to a stored shard.
-func (d *drawnShards) edited(t fataler, e codec.Edit, src codec.Source) *codec.Edited {
+func (d *drawnShards) edited(t fataler, e coding.Edit, src coding.Source) *coding.Revision {
 	t.Helper()
 	out, err := d.chain.EncodePart(context.Background(), work(), e, src)
 	if err != nil {
@@ -31,7 +32,7 @@ func (d *drawnShards) edited(t fataler, e codec.Edit, src codec.Source) *codec.E
 }
 
 // spliced returns the bytes of an edit as a store that has the older version makes them.
-func spliced(t fataler, out *codec.Edited, old []byte) []byte {
+func spliced(t fataler, out *coding.Revision, old []byte) []byte {
 	t.Helper()
 	if _, err := store.SplicedSize(int64(len(old)), out.Pieces); out.Spliced() && err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func spliced(t fataler, out *codec.Edited, old []byte) []byte {
 }
 
 // drawEdit draws new elements for a part of a shard and puts them into data as well.
-func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) codec.Edit {
+func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) coding.Edit {
 	part := strided.Part{}
 	for _, n := range shape {
 		from := rapid.Int64Range(0, n-1).Draw(t, "from")
@@ -59,7 +60,7 @@ func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) codec.Edi
 		box[i] = grid.Interval{Start: part.Start[i], Stop: part.Start[i] + part.Count[i]}
 	}
 	strided.Copy(strided.Contiguous(data, shape, 2).Sub(box), values)
-	return codec.Edit{Shape: shape, Part: part, Values: values, Patches: true}
+	return coding.Edit{Shape: shape, Part: part, Values: values, Patches: true}
 }
 
 // TestCompact changes drawn shards in parts and compacts them: what comes out is what
@@ -73,7 +74,7 @@ func TestCompact(t *testing.T) {
 		data := d.drawElements(rt, shape)
 		shard := d.encode(rt, shape, data)
 		for range rapid.IntRange(0, 4).Draw(rt, "edits") {
-			out := d.edited(rt, d.drawEdit(rt, shape, data), codec.Stored(shard))
+			out := d.edited(rt, d.drawEdit(rt, shape, data), coding.Stored(shard))
 			switch {
 			case out.Same:
 			case out.Patches != nil:
@@ -86,8 +87,8 @@ func TestCompact(t *testing.T) {
 			}
 		}
 		want := d.encode(rt, shape, data)
-		compact := codec.Edit{Shape: shape, Compact: true, Splices: rapid.Bool().Draw(rt, "splices")}
-		for _, src := range []codec.Source{codec.Stored(shard), keep(t, shard)} {
+		compact := coding.Edit{Shape: shape, Compact: true, Splices: rapid.Bool().Draw(rt, "splices")}
+		for _, src := range []coding.Source{coding.Stored(shard), keep(t, shard)} {
 			out, err := d.chain.EncodePart(context.Background(), drawWork(rt), compact, src)
 			if err != nil {
 				rt.Fatal(err)
@@ -154,8 +155,8 @@ func TestCompactHandmade(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, splices := range []bool{false, true} {
-				for _, src := range []codec.Source{codec.Stored(tt.shard), keep(t, tt.shard)} {
-					out := d.edited(t, codec.Edit{Shape: shape, Compact: true, Splices: splices}, src)
+				for _, src := range []coding.Source{coding.Stored(tt.shard), keep(t, tt.shard)} {
+					out := d.edited(t, coding.Edit{Shape: shape, Compact: true, Splices: splices}, src)
 					if out.Same != (tt.want == nil) {
 						t.Fatalf("same: %t", out.Same)
 					}
@@ -186,7 +187,7 @@ func TestCompactThroughMemory(t *testing.T) {
 	} {
 		k, w := keep(t, tt.shard), work()
 		w.Bytes, w.Guess = tt.bytes, 0
-		out, err := d.chain.EncodePart(context.Background(), w, codec.Edit{Shape: []int64{8}, Compact: true, Splices: true}, k)
+		out, err := d.chain.EncodePart(context.Background(), w, coding.Edit{Shape: []int64{8}, Compact: true, Splices: true}, k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,8 +222,8 @@ func TestCompactDamaged(t *testing.T) {
 		"a short inner chunk":        handmade([]byte{1, 2, 3}, [2]uint64{0, 2}, [2]uint64{2, 1}, absent, absent),
 		"an inner chunk of no bytes": handmade([]byte{1, 2, 3, 4}, [2]uint64{0, 2}, absent, absent, [2]uint64{4, 0}),
 	} {
-		for _, src := range []codec.Source{codec.Stored(shard), keep(t, shard)} {
-			_, err := d.chain.EncodePart(context.Background(), work(), codec.Edit{Shape: []int64{8}, Compact: true, Splices: true}, src)
+		for _, src := range []coding.Source{coding.Stored(shard), keep(t, shard)} {
+			_, err := d.chain.EncodePart(context.Background(), work(), coding.Edit{Shape: []int64{8}, Compact: true, Splices: true}, src)
 			if !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -237,11 +238,11 @@ func TestSharedWithoutBounds(t *testing.T) {
 	const n, size = 1 << 12, 1 << 17
 	entries := slices.Repeat([][2]uint64{{0, size}}, n)
 	shard := handmade(make([]byte, size), entries...)
-	for _, e := range []codec.Edit{
+	for _, e := range []coding.Edit{
 		{Compact: true}, {Compact: true, Splices: true}, {Index: []int64{1}, Encoded: []byte{1, 2}},
 	} {
 		e.Shape = []int64{2 * n}
-		for _, src := range []codec.Source{codec.Stored(shard), keep(t, shard)} {
+		for _, src := range []coding.Source{coding.Stored(shard), keep(t, shard)} {
 			if _, err := d.chain.EncodePart(context.Background(), work(), e, src); !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%+v: %v", e, err)
 			}
@@ -266,8 +267,8 @@ func TestPatchShared(t *testing.T) {
 		{[4][2]uint64{{0, 2}, {2, 2}, {3, 2}, {6, 2}}, []byte{1, 2, 9, 9, 4, 5, 7, 8}, false},
 	} {
 		shard := handmade(body, tt.entries[:]...)
-		e := codec.Edit{Shape: []int64{8}, Index: []int64{1}, Encoded: []byte{9, 9}, Patches: true}
-		out := d.edited(t, e, codec.Stored(shard))
+		e := coding.Edit{Shape: []int64{8}, Index: []int64{1}, Encoded: []byte{9, 9}, Patches: true}
+		out := d.edited(t, e, coding.Stored(shard))
 		if (out.Patches != nil) != tt.patched {
 			t.Errorf("%v: patches %v", tt.entries, out.Patches)
 		}
@@ -303,7 +304,7 @@ func TestCompactChecks(t *testing.T) {
 			d.exts = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
 				Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{bytescodec.Extension(""), gzipcodec.Extension(1)},
 			}))}
-			d.chain = must(d.env.NewChain(d.exts, d.codec))
+			d.chain = must(coding.NewChain(&d.env, d.exts, d.codec))
 		}
 		rapid.Check(t, func(rt *rapid.T) {
 			shard := make([]byte, rapid.IntRange(0, 9).Draw(rt, "bytes"))
@@ -313,11 +314,11 @@ func TestCompactChecks(t *testing.T) {
 				entries = append(entries, at)
 			}
 			shard = handmade(shard, entries...)
-			found, err := d.chain.Check(context.Background(), work(), []int64{8}, codec.Stored(shard), !packed)
+			found, err := d.chain.Check(context.Background(), work(), []int64{8}, coding.Stored(shard), !packed)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			_, err = d.chain.EncodePart(context.Background(), work(), codec.Edit{Shape: []int64{8}, Compact: true}, codec.Stored(shard))
+			_, err = d.chain.EncodePart(context.Background(), work(), coding.Edit{Shape: []int64{8}, Compact: true}, coding.Stored(shard))
 			damaged := len(found.Faults) > 0 || packed && slices.ContainsFunc(entries, func(e [2]uint64) bool { return e[1] == 0 })
 			if errors.Is(err, codec.ErrCorrupt) != damaged {
 				rt.Fatalf("%v of %d bytes: compact says %v, check %v", entries, len(shard), err, found.Faults)

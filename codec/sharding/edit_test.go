@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -59,13 +60,13 @@ func newObject(t testing.TB, s *memstore.Store, shard []byte) *object {
 }
 
 // work is what codecs may use in tests.
-func work() *codec.Work {
-	return &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 4, Span: 1 << 20}
+func work() *coding.Work {
+	return &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 4, Span: 1 << 20}
 }
 
 // apply returns what an edit makes of a shard, stored as the store does it that has
 // certain powers.
-func apply(c *coder, e codec.Edit, shard []byte) ([]byte, error) {
+func apply(c *coder, e coding.Edit, shard []byte) ([]byte, error) {
 	s := memstore.New()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
 	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
@@ -142,7 +143,7 @@ func TestAnew(t *testing.T) {
 			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
 				c := newCoder(t, sharded([]int64{n / 4}, jsonBytes, jsonIndex, "end"), 1, env)
 				shard := written(t, c, []int64{n})
-				e := codec.Edit{Shape: []int64{n}, Anew: true, Splices: splices, Patches: patches}
+				e := coding.Edit{Shape: []int64{n}, Anew: true, Splices: splices, Patches: patches}
 				got, err := apply(c, e, shard)
 				if err != nil || !bytes.Equal(got, shard) {
 					t.Fatalf("%d bytes became %d (%v)", len(shard), len(got), err)
@@ -264,8 +265,8 @@ func TestSparse(t *testing.T) {
 			c := newCoder(t, sharded([]int64{16}, jsonBytes, jsonIndex, "end"), 1, env)
 			shard := makeShard(t, c, []int64{64}, nil, 0, 1<<50-1000, 0, 32)
 			src := &sparse{size: 1 << 50, index: shard}
-			part := func(start int64) codec.Part {
-				return codec.Part{Shape: []int64{64}, Part: strided.Part{Start: []int64{start}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}
+			part := func(start int64) coding.Extract {
+				return coding.Extract{Shape: []int64{64}, Part: strided.Part{Start: []int64{start}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}
 			}
 			wantCorrupt(t, c.DecodePart(t.Context(), work(), part(3), src), 0)
 			if err := c.DecodePart(t.Context(), work(), part(20), src); err != nil {
@@ -291,7 +292,7 @@ func TestHugeShard(t *testing.T) {
 			c := newCoder(t, sharded([]int64{inner}, jsonGzip8(), jsonIndex, "end"), 1, env)
 			shape := []int64{inner << 14}
 			shard := makeShard(t, c, shape, values(4))
-			e := codec.Edit{Shape: shape, Index: []int64{5}, Encoded: values(3), Splices: splices, Patches: patches}
+			e := coding.Edit{Shape: shape, Index: []int64{5}, Encoded: values(3), Splices: splices, Patches: patches}
 			got, err := apply(c, e, shard)
 			if err != nil || len(got) > len(shard)+14 {
 				t.Errorf("%d bytes became %d (%v)", len(shard), len(got), err)
@@ -398,9 +399,9 @@ func scatter(r *rapid.T, t *testing.T, c *coder, shape []int64, shard []byte) []
 }
 
 // drawEdit draws a change of elements, and returns what they are afterwards.
-func drawEdit(r *rapid.T, shape []int64, before []byte) (codec.Edit, []byte) {
+func drawEdit(r *rapid.T, shape []int64, before []byte) (coding.Edit, []byte) {
 	all := bytes.Clone(before)
-	e := codec.Edit{
+	e := coding.Edit{
 		Shape: shape, Splices: rapid.Bool().Draw(r, "splices"), Patches: rapid.Bool().Draw(r, "patches"),
 		KeepFill: rapid.Bool().Draw(r, "keep fill"), Anew: rapid.Bool().Draw(r, "anew"),
 	}
@@ -451,14 +452,14 @@ func TestUnexpectedlySmall(t *testing.T) {
 	shape, w := []int64{n}, work()
 	w.Bytes = 1 << 40
 	e := edit(shape, []int64{5}, []int64{1}, []byte{1, 2})
-	part := codec.Part{Shape: shape, Part: e.Part, Into: strided.Contiguous(make([]byte, 2), e.Count, 2), Whole: true}
-	for name, do := range map[string]func(src codec.Source) error{
-		"read": func(src codec.Source) error { return c.DecodePart(t.Context(), w, part, src) },
-		"change": func(src codec.Source) error {
+	part := coding.Extract{Shape: shape, Part: e.Part, Into: strided.Contiguous(make([]byte, 2), e.Count, 2), Whole: true}
+	for name, do := range map[string]func(src coding.Source) error{
+		"read": func(src coding.Source) error { return c.DecodePart(t.Context(), w, part, src) },
+		"change": func(src coding.Source) error {
 			_, err := c.EncodePart(t.Context(), w, e, src)
 			return err
 		},
-		"write": func(codec.Source) error {
+		"write": func(coding.Source) error {
 			out, err := c.EncodePart(t.Context(), w, e, nil)
 			if err == nil {
 				out.Release()

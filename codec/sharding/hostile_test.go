@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
@@ -129,7 +130,7 @@ func TestLiesRead(t *testing.T) {
 				got := make([]byte, 2)
 				at := (k+1)*h.inner - 1
 				src.pinned = nil
-				err := h.DecodePart(t.Context(), work(), codec.Part{
+				err := h.DecodePart(t.Context(), work(), coding.Extract{
 					Shape: h.shape, Part: strided.Part{Start: []int64{at}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(got, []int64{1}, 2)}, src)
 				h.check(t, got, at, err, k == 1)
 			}
@@ -200,8 +201,8 @@ func (h *hostile) compare(t *testing.T, shard []byte, name string, lost bool) {
 	t.Helper()
 	for k := range int64(4) {
 		got := make([]byte, 2*h.inner)
-		err := h.DecodePart(t.Context(), work(), codec.Part{
-			Shape: h.shape, Part: strided.Part{Start: []int64{k * h.inner}, Step: []int64{1}, Count: []int64{h.inner}}, Into: strided.Contiguous(got, []int64{h.inner}, 2)}, codec.Stored(shard))
+		err := h.DecodePart(t.Context(), work(), coding.Extract{
+			Shape: h.shape, Part: strided.Part{Start: []int64{k * h.inner}, Step: []int64{1}, Count: []int64{h.inner}}, Into: strided.Contiguous(got, []int64{h.inner}, 2)}, coding.Stored(shard))
 		switch {
 		case lost && k == 1:
 			wantCorrupt(t, err, 1)
@@ -248,7 +249,7 @@ func TestCountsLie(t *testing.T) {
 					t.Errorf("error is %v, want ErrCorrupt", err)
 				}
 				src := newObject(t, memstore.New(), shard)
-				err := c.DecodePart(t.Context(), work(), codec.Part{
+				err := c.DecodePart(t.Context(), work(), coding.Extract{
 					Shape: []int64{8}, Part: strided.Part{Start: []int64{0}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}, src)
 				if !errors.Is(err, codec.ErrCorrupt) {
 					t.Errorf("error is %v, want ErrCorrupt", err)

@@ -30,7 +30,7 @@ var layers = [][]string{
 		"internal/number", "store/httpstore", "store/zipstore", "observe",
 	},
 	{"codec", "store/observed"},
-	{"internal/bounded", "internal/fault"},
+	{"internal/bounded", "internal/coding", "internal/fault"},
 	{
 		"codec/bytescodec", "codec/transpose", "codec/gzipcodec", "codec/zstd", "codec/crc32c", "codec/sharding",
 		"codec/codectest", "codec/vlen", "codec/blosc", "codec/packbits", "codec/bitround", "codec/reshape",

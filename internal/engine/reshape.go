@@ -20,27 +20,32 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// A chunk whose edge becomes shorter has to be stored anew under the key that it has,
-// while the document still, or already, says otherwise. So the new chunk is first put
-// aside, under a key that tells its shape; the document is published; and the chunk is
-// moved to its place. Whoever finds a chunk that does not decode looks aside, and so
-// reads the right elements all the time.
+// When an edge becomes shorter, a chunk changes its shape but keeps its key, and no store
+// replaces chunk and document in one step. So a change takes these steps:
+//
+//  1. Set the new chunk aside, under a key that contains its shape.
+//  2. Publish the document.
+//  3. Move the chunk to its key.
+//
+// A reader whose chunk does not decode looks for one of its shape that is set aside.
+// After a crash between 2 and 3 it finds the new chunk there. A crash before 2 leaves an
+// orphaned chunk aside, whose shape no document describes.
 
-// asideDir is the directory, within that of the array, of chunks that are put aside.
+// asideDir is the directory, below that of the array, of chunks that are set aside.
 const asideDir = own.Dir + "/aside/"
 
-// errAlike refuses to store a chunk anew in another shape where nobody could tell the old
-// from the new.
+// errAlike is the error for a chunk that decodes in its old shape and in its new one, so
+// that readers could not tell which of them is stored.
 var errAlike = fmt.Errorf("%w: the stored chunk does not tell how many elements it has, so that it could be read as the shorter one; "+
 	"keep the edges (grid.KeepEdges, no trim), or rewrite the array with codecs that count (packbits with padding_encoding \"first_byte\", an index of shards with a checksum)", codec.ErrUnsupported)
 
-// aside returns the key under which the worker's chunk is put aside.
+// aside returns the key under which the worker's chunk is set aside.
 func (w *worker) aside() store.Key {
 	return w.Path.Key(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Part.Chunk))))
 }
 
-// AsideName returns the key, below the array, under which a chunk of the encoded shape is
-// put aside whose place below the array is key.
+// AsideName returns the key under which a chunk with the encoded shape and the given key
+// is set aside. Both keys are relative to the array.
 func AsideName(shape []int64, key string) string {
 	name := []byte(asideDir)
 	for i, n := range shape {
@@ -52,9 +57,9 @@ func AsideName(shape []int64, key string) string {
 	return string(append(append(name, '/'), key...))
 }
 
-// decode reads the chunk, and w.Decoded then shows its elements. They are in room, which
-// has just its bytes, or where room is nil in a buffer that the caller puts back. It is
-// false where there is no such chunk; then nothing is taken.
+// decode decodes the chunk to w.Decoded. Its elements are in room, which has exactly
+// their bytes, or if room is nil in a buffer that the caller puts back. found is false if
+// the chunk is not stored.
 func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
 	found, err = w.orAside(func() (found bool, err error) {
 		found, buffer, err = w.decodeStored(ctx, n, room)
@@ -63,8 +68,7 @@ func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, 
 	return found, buffer, err
 }
 
-// orAside does something with the chunk, or where that is corrupt, with the one that is
-// put aside, if there is one.
+// orAside calls do for the chunk, and if that is corrupt, for the one that is set aside.
 func (w *worker) orAside(do func() (bool, error)) (bool, error) {
 	found, err := do()
 	if !errors.Is(err, codec.ErrCorrupt) {
@@ -80,9 +84,9 @@ func (w *worker) orAside(do func() (bool, error)) (bool, error) {
 	return true, nil
 }
 
-// PutAside puts the stored chunks of the box aside in the shape that they have in the
-// next array, which has the same keys. Of their elements they keep those of the shape
-// valid; all else is the fill value.
+// PutAside sets the stored chunks of the box aside in the shape that they have in the
+// next array, which has the same keys. They keep the elements within the shape valid; all
+// others become the fill value.
 func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid []int64, batch store.Batch) error {
 	indices, stop := iter.Pull2(a.Stored(ctx, cells))
 	defer stop()
@@ -107,7 +111,7 @@ func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid
 	return errors.Join(failed, err)
 }
 
-// putAside writes the chunk of w as the next array has it to where it waits.
+// putAside sets the chunk of w aside in its shape in the next array.
 func (w *writer) putAside(ctx context.Context, next *writer) error {
 	n, err := w.begin()
 	if err != nil {
@@ -117,15 +121,15 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	if err != nil {
 		return err
 	}
-	// The document is not published yet. Once it is, readers and FetchAside take whatever
-	// decodes under the chunk's key for the chunk in its new shape.
+	// Between steps 2 and 3, readers and FetchAside take whatever decodes under the
+	// chunk's key for the chunk in its new shape. So the old chunk must not decode.
 	if !w.Chain.Tells(w.Cell.Encoded, next.Cell.Encoded) {
 		return errAlike
 	}
 	return w.holding(ctx, n*int64(3+w.Chain.Buffers()), func() error { return w.copyAside(ctx, next, n, size) })
 }
 
-// copyAside is putAside of a chunk of n bytes, which has size bytes there.
+// copyAside is putAside of a chunk of n bytes, which has size bytes in the next array.
 func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) error {
 	found, old, err := w.decode(ctx, n, nil)
 	defer old.Put()
@@ -146,8 +150,7 @@ func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) err
 	return next.put(ctx, next.Decoded, size)
 }
 
-// Aside yields the keys of the chunks that are put aside, and their indices; nil for
-// those that are none of the array's.
+// Aside yields the chunks that are set aside.
 func (a *Array) Aside(ctx context.Context) iter.Seq2[AsideChunk, error] {
 	dir := a.Path.Key(asideDir + "-").Dir()
 	return func(yield func(AsideChunk, error) bool) {
@@ -166,10 +169,10 @@ func (a *Array) Aside(ctx context.Context) iter.Seq2[AsideChunk, error] {
 	}
 }
 
-// AsideChunk is a chunk that is put aside.
+// AsideChunk is a chunk that is set aside.
 type AsideChunk struct {
 	Key   store.Key
-	Index []int64 // nil where the array has no such chunk, or has it in another shape
+	Index []int64 // nil if the array has no chunk of this index and shape
 }
 
 func (a *Array) asideChunk(name string) AsideChunk {
@@ -187,9 +190,9 @@ func (a *Array) asideChunk(name string) AsideChunk {
 	return c
 }
 
-// FetchAside moves the chunks that are put aside to their places, several at a time
-// within the budget, and returns how many could not be moved, and why: the first fault,
-// which does not keep it from the others.
+// FetchAside moves the chunks that are set aside to their keys, several at a time within
+// the budget. A chunk that cannot be moved does not stop it. It returns how many these
+// were, and the first error.
 func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fault error) {
 	next, stop := iter.Pull2(a.Aside(ctx))
 	defer stop()
@@ -222,7 +225,8 @@ func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fa
 	return left, errors.Join(fault, listing, err)
 }
 
-// fetchAside moves a chunk that is put aside to its place, unless what is there decodes.
+// fetchAside moves a chunk that is set aside to its key, unless the chunk there decodes:
+// then an earlier call moved it, or a writer replaced it.
 func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 	if c.Index == nil {
 		return nil

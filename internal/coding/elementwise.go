@@ -1,10 +1,11 @@
-package codec
+package coding
 
 import (
 	"bytes"
 	"context"
 	"fmt"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
@@ -13,19 +14,19 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Elementwise is the power of an [ArrayBytes] codec that codes every element by itself:
-// what it makes of a block are its elements in C order, each in as many bytes as it has
-// in memory. So some elements of a stored chunk can be overwritten.
+// Elementwise is the power of a [codec.ArrayBytes] codec that stores elements in C order,
+// each by itself and in as many bytes as it has in memory. Single elements of a stored
+// chunk can then be overwritten.
 type Elementwise interface {
 	PartialDecoder
-	// Elementwise reports, after Bind, whether it does. Encode may then be given the
-	// memory of its source to write to.
+	// Elementwise reports, after Bind, whether the codec stores elements so. Encode may
+	// then be called with a dst that is the memory of its source.
 	Elementwise() bool
 }
 
-// Elementwise reports whether stored chunks are their elements one behind the other, in
-// the order of axes that the codecs make, so that some of them can be overwritten without
-// the others ([Chain.Overwrite]).
+// Elementwise reports whether stored chunks consist of their elements, one after the
+// other, in the order of axes that the codecs make. [Chain.Overwrite] can then change
+// some of them.
 func (c *Chain) Elementwise() bool { return c.elementwise() && len(c.bytes) == 0 }
 
 // elementwise is Elementwise whatever follows the array-to-bytes codec.
@@ -34,14 +35,14 @@ func (c *Chain) elementwise() bool {
 	return ok && e.Elementwise() && c.order != nil
 }
 
-// Overwrite changes a part of a chunk that is stored: new bytes are made for the values
-// alone, and all else stays as it is. Of the edit it takes the shape, the part, which has
-// no lists or points, the values, KeepFill, Splices and Patches, one of which has to be
-// there. It is for chains that are [Chain.Elementwise].
+// Overwrite changes a part of a stored chunk. It encodes only the values; all other bytes
+// stay. It uses of the edit the shape, the part (without lists and points), the values,
+// KeepFill, Splices and Patches, and one of the last two must be set. The chain has to be
+// [Chain.Elementwise].
 //
-// A chunk that is not stored is [fs.ErrNotExist], one that has not just the bytes of its
-// elements is [ErrCorrupt].
-func (c *Chain) Overwrite(ctx context.Context, w *Work, e Edit, src Source) (*Edited, error) {
+// It fails with [fs.ErrNotExist] if the chunk is not stored, and with [codec.ErrCorrupt]
+// if it has not exactly the bytes of its elements.
+func (c *Chain) Overwrite(ctx context.Context, w *Work, e Edit, src Source) (*Revision, error) {
 	o, err := c.newOverwriter(ctx, e, src)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (c *Chain) Overwrite(ctx context.Context, w *Work, e Edit, src Source) (*Ed
 	return &o.out, nil
 }
 
-// overwriter finds the stretches of a stored chunk that a part overwrites.
+// overwriter finds the ranges of a stored chunk that a part overwrites.
 type overwriter struct {
 	*Chain
 	ctx     context.Context
@@ -69,32 +70,32 @@ type overwriter struct {
 	part    strided.Part // of the encoded array
 	values  strided.View // of the part
 	strides []int64      // of the encoded array, bytes
-	axis    int          // elements along the axes from this one on are one behind the other: a run
+	axis    int          // a run has the elements along the axes from this one on
 	length  int64        // bytes of a run
 
-	runs    []run // that are put together to one stretch
-	rest    []byte
+	runs    []run  // to be joined to one patch
+	rest    []byte // free memory of the last buffer
 	patches []store.Patch
-	out     Edited
+	out     Revision
 	err     error
 }
 
-// run is a stretch of a chunk that is overwritten with values that follow each other.
+// run is a range of a chunk that is overwritten with consecutive elements of the part.
 type run struct {
 	off   int64 // in the chunk, bytes
 	place int64 // of the first element among the values, bytes
 }
 
-// newOverwriter looks which version of the chunk there is.
+// newOverwriter reads which version of the chunk is stored, and finds how long runs are.
 func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwriter, error) {
 	size := int64(c.spec.Width())
 	total, ok := checked.Product(append([]int64{size}, e.Shape...)...)
 	if !ok {
-		return nil, fmt.Errorf("%w: a chunk of shape %v", ErrLimit, e.Shape)
+		return nil, fmt.Errorf("%w: a chunk of shape %v", codec.ErrLimit, e.Shape)
 	}
 	_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	if err == nil && info.Size != total {
-		err = c.failSerial(fmt.Errorf("%w: %d bytes, its shape %v takes %d", ErrCorrupt, info.Size, e.Shape, total))
+		err = c.failSerial(fmt.Errorf("%w: %d bytes, its shape %v takes %d", codec.ErrCorrupt, info.Size, e.Shape, total))
 	}
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwri
 	return o, nil
 }
 
-// eachRun calls add for all runs, in the order of the chunk, until it is false.
+// eachRun calls add for all runs, in the order of the chunk, until add returns false.
 func (o *overwriter) eachRun(add func(run) bool) {
 	var first run
 	for i, start := range o.part.Start {
@@ -143,15 +144,15 @@ func (o *overwriter) eachRun(add func(run) bool) {
 }
 
 const (
-	nearRun     = 64      // bytes between two runs up to which they are put together: a piece takes as many
-	mostStretch = 4 << 20 // bytes of runs that are put together
-	arenaBytes  = 1 << 20 // memory for short stretches is taken in such blocks
+	nearRun    = 64      // join runs with at most so many bytes between them: a piece takes as many
+	mostJoined = 4 << 20 // bytes of joined runs, at most
+	arenaBytes = 1 << 20 // memory for short patches is taken in blocks of this size
 )
 
-// add puts a run behind those before it, if it is near.
+// add joins a run to those before it, after flushing those if it is too far from them.
 func (o *overwriter) add(r run) bool {
 	if n := len(o.runs); n > 0 {
-		if r.off-(o.runs[n-1].off+o.length) > nearRun || r.off+o.length-o.runs[0].off > mostStretch {
+		if r.off-(o.runs[n-1].off+o.length) > nearRun || r.off+o.length-o.runs[0].off > mostJoined {
 			o.flush()
 		}
 	}
@@ -159,7 +160,7 @@ func (o *overwriter) add(r run) bool {
 	return o.err == nil
 }
 
-// flush makes a patch of the runs that were put together. What lies between them is read.
+// flush makes one patch of the joined runs. It reads the bytes that lie between them.
 func (o *overwriter) flush() {
 	if len(o.runs) == 0 || o.err != nil {
 		return
@@ -167,7 +168,7 @@ func (o *overwriter) flush() {
 	from := o.runs[0].off
 	n := o.runs[len(o.runs)-1].off + o.length - from
 	if len(o.runs) == 1 && o.plain {
-		if data, ok := o.valuesOf(o.runs[0]).Bytes(); ok { // it is not kept for longer than the caller's memory
+		if data, ok := o.valuesOf(o.runs[0]).Bytes(); ok { // no copy: the caller's memory lives longer than the revision
 			o.patch(from, data)
 			return
 		}
@@ -190,13 +191,13 @@ func (o *overwriter) flush() {
 	o.patch(from, room)
 }
 
-// patch adds bytes that are overwritten.
+// patch adds data as the bytes of the chunk from off on.
 func (o *overwriter) patch(off int64, data []byte) {
 	o.patches = append(o.patches, store.Patch{Off: off, Data: data})
 	o.runs = o.runs[:0]
 }
 
-// valuesOf shows the elements of a run.
+// valuesOf returns a view of the elements of a run.
 func (o *overwriter) valuesOf(r run) strided.View {
 	v := o.values
 	v.Offset += r.place
@@ -204,21 +205,21 @@ func (o *overwriter) valuesOf(r run) strided.View {
 	return v
 }
 
-// encode fills dst with a run as it is stored.
+// encode fills dst with the stored form of a run.
 func (o *overwriter) encode(dst []byte, r run) error {
 	v := o.valuesOf(r)
 	strided.Copy(strided.Contiguous(dst, v.Shape, v.Size), v)
 	if o.plain {
 		return nil
 	}
-	out, err := o.serial.Encode(dst[:0], Block{Shape: v.Shape, Data: dst})
+	out, err := o.serial.Encode(dst[:0], codec.Block{Shape: v.Shape, Data: dst})
 	if err == nil && len(out) != len(dst) {
-		err = fmt.Errorf("%w: %d bytes of elements became %d", ErrConfiguration, len(dst), len(out))
+		err = fmt.Errorf("%w: %d bytes of elements became %d", codec.ErrConfiguration, len(dst), len(out))
 	}
 	return err
 }
 
-// take returns n bytes that are held as long as what is made of them.
+// take returns n bytes that live until the revision is released.
 func (o *overwriter) take(n int64) []byte {
 	if n > int64(len(o.rest)) {
 		b := budget.Get(max(n, min(arenaBytes, o.values.ElementBytes())))
@@ -230,7 +231,7 @@ func (o *overwriter) take(n int64) []byte {
 	return room
 }
 
-// finish makes pieces of what is overwritten, or leaves it as patches.
+// finish turns the patches into pieces if the store splices, and else keeps them.
 func (o *overwriter) finish(splices bool) {
 	if !splices {
 		o.out.Patches = o.patches
@@ -249,9 +250,9 @@ func (o *overwriter) finish(splices bool) {
 	}
 }
 
-// emptyBut reports whether a stored chunk has nothing but the fill value outside of the
-// part of an edit: then it has as many other elements as the part has. It is read bit by
-// bit, and no further than needed.
+// emptyBut reports whether a stored chunk holds only the fill value outside of the part
+// of an edit. Then the chunk has as many other elements as the part has. It reads the
+// chunk in slabs, and no further than needed.
 func (c *Chain) emptyBut(ctx context.Context, w *Work, e Edit, src Source) (bool, error) {
 	within, err := c.unfilled(ctx, w, e.Shape, e.Part, e.Part.Len(), src)
 	if err != nil {
@@ -265,8 +266,8 @@ func (c *Chain) emptyBut(ctx context.Context, w *Work, e Edit, src Source) (bool
 	return n == within, err
 }
 
-// unfilled counts the elements of a part of a stored chunk that are not the fill value,
-// up to more than so many.
+// unfilled counts the elements of a part of a stored chunk that are not the fill value.
+// It may stop once there are more than most.
 func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part strided.Part, most int64, src Source) (n int64, err error) {
 	cuts := make([]grid.Cut, len(shape))
 	for i, length := range shape {
@@ -277,10 +278,10 @@ func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part strid
 		return 0, err
 	}
 	size, fill := c.spec.Width(), c.spec.Element()
-	b := budget.Get(mostStretch)
+	b := budget.Get(mostJoined)
 	defer b.Put()
-	for box := range selection.OfPart(part).Slabs(g, int64(size), mostStretch) {
-		p := Part{Shape: shape, Part: strided.Part{Step: part.Step, Count: box.Shape()}}
+	for box := range selection.OfPart(part).Slabs(g, int64(size), mostJoined) {
+		p := Extract{Shape: shape, Part: strided.Part{Step: part.Step, Count: box.Shape()}}
 		for i, in := range box {
 			p.Start = append(p.Start, part.Start[i]+in.Start*part.Step[i])
 		}

@@ -12,25 +12,23 @@ import (
 )
 
 const (
-	// fewCells is the number of cells up to which each is asked for.
+	// fewCells is up to how many cells to ask for each.
 	fewCells = 512
-	// manyCells is the number of cells from which on none is asked for, whatever there is
-	// to be listed.
+	// manyCells is from how many cells on to list always.
 	manyCells = 1 << 20
-	// strangers is how many other entries are listed for each cell of interest, before
-	// asking is cheaper.
+	// strangers is how many other entries to list for each cell, before asking is
+	// cheaper.
 	strangers = 4
 )
 
-// Stored yields the indices of the cells of the box that are stored, in no order. The
-// slice is reused.
+// Stored yields the indices of the stored cells of the box, in no order. The next
+// iteration overwrites the index.
 //
-// What it costs follows the box, not the array: directories without cells of the box are
-// not listed, and where most entries are of no interest the cells are asked for one by
-// one.
+// Its cost depends on the box, not on the array. It does not list directories without
+// cells of the box, and asks for single cells if most entries are others.
 //
-// A box of more cells than anybody could ask for is [ErrLimit] in a store that cannot
-// list.
+// It yields [ErrLimit] if the store cannot list and the box has too many cells to ask for
+// each.
 func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	n, ok := cells.Len()
 	if !ok || n > math.MaxInt64/strangers {
@@ -61,8 +59,8 @@ func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 	}
 }
 
-// Listed is [Array.Stored] that asks for no cell by itself: it lists everything, or
-// yields the error of a store that cannot list, [store.ErrUnsupported].
+// Listed is [Array.Stored] that always lists, and never asks for single cells. It yields
+// [store.ErrUnsupported] if the store cannot list.
 func (a *Array) Listed(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
 		l := &lister{Array: a, cells: cells, yield: yield, index: make([]int64, 0, a.Grid.Rank())}
@@ -82,13 +80,13 @@ type lister struct {
 	*Array
 	cells grid.Box
 	yield func([]int64, error) bool
-	seen  map[string]bool // keys that were yielded; nil where listing goes to the end
-	left  int64           // other entries that may still come
+	seen  map[string]bool // keys that were yielded; nil if listing must not give up
+	left  int64           // other entries until listing gives up
 	index []int64
 }
 
-// list yields the cells below a directory of the array, whose name stands for the first
-// depth numbers of an index.
+// list yields the cells below a directory of the array. The name of the directory gives
+// the first depth numbers of their indices.
 func (l *lister) list(ctx context.Context, dir string, depth int) error {
 	path := l.Path
 	if dir != "" {
@@ -137,7 +135,7 @@ func (l *lister) directory(ctx context.Context, name string, depth int) error {
 	return l.list(ctx, name, depth+1)
 }
 
-// value yields the cell that the name of a value is the key of, if the box has it.
+// value yields the cell whose key is name, if the box has it.
 func (l *lister) value(name string) error {
 	index, ok := l.Keys.ParseKey(name, len(l.cells), l.index)
 	if !ok || !l.cells.Contains(index) {
@@ -152,7 +150,7 @@ func (l *lister) value(name string) error {
 	return nil
 }
 
-// stranger counts an entry that is of no interest.
+// stranger counts an entry that is no cell of the box.
 func (l *lister) stranger() error {
 	if l.left--; l.left < 0 && l.seen != nil {
 		return errStrangers
@@ -160,7 +158,7 @@ func (l *lister) stranger() error {
 	return nil
 }
 
-// probed asks for every cell whose key is not among those seen.
+// probed asks the store for every cell of the box whose key was not seen.
 func (a *Array) probed(ctx context.Context, cells grid.Box, seen map[string]bool) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
 		var room [64]byte

@@ -7,7 +7,7 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Repaired implements [codec.Repairer].
+// Repaired returns the specified form of the codec, and how codecs of it were repaired.
 func (c *coder) Repaired() (metadata.Extension, []codec.Repair) {
 	repairs := append(c.chain.Repairs(), c.index.Repairs()...)
 	if len(repairs) == 0 {

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
-// EncodedInner implements [codec.Divider]. It reads the index, if it does not know it,
-// and the bytes of the inner chunk.
+// EncodedInner implements [coding.Divider]. It reads the index, unless it is cached, and
+// the inner chunk.
 func (c *coder) EncodedInner(
-	ctx context.Context, w *codec.Work, shape, index []int64, src codec.Source, dst []byte,
+	ctx context.Context, w *coding.Work, shape, index []int64, src coding.Source, dst []byte,
 ) ([]byte, error) {
 	l, err := c.layout(shape)
 	if err != nil {
@@ -34,8 +34,9 @@ func (c *coder) EncodedInner(
 	return nil, err
 }
 
-// encoded appends the bytes of inner chunk k to dst; it is nil where that is not stored.
-func (d *decoder) encoded(src codec.Source, k int64, dst []byte) ([]byte, error) {
+// encoded appends the stored bytes of inner chunk k to dst. It returns nil if that is not
+// stored.
+func (d *decoder) encoded(src coding.Source, k int64, dst []byte) ([]byte, error) {
 	x, tail, err := d.indexFrom(src)
 	defer tail.buffer.Put()
 	if err != nil {
@@ -46,13 +47,14 @@ func (d *decoder) encoded(src codec.Source, k int64, dst []byte) ([]byte, error)
 	case err != nil:
 		return nil, d.fail(k, err)
 	case !stored && tail.data != nil:
-		return nil, nil // the index was read just now
+		return nil, nil // the index does not come from the cache, so it is not stale
 	case dst == nil:
 		dst = []byte{}
 	}
 	if data, ok := tail.holds(off, n); ok && tail.data != nil {
 		return append(dst, data...), nil
 	}
+	// Read even if the inner chunk is not stored: this fails if a cached index is stale.
 	out, _, err := src.Read(d.ctx, store.Request{Range: store.Span(off, n)}, dst)
 	if err != nil || !stored {
 		return nil, err
@@ -60,9 +62,9 @@ func (d *decoder) encoded(src codec.Source, k int64, dst []byte) ([]byte, error)
 	return out, nil
 }
 
-// indexFrom is readIndex of any source.
-func (d *decoder) indexFrom(src codec.Source) (*index, stretch, error) {
-	if shard, ok := src.(codec.Stored); ok {
+// indexFrom is readIndex for any source, also one in memory.
+func (d *decoder) indexFrom(src coding.Source) (*index, stretch, error) {
+	if shard, ok := src.(coding.Stored); ok {
 		x, err := d.indexOf(d.layout, shard)
 		return x, stretch{data: shard}, err
 	}

@@ -1,4 +1,4 @@
-package codec
+package coding
 
 import (
 	"context"
@@ -11,32 +11,36 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Work is what one call of a codec may use of the machine. The calls of one operation
-// share their cores.
+// Work is what one call to a codec may use of the machine. The calls of one operation
+// share its cores.
 type Work struct {
-	Cores    Cores
-	Bytes    int64          // held at one time besides what the caller gave; who needs more for a single step takes that step alone
-	Memory   *budget.Budget // of the operation; elements that differ in length take theirs from it, in its second step
-	Requests int            // to the store at one time, at least 1
+	Cores Cores
+	// Bytes is how much memory the call may hold at once, besides the caller's. A single
+	// step that needs more runs alone.
+	Bytes int64
+	// Memory is the budget of the operation, which elements that differ in length are
+	// taken from.
+	Memory   *budget.Budget
+	Requests int // to the store at once, at least 1
 
-	// Ranges of a stored chunk are read as one where at most Gap bytes lie between them
+	// Two ranges of a stored chunk are read as one if at most Gap bytes lie between them
 	// and they have at most Span bytes together. A chunk of at most Small bytes is read
-	// whole, and Guess bytes are read with an index that stands at an end.
+	// whole. Guess bytes are read with an index that stands at the end of a chunk.
 	Gap, Span, Small, Guess int64
 
-	// Block is how many bytes are read at a time where one more request costs next to
-	// nothing, so that they are in the processor's caches while they are moved to their
-	// place; 0 reads as much at once as Span and Bytes allow.
+	// Block is how many bytes to read at a time if another request costs next to nothing.
+	// They are still in the processor's cache when they are moved to their place. 0 reads
+	// as many as Span and Bytes allow.
 	Block int64
 
-	// Observer is told of what is done to the stored chunk at Key, unless it is nil.
+	// Observer, if not nil, is told how the stored chunk at Key is coded.
 	Observer observe.Observer
 	Key      store.Key
 }
 
-// Grow is [Chain.Grow] within the memory of the operation, for a chunk with n bytes of
-// references. While decode runs it may wait for nothing but memory of its own: others
-// wait for what it holds.
+// Grow is [codec.Chain.Grow] within the memory of the operation, for a chunk with n bytes
+// of references. While decode runs, it must not wait for anything but its own memory:
+// other calls wait for the memory that it holds.
 func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode func(room int64) error) error {
 	return c.Grow(src, func(room int64) error {
 		if w.Memory == nil {
@@ -51,12 +55,12 @@ func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode f
 	})
 }
 
-// Cores is how many goroutines may encode and decode at one time: more would only take
-// more memory, since every codec at work has tables of its own. Waiting for the store
-// takes no core.
+// Cores limits how many goroutines encode and decode at once. More would only take more
+// memory, since every codec at work has its own tables. Waiting for the store takes no
+// core.
 type Cores chan struct{}
 
-// NewCores returns as many cores as Go uses processors.
+// NewCores returns GOMAXPROCS cores.
 func NewCores() Cores { return make(Cores, runtime.GOMAXPROCS(0)) }
 
 // Enter waits for a core and takes it.
@@ -75,10 +79,10 @@ func (c Cores) tryEnter() bool {
 	}
 }
 
-// Each calls work for the numbers below n in turn, from the caller's goroutine, which
-// holds a core, and from as many others as cores are free; each passes the number of its
-// goroutine, from 0. It never waits for a core, so that who has codecs of its own cannot
-// block itself. The first error ends it.
+// Each calls work once for each i below n, and returns the first error, which ends it.
+// Calls run in the caller's goroutine, which holds a core, and in one more goroutine for
+// each core that is free; worker numbers them from 0. Each never waits for a core, so
+// nested codecs cannot deadlock.
 func (c Cores) Each(ctx context.Context, n int64, work func(worker int, i int64) error) error {
 	if n == 1 {
 		if err := ctx.Err(); err != nil {
@@ -103,7 +107,7 @@ func (c Cores) eachOf(ctx context.Context, n int64, work func(worker int, i int6
 				err = work(worker, i)
 			}
 			if err != nil {
-				first := err // so that only an error takes memory of its own
+				first := err // escapes to the heap, so copy only if there is an error
 				failed.CompareAndSwap(nil, &first)
 			}
 		}

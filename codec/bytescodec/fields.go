@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr/internal/config"
 )
 
-// newByField is the [codec.Factory] of what format 3 has no name for: structs whose
-// numbers are stored in one byte order each, as format 2 allows (zarr-specs v2, "Data
-// type encoding"). The configuration lists the orders of all fields that have one.
+// newByField is the [codec.Factory] for structs whose fields have different byte orders.
+// Format 2 allows them (zarr-specs v2, "Data type encoding"), format 3 has no name for
+// them. The configuration lists the order of each field that has one.
 func newByField(configuration []byte) (any, error) {
 	var c struct {
 		Endian []string `json:"endian"`
@@ -29,7 +29,7 @@ func newByField(configuration []byte) (any, error) {
 	return &coder{fields: c.Endian}, nil
 }
 
-// bindFields is the part of Bind that looks at the byte orders of fields.
+// bindFields checks the byte orders of fields for Bind.
 func (c *coder) bindFields() error {
 	c.swaps = false
 	next := 0

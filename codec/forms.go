@@ -13,37 +13,38 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Repair tells that a codec was read whose metadata is not as it is specified.
+// Repair says how the metadata of a codec was read that does not follow its
+// specification.
 type Repair struct {
-	// Note is one sentence for the reader of the array.
+	// Note is one sentence for users of the array.
 	Note string
-	// Strict is why no array may be created with such metadata. It is nil for another
-	// spelling of what is specified.
+	// Strict is why no array may be created with such metadata. It is nil if the metadata
+	// only spells the specified codec differently.
 	Strict error
 }
 
-// Repairer is the power of a codec with codecs of its own, some of which may be repaired.
-type Repairer interface {
-	// Repaired is called after Bind. It returns the codec with its own codecs as they are
-	// specified, and what was repaired. Without repairs the extension is not looked at.
+// repairer is the power of a codec with codecs of its own, some of which may be repaired.
+type repairer interface {
+	// Repaired is called after Bind. It returns the specified form of the codec, and what
+	// was repaired. The form is ignored if nothing was.
 	Repaired() (metadata.Extension, []Repair)
 }
 
-// olderForm is a form of codec metadata that is read, but not written.
-type olderForm struct {
-	source string
-	// read returns the codec as it is specified, with a note. The note is "" where e does
+// form is a form of codec metadata that Varve reads but does not write.
+type form struct {
+	source string // which programs write it
+	// read returns the specified form of the codec, with a note. The note is "" if e does
 	// not have the form.
 	read func(e metadata.Extension, spec Spec) (now metadata.Extension, note string)
-	// strict says that arrays may not be created so.
+	// strict says that no array may be created with it.
 	strict bool
 }
 
-// older has the forms of codecs that programs have written before, or beside, the
-// specified ones. A codec that is refused is looked for here; the first form that it has
-// reads it. Package grid has the same for chunk grids, package metadata for the rest of a
+// forms lists what programs have written before, or beside, the specified forms. It is
+// consulted for a codec that was refused, and the first form that matches reads it.
+// Package grid has such a list for chunk grids, package metadata for the rest of a
 // document.
-var older = []olderForm{
+var forms = []form{
 	{
 		source: "drafts of zarr-specs v3; zarr-python 3 and zarrs read it",
 		read:   readEndian,
@@ -58,19 +59,19 @@ var older = []olderForm{
 		strict: true,
 	},
 	{
-		source: "format 2 keeps what a program was given, and zstd's library takes levels beyond the last one for that; decoding needs none",
+		source: "documents of format 2 keep the level that a program was given; zstd's library clamps levels out of range",
 		read:   readLevel,
 		strict: true,
 	},
 }
 
-// readOlder returns the codec that an older form stands for. err is why the codec was
-// refused.
-func readOlder(e metadata.Extension, spec Spec, err error) (now metadata.Extension, r Repair, ok bool) {
+// readForm returns the specified form of a codec in one of the forms. err is why the
+// codec was refused.
+func readForm(e metadata.Extension, spec Spec, err error) (now metadata.Extension, r Repair, ok bool) {
 	if !errors.Is(err, ErrConfiguration) && !errors.Is(err, ErrUnsupported) {
 		return e, r, false
 	}
-	for _, f := range older {
+	for _, f := range forms {
 		now, note := f.read(e, spec)
 		if note == "" {
 			continue
@@ -92,8 +93,8 @@ func readEndian(e metadata.Extension, _ Spec) (metadata.Extension, string) {
 	return metadata.Extension{Name: "bytes", Configuration: e.Configuration}, `the codec "endian" of older documents was read as "bytes"`
 }
 
-// readNoEndian reads numbers of several bytes without a byte order, where all writers
-// that leave it out store the same one.
+// readNoEndian reads elements of several bytes without a byte order, for the data types
+// whose writers all leave out "little".
 func readNoEndian(e metadata.Extension, spec Spec) (metadata.Extension, string) {
 	var c struct {
 		Endian *string `json:"endian"`
@@ -127,15 +128,15 @@ func readOrderName(e metadata.Extension, spec Spec) (metadata.Extension, string)
 	return metadata.Extension{Name: e.Name, Configuration: order}, note
 }
 
-// levels is the range of the member of a codec that says how hard it tries.
+// levels is the range of the compression level of a codec.
 type levels struct {
 	member      string
 	least, most int64
 }
 
-// levelsOf has the codecs whose level means nothing to decoding, by all names. "gzip" and
-// "blosc" of format 3 are not among them: the specification sets their ranges, other
-// programs keep them, and stores that were made to hurt a reader have others.
+// levelsOf has the codecs, by all names, whose level does not affect decoding. "gzip" and
+// "blosc" of format 3 are not among them: the specification sets their ranges, and
+// programs observe these, so that other levels are a sign of hostile metadata.
 var levelsOf = map[string]levels{
 	"zstd": zstdLevels, "numcodecs.zstd": zstdLevels,
 	"numcodecs.gzip": deflateLevels, "numcodecs.zlib": deflateLevels, "zlib": deflateLevels,
@@ -151,7 +152,7 @@ var (
 	bz2Levels     = levels{"level", 1, 9}
 )
 
-// readLevel takes a level beyond its range for the nearest one in it.
+// readLevel replaces a level out of range by the nearest one.
 func readLevel(e metadata.Extension, _ Spec) (metadata.Extension, string) {
 	l, known := levelsOf[e.Name]
 	if !known || e.Configuration == nil {

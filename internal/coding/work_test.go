@@ -1,4 +1,4 @@
-package codec
+package coding
 
 import (
 	"context"

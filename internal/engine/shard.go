@@ -9,16 +9,16 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
-// Chunks that consist of inner chunks (shards) are read and written part by part: the
-// codec says which bytes it needs.
+// Shards are read and written in parts: the codec says which ranges it needs.
 
-// What a request costs, in bytes that could be read instead: in a store whose values can
-// be opened next to nothing. A far one answers a request in the time in which about
-// farCost bytes come (20 ms, at 200 MB a second), but meanwhile others are under way.
+// The cost of a request, in bytes that could be read in the same time. A near store,
+// whose values can be opened, answers almost at once. A far store takes about as long as
+// for farCost bytes (20 ms at 200 MB/s), but answers many requests at once.
 const (
 	farCost  = 4 << 20
 	mostGap  = 1 << 20
@@ -28,15 +28,15 @@ const (
 	farGuess = 64 << 10
 	span     = 16 << 20
 
-	fewShards  = 12        // have room in the budget, however long they are,
-	leastRange = 512 << 10 // bytes of each, at least
+	fewShards  = 12        // so many shards share the budget, however long they are
+	leastRange = 512 << 10 // bytes that each of them gets, at least
 
-	// nearBlock are read and moved to their place at a time: what the second cache of a
-	// processor's core holds easily.
+	// nearBlock is how many bytes are read and moved at a time: they fit into the L2
+	// cache of a core.
 	nearBlock = 256 << 10
 )
 
-// block returns the bytes of a chunk that are read at a time, 0 for all.
+// block returns how many bytes of a chunk to read at a time, 0 for all.
 func (a *Array) block() int64 {
 	if a.Block == 0 && a.near() {
 		return nearBlock
@@ -44,9 +44,9 @@ func (a *Array) block() int64 {
 	return a.Block
 }
 
-// crew returns what a codec may use that was granted so many bytes.
-func (w *worker) crew(bytes int64) *codec.Work {
-	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
+// work returns what a codec may use for a call that has so many bytes of the budget.
+func (w *worker) work(bytes int64) *coding.Work {
+	work := &coding.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
 	if w.Chain.Varies() {
 		work.Memory = w.bytes
 	}
@@ -64,15 +64,15 @@ func (w *worker) crew(bytes int64) *codec.Work {
 	return work
 }
 
-// readDivided reads the part of a chunk of inner chunks to its place.
+// readDivided reads the part of a shard into its place.
 func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
-	found, err := w.decodePart(ctx, codec.Part{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
+	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
 	return w.orFill(found, err, skipFill)
 }
 
-// decodePart decodes a part of the chunk, or where that does not decode, of one that is
-// put aside. It is false where there is none.
-func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
+// decodePart decodes a part of the chunk, or if that is corrupt, of one that is set
+// aside. It returns false if neither is stored.
+func (w *worker) decodePart(ctx context.Context, p coding.Extract) (bool, error) {
 	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Fetched(p), w.most) })
 	if err != nil {
 		return false, err
@@ -81,8 +81,8 @@ func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
 	return w.decodePartIn(ctx, weight, p)
 }
 
-// decodePartIn is decodePart within so many bytes.
-func (w *worker) decodePartIn(ctx context.Context, weight int64, p codec.Part) (bool, error) {
+// decodePartIn is decodePart with weight bytes of the budget.
+func (w *worker) decodePartIn(ctx context.Context, weight int64, p coding.Extract) (bool, error) {
 	found, err := w.decodePartOf(ctx, w.key, weight, p)
 	if !errors.Is(err, codec.ErrCorrupt) {
 		return found, err
@@ -97,9 +97,9 @@ func (w *worker) decodePartIn(ctx context.Context, weight int64, p codec.Part) (
 	return true, nil
 }
 
-func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, p codec.Part) (bool, error) {
+func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, p coding.Extract) (bool, error) {
 	src := w.source(key)
-	err := w.Chain.DecodePart(ctx, w.crew(weight), p, src)
+	err := w.Chain.DecodePart(ctx, w.work(weight), p, src)
 	info, closeErr := src.close()
 	w.info = info
 	switch {
@@ -112,12 +112,12 @@ func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, 
 	return true, closeErr
 }
 
-// decodeDivided is decodeStored of a chunk of inner chunks.
+// decodeDivided is decodeStored of a shard.
 func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
 	w.Show(room, heap)
-	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
 	found, err := w.decodePartOf(ctx, w.key, n, p)
 	if err == nil && room == nil && heap.Full() {
 		err = fmt.Errorf("%w: the elements of a chunk of shape %v have more bytes than a chunk may have (Limits.Chunk)", ErrLimit, w.Cell.Encoded)
@@ -129,7 +129,7 @@ func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool,
 	return true, buffer, nil
 }
 
-// everything returns the part that is all of a chunk.
+// everything returns the part that is a whole chunk.
 func everything(shape []int64) strided.Part {
 	p := strided.Part{Start: make([]int64, len(shape)), Step: make([]int64, len(shape)), Count: shape}
 	for i := range p.Step {
@@ -138,9 +138,9 @@ func everything(shape []int64) strided.Part {
 	return p
 }
 
-// edit changes the stored chunk as the codec sees fit. What others stored meanwhile is
-// [store.ErrConflict] where the store can tell.
-func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool) error {
+// edit changes the stored chunk. If the store has conditional writes, it fails with
+// [store.ErrConflict] if a concurrent writer replaced the chunk.
+func (w *writer) edit(ctx context.Context, weight int64, e coding.Edit, read bool) error {
 	out, err := w.encodePart(ctx, weight, w.asStored(e), read && w.overlapsValid())
 	if err != nil {
 		return err
@@ -149,9 +149,9 @@ func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool
 	return w.storeEdited(ctx, out)
 }
 
-// asStored adds to an edit what the array and the store say. A batch may lack a power of
-// its store, as one does that grows an array behind a fence.
-func (w *writer) asStored(e codec.Edit) codec.Edit {
+// asStored sets the fields of an edit that follow from the array and the store. A batch
+// may lack a power of its store, as the batch of a fenced change does.
+func (w *writer) asStored(e coding.Edit) coding.Edit {
 	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
 	_, splicer := store.As[store.Splicer](w.Store)
 	_, splices := w.Batch.(store.SplicingBatch)
@@ -161,12 +161,12 @@ func (w *writer) asStored(e codec.Edit) codec.Edit {
 	return e
 }
 
-// encodePart makes the new form of the chunk, of what is stored or, where that does not
-// decode, put aside.
-func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, read bool) (*codec.Edited, error) {
+// encodePart returns the chunk after an edit. If the stored chunk is corrupt, it edits
+// the one that is set aside.
+func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, read bool) (*coding.Revision, error) {
 	w.on = store.Condition{}
 	if !read {
-		return w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
+		return w.Chain.EncodePart(ctx, w.work(weight), e, nil)
 	}
 	out, info, err := w.encodeOver(ctx, w.key, weight, e)
 	if errors.Is(err, codec.ErrCorrupt) && info.Size > 0 {
@@ -175,7 +175,7 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, rea
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		w.on = store.IfAbsent()
-		return w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
+		return w.Chain.EncodePart(ctx, w.work(weight), e, nil)
 	case err != nil:
 		return nil, err
 	}
@@ -183,10 +183,10 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, rea
 	return out, nil
 }
 
-// encodeAside makes the new form of a chunk, which is corrupt in the version of info, of
-// the one that is put aside, if there is one.
-func (w *writer) encodeAside(ctx context.Context, weight int64, e codec.Edit, info store.Info, corrupt error) (*codec.Edited, error) {
-	e.Splices, e.Patches = false, false // the pieces would be of another key
+// encodeAside returns the chunk that is set aside after an edit, to replace the corrupt
+// version of info. If none is set aside, it returns corrupt.
+func (w *writer) encodeAside(ctx context.Context, weight int64, e coding.Edit, info store.Info, corrupt error) (*coding.Revision, error) {
+	e.Splices, e.Patches = false, false // their ranges would be those of another key
 	out, _, err := w.encodeOver(ctx, w.aside(), weight, e)
 	if err != nil {
 		return nil, corrupt
@@ -195,11 +195,10 @@ func (w *writer) encodeAside(ctx context.Context, weight int64, e codec.Edit, in
 	return out, nil
 }
 
-// encodeOver makes the new form of the chunk at key, and tells which version of it was
-// read.
-func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e codec.Edit) (*codec.Edited, store.Info, error) {
+// encodeOver returns the chunk at key after an edit, and which version of it was read.
+func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e coding.Edit) (*coding.Revision, store.Info, error) {
 	src := w.source(key)
-	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, src)
+	out, err := w.Chain.EncodePart(ctx, w.work(weight), e, src)
 	info, closeErr := src.close()
 	if err == nil && closeErr != nil {
 		out.Release()
@@ -208,8 +207,8 @@ func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e 
 	return out, info, err
 }
 
-// storeEdited stores what became of the chunk.
-func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
+// storeEdited stores a revision of the chunk.
+func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 	switch {
 	case out.Same:
 		return nil
@@ -233,11 +232,11 @@ func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
 	return w.store(ctx, b.B)
 }
 
-// writeDivided stores the part of a chunk of inner chunks.
+// writeDivided writes the part of a shard.
 func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	w.Into(src)
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
-	e := codec.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
+	e := coding.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
 	bytes := w.editWeight()
 	if !whole {
 		bytes = w.partWeight(e.Part)
@@ -255,28 +254,28 @@ func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	return w.again(func() error { return w.edit(ctx, weight, e, !whole) })
 }
 
-// editWeight returns about how many bytes it takes to make a new version of the chunk.
+// editWeight estimates the bytes that a revision of the whole shard takes.
 func (w *writer) editWeight() int64 {
-	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
 	return 2 * w.Chain.Weight(p, cap(w.cores))
 }
 
-// smallEdit is about how many bytes it takes to change a shard that is read whole
-// although the store splices, because it is small.
+// smallEdit is about how many bytes it takes to change a shard that is so small that it
+// is read whole even if the store splices.
 const smallEdit = 4 << 20
 
-// partWeight is editWeight of a change of a part: where the store splices, the rest is
-// not read.
+// partWeight is editWeight for a change of a part. If the store splices, the rest of the
+// shard is not read.
 func (w *writer) partWeight(part strided.Part) int64 {
 	all := w.editWeight()
-	if !w.asStored(codec.Edit{}).Splices {
+	if !w.asStored(coding.Edit{}).Splices {
 		return all
 	}
-	return min(all, smallEdit+2*w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: part}, cap(w.cores)))
+	return min(all, smallEdit+2*w.Chain.Weight(coding.Extract{Shape: w.Cell.Encoded, Part: part}, cap(w.cores)))
 }
 
-// keep returns what stays of a stored chunk while the array grows, nil where everything
-// does.
+// keep returns the box of a stored chunk that stays while the array grows, nil if all of
+// it stays.
 func (w *writer) keep() grid.Box {
 	if w.Valid == nil {
 		return nil
@@ -288,20 +287,20 @@ func (w *writer) keep() grid.Box {
 	return keep
 }
 
-// putDivided stores all elements of a chunk of inner chunks.
+// putDivided stores all elements of a shard.
 func (w *writer) putDivided(ctx context.Context, v strided.View, n int64) error {
-	e := codec.Edit{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Values: v, KeepFill: w.Array.KeepFill}
-	out, err := w.Chain.EncodePart(ctx, w.crew(n), e, nil)
+	e := coding.Edit{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Values: v, KeepFill: w.Array.KeepFill}
+	out, err := w.Chain.EncodePart(ctx, w.work(n), e, nil)
 	if err != nil {
 		return err
 	}
 	defer out.Release()
-	out.Empty = false // what is only fill value was removed before, or is to be stored
+	out.Empty = false // putView has removed it, or it must be stored
 	return w.storeEdited(ctx, out)
 }
 
-// keepOnly makes all of a chunk of inner chunks but what is valid the fill value. A chunk
-// that is not stored is stored if it is claimed, and otherwise left alone.
+// keepOnly sets all elements of a shard beyond the shape Valid to the fill value. If
+// claim is set, it also stores a shard that is not stored.
 func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 	weight, err := w.bytes.Acquire(ctx, w.editWeight())
 	if err != nil {
@@ -313,7 +312,7 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 		return err
 	}
 	defer turn.unlock()
-	e := codec.Edit{Keep: w.keep(), Anew: claim}
+	e := coding.Edit{Keep: w.keep(), Anew: claim}
 	if claim {
 		return w.edit(ctx, weight, e, true)
 	}

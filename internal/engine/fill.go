@@ -10,14 +10,13 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// blanks reports whether a write leaves a chunk that is not stored as it is: it stores
-// the fill value alone, which such a chunk has already. Then only stored chunks are of
-// interest, and a listing finds them where the selection touches more chunks than anybody
-// could visit.
+// blanks reports whether a write changes only chunks that are stored, because it writes
+// only the fill value. Listing finds those even if the selection touches more chunks than
+// can be visited.
 func (a *Array) blanks(plan *selection.Plan, src strided.View, how Writing) bool {
 	switch {
 	case how.KeepFill || a.KeepFill: // every chunk is stored
-	case how.Valid != nil: // what lies beyond it is not the fill value yet
+	case how.Valid != nil: // beyond Valid, chunks may hold other elements
 	case !plan.Seeks() || plan.Chunks() <= fewCells:
 	default:
 		elem, one := src.Repeats()
@@ -26,9 +25,8 @@ func (a *Array) blanks(plan *selection.Plan, src strided.View, how Writing) bool
 	return false
 }
 
-// blank writes the fill value into the stored chunks of the box as far as the plan
-// selects their elements. A chunk that another writer stores meanwhile counts as written
-// later.
+// blank writes the fill value to the selected elements of the stored chunks in the box. A
+// chunk that a concurrent writer stores counts as written later.
 func (r *run) blank(
 	ctx context.Context, plan *selection.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
 ) error {

@@ -8,8 +8,8 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// readPoints reads points, those that are no further apart than what another request
-// costs in one piece.
+// readPoints reads points. It reads those together whose distance is less than the cost
+// of another request.
 func (r *partReader) readPoints(ctx context.Context, dst strided.View, part strided.Part) error {
 	points := slices.Clone(part.Picks.Points)
 	slices.SortFunc(points, func(a, b strided.Point) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Place, b.Place)) })

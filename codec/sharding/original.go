@@ -7,17 +7,18 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
-// manyBytes is how many bytes a shard has at least so that it pays to read only those of
-// its bytes that are needed. Tests make it less.
+// manyBytes is from how many bytes on it pays to read only ranges of a shard. Tests lower
+// it.
 var manyBytes int64 = 1 << 20
 
-// readOld reads the stored shard, or only its index where the bytes that stay can be
-// taken over by the store, or where far more is stored than the inner chunks can take.
-func (d *editor) readOld(src codec.Source) error {
-	_, inMemory := src.(codec.Stored)
+// readOld reads the stored shard. It reads only the index if the store can splice or
+// patch the shard, or if the shard has far more bytes than its inner chunks can have.
+func (d *editor) readOld(src coding.Source) error {
+	_, inMemory := src.(coding.Stored)
 	switch {
 	case src == nil:
 		return nil
@@ -30,7 +31,7 @@ func (d *editor) readOld(src codec.Source) error {
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	x, tail, err := r.readIndex(src)
 	if err == nil && tail.buffer == nil {
-		// An index that was known tells nothing about the shard as it is: this read does.
+		// An index from the cache may be stale. This read fails if it is.
 		_, _, err = src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	}
 	tail.buffer.Put()
@@ -38,11 +39,11 @@ func (d *editor) readOld(src codec.Source) error {
 	return err
 }
 
-func (d *editor) readWhole(src codec.Source) error {
-	shard, stored := src.(codec.Stored)
+func (d *editor) readWhole(src coding.Source) error {
+	shard, stored := src.(coding.Stored)
 	size := int64(len(shard))
 	if !stored {
-		b := budget.Get(min(mostReady, d.likely, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
+		b := budget.Get(min(mostReady, d.likely, max(manyBytes, d.work.Bytes/2))) // it may be far shorter
 		d.out.Memory = append(d.out.Memory, b)
 		data, info, err := src.Read(d.ctx, store.Request{Limit: 2 * max(d.packed, manyBytes)}, b.B)
 		if err != nil {
@@ -64,12 +65,12 @@ func (d *editor) readWhole(src codec.Source) error {
 	return nil
 }
 
-// patches reports whether inner chunks may be overwritten where they are.
+// patches reports whether inner chunks may be overwritten in place.
 func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Patches && !d.Compact }
 
-// readParts reads what is needed of a shard of which only the index was read: what
-// changes in part, and what stays as well where that is asked for.
-func (d *editor) readParts(src codec.Source, stay bool) error {
+// readParts reads inner chunks of a shard of which only the index was read: those that
+// change in part, and if stay is set, those that stay.
+func (d *editor) readParts(src coding.Source, stay bool) error {
 	if d.old == nil || d.out.Old != nil {
 		return nil
 	}
@@ -118,7 +119,7 @@ func (d *editor) covers(k int64) bool {
 	return p.Seek(d.grid, d.Part, d.layout.place(nil, k)) && p.Covers()
 }
 
-// oldBytes returns inner chunk k as it is stored, nil where it is not.
+// oldBytes returns the stored bytes of inner chunk k, nil if it is not stored.
 func (d *editor) oldBytes(k int64) ([]byte, error) {
 	in, off, n, err := d.oldPlace(k)
 	if in == nil || err != nil {
@@ -127,8 +128,8 @@ func (d *editor) oldBytes(k int64) ([]byte, error) {
 	return in[off : off+n : off+n], nil
 }
 
-// oldPlace returns where the bytes of inner chunk k are in memory; nil where it is not
-// stored.
+// oldPlace returns the memory that has the stored bytes of inner chunk k, and their range
+// in it. in is nil if the inner chunk is not stored.
 func (d *editor) oldPlace(k int64) (in []byte, off, n int64, err error) {
 	if d.old == nil {
 		return nil, 0, 0, nil
@@ -142,7 +143,7 @@ func (d *editor) oldPlace(k int64) (in []byte, off, n int64, err error) {
 	}
 	i, found := slices.BinarySearchFunc(d.reads, off, func(s stretch, off int64) int { return cmp.Compare(s.off, off) })
 	if !found {
-		i-- // the stretch that begins before it, which holds what was asked for
+		i-- // the last stretch that begins before off holds it
 	}
 	return d.reads[i].data, off - d.reads[i].off, n, nil
 }

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
@@ -29,9 +30,9 @@ func TestEncodedInner(t *testing.T) {
 		data := d.drawElements(rt, shape)
 		shard := d.encode(rt, shape, data)
 		far := keep(t, shard)
-		var made codec.Source
+		var made coding.Source
 		for index := range grid.BoxOf(innerChunks(rt, d, shape)).Indices() {
-			got, err := d.chain.EncodedInner(ctx, work(), shape, index, codec.Stored(shard), []byte("x"))
+			got, err := d.chain.EncodedInner(ctx, work(), shape, index, coding.Stored(shard), []byte("x"))
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -42,18 +43,18 @@ func TestEncodedInner(t *testing.T) {
 			if got == nil {
 				continue
 			}
-			e := codec.Edit{Shape: shape, Index: slices.Clone(index), Encoded: got[1:]}
+			e := coding.Edit{Shape: shape, Index: slices.Clone(index), Encoded: got[1:]}
 			out, err := d.chain.EncodePart(ctx, work(), e, made)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			made = codec.Stored(out.AppendTo(nil))
+			made = coding.Stored(out.AppendTo(nil))
 			out.Release()
 		}
 		if made == nil {
-			made = codec.Stored(d.encode(rt, shape, bytes.Repeat(d.codec.Fill, int(elements(shape)))))
+			made = coding.Stored(d.encode(rt, shape, bytes.Repeat(d.codec.Fill, int(elements(shape)))))
 		}
-		if got := d.decode(rt, shape, made.(codec.Stored)); !bytes.Equal(got, data) {
+		if got := d.decode(rt, shape, made.(coding.Stored)); !bytes.Equal(got, data) {
 			rt.Fatalf("%v, want %v", got, data)
 		}
 	})
@@ -76,7 +77,7 @@ func lineShards(t testing.TB, env codec.Environment, typ string) *drawnShards {
 	d.exts = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}))}
-	d.chain = must(d.env.NewChain(d.exts, d.codec))
+	d.chain = must(coding.NewChain(&d.env, d.exts, d.codec))
 	return d
 }
 
@@ -87,7 +88,7 @@ func TestEncodedInnerReads(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	shape := []int64{8}
 	k := keep(t, must(d.chain.Encode(nil, strided.Contiguous([]byte{1, 2, 0, 0, 5, 6, 7, 8}, shape, 1))))
-	near := &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 1}
+	near := &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20, Requests: 1}
 	get := func(index ...int64) ([]byte, error) { return d.chain.EncodedInner(ctx, near, shape, index, k, nil) }
 	for _, tt := range []struct {
 		index int64
