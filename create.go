@@ -181,7 +181,7 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 // formatAt returns the format of the node at p, 0 where there is none.
 func (h *Hierarchy) formatAt(ctx context.Context, p store.Path) (int, error) {
 	for _, name := range nodeDocuments {
-		found, err := store.Exists(ctx, h.store, p.Key(name))
+		found, err := store.Exists(ctx, h.store, p.MustKey(name))
 		switch {
 		case err != nil:
 			return 0, err
@@ -342,7 +342,7 @@ func (h *Hierarchy) DeleteIf(ctx context.Context, path string, opt *Options, che
 // unfinished reports whether p has what a copy or a removal left that was not finished.
 // It is no node, but it can be removed like one.
 func (h *Hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
-	return store.Exists(ctx, h.store, p.Key(publish.Unfinished))
+	return store.Exists(ctx, h.store, p.MustKey(publish.Unfinished))
 }
 
 // remove removes a node if check, which may be nil, permits it.

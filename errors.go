@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -27,7 +28,7 @@ var (
 	// ErrUnsupported says that something may be valid but is not known here: a data type,
 	// codec, grid, extension or format version, or a power that the store lacks. The
 	// message names it; a codec can be registered.
-	ErrUnsupported = errors.New("not supported")
+	ErrUnsupported = sentinel.Unsupported
 	// ErrInvalidArgument says that the caller asked for what cannot be: a selection
 	// outside the array, a number of values that does not match, a bad shape. Nothing was
 	// changed.
@@ -104,17 +105,12 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// unsupported lists what the layers below call not supported.
-var unsupported = []error{metadata.ErrUnsupported, dtype.ErrUnsupported, grid.ErrUnsupported, codec.ErrUnsupported, store.ErrUnsupported}
-
 // invalidValues lists what the layers below call invalid, wherever it comes from.
 var invalidValues = []error{dtype.ErrInvalid, grid.ErrInvalid, codec.ErrConfiguration}
 
 // Is gives the reasons of the layers below the names that this package has for them.
 func (e *Error) Is(target error) bool {
 	switch target {
-	case ErrUnsupported:
-		return isAny(e.Err, unsupported)
 	case ErrCorrupt:
 		return errors.Is(e.Err, zipstore.ErrCorrupt)
 	case ErrLimit:

@@ -32,7 +32,7 @@ func (h *Hierarchy) load(ctx context.Context, p store.Path, l Limits) (s stored,
 		return s, err
 	}
 	doc, err := metadata.Parse(data, l.metadata())
-	return stored{doc, info.Version}, inFile(p.Key(documentName), err)
+	return stored{doc, info.Version}, inFile(p.MustKey(documentName), err)
 }
 
 // loadV2 reads the documents of a node of format 2.
@@ -53,14 +53,14 @@ func (h *Hierarchy) loadV2(ctx context.Context, p store.Path, l Limits) (s store
 		if g, ok := doc.(*metadata.Group); ok && err == nil {
 			doc, err = h.withConsolidated(ctx, p, g, l)
 		}
-		return stored{doc, info.Version}, inFile(p.Key(name), err)
+		return stored{doc, info.Version}, inFile(p.MustKey(name), err)
 	}
 	return s, errNoNode
 }
 
 // document returns a document of a node as it is stored.
 func (h *Hierarchy) document(ctx context.Context, p store.Path, name string, l Limits) ([]byte, store.Info, error) {
-	data, info, err := h.store.Get(ctx, p.Key(name), store.Request{Limit: l.document()}, nil)
+	data, info, err := h.store.Get(ctx, p.MustKey(name), store.Request{Limit: l.document()}, nil)
 	if errors.Is(err, store.ErrTooLarge) {
 		err = fmt.Errorf("%w: %w (Limits.Document)", ErrLimit, err)
 	}
@@ -147,7 +147,7 @@ func (h *Hierarchy) nodeType(ctx context.Context, p store.Path, opt Options) str
 
 func (h *Hierarchy) nodeTypeV2(ctx context.Context, p store.Path) string {
 	for _, d := range [...]struct{ document, kind string }{{metadata.V2Array, "array"}, {metadata.V2Group, "group"}} {
-		if found, err := store.Exists(ctx, h.store, p.Key(d.document)); err == nil && found {
+		if found, err := store.Exists(ctx, h.store, p.MustKey(d.document)); err == nil && found {
 			return d.kind
 		}
 	}
@@ -163,7 +163,7 @@ func (n *node) Shadowed(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, name := range nodeDocuments[1:] {
-		found, err := store.Exists(ctx, n.hierarchy.store, n.path.Key(name))
+		found, err := store.Exists(ctx, n.hierarchy.store, n.path.MustKey(name))
 		if err != nil {
 			return nil, n.fail("open", err)
 		}

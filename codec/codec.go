@@ -15,6 +15,7 @@ import (
 	"errors"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/strided"
 )
 
@@ -26,7 +27,7 @@ var (
 	ErrChecksum = checksumError{}
 	// ErrUnsupported says that no codec is registered under a name, or that one cannot do
 	// what its configuration asks.
-	ErrUnsupported = errors.New("codec: not supported")
+	ErrUnsupported = sentinel.New("codec: not supported", sentinel.Unsupported)
 	// ErrConfiguration says that the configuration of a codec is not valid, or does not
 	// fit its place in the chain.
 	ErrConfiguration = errors.New("codec: invalid configuration")

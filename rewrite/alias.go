@@ -33,7 +33,7 @@ func (s *survey) noteAliases(ctx context.Context) error {
 	}
 	seen := map[store.Version]bool{}
 	for i, m := range slices.Concat(plain, linked) { // links may lead out of what is converted: then the first one counts
-		info, err := store.Stat(ctx, s.store, m.path.Key(m.sources[len(m.sources)-1].name))
+		info, err := store.Stat(ctx, s.store, m.path.MustKey(m.sources[len(m.sources)-1].name))
 		if err != nil {
 			return err
 		}

@@ -228,7 +228,7 @@ func (c *copier) removable(ctx context.Context) error {
 	if _, ok := store.Driver(c.to).(*zipstore.Archive); ok {
 		return fmt.Errorf("%w: an archive is there only once it is closed; copy to it, close it, and delete the source then", zarr.ErrUnsupported)
 	}
-	if err := store.Delete(ctx, c.from, c.at.Key(noteName)); err != nil {
+	if err := store.Delete(ctx, c.from, c.at.MustKey(noteName)); err != nil {
 		return fmt.Errorf("the source cannot be changed: %w", err)
 	}
 	if err := store.CheckTree(c.from, c.at); err != nil {

@@ -80,7 +80,7 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 	if err != nil {
 		return nil, err
 	}
-	value, _, err := s.Get(ctx, store.Path{}.Key(string(g.names.AppendKey(nil, make([]int64, len(shape))))), store.Request{}, nil)
+	value, _, err := s.Get(ctx, store.Path{}.MustKey(string(g.names.AppendKey(nil, make([]int64, len(shape))))), store.Request{}, nil)
 	return value, err
 }
 
@@ -121,7 +121,7 @@ func (g *gaps) asked(ctx context.Context, s store.Store, p store.Path, yield fun
 	var key []byte
 	for c := range g.from.All() {
 		key = g.named.AppendKey(key[:0], c.Index)
-		found, err := store.Exists(ctx, s, p.Key(string(key)))
+		found, err := store.Exists(ctx, s, p.MustKey(string(key)))
 		if (found || err != nil) && !yield(c.Index, err) || err != nil {
 			return
 		}
@@ -173,7 +173,7 @@ func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Pat
 		if i++; marks != nil && marks[i/bits.UintSize]&(1<<(i%bits.UintSize)) != 0 {
 			continue
 		}
-		name, was := string(g.names.AppendKey(nil, c.Index)), p.Key(string(g.named.AppendKey(nil, c.Index)))
+		name, was := string(g.names.AppendKey(nil, c.Index)), p.MustKey(string(g.named.AppendKey(nil, c.Index)))
 		work.Go(func() error {
 			if marks == nil {
 				if found, err := store.Exists(each, s, was); found || err != nil {

@@ -33,7 +33,7 @@ func Unfinished(ctx context.Context, at Place) (bool, error) {
 // exists reports whether a key has a value.
 func exists(ctx context.Context, s store.Store, p store.Path, names ...string) (bool, error) {
 	for _, name := range names {
-		if found, err := store.Exists(ctx, s, p.Key(name)); found || err != nil {
+		if found, err := store.Exists(ctx, s, p.MustKey(name)); found || err != nil {
 			return found, err
 		}
 	}
@@ -150,7 +150,7 @@ func (c *copier) prepare(ctx context.Context) error {
 	if err := c.makeParents(ctx); err != nil {
 		return err
 	}
-	return c.put(ctx, c.goal.Key(noteName), []byte("{}"))
+	return c.put(ctx, c.goal.MustKey(noteName), []byte("{}"))
 }
 
 // put writes a value as durably as all else.
@@ -191,22 +191,22 @@ func (c *copier) clear(ctx context.Context) error {
 func (c *copier) publish(ctx context.Context) error {
 	for _, write := range [...]bool{false, true} {
 		for i, d := range c.documents {
-			raw, err := c.document(ctx, c.from, c.at.Key(d.rel))
+			raw, err := c.document(ctx, c.from, c.at.MustKey(d.rel))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			if err != nil || sha256.Sum256(raw) != d.digest {
-				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.at.Key(d.rel))
+				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.at.MustKey(d.rel))
 			}
 			if !write {
 				continue
 			}
-			if err := c.putDocument(ctx, c.goal.Key(d.rel), raw, i == len(c.documents)-1); err != nil {
+			if err := c.putDocument(ctx, c.goal.MustKey(d.rel), raw, i == len(c.documents)-1); err != nil {
 				return err
 			}
 		}
 	}
-	return store.Delete(ctx, c.to, c.goal.Key(noteName))
+	return store.Delete(ctx, c.to, c.goal.MustKey(noteName))
 }
 
 // putDocument writes a document where none is. The last one is that of the copied node.

@@ -101,7 +101,7 @@ func (c *copier) note(ctx context.Context, rel string) error {
 	if rank < 0 {
 		return nil
 	}
-	raw, err := c.document(ctx, c.from, c.at.Key(rel))
+	raw, err := c.document(ctx, c.from, c.at.MustKey(rel))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it went since it was listed, or is one of those that are tried
 	}
@@ -264,7 +264,7 @@ func (c *copier) knownOf(ctx context.Context, n zarr.Node, dir string, yield fun
 // count counts the values that would be copied, and their bytes.
 func (c *copier) count(ctx context.Context) error {
 	return c.each(ctx, func(ctx context.Context, rel string) (int64, error) {
-		info, err := store.Stat(ctx, c.from, c.at.Key(rel))
+		info, err := store.Stat(ctx, c.from, c.at.MustKey(rel))
 		return info.Size, err
 	})
 }

@@ -86,13 +86,13 @@ type values struct {
 // copy copies one value to the same place below the destination.
 func (v *values) copy(ctx context.Context, rel string) (int64, error) {
 	if v.c.seen == nil {
-		return v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+		return v.between(ctx, v.c.goal.MustKey(rel), v.c.at.MustKey(rel))
 	}
-	info, err := store.Stat(ctx, v.c.from, v.c.at.Key(rel)) // before it is read: what is written from now on is seen
+	info, err := store.Stat(ctx, v.c.from, v.c.at.MustKey(rel)) // before it is read: what is written from now on is seen
 	if err != nil {
 		return 0, err
 	}
-	n, err := v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+	n, err := v.between(ctx, v.c.goal.MustKey(rel), v.c.at.MustKey(rel))
 	if err == nil {
 		v.c.seen.add(rel, info)
 	}

@@ -23,12 +23,14 @@ import (
 	"io/fs"
 	"iter"
 	"time"
+
+	"varve.dev/zarr/internal/sentinel"
 )
 
 var (
 	// ErrUnsupported says that a store lacks the power asked for. Use another store or
 	// another call.
-	ErrUnsupported = errors.New("store: not supported by this store")
+	ErrUnsupported = sentinel.New("store: not supported by this store", sentinel.Unsupported)
 	// ErrConflict says that the condition of a conditional write did not hold: somebody
 	// else wrote first, and nothing was written now. Read again and decide anew.
 	ErrConflict = errors.New("store: changed by another writer")
@@ -203,10 +205,27 @@ func Delete(ctx context.Context, s Store, key Key) error {
 // List yields the entries below dir; see [Lister]. It yields [ErrUnsupported] where s
 // cannot list.
 func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, error] {
-	if l, ok := As[Lister](s); ok {
-		return l.List(ctx, dir, deep)
+	return func(yield func(Entry, error) bool) {
+		l, ok := As[Lister](s)
+		if !ok {
+			yield(Entry{}, unsupported(s, "list"))
+			return
+		}
+		for e, err := range l.List(ctx, dir, deep) {
+			if err == nil {
+				// Callers make keys of these names. A driver that lists "../x" must not
+				// make them delete or copy outside of dir.
+				err = checkSegments(e.Name)
+			}
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
 	}
-	return func(yield func(Entry, error) bool) { yield(Entry{}, unsupported(s, "list")) }
 }
 
 // Stat returns size and version of the value at key, with a request for no bytes where s

@@ -48,11 +48,7 @@ func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durab
 		return t.DeleteTree(ctx, dir, order, d)
 	}
 	for _, name := range order.First {
-		found, err := Exists(ctx, s, dir.Key(name))
-		if err == nil && found {
-			err = Delete(ctx, s, dir.Key(name))
-		}
-		if err != nil {
+		if err := deleteFound(ctx, s, dir, name); err != nil {
 			return err
 		}
 	}
@@ -67,7 +63,23 @@ func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durab
 	if order.Last == "" {
 		return nil
 	}
-	return Delete(ctx, s, dir.Key(order.Last))
+	key, err := dir.Key(order.Last)
+	if err != nil {
+		return err
+	}
+	return Delete(ctx, s, key)
+}
+
+// deleteFound deletes one value in dir if there is one.
+func deleteFound(ctx context.Context, s Store, dir Path, name string) error {
+	key, err := dir.Key(name)
+	if err != nil {
+		return err
+	}
+	if found, err := Exists(ctx, s, key); err != nil || !found {
+		return err
+	}
+	return Delete(ctx, s, key)
 }
 
 // deleteListed deletes the values below dir whose names, relative to it, are wanted.
@@ -78,10 +90,13 @@ func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted f
 	}
 	defer b.Discard()
 	for e, err := range List(ctx, s, dir, true) {
-		if err == nil && wanted(e.Name) {
-			err = b.Delete(ctx, dir.Key(e.Name))
-		}
 		if err != nil {
+			return err
+		}
+		if !wanted(e.Name) {
+			continue
+		}
+		if err := b.Delete(ctx, dir.MustKey(e.Name)); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func (n Node) named(document string) Node {
 // no harm.
 func (n Node) forget(ctx context.Context, files []File) {
 	for _, f := range files {
-		_ = store.Delete(context.WithoutCancel(ctx), n.Store, n.Path.Key(f.Name))
+		_ = store.Delete(context.WithoutCancel(ctx), n.Store, n.Path.MustKey(f.Name))
 	}
 }
 
@@ -126,10 +126,10 @@ func (n Node) hide(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	hidden := false
 	for _, name := range documents {
-		found, err := store.Exists(ctx, n.Store, n.Path.Key(name))
+		found, err := store.Exists(ctx, n.Store, n.Path.MustKey(name))
 		if err == nil && found {
 			hidden = true
-			err = store.Delete(ctx, n.Store, n.Path.Key(name))
+			err = store.Delete(ctx, n.Store, n.Path.MustKey(name))
 		}
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (n Node) hide(ctx context.Context) error {
 	if hidden {
 		// A full disk has no room for the note, and a removal makes some: it goes on
 		// without.
-		_, _ = store.Put(ctx, n.Store, n.Path.Key(Unfinished), []byte("{}"), n.Durability)
+		_, _ = store.Put(ctx, n.Store, n.Path.MustKey(Unfinished), []byte("{}"), n.Durability)
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func incomplete(errs ...error) error {
 }
 
 // key returns the key of the node's document.
-func (n Node) key() store.Key { return n.Path.Key(n.Document) }
+func (n Node) key() store.Key { return n.Path.MustKey(n.Document) }
 
 // read returns the document as it is now.
 func (n Node) read(ctx context.Context) (Document, error) {

@@ -197,11 +197,11 @@ func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error
 // array: nobody finds nodes below it.
 func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool, err error) {
 	for _, name := range [...]string{metadata.V2Array, metadata.V2Group} {
-		if found, err := store.Exists(ctx, n.Store, dir.Key(name)); err != nil || found {
+		if found, err := store.Exists(ctx, n.Store, dir.MustKey(name)); err != nil || found {
 			return found, found && name == metadata.V2Array, err
 		}
 	}
-	raw, _, err := n.Store.Get(ctx, dir.Key(metadata.V3Node), store.Request{Limit: mostDocument}, nil)
+	raw, _, err := n.Store.Get(ctx, dir.MustKey(metadata.V3Node), store.Request{Limit: mostDocument}, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, false, nil

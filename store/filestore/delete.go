@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -69,7 +70,7 @@ func (s *Store) unlink(name string, may func(link string) bool) (real string, er
 }
 
 // nodeDocuments are the files that make a directory a node of a hierarchy.
-var nodeDocuments = [...]string{"zarr.json", ".zarray", ".zgroup"}
+var nodeDocuments = [...]string{nodename.V3Node, nodename.V2Array, nodename.V2Group}
 
 // mostDocument is how many bytes of a document are read to learn whether it is that of an
 // array.
@@ -114,10 +115,10 @@ func (s *Store) hasFile(dir string, names ...string) bool {
 // isArray reports whether a directory is an array. One whose document cannot be read
 // counts as one.
 func (s *Store) isArray(dir string) bool {
-	if s.hasFile(dir, ".zarray") {
+	if s.hasFile(dir, nodename.V2Array) {
 		return true
 	}
-	name := path.Join(dir, "zarr.json")
+	name := path.Join(dir, nodename.V3Node)
 	st, err := s.fs.Stat(name)
 	if err != nil || !st.Mode.IsRegular() {
 		return false

@@ -3,6 +3,7 @@ package filestore
 import (
 	"context"
 	"iter"
+	"strings"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -19,11 +20,16 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 				yield(store.Entry{}, fail("listing", dir.String(), err))
 				return
 			}
-			if !yield(store.Entry{Name: dir.Rel(store.Path{}.Key(item.Name)), Dir: item.Dir, Size: -1}, nil) {
+			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// below returns a name, as a walk through dir yields it, relative to dir.
+func below(dir store.Path, name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, dir.String()), "/")
 }
 
 // hidden reports whether name is no key: the driver's own, or one that [store.ParseKey]

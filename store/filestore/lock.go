@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -21,7 +22,7 @@ import (
 // where nothing else is there; one that a killed process left behind is used again.
 // Waiting ends with ctx.
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
-	name := path.Join(dirOf(dir), lockName)
+	name := path.Join(dirOf(dir), own.Lock)
 	var release func() error
 	if err = s.writable(ctx); err == nil {
 		release, err = s.wait(ctx, name)
@@ -40,7 +41,7 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 
 // LockHolder implements [store.HeldLocker].
 func (s *Store) LockHolder(dir store.Path) store.Holder {
-	return s.holder(path.Join(dirOf(dir), lockName))
+	return s.holder(path.Join(dirOf(dir), own.Lock))
 }
 
 // mostNote is how much of a lock file is read to learn who holds it.
@@ -98,7 +99,7 @@ func stayed(name string, err error) error {
 // exclusively calls act while it holds the publish lock of dir. That is the file
 // "__varve.publish" in dir.
 func (s *Store) exclusively(ctx context.Context, dir string, act func() error) error {
-	name := path.Join(dir, publishName)
+	name := path.Join(dir, own.Publish)
 	unlock, err := s.tryLock(ctx, name)
 	if errors.Is(err, vfs.ErrLocked) { // few are
 		locked := dir

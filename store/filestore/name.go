@@ -13,13 +13,6 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Names that the driver keeps for itself.
-const (
-	temporary   = own.Temporary
-	lockName    = own.Lock
-	publishName = own.Publish
-)
-
 // nameOf returns the file name of key, with '/' on every platform.
 func nameOf(key store.Key) (string, error) {
 	name := key.String()
@@ -42,7 +35,7 @@ func isOwn(name string) bool {
 		return false
 	}
 	for seg := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(seg, temporary) || seg == lockName || seg == publishName {
+		if own.IsFile(seg) {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -94,7 +95,7 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 			}
 			continue
 		}
-		if !strings.HasPrefix(e.Name(), temporary) || !e.Type().IsRegular() {
+		if !strings.HasPrefix(e.Name(), own.Temporary) || !e.Type().IsRegular() {
 			continue
 		}
 		st, err := c.s.fs.Stat(name)
@@ -124,7 +125,7 @@ func (c *census) ask(id string) WriterState {
 // stateOf looks whether a writer holds its lock. One without a file may be that of a
 // store which was opened at another directory, above or below this one.
 func (s *Store) stateOf(id string) WriterState {
-	name := path.Join(writers, id)
+	name := path.Join(own.Writers, id)
 	content, err := s.fs.Open(name)
 	if err != nil {
 		return WriterUnknown
@@ -152,7 +153,7 @@ func (s *Store) stateOf(id string) WriterState {
 // lock that cannot be tried: it may be held.
 func (s *Store) discard(name string) (gone bool, err error) {
 	base := path.Base(name)
-	if base != lockName && base != publishName {
+	if base != own.Lock && base != own.Publish {
 		if s.stateOf(writerOf(name)) == WriterAlive {
 			return false, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -139,7 +140,7 @@ func (t *tree) clear(ctx context.Context, dir string, first bool) error {
 // is no directory here.
 func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone bool, err error) {
 	switch {
-	case isDir && path.Base(name) == writers:
+	case isDir && path.Base(name) == own.Writers:
 		if !first {
 			t.s.discardWriters(name)
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 )
 
@@ -35,11 +36,8 @@ import (
 // files stay. Where no file can be locked or none can be made at the top, temporary files
 // are called "__tmp-<random>" and have no writer that anybody knows.
 
-const (
-	writers = temporary + "writers"
-	// mostDirs is how many directories a writer names. Past that it is looked for in all.
-	mostDirs = 4096
-)
+// mostDirs is how many directories a writer names. Past that it is looked for in all.
+const mostDirs = 4096
 
 // writer is the file by which a store shows that it is alive.
 type writer struct {
@@ -83,10 +81,10 @@ func (s *Store) temporaryIn(dir string) string {
 		s.appear()
 	}
 	if w.id == "" || !w.names(dir) {
-		return path.Join(dir, temporary+strconv.FormatUint(rand.Uint64(), 36))
+		return path.Join(dir, own.Temporary+strconv.FormatUint(rand.Uint64(), 36))
 	}
 	w.last++
-	return path.Join(dir, temporary+w.id+"-"+strconv.FormatUint(w.last, 36))
+	return path.Join(dir, own.Temporary+w.id+"-"+strconv.FormatUint(w.last, 36))
 }
 
 // appear runs step 1. Another writer may remove the directory in between, or take the new
@@ -94,9 +92,9 @@ func (s *Store) temporaryIn(dir string) string {
 func (s *Store) appear() {
 	w := &s.writer
 	for range createTries {
-		_ = s.fs.Mkdir(writers)
+		_ = s.fs.Mkdir(own.Writers)
 		id := strconv.FormatUint(rand.Uint64(), 36)
-		f, err := s.fs.TryLock(path.Join(writers, id))
+		f, err := s.fs.TryLock(path.Join(own.Writers, id))
 		if errors.Is(err, vfs.ErrLocked) || vfs.Missing(err) {
 			continue
 		}
@@ -105,21 +103,21 @@ func (s *Store) appear() {
 				w.id, w.file, w.dirs = id, f, map[string]bool{}
 				return
 			}
-			_ = s.fs.Remove(path.Join(writers, id))
+			_ = s.fs.Remove(path.Join(own.Writers, id))
 			_ = f.Close()
 		}
 		break
 	}
 	w.refuse = true
-	_ = s.fs.RemoveDir(writers)
+	_ = s.fs.RemoveDir(own.Writers)
 }
 
 // vanish runs step 4.
 func (s *Store) vanish() {
 	w := &s.writer
 	if !w.stuck {
-		_ = s.fs.Remove(path.Join(writers, w.id)) // while it is locked: nobody may take it for that of a dead writer
-		_ = s.fs.RemoveDir(writers)
+		_ = s.fs.Remove(path.Join(own.Writers, w.id)) // while it is locked: nobody may take it for that of a dead writer
+		_ = s.fs.RemoveDir(own.Writers)
 	}
 	_ = w.file.Close()
 	w.id, w.file, w.dirs, w.stuck = "", nil, nil, false
@@ -151,7 +149,7 @@ func (w *writer) names(dir string) bool {
 // writerOf returns the id of the writer of a temporary file, "" where its name does not
 // say.
 func writerOf(name string) string {
-	id, _, ok := strings.Cut(strings.TrimPrefix(path.Base(name), temporary), "-")
+	id, _, ok := strings.Cut(strings.TrimPrefix(path.Base(name), own.Temporary), "-")
 	if !ok {
 		return ""
 	}
@@ -161,7 +159,7 @@ func writerOf(name string) string {
 // Sweep implements [store.Sweeper].
 func (s *Store) Sweep(ctx context.Context) {
 	found := false
-	for e, err := range s.fs.ReadDir(writers) {
+	for e, err := range s.fs.ReadDir(own.Writers) {
 		if err != nil || s.writable(ctx) != nil {
 			return
 		}
@@ -169,14 +167,14 @@ func (s *Store) Sweep(ctx context.Context) {
 		s.removeOf(ctx, e.Name())
 	}
 	if found {
-		_ = s.fs.RemoveDir(writers)
+		_ = s.fs.RemoveDir(own.Writers)
 	}
 }
 
 // removeOf removes the temporary files of a writer if it is dead. What cannot be removed
 // keeps the writer's file, so that somebody else can.
 func (s *Store) removeOf(ctx context.Context, id string) {
-	name := path.Join(writers, id)
+	name := path.Join(own.Writers, id)
 	content, err := s.fs.Open(name)
 	if err != nil {
 		return
@@ -243,7 +241,7 @@ func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 			return true
 		case err != nil || ctx.Err() != nil:
 			return false
-		case strings.HasPrefix(e.Name(), temporary+id+"-"):
+		case strings.HasPrefix(e.Name(), own.Temporary+id+"-"):
 			real, err := s.unlink(path.Join(dir, e.Name()), always)
 			if err != nil && !vfs.Missing(err) {
 				done = false

@@ -15,6 +15,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -175,11 +176,16 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 				yield(store.Entry{}, fmt.Errorf("iofs: listing %q: %w", dir, err))
 				return
 			}
-			if !yield(store.Entry{Name: dir.Rel(store.Path{}.Key(item.Name)), Dir: item.Dir, Size: -1}, nil) {
+			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// below returns a name, as a walk through dir yields it, relative to dir.
+func below(dir store.Path, name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, dir.String()), "/")
 }
 
 // top returns the name of a directory as file systems spell it.

@@ -83,7 +83,7 @@ func (s *Store) children(top, rel string) []store.Entry {
 			entries = append(entries, store.Entry{Name: rel + name, Dir: true, Size: -1})
 			continue
 		}
-		size := len(s.values[store.Path{}.Key(top+rel+child)].data)
+		size := len(s.values[store.Path{}.MustKey(top+rel+child)].data)
 		entries = append(entries, store.Entry{Name: rel + child, Size: int64(size)})
 	}
 	return entries

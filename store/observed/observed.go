@@ -68,7 +68,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 			}
 		}
 		s.observer.Observe(ctx, observe.Event{
-			Op: observe.List, Key: store.Path{}.Key(dir.String()), Start: start, Duration: time.Since(start) - elsewhere, Err: failed,
+			Op: observe.List, Key: dir.AsKey(), Start: start, Duration: time.Since(start) - elsewhere, Err: failed,
 		})
 	}
 }
@@ -77,7 +77,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	start := time.Now()
 	unlock, err = store.Lock(ctx, s.below, dir)
-	s.over(ctx, observe.Lock, store.Path{}.Key(dir.String()), 0, start, err)
+	s.over(ctx, observe.Lock, dir.AsKey(), 0, start, err)
 	return unlock, err
 }
 

@@ -38,7 +38,7 @@ func (s *Store) Delete(ctx context.Context, key store.Key) error {
 func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
 	start := time.Now()
 	err := store.DeleteTree(ctx, s.below, dir, order, d)
-	s.over(ctx, observe.Delete, store.Path{}.Key(dir.String()), 0, start, err)
+	s.over(ctx, observe.Delete, dir.AsKey(), 0, start, err)
 	return err
 }
 

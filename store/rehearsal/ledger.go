@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
@@ -31,6 +33,13 @@ type Change struct {
 	Was int64 // bytes in the store, -1 where there is no such value
 	Is  int64 // bytes after the change, -1 where it is deleted
 }
+
+// IsDocument reports whether the value is a metadata document.
+func (c Change) IsDocument() bool { return nodename.IsDocument(c.Key.Base()) }
+
+// IsChunk reports whether the value is a chunk: neither a metadata document nor an object
+// that Varve keeps for itself, such as a journal.
+func (c Change) IsChunk() bool { return !stays(c.Key) }
 
 // entry is one value as the rehearsal has changed it.
 type entry struct {
@@ -130,8 +139,7 @@ func (e entry) read(ctx context.Context, key store.Key, q store.Request, dst []b
 // stays reports whether a value is kept whatever else is: documents, and what is put
 // aside.
 func stays(key store.Key) bool {
-	name := key.Base()
-	return name == "zarr.json" || strings.HasPrefix(name, ".z") || strings.Contains("/"+key.String(), "/__varve/")
+	return nodename.IsDocument(key.Base()) || own.IsBelow(key.String())
 }
 
 // put makes data the value of a key. The caller has the lock.

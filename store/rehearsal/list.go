@@ -76,7 +76,7 @@ func (s *Store) isHidden(ctx context.Context, dir store.Path, e store.Entry, our
 		if !strings.HasPrefix(rest.Name, e.Name+"/") {
 			continue
 		}
-		if found, changed, _ := s.ledger.find(ctx, dir.Key(rest.Name)); !changed || found.exists {
+		if found, changed, _ := s.ledger.find(ctx, dir.MustKey(rest.Name)); !changed || found.exists {
 			return false
 		}
 	}

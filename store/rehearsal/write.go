@@ -31,7 +31,7 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 func (s *Store) DeleteTree(ctx context.Context, dir store.Path, _ store.TreeOrder, _ store.Durability) error {
 	for e, err := range s.List(ctx, dir, true) {
 		if err == nil {
-			err = s.Delete(ctx, dir.Key(e.Name))
+			err = s.Delete(ctx, dir.MustKey(e.Name))
 		}
 		if err != nil {
 			return err

@@ -200,7 +200,7 @@ func (p *probe) lists(dir string, deep bool, want []string) {
 
 // sizeOf returns the size that a value of [Fixture] has.
 func sizeOf(dir store.Path, name string) (int64, bool) {
-	value, ok := Fixture()[dir.Key(name).String()]
+	value, ok := Fixture()[dir.MustKey(name).String()]
 	return int64(len(value)), ok
 }
 
