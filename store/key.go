@@ -9,11 +9,11 @@ import (
 	"varve.dev/zarr/internal/nodename"
 )
 
-// ErrInvalidKey says that a text is no legal key, node path or node name.
-// The message names the offending segment.
+// ErrInvalidKey means that a text is not a legal key, node path or node name. The message
+// names the offending segment.
 var ErrInvalidKey = errors.New("store: invalid key")
 
-// maxKeyLength is the longest key in bytes; object stores allow 1024.
+// maxKeyLength is the longest key in bytes. Object stores allow 1024.
 const maxKeyLength = 1024
 
 // Key names one value of a store: segments separated by '/', such as "t2m/c/0/1".
@@ -153,7 +153,7 @@ func (p Path) Contains(k Key) bool {
 	return p.s == "" || len(k.s) > len(p.s) && k.s[len(p.s)] == '/' && k.s[:len(p.s)] == p.s
 }
 
-// Rel returns the part of k below p. It is "" where k does not lie below p.
+// Rel returns the part of k below p, or "" if k does not lie below p.
 func (p Path) Rel(k Key) string {
 	switch {
 	case !p.Contains(k):
