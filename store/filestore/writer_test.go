@@ -133,7 +133,7 @@ func TestSweepKnowsMachines(t *testing.T) {
 		next.boot = "this"
 		want := WriterUnknown
 		if c.gone {
-			want = WriterDead
+			want = WriterGone
 		}
 		for f, err := range next.Temporary(t.Context(), store.Path{}) {
 			if f.Name != tmp || f.Writer != want || err != nil {
