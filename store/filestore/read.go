@@ -97,7 +97,7 @@ func checkRegular(st vfs.Stat) error {
 	case st.Mode.IsDir():
 		return fs.ErrNotExist
 	}
-	return fmt.Errorf("is no regular file: %w", fs.ErrInvalid)
+	return fmt.Errorf("is not a regular file: %w", fs.ErrInvalid)
 }
 
 func describe(st vfs.Stat) store.Info {

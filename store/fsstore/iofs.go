@@ -112,7 +112,7 @@ func end(f fs.File) error {
 	n, err := f.Read(b[:])
 	switch {
 	case n > 0:
-		return errors.New("is longer than the file system says")
+		return errors.New("is longer than the file system reports")
 	case err == io.EOF:
 		return nil
 	}
@@ -141,7 +141,7 @@ func describe(fi fs.FileInfo) (store.Info, error) {
 	case fi.IsDir():
 		return store.Info{}, fs.ErrNotExist
 	case !fi.Mode().IsRegular():
-		return store.Info{}, fmt.Errorf("is no regular file but %s: %w", fi.Mode(), fs.ErrInvalid)
+		return store.Info{}, fmt.Errorf("is not a regular file but %s: %w", fi.Mode(), fs.ErrInvalid)
 	}
 	st := vfs.StatOf(fi)
 	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}, nil

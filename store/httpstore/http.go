@@ -220,7 +220,7 @@ func OptionsOf(ctx context.Context) *Options {
 // [store.ErrUnsupported].
 func OpenLocation(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	if access != store.Read {
-		return nil, store.Path{}, fmt.Errorf("http: %w: a web server is read only", store.ErrUnsupported)
+		return nil, store.Path{}, fmt.Errorf("http: %w: a web server can only be read", store.ErrUnsupported)
 	}
 	root, rel := Split(Reveal(ctx, location), ".zarr")
 	path, err := store.ParsePath(rel)

@@ -48,7 +48,7 @@ func (s *Store) url(key store.Key) *url.URL {
 const mostRedirects = 5
 
 // errDirectory means that the server redirects to the key with a slash behind it.
-var errDirectory = errors.New("the server has a directory here")
+var errDirectory = errors.New("the server has a directory at this key")
 
 // do sends a request and follows redirections. The caller closes the body.
 func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
