@@ -49,7 +49,7 @@ type writer struct {
 	id     string   // "" while the writer is not registered
 	file   vfs.File // locked
 	refuse bool     // no such file can be made here
-	stuck  bool     // a temporary file stayed, so the writer's file must stay too, for a later sweep
+	stuck  bool     // a temporary file stayed, so the writer's file must stay
 	dirs   map[string]bool
 	last   uint64 // number of the latest temporary file
 }

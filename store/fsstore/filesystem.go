@@ -34,7 +34,7 @@ func New(fsys fs.FS) *Store { return &Store{fsys} }
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
-		return nil, store.Info{}, fmt.Errorf("iofs: %s: %w", key, err)
+		return nil, store.Info{}, fmt.Errorf("fs: %s: %w", key, err)
 	}
 	return out, info, nil
 }
@@ -151,7 +151,7 @@ func describe(fi fs.FileInfo) (store.Info, error) {
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	info, err := s.stat(ctx, key)
 	if err != nil {
-		return store.Info{}, fmt.Errorf("iofs: %s: %w", key, err)
+		return store.Info{}, fmt.Errorf("fs: %s: %w", key, err)
 	}
 	return info, nil
 }
@@ -173,7 +173,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), deep, illegal) {
 			if err != nil {
-				yield(store.Entry{}, fmt.Errorf("iofs: listing %q: %w", dir, err))
+				yield(store.Entry{}, fmt.Errorf("fs: listing %q: %w", dir, err))
 				return
 			}
 			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}, nil) {
