@@ -17,6 +17,7 @@ import (
 	"errors"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/strided"
 )
 
@@ -28,7 +29,7 @@ var (
 	ErrChecksum = checksumError{}
 	// ErrUnsupported says that no codec is registered under a name, or that a codec does
 	// not support what its configuration asks for.
-	ErrUnsupported = errors.New("codec: not supported")
+	ErrUnsupported = sentinel.New("codec: not supported", sentinel.Unsupported)
 	// ErrConfiguration says that the configuration of a codec is invalid, or does not fit
 	// its place in the chain.
 	ErrConfiguration = errors.New("codec: invalid configuration")

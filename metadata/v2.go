@@ -3,17 +3,18 @@ package metadata
 import (
 	"fmt"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/strictjson"
 )
 
 // Names of the documents of a node. There is one in format 3, and several in format 2
 // (zarr-specs v2, "Metadata").
 const (
-	V3Node         = "zarr.json"
-	V2Array        = ".zarray"
-	V2Group        = ".zgroup"
-	V2Attributes   = ".zattrs"
-	V2Consolidated = ".zmetadata"
+	V3Node         = nodename.V3Node
+	V2Array        = nodename.V2Array
+	V2Group        = nodename.V2Group
+	V2Attributes   = nodename.V2Attributes
+	V2Consolidated = nodename.V2Consolidated
 )
 
 // ParseV2 parses a node of format 2. name is the name of document: [V2Array] or

@@ -35,7 +35,7 @@ func (s *survey) noteAliases(ctx context.Context) error {
 	// If several links lead to one node outside of what is converted, the first one
 	// counts.
 	for i, m := range slices.Concat(plain, linked) {
-		info, err := store.Stat(ctx, s.store, m.path.Key(m.sources[len(m.sources)-1].name))
+		info, err := store.Stat(ctx, s.store, m.path.MustKey(m.sources[len(m.sources)-1].name))
 		if err != nil {
 			return err
 		}

@@ -251,7 +251,7 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 		if index, isChunk = old.ParseKey(name, len(from.Shape), index); !isChunk {
 			continue
 		}
-		key, source := place.Key(string(now.AppendKey(nil, index))), m.path.Key(name)
+		key, source := place.MustKey(string(now.AppendKey(nil, index))), m.path.MustKey(name)
 		g.Go(func() error { return c.counted(v.between(each, key, source)) })
 		if each.Err() != nil {
 			break
@@ -261,7 +261,9 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 		return err
 	}
 	if m.gaps != nil {
-		put := func(ctx context.Context, name string, value []byte) error { return b.Put(ctx, place.Key(name), value) }
+		put := func(ctx context.Context, name string, value []byte) error {
+			return b.Put(ctx, place.MustKey(name), value)
+		}
 		if err := m.gaps.fill(ctx, c.workers(), c.from, m.path, put); err != nil {
 			return err
 		}
@@ -355,7 +357,7 @@ func (c *conversion) encode(ctx context.Context, m *member) error {
 	}
 	v := &overlay{Store: c.copier.to, documents: map[store.Key][]byte{}}
 	for _, t := range list {
-		v.documents[place.Key(t.name)] = t.bytes
+		v.documents[place.MustKey(t.name)] = t.bytes
 	}
 	// No other program knows of this array yet, and the overlay supports neither
 	// locks nor conditional writes.
@@ -440,10 +442,10 @@ func (c *conversion) publish(ctx context.Context) error {
 			return err
 		}
 		for k, t := range list {
-			if err := c.putDocument(ctx, place.Key(t.name), t.bytes, i == 0 && k == len(list)-1); err != nil {
+			if err := c.putDocument(ctx, place.MustKey(t.name), t.bytes, i == 0 && k == len(list)-1); err != nil {
 				return err
 			}
 		}
 	}
-	return store.Delete(ctx, c.copier.to, c.goal.Key(noteName))
+	return store.Delete(ctx, c.copier.to, c.goal.MustKey(noteName))
 }

@@ -204,9 +204,6 @@ func (c *inPlace) translate(ctx context.Context) error {
 				return err // ConvertTo would fail, too
 			}
 		}
-		if errors.Is(err, metadata.ErrUnsupported) && !errors.Is(err, zarr.ErrUnsupported) {
-			err = fmt.Errorf("%w: %w", zarr.ErrUnsupported, err)
-		}
 		if err != nil {
 			return fmt.Errorf("%q cannot be converted in place (give a DST to encode its chunks again there): %w", "/"+m.path.String(), err)
 		}
@@ -259,7 +256,7 @@ func (c *inPlace) fill(ctx context.Context, m *member) error {
 	defer b.Discard()
 	put := func(ctx context.Context, name string, value []byte) error {
 		c.did(1)
-		return putMissing(ctx, b, m.path.Key(name), value)
+		return putMissing(ctx, b, m.path.MustKey(name), value)
 	}
 	if err := m.gaps.fill(ctx, workers(&c.Options), c.store, m.path, put); err != nil {
 		return err
@@ -283,7 +280,7 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 	}
 	for _, t := range list {
 		isNew := m.From != c.to && !slices.Contains(m.others, t.name)
-		if err := c.put(ctx, m.path.Key(t.name), t.bytes, isNew); err != nil {
+		if err := c.put(ctx, m.path.MustKey(t.name), t.bytes, isNew); err != nil {
 			return err
 		}
 		m.noteWritten(c.to, t)
@@ -296,7 +293,7 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 		if slices.ContainsFunc(list, func(t text) bool { return t.name == name }) {
 			continue
 		}
-		if err := store.Delete(ctx, c.store, m.path.Key(name)); err != nil {
+		if err := store.Delete(ctx, c.store, m.path.MustKey(name)); err != nil {
 			return err
 		}
 	}
@@ -346,7 +343,7 @@ func (s *survey) unchanged(ctx context.Context, m *member) error {
 			return err
 		}
 		if sha256.Sum256(raw) != was.digest {
-			return fmt.Errorf("%w: %s was changed while it was converted; convert it again", zarr.ErrSourceChanged, m.path.Key(was.name))
+			return fmt.Errorf("%w: %s was changed while it was converted; convert it again", zarr.ErrSourceChanged, m.path.MustKey(was.name))
 		}
 	}
 	return nil
@@ -362,7 +359,7 @@ func (c *inPlace) remove(ctx context.Context, m *member) error {
 		return err
 	}
 	for _, name := range names {
-		if err := store.Delete(ctx, c.store, m.path.Key(name)); err != nil {
+		if err := store.Delete(ctx, c.store, m.path.MustKey(name)); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func archive(t testing.TB, s store.Store, path string) {
 		"deep/delta/.zarray": doc("[9]", "[4]", `"<i2"`, "null", "C", `[{"id":"delta","dtype":"<i2"}]`, `{"id":"zlib","level":1}`, "."),
 		"deep/text/.zarray":  doc("[4]", "[2]", `"|O"`, `""`, "C", `[{"id":"vlen-utf8"}]`, `{"id":"zstd","level":1}`, "."),
 	} {
-		if _, err := store.Put(t.Context(), s, p.Key(rel), []byte(text), store.Flush); err != nil {
+		if _, err := store.Put(t.Context(), s, p.MustKey(rel), []byte(text), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -228,7 +228,7 @@ func (c *copier) removable(ctx context.Context) error {
 	}
 	// A probe: deleting a note that does not exist shows whether the source is
 	// writable.
-	if err := store.Delete(ctx, c.from, c.at.Key(noteName)); err != nil {
+	if err := store.Delete(ctx, c.from, c.at.MustKey(noteName)); err != nil {
 		return fmt.Errorf("the source cannot be changed: %w", err)
 	}
 	if err := store.CheckTree(c.from, c.at); err != nil {

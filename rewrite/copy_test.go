@@ -77,7 +77,7 @@ func oldTree(t testing.TB, s store.Store, path string) {
 		".zgroup": `{"zarr_format": 2}`, ".zattrs": `{"title": "old"}`, ".zmetadata": `{"zarr_consolidated_format": 1, "metadata": {}}`,
 		"a/.zarray": `{"zarr_format": 2}`, "a/.zattrs": `{"_ARRAY_DIMENSIONS": ["x"]}`, "a/0.0": "one", "a/0.1": "two", "b/.zarray": "{}", "b/0/0": "three",
 	} {
-		if _, err := store.Put(t.Context(), s, p.Key(rel), []byte(text), store.Flush); err != nil {
+		if _, err := store.Put(t.Context(), s, p.MustKey(rel), []byte(text), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func values(t testing.TB, s store.Store, path string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, _, err := s.Get(t.Context(), p.Key(e.Name), store.Request{}, nil)
+		v, _, err := s.Get(t.Context(), p.MustKey(e.Name), store.Request{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,7 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 	if err != nil {
 		return nil, err
 	}
-	value, _, err := s.Get(ctx, store.Path{}.Key(string(g.names.AppendKey(nil, make([]int64, len(shape))))), store.Request{}, nil)
+	value, _, err := s.Get(ctx, store.Path{}.MustKey(string(g.names.AppendKey(nil, make([]int64, len(shape))))), store.Request{}, nil)
 	return value, err
 }
 
@@ -120,7 +120,7 @@ func (g *gaps) asked(ctx context.Context, s store.Store, p store.Path, yield fun
 	var key []byte
 	for c := range g.from.All() {
 		key = g.named.AppendKey(key[:0], c.Index)
-		found, err := store.Exists(ctx, s, p.Key(string(key)))
+		found, err := store.Exists(ctx, s, p.MustKey(string(key)))
 		if (found || err != nil) && !yield(c.Index, err) || err != nil {
 			return
 		}
@@ -175,7 +175,7 @@ func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Pat
 		if i++; marks != nil && marks[i/bits.UintSize]&(1<<(i%bits.UintSize)) != 0 {
 			continue
 		}
-		name, was := string(g.names.AppendKey(nil, c.Index)), p.Key(string(g.named.AppendKey(nil, c.Index)))
+		name, was := string(g.names.AppendKey(nil, c.Index)), p.MustKey(string(g.named.AppendKey(nil, c.Index)))
 		work.Go(func() error {
 			// Too many chunks for marks: ask the store for each.
 			if marks == nil {

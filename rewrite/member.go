@@ -83,7 +83,7 @@ func (s *survey) get(ctx context.Context, p store.Path, name string) ([]byte, er
 	if limit <= 0 {
 		limit = 64 << 20
 	}
-	raw, _, err := s.store.Get(ctx, p.Key(name), store.Request{Limit: limit}, nil)
+	raw, _, err := s.store.Get(ctx, p.MustKey(name), store.Request{Limit: limit}, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

@@ -124,7 +124,7 @@ func key(t *testing.T, text string) store.Key {
 func TestMoveOfLocked(t *testing.T) {
 	from, to := memstore.New(), memstore.New()
 	tree(t, from, "x")
-	unlock, err := from.Lock(t.Context(), store.Path{}.Key("x/deep/b").Dir())
+	unlock, err := from.Lock(t.Context(), store.MustKey("x/deep/b").Dir())
 	if err != nil {
 		t.Fatal(err)
 	}

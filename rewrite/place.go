@@ -33,7 +33,7 @@ func Unfinished(ctx context.Context, at *zarr.Location) (bool, error) {
 // exists reports whether a key has a value.
 func exists(ctx context.Context, s store.Store, p store.Path, names ...string) (bool, error) {
 	for _, name := range names {
-		if found, err := store.Exists(ctx, s, p.Key(name)); found || err != nil {
+		if found, err := store.Exists(ctx, s, p.MustKey(name)); found || err != nil {
 			return found, err
 		}
 	}
@@ -155,7 +155,7 @@ func (c *copier) prepare(ctx context.Context) error {
 	}
 	// The note comes before the first value. A crash from here on leaves values that
 	// the next copy or removal knows to be leftovers.
-	return c.put(ctx, c.goal.Key(noteName), []byte("{}"))
+	return c.put(ctx, c.goal.MustKey(noteName), []byte("{}"))
 }
 
 // put writes a value with the durability of the copy.
@@ -199,22 +199,22 @@ func (c *copier) clear(ctx context.Context) error {
 func (c *copier) publish(ctx context.Context) error {
 	for _, write := range [...]bool{false, true} {
 		for i, d := range c.documents {
-			raw, err := c.document(ctx, c.from, c.at.Key(d.rel))
+			raw, err := c.document(ctx, c.from, c.at.MustKey(d.rel))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			if err != nil || sha256.Sum256(raw) != d.digest {
-				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.at.Key(d.rel))
+				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.at.MustKey(d.rel))
 			}
 			if !write {
 				continue
 			}
-			if err := c.putDocument(ctx, c.goal.Key(d.rel), raw, i == len(c.documents)-1); err != nil {
+			if err := c.putDocument(ctx, c.goal.MustKey(d.rel), raw, i == len(c.documents)-1); err != nil {
 				return err
 			}
 		}
 	}
-	return store.Delete(ctx, c.to, c.goal.Key(noteName))
+	return store.Delete(ctx, c.to, c.goal.MustKey(noteName))
 }
 
 // putDocument writes a document. The last one, which makes the copy visible, is written

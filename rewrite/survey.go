@@ -104,7 +104,7 @@ func (c *copier) note(ctx context.Context, rel string) error {
 	if rank < 0 {
 		return nil
 	}
-	raw, err := c.document(ctx, c.from, c.at.Key(rel))
+	raw, err := c.document(ctx, c.from, c.at.MustKey(rel))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // deleted since it was listed, or a possible key that does not exist
 	}
@@ -266,7 +266,7 @@ func (c *copier) knownOf(ctx context.Context, n zarr.Node, dir string, yield fun
 // count counts the values that would be copied, and their bytes.
 func (c *copier) count(ctx context.Context) error {
 	return c.each(ctx, func(ctx context.Context, rel string) (int64, error) {
-		info, err := store.Stat(ctx, c.from, c.at.Key(rel))
+		info, err := store.Stat(ctx, c.from, c.at.MustKey(rel))
 		return info.Size, err
 	})
 }

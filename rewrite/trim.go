@@ -119,7 +119,7 @@ func noneAside(ctx context.Context, s store.Store, p store.Path, a *zarr.Array) 
 			break
 		}
 		g.Go(func() error {
-			found, err := store.Exists(each, s, p.Key(name))
+			found, err := store.Exists(each, s, p.MustKey(name))
 			if found {
 				err = errUntrimmed
 			}

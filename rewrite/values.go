@@ -86,14 +86,14 @@ type values struct {
 // copy copies one value.
 func (v *values) copy(ctx context.Context, rel string) (int64, error) {
 	if v.c.seen == nil {
-		return v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+		return v.between(ctx, v.c.goal.MustKey(rel), v.c.at.MustKey(rel))
 	}
 	// Take the version before reading. A write after this shows as a changed version.
-	info, err := store.Stat(ctx, v.c.from, v.c.at.Key(rel))
+	info, err := store.Stat(ctx, v.c.from, v.c.at.MustKey(rel))
 	if err != nil {
 		return 0, err
 	}
-	n, err := v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+	n, err := v.between(ctx, v.c.goal.MustKey(rel), v.c.at.MustKey(rel))
 	if err == nil {
 		v.c.seen.add(rel, info)
 	}

@@ -37,7 +37,7 @@ func (c *copier) checkUnchanged(ctx context.Context) error {
 		return err
 	}
 	err := now.each(ctx, func(ctx context.Context, rel string) (int64, error) {
-		info, err := store.Stat(ctx, c.from, c.at.Key(rel))
+		info, err := store.Stat(ctx, c.from, c.at.MustKey(rel))
 		if err == nil {
 			now.seen.add(rel, info)
 		}

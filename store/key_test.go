@@ -132,8 +132,8 @@ func TestContains(t *testing.T) {
 		if p.Contains(key) != (c.rel != "") || p.Rel(key) != c.rel {
 			t.Errorf("%q of %q: contains %t, rest %q, want %q", key, p, p.Contains(key), p.Rel(key), c.rel)
 		}
-		if c.rel != "" && p.Key(c.rel) != key {
-			t.Errorf("%q.Key(%q) is %q, want %q", p, c.rel, p.Key(c.rel), key)
+		if c.rel != "" && p.MustKey(c.rel) != key {
+			t.Errorf("%q.Key(%q) is %q, want %q", p, c.rel, p.MustKey(c.rel), key)
 		}
 	}
 }
@@ -143,11 +143,11 @@ func TestKeyAlgebra(t *testing.T) {
 	seg := rapid.StringMatching(`[a-z0-9.]{0,3}[a-z0-9]`)
 	rapid.Check(t, func(r *rapid.T) {
 		key := store.MustKey(strings.Join(rapid.SliceOfN(seg, 1, 6).Draw(r, "segments"), "/"))
-		if again := key.Dir().Key(key.Base()); again != key {
+		if again := key.Dir().MustKey(key.Base()); again != key {
 			r.Fatalf("%q becomes %q", key, again)
 		}
 		for dir := key.Dir(); ; dir = dir.Parent() {
-			if !dir.Contains(key) || dir.Key(dir.Rel(key)) != key {
+			if !dir.Contains(key) || dir.MustKey(dir.Rel(key)) != key {
 				r.Fatalf("%q is not below %q", key, dir)
 			}
 			if dir.IsRoot() {
@@ -212,5 +212,5 @@ func ExampleParseKey() {
 	fmt.Println(err)
 	// Output:
 	// t2m/c/0 1 <nil>
-	// store: invalid key "../secret": segment ".." leaves its place
+	// store: invalid key "../secret": segment ".." leads out of its directory
 }

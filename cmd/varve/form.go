@@ -73,7 +73,7 @@ func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	if err != nil {
 		return false
 	}
-	raw, _, err := a.Location().Store().Get(ctx, p.Key(a.Metadata().Document()), store.Request{Limit: largestCopy}, nil)
+	raw, _, err := a.Location().Store().Get(ctx, p.MustKey(a.Metadata().Document()), store.Request{Limit: largestCopy}, nil)
 	if err != nil {
 		return false // larger documents are not looked at
 	}

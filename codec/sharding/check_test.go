@@ -196,7 +196,7 @@ func TestCheckReads(t *testing.T) {
 	if _, err := d.chain.Check(ctx, near, []int64{8}, k, true); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a shard that is replaced meanwhile: %v", err)
 	}
-	k.key, k.before = store.Path{}.Key("none"), nil
+	k.key, k.before = store.MustKey("none"), nil
 	k.Expect(store.Info{})
 	if _, err := d.chain.Check(ctx, near, []int64{8}, k, false); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a shard that is not stored: %v", err)
@@ -231,7 +231,7 @@ func TestCheckTooMany(t *testing.T) {
 	if err != nil || len(got.Faults) != 1 || got.Bytes != 100 || !errors.Is(got.Faults[0], codec.ErrLimit) {
 		t.Errorf("%+v (%v)", got, err)
 	}
-	k.key = store.Path{}.Key("none")
+	k.key = store.MustKey("none")
 	k.Expect(store.Info{})
 	if _, err := d.chain.Check(ctx, work(), []int64{8}, k, false); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a shard that is not stored: %v", err)

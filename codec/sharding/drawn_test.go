@@ -166,7 +166,7 @@ type kept struct {
 
 func keep(t testing.TB, shard []byte) *kept {
 	t.Helper()
-	k := &kept{Store: memstore.New(), key: store.Path{}.Key("c")}
+	k := &kept{Store: memstore.New(), key: store.MustKey("c")}
 	k.put(shard)
 	return k
 }

@@ -119,7 +119,7 @@ func TestEncodedInnerReads(t *testing.T) {
 			t.Errorf("index %v: %v", index, err)
 		}
 	}
-	k.key = store.Path{}.Key("none")
+	k.key = store.MustKey("none")
 	k.Expect(store.Info{})
 	if _, err := get(0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a shard that is not stored: %v", err)

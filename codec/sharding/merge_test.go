@@ -69,7 +69,7 @@ func TestMerge(t *testing.T) {
 			case n && rapid.Bool().Draw(rt, "no source"):
 			case n && rapid.Bool().Draw(rt, "not stored"):
 				k := keep(t, nil)
-				k.key = store.Path{}.Key("none")
+				k.key = store.MustKey("none")
 				k.Expect(store.Info{})
 				p.Source = k
 			case rapid.Bool().Draw(rt, "in memory"):

@@ -72,7 +72,7 @@ func (e *ChunkError) Unwrap() error { return e.Err }
 // Key returns the key of the chunk at index.
 func (a *Array) Key(index []int64) store.Key {
 	var room [64]byte
-	return a.Path.Key(string(a.Keys.AppendKey(room[:0], index)))
+	return a.Path.MustKey(string(a.Keys.AppendKey(room[:0], index)))
 }
 
 // ChunkBytes returns the bytes of a decoded chunk of the given shape. It returns

@@ -90,7 +90,7 @@ type lister struct {
 func (l *lister) list(ctx context.Context, dir string, depth int) error {
 	path := l.Path
 	if dir != "" {
-		path = l.Path.Key(dir + "/-").Dir()
+		path = l.Path.MustKey(dir + "/-").Dir()
 	}
 	deep := l.all(depth)
 	for e, err := range store.List(ctx, l.Store, path, deep) {

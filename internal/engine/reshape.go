@@ -41,7 +41,7 @@ var errAlike = fmt.Errorf("%w: the stored chunk does not tell how many elements 
 
 // aside returns the key under which the worker's chunk is set aside.
 func (w *worker) aside() store.Key {
-	return w.Path.Key(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Part.Chunk))))
+	return w.Path.MustKey(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Part.Chunk))))
 }
 
 // AsideName returns the key under which a chunk with the encoded shape and the given key
@@ -152,7 +152,7 @@ func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) err
 
 // Aside yields the chunks that are set aside.
 func (a *Array) Aside(ctx context.Context) iter.Seq2[AsideChunk, error] {
-	dir := a.Path.Key(asideDir + "-").Dir()
+	dir := a.Path.MustKey(asideDir + "-").Dir()
 	return func(yield func(AsideChunk, error) bool) {
 		for e, err := range store.List(ctx, a.Store, dir, true) {
 			if errors.Is(err, store.ErrUnsupported) {
@@ -176,7 +176,7 @@ type AsideChunk struct {
 }
 
 func (a *Array) asideChunk(name string) AsideChunk {
-	c := AsideChunk{Key: a.Path.Key(asideDir + name)}
+	c := AsideChunk{Key: a.Path.MustKey(asideDir + name)}
 	_, key, _ := strings.Cut(name, "/")
 	index, ok := a.Keys.ParseKey(key, a.Grid.Rank(), nil)
 	if !ok {

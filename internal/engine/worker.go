@@ -58,7 +58,7 @@ func (w *worker) cutKey() store.Key {
 	}
 	w.names = w.Keys.AppendKey(w.names, w.Part.Chunk)
 	key := w.names[from:]
-	return store.Path{}.Key(unsafe.String(unsafe.SliceData(key), len(key)))
+	return store.Path{}.MustKey(unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
 // fail adds the chunk to err.

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"varve.dev/zarr/internal/sentinel"
 )
 
 var (
 	// ErrUnsupported reports something that may be valid but is not implemented.
-	ErrUnsupported = errors.New("not supported")
+	ErrUnsupported = sentinel.Unsupported
 	// ErrInvalidArgument reports a request that can never succeed.
 	ErrInvalidArgument = errors.New("invalid argument")
 )

@@ -19,7 +19,7 @@ const module = "varve.dev/zarr"
 var layers = [][]string{
 	{"internal/own"},
 	{
-		"internal/checked", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
+		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/nontemporal", "internal/pages", "internal/parallel",
 	},

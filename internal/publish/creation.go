@@ -46,7 +46,7 @@ func (n Node) named(document string) Node {
 // forget removes files of a node that was not created. Files that stay do no harm.
 func (n Node) forget(ctx context.Context, files []File) {
 	for _, f := range files {
-		_ = store.Delete(context.WithoutCancel(ctx), n.Store, n.Path.Key(f.Name))
+		_ = store.Delete(context.WithoutCancel(ctx), n.Store, n.Path.MustKey(f.Name))
 	}
 }
 

@@ -51,7 +51,7 @@ type journalPart struct {
 
 func newJournal(n Node, id string) (*journal, error) {
 	at, err := store.Resolve(n.Store, n.Path)
-	return &journal{node: n, key: at.Key(journalPrefix + id + journalSuffix)}, err
+	return &journal{node: n, key: at.MustKey(journalPrefix + id + journalSuffix)}, err
 }
 
 // pointer returns the pointer to j from beside n. It is relative to the place of n after
@@ -111,14 +111,14 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	}
 	place, err := resolve(at, p.Journal)
 	if err != nil {
-		return store.Key{}, p, outside(n.Path.Key(pointerName), err)
+		return store.Key{}, p, outside(n.Path.MustKey(pointerName), err)
 	}
 	key, err := store.ParseKey(place)
 	if err == nil && !isJournal(key) {
 		err = fmt.Errorf("%s is no journal", key)
 	}
 	if err != nil {
-		return store.Key{}, p, damaged(n.Path.Key(pointerName), err)
+		return store.Key{}, p, damaged(n.Path.MustKey(pointerName), err)
 	}
 	return key, p, nil
 }

@@ -54,7 +54,7 @@ func (p *pointerFile) by() string {
 // pointer reads the node's pointer. Without one, it returns an empty pointer.
 func (n Node) pointer(ctx context.Context) (pointerFile, error) {
 	var p pointerFile
-	data, info, err := n.Store.Get(ctx, n.Path.Key(pointerName), store.Request{Limit: mostPointer}, nil)
+	data, info, err := n.Store.Get(ctx, n.Path.MustKey(pointerName), store.Request{Limit: mostPointer}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -62,7 +62,7 @@ func (n Node) pointer(ctx context.Context) (pointerFile, error) {
 		return p, err
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
-		return p, damaged(n.Path.Key(pointerName), err)
+		return p, damaged(n.Path.MustKey(pointerName), err)
 	}
 	p.info = info
 	return p, nil
@@ -97,7 +97,7 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 	if len(data) > mostPointer {
 		return fmt.Errorf("%w: a note of %d bytes, at most %d can be read again", store.ErrTooLarge, len(data), mostPointer)
 	}
-	_, err = n.putIf(ctx, n.Path.Key(pointerName), data, on)
+	_, err = n.putIf(ctx, n.Path.MustKey(pointerName), data, on)
 	return err
 }
 
@@ -112,7 +112,7 @@ func (n Node) unpoint(ctx context.Context, journal store.Key) error {
 
 // clearPointer removes the node's pointer unless a concurrent writer changed it.
 func (n Node) clearPointer(ctx context.Context, p pointerFile) error {
-	err := store.DeleteIf(ctx, n.Store, n.Path.Key(pointerName), p.info.Version)
+	err := store.DeleteIf(ctx, n.Store, n.Path.MustKey(pointerName), p.info.Version)
 	if errors.Is(err, store.ErrUnsupported) {
 		// The store cannot delete on a condition. An empty pointer means the same
 		// as none.

@@ -152,7 +152,7 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 }
 
 // key returns the key of the node's document.
-func (n Node) key() store.Key { return n.Path.Key(n.Document) }
+func (n Node) key() store.Key { return n.Path.MustKey(n.Document) }
 
 // read returns the present document.
 func (n Node) read(ctx context.Context) (Document, error) {

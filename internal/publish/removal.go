@@ -74,12 +74,12 @@ func (n Node) hide(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	hidden := false
 	for _, name := range documents {
-		found, err := store.Exists(ctx, n.Store, n.Path.Key(name))
+		found, err := store.Exists(ctx, n.Store, n.Path.MustKey(name))
 		if err == nil && found {
 			// A crash before the note is written leaves chunks that look like
 			// foreign files.
 			hidden = true
-			err = store.Delete(ctx, n.Store, n.Path.Key(name))
+			err = store.Delete(ctx, n.Store, n.Path.MustKey(name))
 		}
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func (n Node) hide(ctx context.Context) error {
 	if hidden {
 		// Ignore the error: on a full disk the note does not fit, and this
 		// removal is what makes room.
-		_, _ = store.Put(ctx, n.Store, n.Path.Key(Unfinished), []byte("{}"), n.Durability)
+		_, _ = store.Put(ctx, n.Store, n.Path.MustKey(Unfinished), []byte("{}"), n.Durability)
 	}
 	return nil
 }
@@ -290,11 +290,11 @@ func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error
 // counts as that of an array, so nothing below it is taken for a node.
 func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool, err error) {
 	for _, name := range [...]string{metadata.V2Array, metadata.V2Group} {
-		if found, err := store.Exists(ctx, n.Store, dir.Key(name)); err != nil || found {
+		if found, err := store.Exists(ctx, n.Store, dir.MustKey(name)); err != nil || found {
 			return found, found && name == metadata.V2Array, err
 		}
 	}
-	raw, _, err := n.Store.Get(ctx, dir.Key(metadata.V3Node), store.Request{Limit: mostDocument}, nil)
+	raw, _, err := n.Store.Get(ctx, dir.MustKey(metadata.V3Node), store.Request{Limit: mostDocument}, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, false, nil

@@ -360,7 +360,7 @@ func TestSecretsStay(t *testing.T) {
 // are text or chunks, in which a cut would be found later.
 func TestNoLength(t *testing.T) {
 	s := open(t, serve(t, wrap(fixture(), hijack("HTTP/1.0 200 OK\r\n\r\n0123456789"))), httpstore.Options{Attempts: 1})
-	if _, _, err := get(t, s, key, store.Request{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "would look whole") {
+	if _, _, err := get(t, s, key, store.Request{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "would look complete") {
 		t.Errorf("%v", err)
 	}
 }

@@ -185,10 +185,10 @@ func TestOpenLocation(t *testing.T) {
 		t.Fatal(path, err)
 	}
 	defer s.(*httpstore.Store).Close()
-	if found, err := store.Exists(ctx, s, path.Key("zarr.json")); !found || err != nil {
+	if found, err := store.Exists(ctx, s, path.MustKey("zarr.json")); !found || err != nil {
 		t.Error(found, err)
 	}
-	if found, err := store.Exists(ctx, s, path.Key("c/0")); found || err != nil {
+	if found, err := store.Exists(ctx, s, path.MustKey("c/0")); found || err != nil {
 		t.Error(found, err)
 	}
 	for _, access := range []store.Access{store.Write, store.Create} {

@@ -273,7 +273,7 @@ func TestTricklingHeaders(t *testing.T) {
 		}
 	}))
 	s := open(t, url, httpstore.Options{Attempts: 9, Stall: 50 * time.Millisecond})
-	if _, _, err := get(t, s, key, store.Request{}); err == nil || !strings.Contains(err.Error(), "no whole headers for 50ms") || n.Load() != 2 {
+	if _, _, err := get(t, s, key, store.Request{}); err == nil || !strings.Contains(err.Error(), "no complete headers for 50ms") || n.Load() != 2 {
 		t.Errorf("%d attempts, error %v", n.Load(), err)
 	}
 }

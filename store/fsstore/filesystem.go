@@ -1,9 +1,9 @@
-// Package fsstore makes a read-only store of any [fs.FS]: data embedded in the program, a
-// zip archive, a directory.
+// Package fsstore makes a read-only store of any [fs.FS], such as embedded data, a zip
+// archive or a directory.
 //
-// Versions are as good as what the file system tells: identity and times for files of the
-// operating system, modification time and size for others, and none for embedded files,
-// which never change. So is [store.Info.Modified].
+// Versions, and [store.Info.Modified], are as good as the file system. Files of the
+// operating system have identity and times, other files modification time and size.
+// Embedded files have no version, since they never change.
 package fsstore
 
 import (
@@ -15,26 +15,26 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
 
 // Store reads the files of a file system. It has the powers [store.Stater] and
-// [store.Lister]. Its methods may be called from several goroutines at once where those
-// of the file system may.
+// [store.Lister]. Its methods may be called from several goroutines at once if those of
+// the file system may.
 type Store struct{ fsys fs.FS }
 
-// New returns the store of the files of fsys. For a part of it, pass what [fs.Sub]
-// returns.
+// New returns the store of the files of fsys. For a part of fsys, use [fs.Sub].
 func New(fsys fs.FS) *Store { return &Store{fsys} }
 
-// Get implements [store.Store]. A range costs what comes before it where files can
-// neither seek nor be read at an offset.
+// Get implements [store.Store]. If files can neither seek nor be read at an offset, Get
+// reads and discards what comes before the range.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
-		return nil, store.Info{}, fmt.Errorf("iofs: %s: %w", key, err)
+		return nil, store.Info{}, fmt.Errorf("fs: %s: %w", key, err)
 	}
 	return out, info, nil
 }
@@ -71,7 +71,7 @@ func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return out, info, nil
 }
 
-// readAt fills p with the bytes of f, a file of size bytes, from off on.
+// readAt fills p with the bytes of f from off on. The file has size bytes.
 func readAt(f fs.File, p []byte, off, size int64) error {
 	if r, ok := f.(io.ReaderAt); ok {
 		n, err := r.ReadAt(p, off)
@@ -92,7 +92,7 @@ func readAt(f fs.File, p []byte, off, size int64) error {
 	return end(f)
 }
 
-// skip moves f to byte off.
+// skip moves f to offset off.
 func skip(f fs.File, off int64) error {
 	if off == 0 {
 		return nil
@@ -105,20 +105,21 @@ func skip(f fs.File, off int64) error {
 	return err
 }
 
-// end checks that f has no further byte. Archives verify their checksum only there.
+// end returns an error if f has more bytes. Zip archives verify the checksum of a member
+// only at its end.
 func end(f fs.File) error {
 	var b [1]byte
 	n, err := f.Read(b[:])
 	switch {
 	case n > 0:
-		return errors.New("is longer than the file system says")
+		return errors.New("is longer than the file system reports")
 	case err == io.EOF:
 		return nil
 	}
 	return err
 }
 
-// short makes the end of a file that comes too early an error that says so.
+// short turns an early end of a file into [io.ErrUnexpectedEOF].
 func short(err error) error {
 	if err == nil || err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -126,7 +127,7 @@ func short(err error) error {
 	return err
 }
 
-// missing makes a name below a file one that does not exist.
+// missing turns the error of a name below a file into [fs.ErrNotExist].
 func missing(err error) error {
 	if vfs.Missing(err) {
 		return fs.ErrNotExist
@@ -134,13 +135,13 @@ func missing(err error) error {
 	return err
 }
 
-// describe returns what is known of a file; a directory is no value.
+// describe returns the Info of a file. A directory counts as missing.
 func describe(fi fs.FileInfo) (store.Info, error) {
 	switch {
 	case fi.IsDir():
 		return store.Info{}, fs.ErrNotExist
 	case !fi.Mode().IsRegular():
-		return store.Info{}, fmt.Errorf("is no regular file but %s: %w", fi.Mode(), fs.ErrInvalid)
+		return store.Info{}, fmt.Errorf("is not a regular file but %s: %w", fi.Mode(), fs.ErrInvalid)
 	}
 	st := vfs.StatOf(fi)
 	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}, nil
@@ -150,7 +151,7 @@ func describe(fi fs.FileInfo) (store.Info, error) {
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	info, err := s.stat(ctx, key)
 	if err != nil {
-		return store.Info{}, fmt.Errorf("iofs: %s: %w", key, err)
+		return store.Info{}, fmt.Errorf("fs: %s: %w", key, err)
 	}
 	return info, nil
 }
@@ -166,23 +167,28 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return describe(fi)
 }
 
-// List implements [store.Lister]. Sizes are -1: telling them would cost a look at every
-// file.
+// List implements [store.Lister]. Sizes are -1, because finding out would cost a call for
+// each file.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), deep, illegal) {
 			if err != nil {
-				yield(store.Entry{}, fmt.Errorf("iofs: listing %q: %w", dir, err))
+				yield(store.Entry{}, fmt.Errorf("fs: listing %q: %w", dir, err))
 				return
 			}
-			if !yield(store.Entry{Name: dir.Rel(store.Path{}.Key(item.Name)), Dir: item.Dir, Size: -1}, nil) {
+			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// top returns the name of a directory as file systems spell it.
+// below returns a name, as a walk through dir yields it, relative to dir.
+func below(dir store.Path, name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, dir.String()), "/")
+}
+
+// top returns the name of a directory in the file system.
 func top(dir store.Path) string {
 	if dir.IsRoot() {
 		return "."
@@ -195,7 +201,7 @@ func illegal(name string) bool {
 	return err != nil
 }
 
-// tree is the store as a walk sees it.
+// tree is the store as [vfs.Walk] sees it.
 type tree Store
 
 // Stat implements [vfs.Tree].
@@ -222,8 +228,8 @@ func (t tree) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	}
 }
 
-// notDir makes a directory that is a file one that does not exist; every file system
-// words that in its own way.
+// notDir turns the error of listing a file into [fs.ErrNotExist]. Every file system words
+// that error in its own way.
 func (t tree) notDir(name string, err error) error {
 	if fi, seen := fs.Stat(t.fsys, name); seen == nil && !fi.IsDir() {
 		return fs.ErrNotExist

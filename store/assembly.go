@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// assemble returns the value that pieces make of version from of the value at key.
+// assemble returns the new value: pieces, applied to version from of the value at key.
 func assemble(ctx context.Context, s Store, key Key, from Version, pieces []Piece) ([]byte, error) {
 	if _, err := SplicedSize(math.MaxInt64, pieces); err != nil { // no sum overflows from here on
 		return nil, fmt.Errorf("store: %s: %w", key, err)
@@ -32,7 +32,7 @@ func assemble(ctx context.Context, s Store, key Key, from Version, pieces []Piec
 	return value, nil
 }
 
-// former reads the version that is replaced.
+// former reads the version that a splice replaces.
 type former struct {
 	s      Store
 	key    Key
@@ -40,17 +40,17 @@ type former struct {
 	pieces []Piece
 	p      *Pinned
 
-	seen   bool   // the version is the right one and has all pieces
-	total  int    // bytes of the new value, once that is seen
-	off    int64  // where window is in the value
-	window []byte // what several pieces have in common
+	seen   bool   // the version was checked, and it has all pieces
+	total  int    // bytes of the new value, known once seen is set
+	off    int64  // offset of window in the value
+	window []byte // bytes that serve several pieces
 }
 
-// gap is how many bytes between two pieces are read rather than asked around.
+// gap is the most bytes between two pieces that are read along with them: one longer read
+// costs a remote store less than a second request.
 const gap = 1 << 20
 
-// take appends piece i to value. Pieces that lie close behind one another are read at
-// once.
+// take appends piece i to value. One read serves all pieces that lie close together.
 func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) {
 	p := f.pieces[i]
 	at := p.Off - f.off
@@ -72,7 +72,8 @@ func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) 
 	return append(value, window[:p.N]...), nil
 }
 
-// reach returns the end of the old bytes that are worth reading with the first piece.
+// reach returns the end of the old bytes that are worth reading along with the first
+// piece.
 func reach(pieces []Piece) int64 {
 	end := pieces[0].Off + pieces[0].N
 	for _, p := range pieces[1:] {
@@ -87,10 +88,11 @@ func reach(pieces []Piece) int64 {
 	return end
 }
 
-// read appends a range of the version to dst. The first one tells whether it is the right
-// version.
+// read appends a range of the version to dst. The first read checks that the version is
+// the expected one.
 func (f *former) read(ctx context.Context, r Range, dst []byte) ([]byte, error) {
 	out, info, err := f.p.Read(ctx, Request{Range: r}, dst)
+	// A concurrent writer may have shortened or deleted the value.
 	if err != nil && !f.seen {
 		return nil, f.judge(ctx, err)
 	}
@@ -111,8 +113,8 @@ func (f *former) read(ctx context.Context, r Range, dst []byte) ([]byte, error) 
 	return out, nil
 }
 
-// judge takes the error of the first read for [ErrConflict] where the version is another
-// one or gone.
+// judge returns [ErrConflict] if the first read failed because the version was replaced
+// or deleted, and err otherwise.
 func (f *former) judge(ctx context.Context, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s was deleted", ErrConflict, f.key)

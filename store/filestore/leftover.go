@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -16,17 +17,16 @@ import (
 type WriterState int
 
 const (
-	// WriterUnknown is a writer that may be alive: on another machine, or where there are
-	// no locks to tell.
+	// WriterUnknown means that the writer may be running: it is on another machine, or no
+	// lock can tell.
 	WriterUnknown WriterState = iota
-	// WriterAlive is a writer that holds its lock.
-	WriterAlive
-	// WriterDead is a writer that was killed.
-	WriterDead
+	// WriterRunning means that the writer holds its lock.
+	WriterRunning
+	// WriterGone means that the writer has crashed or was killed.
+	WriterGone
 )
 
-// Temporary is a temporary file: of a write that is under way, or of one whose writer was
-// killed.
+// Temporary is a temporary file. Its writer is writing it, or has crashed.
 type Temporary struct {
 	Name     string // in the store, with '/' on every platform
 	Size     int64  // bytes
@@ -34,8 +34,8 @@ type Temporary struct {
 	Writer   WriterState
 }
 
-// Temporary yields the temporary files at and below a directory. It changes nothing; a
-// store that was opened for reading only cannot try locks, so that no writer is known.
+// Temporary yields the temporary files in dir and below. It changes nothing. A store
+// opened for reading cannot try locks, so it reports every writer as unknown.
 func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
 	return func(yield func(Temporary, error) bool) {
 		c := census{s: s, known: map[string]WriterState{}}
@@ -46,9 +46,9 @@ func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Tempora
 	}
 }
 
-// RemoveTemporary removes the files that writes which were killed have left behind, and
-// returns how many. Only files older than age go, and none whose writer is alive: one of
-// which nothing is known may be under way.
+// RemoveTemporary removes temporary files that crashed writers left behind, and returns
+// how many. It removes only files older than age, and none whose writer is running. The
+// age matters for unknown writers, which may be at work.
 func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, err error) {
 	if err := s.writable(ctx); err != nil {
 		return 0, fail("cleaning", ".", err)
@@ -59,7 +59,7 @@ func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, 
 		if err != nil {
 			return n, err
 		}
-		if t.Writer == WriterAlive || t.Modified.After(latest) || s.fs.Remove(t.Name) != nil {
+		if t.Writer == WriterRunning || t.Modified.After(latest) || s.fs.Remove(t.Name) != nil {
 			continue
 		}
 		n++
@@ -68,14 +68,14 @@ func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, 
 	return n, nil
 }
 
-// census finds temporary files and asks after their writers, each once.
+// census finds temporary files and checks each writer once.
 type census struct {
 	s     *Store
 	known map[string]WriterState
 }
 
-// walk calls use for every temporary file below dir, and reports whether it wants more.
-// It follows no links.
+// walk calls use for every temporary file below dir until use returns false. It follows
+// no links.
 func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool) (more bool, err error) {
 	for e, err := range c.s.fs.ReadDir(dir) {
 		if err == nil {
@@ -94,12 +94,12 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 			}
 			continue
 		}
-		if !strings.HasPrefix(e.Name(), temporary) || !e.Type().IsRegular() {
+		if !strings.HasPrefix(e.Name(), own.Temporary) || !e.Type().IsRegular() {
 			continue
 		}
 		st, err := c.s.fs.Stat(name)
 		if err != nil {
-			continue // it is gone
+			continue // the write has ended
 		}
 		if !use(Temporary{name, st.Size, time.Unix(0, st.Mtime), c.ask(writerOf(name))}) {
 			return false, nil
@@ -121,10 +121,10 @@ func (c *census) ask(id string) WriterState {
 	return state
 }
 
-// stateOf looks whether a writer holds its lock. One without a file may be that of a
-// store which was opened at another directory, above or below this one.
+// stateOf checks whether a writer holds its lock. A writer without a file here may have
+// opened the store at another directory, above or below this one, so it is unknown.
 func (s *Store) stateOf(id string) WriterState {
-	name := path.Join(writers, id)
+	name := path.Join(own.Writers, id)
 	content, err := s.fs.Open(name)
 	if err != nil {
 		return WriterUnknown
@@ -134,26 +134,27 @@ func (s *Store) stateOf(id string) WriterState {
 	lock, err := s.fs.TryLock(name)
 	switch {
 	case err == nil:
+		// The writer ended normally in between, and TryLock has made a new file.
 		if replaced(content, lock) {
 			_ = s.fs.Remove(name)
 		}
 		_ = lock.Close()
 	case errors.Is(err, vfs.ErrLocked):
-		return WriterAlive
+		return WriterRunning
 	}
 	if err == nil && (ok && boot == s.boot && boot != "" || s.fs.Local()) {
-		return WriterDead
+		return WriterGone
 	}
 	return WriterUnknown
 }
 
-// discard removes a file of the store's own when all around it is deleted, and reports
-// whether it is gone. What a live writer or the holder of a lock has stays. So does a
-// lock that cannot be tried: it may be held.
+// discard removes a file of the driver while the tree around it is deleted, and reports
+// whether it is gone. Files of running writers and held locks stay. So does a lock that
+// cannot be tried, because it may be held.
 func (s *Store) discard(name string) (gone bool, err error) {
 	base := path.Base(name)
-	if base != lockName && base != publishName {
-		if s.stateOf(writerOf(name)) == WriterAlive {
+	if base != own.Lock && base != own.Publish {
+		if s.stateOf(writerOf(name)) == WriterRunning {
 			return false, nil
 		}
 		return removed(s.fs.Remove(name))
@@ -161,17 +162,17 @@ func (s *Store) discard(name string) (gone bool, err error) {
 	lock, err := s.fs.TryLock(name)
 	switch {
 	case err == nil:
-		defer lock.Close() // it is removed while it is held, as its holder does
+		defer lock.Close() // close after the removal, as its holder does
 	case errors.Is(err, vfs.ErrLocked) || vfs.Missing(err):
 		return false, nil
-	case !errors.Is(err, errors.ErrUnsupported): // nobody holds a lock where there are none
+	case !errors.Is(err, errors.ErrUnsupported): // without locks nothing can be held
 		return false, err
 	}
 	return removed(s.fs.Remove(name))
 }
 
-// removed reports whether a file was removed, given the error of doing so. One that was
-// not there is no error.
+// removed reports whether a file was removed, given the error of the removal. A missing
+// file is no error.
 func removed(err error) (bool, error) {
 	if vfs.Missing(err) {
 		return false, nil
@@ -179,7 +180,7 @@ func removed(err error) (bool, error) {
 	return err == nil, err
 }
 
-// discardWriters removes the files of all writers but those that are alive.
+// discardWriters removes the files of all writers that are not running.
 func (s *Store) discardWriters(dir string) {
 	for e, err := range s.fs.ReadDir(dir) {
 		if err != nil {

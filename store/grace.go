@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// lockGrace is how long a lock is still waited for once the caller has given up, where
-// the change is to be finished: writers hold most locks for less.
+// lockGrace is how long a finishing context still waits for a lock after its caller has
+// given up. Most writers hold a lock for less.
 const lockGrace = 200 * time.Millisecond
 
 type finishingKey struct{}
 
-// Finishing returns a context for what is to be done although its caller may give up: it
-// does not end with ctx. Only waits for locks end soon after ctx has, since another
-// writer may hold a lock without end.
+// Finishing returns a context for work that must be completed even if the caller gives
+// up: it does not end when ctx does. Waiting for a lock is the exception and ends soon
+// after ctx, because another writer may hold a lock forever.
 func Finishing(ctx context.Context) context.Context {
-	if ctx.Done() == nil { // it never ends, or it is such a context already
+	if ctx.Done() == nil { // it never ends, or is a finishing context already
 		return ctx
 	}
 	return context.WithValue(context.WithoutCancel(ctx), finishingKey{}, ctx)
 }
 
-// awaiting returns the context in which a lock is waited for: ctx, which also ends where
-// its caller has given up.
+// awaiting returns the context for waiting for a lock. It ends with ctx and, if ctx is a
+// finishing context, [lockGrace] after its caller has given up.
 func awaiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	caller, finishing := ctx.Value(finishingKey{}).(context.Context)
 	if !finishing {

@@ -4,7 +4,7 @@ package vfs
 
 import "os"
 
-// isFile reports whether a regular file, or a link to one, is at a path of this machine.
+// isFile reports whether a path of this machine is a regular file, or a link to one.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
