@@ -3,11 +3,12 @@ package zarr
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // AppendOptions says how an array grows by elements. A nil *AppendOptions means the zero
@@ -50,7 +51,7 @@ func (o *AppendOptions) orZero() AppendOptions {
 func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
 	e, err := elementsOf(a, src)
 	if err == nil {
-		err = a.append(ctx, axis, gain{elements: e}, opt.orZero())
+		err = a.append(ctx, axis, snapshot.Gain{Buffer: e}, opt.orZero())
 	}
 	return a.fail("append", err)
 }
@@ -58,15 +59,15 @@ func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, o
 // AppendBytes is [Append] for an array of any type: src has the elements in the byte
 // order of the host.
 func (a *Array) AppendBytes(ctx context.Context, axis int, src []byte, opt *AppendOptions) error {
-	return a.fail("append", a.append(ctx, axis, gain{elements: elements{typ: a.Type(), data: src}}, opt.orZero()))
+	return a.fail("append", a.append(ctx, axis, snapshot.Gain{Buffer: element.Buffer{Type: a.Type(), Data: src}}, opt.orZero()))
 }
 
-func (a *Array) append(ctx context.Context, axis int, more gain, opt AppendOptions) error {
+func (a *Array) append(ctx context.Context, axis int, more snapshot.Gain, opt AppendOptions) error {
 	axis, err := a.axis(axis)
 	if err != nil {
 		return err
 	}
-	return a.change(ctx, func(s *state) (*growth, error) { return s.appended(axis, more, opt) })
+	return a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, more, opt) })
 }
 
 // axis returns the number of an axis that may be counted from the last one, which is -1.
@@ -76,21 +77,21 @@ func (a *Array) axis(axis int) (int, error) {
 		i += a.Rank()
 	}
 	if i < 0 || i >= a.Rank() {
-		return 0, badArgument("axis %d of an array with %d axes", axis, a.Rank())
+		return 0, fault.Argument("axis %d of an array with %d axes", axis, a.Rank())
 	}
 	return i, nil
 }
 
 // appended plans to append elements to the newest state, nil where there are none.
-func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error) {
-	if err := s.check(more.elements); err != nil {
+func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions) (*snapshot.Reshape, error) {
+	if err := s.CheckType(more.Buffer); err != nil {
 		return nil, err
 	}
-	if err := s.expect(opt.Expect); err != nil {
+	if err := s.Expect(opt.Expect); err != nil {
 		return nil, err
 	}
-	shape := s.grid.Shape()
-	count, err := more.along(s, axis, opt.Planes)
+	shape := s.Grid.Shape()
+	count, err := more.Along(s, axis, opt.Planes)
 	if err != nil || count == 0 {
 		return nil, err
 	}
@@ -99,62 +100,21 @@ func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error
 		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %d more than %d", ErrOverflow, count, from)}
 	}
 	policies := make([]grid.Growth, len(shape))
-	policies[axis] = s.rounded(axis, opt.Grow, opt.RoundUp)
-	g, err := s.grid.Grown(shape, policies...)
-	if err != nil && s.doc.Format() == 2 && !opt.Grow.KeepsRegular() {
+	policies[axis] = s.Rounded(axis, opt.Grow, opt.RoundUp)
+	g, err := s.Grid.Grown(shape, policies...)
+	if err != nil && s.Doc.Format() == 2 && !opt.Grow.KeepsRegular() {
 		err = fmt.Errorf("%w; format 2 has regular chunks only: convert the array to format 3 first (varve convert --to 3)", err)
 	}
 	if err == nil {
-		err = s.fits(g, axis, count, opt.Grow)
+		err = s.Fits(g, axis, count, opt.Grow)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if more.isEmpty() { // planes without elements: no chunk holds any of them
-		return &growth{grid: g}, nil
+	if more.IsEmpty() { // planes without elements: no chunk holds any of them
+		return &snapshot.Reshape{Grid: g}, nil
 	}
 	region := grid.BoxOf(shape)
 	region[axis].Start = from
-	return &growth{grid: g, region: region, gain: more}, nil
-}
-
-// unexpected is the conflict of an array that is not as its writer expects. To try again
-// is of no use.
-type unexpected struct{ is, want []int64 }
-
-func (u *unexpected) Error() string {
-	return fmt.Sprintf("%v, or by this very change before: the shape is %v, %v was expected", ErrConflict, u.is, u.want)
-}
-
-func (u *unexpected) Is(target error) bool { return target == ErrConflict }
-
-// expect refuses an array of another shape than expected; nil expects nothing.
-func (s *state) expect(shape []int64) error {
-	if is := s.grid.Shape(); shape != nil && !slices.Equal(shape, is) {
-		return &unexpected{is, shape}
-	}
-	return nil
-}
-
-// planes returns how many indices along the axis a number of bytes fills, which is how
-// many are said, unless that is 0.
-func (s *state) planes(axis, bytes int, said int64) (int64, error) {
-	shape := s.grid.Shape()
-	shape[axis] = 1
-	plane, ok := checked.Product(append(shape, int64(s.engine.Size))...)
-	switch {
-	case said < 0:
-		return 0, badArgument("AppendOptions.Planes is %d, it cannot be negative", said)
-	case plane == 0 && bytes == 0 && ok && said == 0:
-		return 0, badArgument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
-	case plane == 0 && bytes == 0 && ok:
-		return said, nil
-	case !ok || plane == 0 || int64(bytes)%plane != 0:
-		return 0, badArgument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.typ, axis, plane)
-	}
-	count := int64(bytes) / plane
-	if said != 0 && said != count {
-		return 0, badArgument("%d bytes fill %d planes along axis %d, AppendOptions.Planes says %d: leave it out, or give as many", bytes, count, axis, said)
-	}
-	return count, nil
+	return &snapshot.Reshape{Grid: g, Region: region, Gain: more}, nil
 }

@@ -2,16 +2,14 @@ package zarr
 
 import (
 	"bytes"
-	"fmt"
-	"slices"
 	"sync/atomic"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -24,27 +22,13 @@ import (
 // other, and with writes to the chunks at the border.
 type Array struct {
 	node
-	state atomic.Pointer[state]
-}
-
-// state is an array as one document describes it. All but the time for which it is
-// confirmed never changes.
-type state struct {
-	version store.Version // of the document, zero where it is not known
-	doc     *metadata.Array
-	grid    *grid.Grid
-	typ     dtype.Type
-	fill    []byte
-	engine  *engine.Array
-
-	confirmed atomic.Int64                     // see confirm
-	selecting atomic.Pointer[selection.Target] // see target
+	state atomic.Pointer[snapshot.Array]
 }
 
 // newArray makes what a document of the given version describes.
 func newArray(base node, doc *metadata.Array, version store.Version) (*Array, error) {
 	a := &Array{node: base}
-	s, err := a.bind(doc, version)
+	s, err := a.binding().Bind(doc, nil, version)
 	if err != nil {
 		return nil, err
 	}
@@ -52,102 +36,56 @@ func newArray(base node, doc *metadata.Array, version store.Version) (*Array, er
 	return a, nil
 }
 
-// bind resolves the extension points of a document and checks that they go together.
-func (a *Array) bind(doc *metadata.Array, version store.Version) (*state, error) {
-	return a.bindGrid(doc, nil, version)
+// binding returns what turns a document of the array into a state.
+func (a *Array) binding() *snapshot.Binding {
+	o := &a.options
+	return &snapshot.Binding{
+		Engine: &engine.Array{
+			Store: a.hierarchy.store, Path: a.path, Concurrency: o.Concurrency, Budget: o.Budget,
+			MaxChunk: o.Limits.chunk(), KeepFill: o.StoreFill, RequireChunks: o.RequireChunks,
+			Gap: o.Shards.Gap, Span: o.Shards.Span, Observer: a.hierarchy.observer,
+		},
+		Codecs: o.environment(), Grids: grid.ParseOptions{EncodedShapes: o.Experimental.EncodedShapes},
+		Limits: o.Limits.metadata(), Present: a.state.Load(),
+	}
 }
-
-// bindGrid is bind with the grid that the document describes, nil where that is still to
-// be read.
-func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Version) (*state, error) {
-	s := &state{doc: doc, grid: g, version: version}
-	var err error
-	if s.typ, err = dtype.Parse(doc.DataType.Name, doc.DataType.Configuration); err != nil {
-		return nil, at("/data_type", err)
-	}
-	if s.fill, err = s.typ.ParseFill(doc.FillValue); err != nil {
-		return nil, at("/fill_value", err)
-	}
-	if g == nil {
-		how := grid.ParseOptions{EncodedShapes: a.options.Experimental.EncodedShapes}
-		if s.grid, err = how.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration); err != nil {
-			return nil, at("/chunk_grid", err)
-		}
-	}
-	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
-	if err != nil {
-		return nil, at("/chunk_key_encoding", err)
-	}
-	chain, err := a.chain(s)
-	if err == nil {
-		err = chain.CheckGrid(s.grid)
-	}
-	if err != nil {
-		return nil, at("/codecs", err)
-	}
-	spec := s.spec()
-	s.engine = &engine.Array{
-		Store: a.hierarchy.store, Path: a.path, Grid: s.grid, Keys: keys, Chain: chain, Fill: spec.Element(), Size: spec.Width(), Heap: spec.Heap(),
-		Concurrency: a.options.Concurrency, Budget: a.options.Budget,
-		MaxChunk: a.options.Limits.chunk(), KeepFill: a.options.StoreFill || doc.HasNullFill(),
-		RequireChunks: a.options.RequireChunks,
-		Gap:           a.options.Shards.Gap, Span: a.options.Shards.Span, Observer: a.hierarchy.observer,
-	}
-	return s, nil
-}
-
-// chain returns the codecs of a state: those that the array has, with what they have
-// learned about its chunks, as long as nothing about them is different.
-func (a *Array) chain(s *state) (*codec.Chain, error) {
-	now := a.state.Load()
-	if now != nil && now.typ == s.typ && bytes.Equal(now.fill, s.fill) && now.grid.Rank() == s.grid.Rank() &&
-		slices.EqualFunc(now.doc.Codecs, s.doc.Codecs, metadata.Extension.Equal) {
-		return now.engine.Chain, nil
-	}
-	return a.options.environment().NewChain(s.doc.Codecs, codec.Spec{Type: s.typ, Fill: s.fill, Rank: s.grid.Rank()})
-}
-
-// at says where in the document an error is.
-func at(pointer string, err error) error { return fmt.Errorf("%s: %w", pointer, err) }
 
 // Shape returns the length of every axis in elements.
-func (a *Array) Shape() []int64 { return a.state.Load().grid.Shape() }
+func (a *Array) Shape() []int64 { return a.state.Load().Grid.Shape() }
 
 // Rank returns the number of axes.
-func (a *Array) Rank() int { return a.state.Load().grid.Rank() }
+func (a *Array) Rank() int { return a.state.Load().Grid.Rank() }
 
 // Grid returns how the array is cut into chunks.
-func (a *Array) Grid() *grid.Grid { return a.state.Load().grid }
+func (a *Array) Grid() *grid.Grid { return a.state.Load().Grid }
 
 // Type returns the data type of the elements.
-func (a *Array) Type() dtype.Type { return a.state.Load().typ }
+func (a *Array) Type() dtype.Type { return a.state.Load().Type }
 
 // FillValue returns the value of elements that were never written.
 func (a *Array) FillValue() FillValue {
 	s := a.state.Load()
-	return fillValueOf(s.typ, s.fill, s.doc.HasNullFill())
+	return fillValueOf(s.Type, s.Fill, s.Doc.HasNullFill())
 }
 
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
-func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attributes) }
+func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().Doc.Attributes) }
 
 // Metadata returns the document that describes the array. It is not to be changed.
-func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
+func (a *Array) Metadata() *metadata.Array { return a.state.Load().Doc }
 
 // DimensionNames returns the name of every axis, "" for an axis without one. It is nil
 // where the array names none.
-func (a *Array) DimensionNames() []string { return a.state.Load().names() }
-
-func (s *state) names() []string { return dimensionNames(s.doc) }
+func (a *Array) DimensionNames() []string { return a.state.Load().DimensionNames() }
 
 // parse reads a document of this array; attributes is that of its attributes in format 2.
-func (a *Array) parse(data, attributes []byte, version store.Version) (s *state, err error) {
+func (a *Array) parse(data, attributes []byte, version store.Version) (*snapshot.Array, error) {
 	doc, err := a.parseDocument(data, attributes)
 	if err != nil {
 		return nil, err
 	}
-	s, err = a.bind(doc, version)
-	return s, inDocument(err)
+	s, err := a.binding().Bind(doc, nil, version)
+	return s, fault.InDocument(err)
 }
 
 // parseDocument reads what a document of this array says.

@@ -7,7 +7,10 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -28,7 +31,7 @@ type Real interface {
 // What is large is read in parts of some 32 MiB, one after the other: they may be of
 // different moments where somebody writes meanwhile.
 func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
-	if native[T](typeOf(from, sel)) {
+	if element.Native[T](typeOf(from, sel)) {
 		return Read[T](ctx, from, sel)
 	}
 	var b Block[T]
@@ -49,22 +52,22 @@ func typeOf(from Elements, sel selection.Selection) dtype.Type {
 	if err != nil {
 		return dtype.Type{}
 	}
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return dtype.Type{}
 	}
-	return r.typ
+	return r.Type
 }
 
 // convertedBytes is how much is converted at a time.
 const convertedBytes = 32 << 20
 
 func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Block[T], error) {
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return Block[T]{}, err
 	}
-	convert, err := conversion(r.typ, dtype.Of[T]())
+	convert, err := element.Conversion(r.Type, dtype.Of[T]())
 	if err != nil {
 		return Block[T]{}, err
 	}
@@ -75,22 +78,22 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 	b := newBlock[T](r)
 	rest := b.Data
 	var room []byte
-	for slab := range r.Slabs(a.Grid(), r.size(), convertedBytes) {
+	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
 		n, _ := slab.Len() // a part of what was counted
-		size := int(n * r.size())
+		size := int(n * r.Size())
 		room = slices.Grow(room[:0], size)[:size]
-		same := func(part *selected) (strided.View, error) {
-			if part.typ != r.typ {
+		same := func(part *snapshot.Selected) (strided.View, error) {
+			if part.Type != r.Type {
 				return strided.View{}, ErrConflict
 			}
-			return part.view(elements{typ: r.typ, data: room})
+			return part.View(element.Buffer{Type: r.Type, Data: room})
 		}
 		if err := a.read(ctx, r.Part(slab), nil, false, same); err != nil {
 			return Block[T]{}, err
 		}
-		if at := convert(bytesOf(rest[:n]), room); at >= 0 {
+		if at := convert(element.Bytes(rest[:n]), room); at >= 0 {
 			place := len(b.Data) - len(rest) + at
-			return Block[T]{}, misfit(r, place, room[at*int(r.size()):][:r.size()], dtype.Of[T]())
+			return Block[T]{}, misfit(r, place, room[at*int(r.Size()):][:r.Size()], dtype.Of[T]())
 		}
 		rest = rest[n:]
 	}
@@ -98,14 +101,14 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 }
 
 // misfit says which value of a selection has no counterpart in another type.
-func misfit(r *selected, place int, elem []byte, to dtype.Type) error {
-	return badArgument("element %d of the selection, %s, does not fit %s", number.Index(r.Shape(), place), r.typ.AppendText(nil, elem), to)
+func misfit(r *snapshot.Selected, place int, elem []byte, to dtype.Type) error {
+	return fault.Argument("element %d of the selection, %s, does not fit %s", number.Index(r.Shape(), place), r.Type.AppendText(nil, elem), to)
 }
 
 // WriteAs is [Write] of numbers that are converted from T to the type of the array, by
 // the rules of [ReadAs]. Every value is looked at before one is stored.
 func WriteAs[T Real](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
-	if native[T](typeOf(to, sel)) {
+	if element.Native[T](typeOf(to, sel)) {
 		return Write(ctx, to, sel, src)
 	}
 	a, sel, err := to.of(sel)
@@ -116,34 +119,34 @@ func WriteAs[T Real](ctx context.Context, to Elements, sel selection.Selection, 
 }
 
 func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src []T) error {
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return err
 	}
-	convert, err := conversion(dtype.Of[T](), r.typ)
+	convert, err := element.Conversion(dtype.Of[T](), r.Type)
 	if err != nil {
 		return err
 	}
 	if int64(len(src)) != r.Len() {
-		return badArgument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
+		return fault.Argument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
 	}
 	// A part at a time, twice: what does not fit must not be found when half of it is
 	// stored.
-	room := make([]byte, min(r.Len()*r.size(), convertedBytes+r.size()))
-	step := len(room) / int(r.size())
+	room := make([]byte, min(r.Len()*r.Size(), convertedBytes+r.Size()))
+	step := len(room) / int(r.Size())
 	for from := 0; from < len(src); from += step {
 		part := src[from:min(from+step, len(src))]
-		if at := convert(room[:len(part)*int(r.size())], bytesOf(part)); at >= 0 {
-			one := dtype.Of[T]().AppendText(nil, bytesOf(part[at:at+1]))
-			return badArgument("value %d, %s, does not fit %s", number.Index(r.Shape(), from+at), one, r.typ)
+		if at := convert(room[:len(part)*int(r.Size())], element.Bytes(part)); at >= 0 {
+			one := dtype.Of[T]().AppendText(nil, element.Bytes(part[at:at+1]))
+			return fault.Argument("value %d, %s, does not fit %s", number.Index(r.Shape(), from+at), one, r.Type)
 		}
 	}
-	for slab := range r.Slabs(a.Grid(), r.size(), convertedBytes) {
+	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
 		n, _ := slab.Len()
-		data := slices.Grow(room[:0], int(n*r.size()))[:n*r.size()]
-		convert(data, bytesOf(src[:n]))
-		err := a.writeView(ctx, r.Part(slab), exactly(r.typ), func(part *selected) (strided.View, error) {
-			return part.source(elements{typ: r.typ, data: data})
+		data := slices.Grow(room[:0], int(n*r.Size()))[:n*r.Size()]
+		convert(data, element.Bytes(src[:n]))
+		err := a.writeView(ctx, r.Part(slab), snapshot.Exactly(r.Type), func(part *snapshot.Selected) (strided.View, error) {
+			return part.CheckedView(element.Buffer{Type: r.Type, Data: data})
 		})
 		if err != nil {
 			return err
@@ -151,38 +154,4 @@ func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src
 		src = src[n:]
 	}
 	return nil
-}
-
-// conversion returns what turns numbers of one type into those of another. It returns the
-// index of the first that has no counterpart, or -1.
-func conversion(from, to dtype.Type) (func(dst, src []byte) int, error) {
-	source, known := number.Of(from)
-	target, wanted := number.Of(to)
-	single := dtype.Of[float32]()
-	short := func(t dtype.Type) bool { return t.Kind() == dtype.Float && t.Size() < 4 }
-	switch {
-	case !known || !wanted:
-		return nil, badArgument("elements of %s are not converted to %s: both have to be real numbers", from, to)
-	case source.Carrier == number.Float && target.Carrier != number.Float:
-		return nil, badArgument("elements of %s are not converted to %s: they may have fractions; round them first", from, to)
-	case short(from) && to == single:
-		return func(dst, src []byte) int { return before(len(dst)/4, from.Float32s(float32sOf(dst), src)) }, nil
-	case from == single && short(to):
-		return func(dst, src []byte) int { return before(len(src)/4, to.SetFloat32s(dst, float32sOf(src))) }, nil
-	}
-	c := number.NewCast(source, target, number.NearestEven, number.Fails)
-	return c.Run, nil
-}
-
-// before returns done where it is less than all, else -1.
-func before(all, done int) int {
-	if done < all {
-		return done
-	}
-	return -1
-}
-
-// float32sOf shows memory of float32 as such.
-func float32sOf(b []byte) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -20,16 +21,16 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 	if a.isV2() {
 		return a.fail("set attributes", a.updateAttributesV2(ctx, change))
 	}
-	err := a.update(ctx, func(old *state) (*publish.Change, *state, error) {
-		raw, err := change(bytes.Clone(old.doc.Attributes))
+	err := a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		raw, err := change(bytes.Clone(old.Doc.Attributes))
 		if err != nil {
 			return nil, nil, err
 		}
-		doc, err := old.document().WithAttributes(raw)
+		doc, err := old.Document().WithAttributes(raw)
 		if err != nil {
 			return nil, nil, err
 		}
-		next, err := a.bindGrid(doc, old.grid, store.Version{})
+		next, err := a.binding().Bind(doc, old.Grid, store.Version{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -132,15 +133,15 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 	}
 	for {
 		s := a.state.Load()
-		doc, err := s.doc.WithAttributes(raw)
+		doc, err := s.Doc.WithAttributes(raw)
 		if err != nil {
 			return err
 		}
-		next, err := a.bindGrid(doc, s.grid, s.version)
+		next, err := a.binding().Bind(doc, s.Grid, s.Version)
 		if err != nil {
 			return err
 		}
-		next.confirmed.Store(s.confirmed.Load())
+		next.Confirmed.Store(s.Confirmed.Load())
 		if a.state.CompareAndSwap(s, next) {
 			return a.hierarchy.refreshAbove(store.Finishing(ctx), store.Key{}, a.node)
 		}
@@ -149,7 +150,7 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 
 // refreshGroup makes consolidated metadata agree with the documents of a group: that of
 // the groups above, and in format 2 its own, which has a copy of them too.
-func (h *Hierarchy) refreshGroup(ctx context.Context, n node) error {
+func (h *hierarchy) refreshGroup(ctx context.Context, n node) error {
 	var err error
 	if n.isV2() {
 		err = h.changeConsolidated(ctx, n.container(n.path), func(c *metadata.Consolidated) (*metadata.Consolidated, error) {

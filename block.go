@@ -1,9 +1,8 @@
 package zarr
 
 import (
-	"unsafe"
-
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // Block is a piece of an array in memory: its shape and its elements in C order.
@@ -13,12 +12,6 @@ type Block[T dtype.Element] struct {
 }
 
 // newBlock returns a block for what is selected, all of it zero.
-func newBlock[T dtype.Element](r *selected) Block[T] {
+func newBlock[T dtype.Element](r *snapshot.Selected) Block[T] {
 	return Block[T]{r.Shape(), make([]T, r.Len())}
-}
-
-// bytesOf returns the memory of a slice of elements.
-func bytesOf[T dtype.Element](s []T) []byte {
-	var e T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e)))
 }

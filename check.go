@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // CheckOptions says how a shard is checked. A nil *CheckOptions means the zero
@@ -55,10 +56,10 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 	}
 	s := a.state.Load()
 	for range readTries {
-		if err := s.isChunk(index); err != nil {
+		if err := s.IsChunk(index); err != nil {
 			return nil, a.fail("check", err)
 		}
-		found, err := s.engine.Check(ctx, index, !opt.IndexOnly)
+		found, err := s.Engine.Check(ctx, index, !opt.IndexOnly)
 		if err != nil || len(found.Faults) == 0 {
 			return found, a.fail("check", err)
 		}
@@ -92,7 +93,7 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 			yield(ShardFault{}, a.fail("check", err))
 			return
 		}
-		for c, err := range s.engine.CheckAll(ctx, grid.BoxOf(s.grid.Chunks()), !opt.IndexOnly, unread) {
+		for c, err := range s.Engine.CheckAll(ctx, grid.BoxOf(s.Grid.Chunks()), !opt.IndexOnly, unread) {
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return
@@ -110,7 +111,7 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 				c.Faults = append(c.Faults, codec.Fault{Err: fmt.Errorf("%w: %d more faults", ErrCorrupt, c.More)})
 			}
 			for _, f := range c.Faults {
-				if !yield(ShardFault{c.Index, s.engine.Key(c.Index).String(), f}, nil) {
+				if !yield(ShardFault{c.Index, s.Engine.Key(c.Index).String(), f}, nil) {
 					return
 				}
 			}
@@ -127,7 +128,7 @@ func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
 	return func(yield func(ShardFault, error) bool) {
 		s := a.state.Load()
 		for range readTries {
-			missing, err := s.engine.Missing(ctx)
+			missing, err := s.Engine.Missing(ctx)
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return
@@ -143,7 +144,7 @@ func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
 			}
 			for index := range missing {
 				f := codec.Fault{Err: fmt.Errorf("%w: the chunk is not stored", fs.ErrNotExist)}
-				if !yield(ShardFault{index, s.engine.Key(index).String(), f}, nil) {
+				if !yield(ShardFault{index, s.Engine.Key(index).String(), f}, nil) {
 					return
 				}
 			}
@@ -155,12 +156,12 @@ func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
 
 // recheck looks at a shard with faults again, if another program has changed the array
 // meanwhile: then it may be as it should.
-func (a *Array) recheck(ctx context.Context, s *state, index []int64, found *codec.Check, opt *CheckOptions) (*codec.Check, error) {
+func (a *Array) recheck(ctx context.Context, s *snapshot.Array, index []int64, found *codec.Check, opt *CheckOptions) (*codec.Check, error) {
 	now, err := a.fresh(ctx, s)
 	if err != nil || now == s {
 		return found, a.fail("check", err)
 	}
-	if now.isChunk(index) != nil {
+	if now.IsChunk(index) != nil {
 		return new(codec.Check), nil
 	}
 	again, err := a.CheckShard(ctx, index, opt)

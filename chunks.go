@@ -8,7 +8,10 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -23,8 +26,8 @@ type Chunk struct {
 func (a *Array) Chunks() iter.Seq[Chunk] {
 	s := a.state.Load()
 	return func(yield func(Chunk) bool) {
-		for c := range s.grid.All() {
-			if !yield(Chunk{c, s.engine.Key(c.Index).String()}) {
+		for c := range s.Grid.All() {
+			if !yield(Chunk{c, s.Engine.Key(c.Index).String()}) {
 				return
 			}
 		}
@@ -36,7 +39,7 @@ func (a *Array) Chunks() iter.Seq[Chunk] {
 func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 	s := a.state.Load()
 	return func(yield func([]int64, error) bool) {
-		for index, err := range s.engine.Stored(ctx, grid.BoxOf(s.grid.Chunks())) {
+		for index, err := range s.Engine.Stored(ctx, grid.BoxOf(s.Grid.Chunks())) {
 			if !yield(index, a.fail("list", err)) || err != nil {
 				return
 			}
@@ -48,32 +51,32 @@ func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 // wraps [fs.ErrNotExist].
 func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error) {
 	s := a.state.Load()
-	if err := s.isChunk(index); err != nil {
+	if err := s.IsChunk(index); err != nil {
 		return store.Info{}, a.fail("stat chunk", err)
 	}
-	info, err := store.Stat(ctx, a.hierarchy.store, s.engine.Key(index))
+	info, err := store.Stat(ctx, a.hierarchy.store, s.Engine.Key(index))
 	return info, a.fail("stat chunk", err)
 }
 
 // ReadChunk returns the elements of one chunk in its encoded shape: C order, host byte
 // order, with what lies beyond the array. A chunk that is not stored is the fill value.
 func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
-	return a.readChunk(ctx, func(s *state) ([]byte, engine.Suspicion, error) {
-		n, err := s.chunkBytes(index)
-		if err == nil && s.typ.Variable() {
-			err = errVariable(s.typ)
+	return a.readChunk(ctx, func(s *snapshot.Array) ([]byte, engine.Suspicion, error) {
+		n, err := s.ChunkBytes(index)
+		if err == nil && s.Type.Variable() {
+			err = element.ErrVariable(s.Type)
 		}
 		if err != nil {
 			return nil, engine.Certain, err
 		}
 		data := make([]byte, n)
-		suspect, err := s.engine.ReadChunk(ctx, index, data, nil, engine.Reading{Since: s.since()})
+		suspect, err := s.Engine.ReadChunk(ctx, index, data, nil, engine.Reading{Since: s.Since()})
 		return data, suspect, err
 	})
 }
 
 // readChunk reads a chunk of a state that is not suspected to be out of date.
-func (a *Array) readChunk(ctx context.Context, read func(*state) ([]byte, engine.Suspicion, error)) ([]byte, error) {
+func (a *Array) readChunk(ctx context.Context, read func(*snapshot.Array) ([]byte, engine.Suspicion, error)) ([]byte, error) {
 	s := a.state.Load()
 	for range readTries {
 		data, suspect, err := read(s)
@@ -93,18 +96,18 @@ func (a *Array) readChunk(ctx context.Context, read func(*state) ([]byte, engine
 // returns them. A chunk that another program has cut in another way, or that holds more
 // or less of the array by now, wraps [ErrConflict].
 func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) error {
-	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *state, b store.Batch) error {
-		n, err := s.chunkBytes(index)
+	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
+		n, err := s.ChunkBytes(index)
 		if err == nil && int64(len(data)) != n {
-			err = badArgument("%d bytes, the chunk has %d", len(data), n)
+			err = fault.Argument("%d bytes, the chunk has %d", len(data), n)
 		}
 		if err == nil {
-			err = checkValues(elements{typ: s.typ, data: data})
+			err = element.CheckValues(element.Buffer{Type: s.Type, Data: data})
 		}
 		if err != nil {
 			return err
 		}
-		return s.engine.WriteChunk(ctx, index, data, nil, b)
+		return s.Engine.WriteChunk(ctx, index, data, nil, b)
 	}))
 }
 
@@ -112,10 +115,10 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 // stored wraps [fs.ErrNotExist].
 func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
 	s := a.state.Load()
-	if err := s.isChunk(index); err != nil {
+	if err := s.IsChunk(index); err != nil {
 		return nil, a.fail("read chunk", err)
 	}
-	data, err := s.engine.ReadEncoded(ctx, index)
+	data, err := s.Engine.ReadEncoded(ctx, index)
 	return data, a.fail("read chunk", err)
 }
 
@@ -123,62 +126,45 @@ func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 // Bytes that do not decode to the chunk's encoded shape wrap [ErrCorrupt] and are not
 // stored.
 func (a *Array) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
-	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *state, b store.Batch) error {
-		return s.engine.WriteEncoded(ctx, index, data, b)
+	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
+		return s.Engine.WriteEncoded(ctx, index, data, b)
 	}))
 }
 
-func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state, store.Batch) error) error {
+func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snapshot.Array, store.Batch) error) error {
 	if err := a.writable(); err != nil {
 		return err
 	}
-	turns, leave, err := a.enter(ctx, 1)
+	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	s := a.state.Load()
-	if err := s.isChunk(index); err != nil {
+	if err := s.IsChunk(index); err != nil {
 		return err
 	}
-	was, _ := s.grid.Chunk(index)
-	put := func(s *state) error {
-		if is, ok := s.grid.Chunk(index); !ok || !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Logical, was.Logical) {
+	was, _ := s.Grid.Chunk(index)
+	put := func(s *snapshot.Array) error {
+		if is, ok := s.Grid.Chunk(index); !ok || !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Logical, was.Logical) {
 			return fmt.Errorf("%w: chunk %v now holds another part of the array; read it again", ErrConflict, index)
 		}
 		if err := a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) }); err != nil {
 			return err
 		}
-		return a.confirmStored(ctx, s, cellOf(index))
+		return a.confirmStored(ctx, s, snapshot.CellOf(index))
 	}
-	border := was.IsBoundary() || s.version.IsZero()
+	border := was.IsBoundary() || s.Version.IsZero()
 	if !border && !a.options.SingleWriter { // another program may have cut the array in another way
 		if s, err = a.fresh(ctx, s); err != nil {
 			return err
 		}
-		if is, ok := s.grid.Chunk(index); ok {
+		if is, ok := s.Grid.Chunk(index); ok {
 			border = is.IsBoundary()
 		}
 	}
 	if !border {
 		return put(s)
 	}
-	return a.withoutGrowth(ctx, turns, s, func(s *state, _ bool) error { return put(s) })
-}
-
-// isChunk refuses an index that names no chunk.
-func (s *state) isChunk(index []int64) error {
-	if _, ok := s.grid.Chunk(index); !ok {
-		return fmt.Errorf("%w: no chunk %v; there are %v", grid.ErrOutOfRange, index, s.grid.Chunks())
-	}
-	return nil
-}
-
-// chunkBytes returns the bytes of a decoded chunk.
-func (s *state) chunkBytes(index []int64) (int64, error) {
-	if err := s.isChunk(index); err != nil {
-		return 0, err
-	}
-	c, _ := s.grid.Chunk(index)
-	return s.engine.ChunkBytes(c.Encoded)
+	return a.withoutGrowth(ctx, lock, s, func(s *snapshot.Array, _ bool) error { return put(s) })
 }

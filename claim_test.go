@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -24,9 +25,9 @@ var claimGrids = []Spec{
 	{Shape: []int64{5, 4}, Chunks: []grid.Cut{grid.Edges(2, 4, 3), grid.Edges(3, 3)}},
 }
 
-// appended returns the chunks that an append of n planes along an axis puts, and the
+// putBy returns the chunks that an append of n planes along an axis puts, and the
 // state of the array before it.
-func appended(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *state) {
+func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *snapshot.Array) {
 	t.Helper()
 	var mutex sync.Mutex
 	put, ctx := map[store.Key]bool{}, context.Background()
@@ -39,7 +40,7 @@ func appended(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *
 		return nil
 	}})
 	spec.Type = dtype.Of[int32]()
-	a, err := On(s).CreateArray(ctx, "a", spec, nil)
+	a, err := At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,18 +62,18 @@ func TestWitness(t *testing.T) {
 		for axis := range 2 {
 			along, across := map[store.Key]bool{}, map[store.Key]bool{}
 			for n := int64(1); n <= 5; n++ {
-				put, s := appended(t, spec, axis, n)
-				if key := s.engine.Key(s.witness(axis)); !put[key] {
+				put, s := putBy(t, spec, axis, n)
+				if key := s.Engine.Key(s.Witness(axis)); !put[key] {
 					t.Errorf("grid %d, axis %d: an append of %d does not put the witness %s", i, axis, n, key)
 				}
 				maps.Copy(along, put)
-				put, _ = appended(t, spec, 1-axis, n)
+				put, _ = putBy(t, spec, 1-axis, n)
 				maps.Copy(across, put)
 			}
-			_, s := appended(t, spec, axis, 1)
+			_, s := putBy(t, spec, axis, 1)
 			guarded := 0
 			for key := range along {
-				if !s.guarded(s, axis, key) {
+				if !s.Guarded(s, axis, key) {
 					continue
 				}
 				if guarded++; across[key] {

@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -56,7 +57,7 @@ func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (Compact
 
 func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report CompactReport, err error) {
 	s := a.state.Load()
-	compact := func(s *state, _ bool) error {
+	compact := func(s *snapshot.Array, _ bool) error {
 		done, err := a.compactState(ctx, s, opt)
 		report.add(done)
 		return err
@@ -68,22 +69,22 @@ func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report C
 	if err := a.writable(); err != nil {
 		return report, err
 	}
-	turns, leave, err := a.enter(ctx, 1)
+	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return report, err
 	}
-	defer leave()
-	if s.engine.Chain.TellsShapes() {
+	defer lock.Release()
+	if s.Engine.Chain.TellsShapes() {
 		err = a.untilFresh(ctx, s, compact)
 	} else { // who trims shards meanwhile has to wait
-		err = a.withoutGrowth(ctx, turns, s, compact)
+		err = a.withoutGrowth(ctx, lock, s, compact)
 	}
 	return report, err
 }
 
 // untilFresh does something with the newest state, and does it anew where it finds damage
 // and the state is not the newest any more.
-func (a *Array) untilFresh(ctx context.Context, s *state, do func(s *state, shared bool) error) error {
+func (a *Array) untilFresh(ctx context.Context, s *snapshot.Array, do func(s *snapshot.Array, shared bool) error) error {
 	for range writeTries {
 		now, err := a.fresh(ctx, s)
 		if err == nil {
@@ -105,17 +106,17 @@ func (a *Array) untilFresh(ctx context.Context, s *state, do func(s *state, shar
 var errNoShards = fmt.Errorf("%w: the chunks are no shards, or their inner chunks cannot be had by themselves because a codec compresses the shard as a whole", ErrUnsupported)
 
 // compactState puts the shards of a state in order.
-func (a *Array) compactState(ctx context.Context, s *state, opt CompactOptions) (done engine.Compacted, err error) {
-	cells := grid.BoxOf(s.grid.Chunks())
-	if !s.engine.Chain.Divided() {
+func (a *Array) compactState(ctx context.Context, s *snapshot.Array, opt CompactOptions) (done engine.Compacted, err error) {
+	cells := grid.BoxOf(s.Grid.Chunks())
+	if !s.Engine.Chain.Divided() {
 		return done, errNoShards
 	}
 	if opt.DryRun {
-		return s.engine.Compact(ctx, cells, engine.Compacting{Done: opt.Progress})
+		return s.Engine.Compact(ctx, cells, engine.Compacting{Done: opt.Progress})
 	}
 	var damaged error
 	err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
-		done, err = s.engine.Compact(ctx, cells, engine.Compacting{Batch: b, Done: opt.Progress})
+		done, err = s.Engine.Compact(ctx, cells, engine.Compacting{Batch: b, Done: opt.Progress})
 		if errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
 			damaged, err = err, nil
 		}

@@ -145,15 +145,15 @@ func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Differe
 	if err != nil {
 		return nil, err
 	}
-	defer x.heap.Release()
+	defer x.Heap.Release()
 	y, err := c.b.elements(ctx, box)
 	if err != nil {
 		return nil, err
 	}
-	defer y.heap.Release()
+	defer y.Heap.Release()
 	at := 0
 	for index := range box.Indices() {
-		if p, q := x.heap.Bytes(x.data[at:]), y.heap.Bytes(y.data[at:]); !bytes.Equal(p, q) {
+		if p, q := x.Heap.Bytes(x.Data[at:]), y.Heap.Bytes(y.Data[at:]); !bytes.Equal(p, q) {
 			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
 			return &Difference{What: "element", Index: slices.Clone(index), A: text(p), B: text(q)}, nil
 		}

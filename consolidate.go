@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -25,16 +26,16 @@ func (n node) container(p store.Path) node {
 // record returns the document with which consolidated metadata is told of a change of the
 // node.
 func (n *node) record(ctx context.Context) (raw []byte, err error) {
-	raw, format, err := n.hierarchy.record(ctx, n.path, n.options.Limits)
+	raw, format, err := n.hierarchy.reader(n.options.Limits).Record(ctx, n.path)
 	if err == nil && format != n.Format() {
-		err = notFound("the node is of another format by now")
+		err = fault.NotFound("the node is of another format by now")
 	}
 	return raw, err
 }
 
 // recordMember tells the groups above a node that have consolidated metadata what its
 // record is now; nil is none.
-func (h *Hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
+func (h *hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
 	for p := n.path; !p.IsRoot(); {
 		p = p.Parent()
 		path := inside(p, n.path)
@@ -57,7 +58,7 @@ func inside(group, p store.Path) string {
 // the documents that these have now: one change of each group. Groups that do not list a
 // node stay as they are. journal is that of the change that the nodes are part of, if
 // they are.
-func (h *Hierarchy) refreshAbove(ctx context.Context, journal store.Key, members ...node) error {
+func (h *hierarchy) refreshAbove(ctx context.Context, journal store.Key, members ...node) error {
 	groups := map[store.Key][]node{}
 	for _, m := range members {
 		for p := m.path; !p.IsRoot(); {
@@ -81,7 +82,7 @@ func (h *Hierarchy) refreshAbove(ctx context.Context, journal store.Key, members
 // refreshed returns the consolidated metadata of a group in which the entries of some
 // nodes agree with their documents. A document counts only while its node is part of no
 // other change of several: that one has perhaps not published all of them.
-func (h *Hierarchy) refreshed(
+func (h *hierarchy) refreshed(
 	ctx context.Context, c *metadata.Consolidated, group store.Path, journal store.Key, members []node,
 ) (*metadata.Consolidated, error) {
 	for _, m := range members {
@@ -137,7 +138,7 @@ func finishMember(ctx context.Context, err error) error {
 
 // changeConsolidated publishes a change of consolidated metadata, if there is some and
 // the change is one.
-func (h *Hierarchy) changeConsolidated(
+func (h *hierarchy) changeConsolidated(
 	ctx context.Context, n node, change func(*metadata.Consolidated) (*metadata.Consolidated, error),
 ) error {
 	plan := func(d publish.Document) (*publish.Change, error) {
@@ -265,7 +266,7 @@ func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, 
 				n.path, err = g.path.Join(m.Path)
 			}
 			if err == nil {
-				raw, format, err = g.hierarchy.record(ctx, n.path, g.options.Limits)
+				raw, format, err = g.hierarchy.reader(g.options.Limits).Record(ctx, n.path)
 			}
 			if err == nil {
 				err = n.notPending(ctx, store.Key{})

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -37,15 +39,8 @@ func (o *CreateOptions) orZero() CreateOptions {
 	return c
 }
 
-// CreateArray creates an array at path, and the groups above it that are missing. Nothing
-// but its document is written: every element is the fill value. A path where something is
-// wraps [fs.ErrExist].
-func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt *CreateOptions) (*Array, error) {
-	o := opt.orZero()
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return nil, fail("create", path, err)
-	}
+// createArray creates an array and the groups above it that are missing.
+func (h *hierarchy) createArray(ctx context.Context, p store.Path, spec Spec, o CreateOptions) (*Array, error) {
 	h = h.as(o.Options)
 	base := node{hierarchy: h, path: p, options: o.Options}
 	if spec.Format == 0 {
@@ -55,7 +50,7 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 	if err != nil {
 		return nil, base.fail("create", err)
 	}
-	if err := a.state.Load().writable(o.Limits.innerChunks()); err != nil {
+	if err := a.state.Load().CheckShards(o.Limits.innerChunks()); err != nil {
 		return nil, base.fail("create", err)
 	}
 	above, err := h.lookAbove(ctx, base, spec.Format)
@@ -67,22 +62,15 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 		return nil, base.fail("create", err)
 	}
 	s := a.state.Load() // nobody else has it yet
-	s.confirm(time.Now())
-	if s.version, err = h.create(ctx, a.node, s.doc, above, o.Overwrite); err != nil {
+	s.Confirm(time.Now())
+	if s.Version, err = h.create(ctx, a.node, s.Doc, above, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
 	}
 	return a, nil
 }
 
-// CreateGroup creates a group at path, and the groups above it that are missing.
-// attributes is anything that encodes to a JSON object, nil for none. A path where a node
-// is wraps [fs.ErrExist].
-func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any, opt *CreateOptions) (*Group, error) {
-	o := opt.orZero()
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return nil, fail("create", path, err)
-	}
+// createGroup creates a group and the groups above it that are missing.
+func (h *hierarchy) createGroup(ctx context.Context, p store.Path, attributes any, o CreateOptions) (*Group, error) {
 	h = h.as(o.Options)
 	base := node{hierarchy: h, path: p, options: o.Options}
 	raw, err := attributesJSON(attributes)
@@ -112,7 +100,7 @@ func newGroup(base node, attributes []byte, format int) *Group {
 
 // create publishes the documents of a new node once the groups above it are there and its
 // place is free.
-func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
+func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
 	h.sweep(ctx)
 	raw, beside, err := documents(doc, n.options.Limits)
 	if err != nil {
@@ -157,8 +145,8 @@ func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, 
 
 // replace removes what is at a node's place and publishes another document there. A place
 // without a node is only replaced if nothing is there but what is left of an array.
-func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
-	found, err := h.formatAt(ctx, n.path)
+func (h *hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
+	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
 		return version, err
 	}
@@ -178,24 +166,8 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 	return version, err
 }
 
-// formatAt returns the format of the node at p, 0 where there is none.
-func (h *Hierarchy) formatAt(ctx context.Context, p store.Path) (int, error) {
-	for _, name := range nodeDocuments {
-		found, err := store.Exists(ctx, h.store, p.MustKey(name))
-		switch {
-		case err != nil:
-			return 0, err
-		case found && name == documentName:
-			return 3, nil
-		case found:
-			return 2, nil
-		}
-	}
-	return 0, nil
-}
-
 // checkRemains refuses a place that holds anything but what may be left of an array.
-func (h *Hierarchy) checkRemains(ctx context.Context, p store.Path) error {
+func (h *hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 	for e, err := range store.List(ctx, h.store, p, false) {
 		if err != nil {
 			return err
@@ -221,9 +193,9 @@ type above struct {
 
 // lookAbove reads the groups above a node, which is to have the given format, or theirs
 // where that is 0.
-func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
+func (h *hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
 	if format != 0 && format != 2 && format != 3 {
-		return nil, badArgument("format %d; there are 2 and 3", format)
+		return nil, fault.Argument("format %d; there are 2 and 3", format)
 	}
 	up := &above{format: format}
 	var places []store.Path
@@ -233,18 +205,18 @@ func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 	}
 	found := 0
 	for _, p := range slices.Backward(places) {
-		s, err := h.load(ctx, p, n.options.Limits)
+		s, err := h.reader(n.options.Limits).Load(ctx, p)
 		if errors.Is(err, fs.ErrNotExist) {
 			up.missing = append(up.missing, p)
 			continue
 		}
-		if _, isArray := s.doc.(*metadata.Array); isArray {
-			return nil, badArgument("%q is an array; it cannot have nodes below it", "/"+p.String())
+		if _, isArray := s.Doc.(*metadata.Array); isArray {
+			return nil, fault.Argument("%q is an array; it cannot have nodes below it", "/"+p.String())
 		}
 		if err != nil {
 			return nil, err
 		}
-		found = s.doc.Format()
+		found = s.Doc.Format()
 	}
 	switch {
 	case up.format == 0 && found == 0:
@@ -252,13 +224,13 @@ func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 	case up.format == 0:
 		up.format = found
 	case found != 0 && found != up.format:
-		return nil, badArgument("a node of format %d below a group of format %d, whose readers would not see it", up.format, found)
+		return nil, fault.Argument("a node of format %d below a group of format %d, whose readers would not see it", up.format, found)
 	}
-	return up, checkNew(up.format, append(slices.Clip(up.missing), n.path)...)
+	return up, tree.CheckNames(up.format, append(slices.Clip(up.missing), n.path)...)
 }
 
 // makeParents creates the groups above a node that are missing, from the root on.
-func (h *Hierarchy) makeParents(ctx context.Context, n node, up *above) error {
+func (h *hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 	for _, p := range up.missing {
 		n.path = p
 		g := newGroup(n, []byte("{}"), up.format)
@@ -285,8 +257,8 @@ func (h *Hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 
 // checkFree refuses a place where a node is, and for an array one where anything is: old
 // chunks would become its own.
-func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
-	found, err := h.formatAt(ctx, n.path)
+func (h *hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
+	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
 		return err
 	}
@@ -316,42 +288,19 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 	return nil
 }
 
-// Delete removes the node at path with everything below it. A path without a node wraps
-// [fs.ErrNotExist]. As long as there is a [Reservation] of an array there, it fails with
-// [ErrConflict], as other changes of that array do. It takes the locks of the node and of
-// all nodes below it before anything is deleted; links below it go, and what they lead to
-// stays.
-func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error {
-	return h.DeleteIf(ctx, path, opt, nil)
-}
-
-// DeleteIf is [Hierarchy.Delete] of a node that check permits to delete. check is called
-// once all locks are held, so that it sees what will be deleted; it must not change the
-// node or those below it. Where it fails, nothing is deleted, and the error wraps its
-// error.
-func (h *Hierarchy) DeleteIf(ctx context.Context, path string, opt *Options, check func(context.Context) error) error {
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return fail("delete", path, err)
-	}
-	h = h.as(opt.orZero())
-	n := node{hierarchy: h, path: p, options: opt.orZero()}
-	return n.fail("delete", h.remove(ctx, n, check))
-}
-
 // unfinished reports whether p has what a copy or a removal left that was not finished.
 // It is no node, but it can be removed like one.
-func (h *Hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
+func (h *hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
 	return store.Exists(ctx, h.store, p.MustKey(publish.Unfinished))
 }
 
 // remove removes a node if check, which may be nil, permits it.
-func (h *Hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
+func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
 	if err := n.writable(); err != nil {
 		return err
 	}
 	h.sweep(ctx)
-	found, err := h.formatAt(ctx, n.path)
+	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
 		return err
 	}
@@ -361,7 +310,7 @@ func (h *Hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 			return err
 		}
 		if !begun {
-			return h.describe(ctx, n.path)
+			return tree.Describe(ctx, h.store, n.path)
 		}
 	}
 	if found == 2 {

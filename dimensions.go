@@ -13,6 +13,9 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -100,7 +103,7 @@ func (d *disagreement) Unwrap() error { return ErrInvalidArgument }
 // coordinates of these names.
 func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
-		return a.fail("compare", badArgument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
+		return a.fail("compare", fault.Argument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
 	}
 	after := func([]int64) []int64 { return shape }
 	return checkShared(ctx, "check dimensions", []reshaping{{array: a, after: after}})
@@ -172,9 +175,9 @@ func pause(ctx context.Context) error {
 // changing returns the names of the dimensions whose length changes.
 func (c reshaping) changing() (names []string) {
 	s := c.array.state.Load()
-	was := s.grid.Shape()
+	was := s.Grid.Shape()
 	is := c.after(slices.Clone(was))
-	for i, name := range s.names() {
+	for i, name := range s.DimensionNames() {
 		if name != "" && is[i] != was[i] {
 			names = append(names, name)
 		}
@@ -186,9 +189,9 @@ func (c reshaping) changing() (names []string) {
 // all agree.
 func (c reshaping) disagrees(changes []reshaping, siblings []extents) *disagreement {
 	s := c.array.state.Load()
-	was := s.grid.Shape()
+	was := s.Grid.Shape()
 	is := c.after(slices.Clone(was))
-	for axis, name := range s.names() {
+	for axis, name := range s.DimensionNames() {
 		if name == "" || is[axis] == was[axis] {
 			continue
 		}
@@ -232,7 +235,7 @@ func (c reshaping) isOneOf(changes []reshaping, p store.Path) bool {
 
 // siblings returns the arrays right beside the array that have one of the dimensions.
 func (a *Array) siblings(ctx context.Context, names []string) (found []extents, err error) {
-	g, err := a.hierarchy.OpenGroup(ctx, a.path.Parent().String(), &Options{Limits: a.options.Limits, Concurrency: a.options.Concurrency})
+	g, err := a.hierarchy.at(a.path.Parent()).OpenGroup(ctx, &Options{Limits: a.options.Limits, Concurrency: a.options.Concurrency})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // a store that was opened at the array
 	}
@@ -240,7 +243,7 @@ func (a *Array) siblings(ctx context.Context, names []string) (found []extents, 
 		return nil, err
 	}
 	err = g.arrays(ctx, names, func(p store.Path, doc *metadata.Array) {
-		e := extents{p, dimensionNames(doc), doc.Shape}
+		e := extents{p, snapshot.NamesOf(doc), doc.Shape}
 		if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(e.names, n) }) {
 			found = append(found, e)
 		}
@@ -273,11 +276,11 @@ func (g *Group) coordinateAbove(ctx context.Context, name string) (extents, bool
 			return extents{}, false // no legal name of a node
 		}
 		doc := g.hierarchy.arrayAt(ctx, at, g.options.Limits)
-		if doc == nil || !slices.Equal(dimensionNames(doc), []string{name}) {
+		if doc == nil || !slices.Equal(snapshot.NamesOf(doc), []string{name}) {
 			continue
 		}
-		s, _ := g.hierarchy.load(ctx, p, g.options.Limits) // a group need not have a document
-		above, ok := s.doc.(*metadata.Group)
+		s, _ := g.hierarchy.reader(g.options.Limits).Load(ctx, p) // a group need not have a document
+		above, ok := s.Doc.(*metadata.Group)
 		return extents{at, []string{name}, doc.Shape}, !ok || !isPyramid(above.Attributes)
 	}
 	return extents{}, false
@@ -315,7 +318,7 @@ func (g *Group) arrays(ctx context.Context, names []string, use func(store.Path,
 		}
 		return read{p, g.hierarchy.arrayAt(ctx, p, g.options.Limits)}, 0
 	}
-	inBatches(len(dirs), engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0)), open, func(r read) bool {
+	parallel.Prefetch(len(dirs), engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0)), open, func(r read) bool {
 		if r.doc != nil {
 			use(r.path, r.doc)
 		}
@@ -352,9 +355,9 @@ func (g *Group) recorded(c *metadata.Consolidated, use func(store.Path, *metadat
 
 // arrayAt returns the document of the array at p as far as it can be described, nil where
 // there is none.
-func (h *Hierarchy) arrayAt(ctx context.Context, p store.Path, l Limits) *metadata.Array {
-	s, _ := h.load(ctx, p, l) // a damaged neighbour is for check to tell, and keeps nobody from an append
-	doc, _ := s.doc.(*metadata.Array)
+func (h *hierarchy) arrayAt(ctx context.Context, p store.Path, l Limits) *metadata.Array {
+	s, _ := h.reader(l).Load(ctx, p) // a damaged neighbour is for check to tell, and keeps nobody from an append
+	doc, _ := s.Doc.(*metadata.Array)
 	return doc
 }
 
@@ -372,17 +375,17 @@ func (a *Array) again(ctx context.Context, changes []reshaping, siblings, differ
 	for _, d := range differ {
 		// What the array is like does not matter, and one that cannot be opened has a
 		// document all the same.
-		_, _ = a.hierarchy.OpenArray(ctx, d.path.String(), &a.options)
+		_, _ = a.hierarchy.at(d.path).OpenArray(ctx, &a.options)
 	}
 	return append(now, a.hierarchy.extentsOf(ctx, differ, a.options.Limits)...), ctx.Err()
 }
 
 // extentsOf returns the lengths of arrays as their documents have them now, without those
 // that are gone.
-func (h *Hierarchy) extentsOf(ctx context.Context, arrays []extents, l Limits) (now []extents) {
+func (h *hierarchy) extentsOf(ctx context.Context, arrays []extents, l Limits) (now []extents) {
 	for _, e := range arrays {
 		if doc := h.arrayAt(ctx, e.path, l); doc != nil {
-			now = append(now, extents{e.path, dimensionNames(doc), doc.Shape})
+			now = append(now, extents{e.path, snapshot.NamesOf(doc), doc.Shape})
 		}
 	}
 	return now

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -29,7 +30,7 @@ func (g *Group) CheckDimensions(ctx context.Context) error {
 	}
 	var arrays []extents
 	err := g.arrays(ctx, nil, func(p store.Path, doc *metadata.Array) {
-		arrays = append(arrays, extents{p, dimensionNames(doc), doc.Shape})
+		arrays = append(arrays, extents{p, snapshot.NamesOf(doc), doc.Shape})
 	})
 	if err != nil {
 		return g.fail("check dimensions", err)

@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -28,11 +27,11 @@ var (
 	// ErrUnsupported says that something may be valid but is not known here: a data type,
 	// codec, grid, extension or format version, or a power that the store lacks. The
 	// message names it; a codec can be registered.
-	ErrUnsupported = sentinel.Unsupported
+	ErrUnsupported = fault.ErrUnsupported
 	// ErrInvalidArgument says that the caller asked for what cannot be: a selection
 	// outside the array, a number of values that does not match, a bad shape. Nothing was
 	// changed.
-	ErrInvalidArgument = errors.New("invalid argument")
+	ErrInvalidArgument = fault.ErrInvalidArgument
 	// ErrCorrupt says that stored bytes do not decode to what the metadata promises.
 	// Restore the chunk, or write it anew.
 	ErrCorrupt = codec.ErrCorrupt
@@ -105,9 +104,6 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// invalidValues lists what the layers below call invalid, wherever it comes from.
-var invalidValues = []error{dtype.ErrInvalid, grid.ErrInvalid, codec.ErrConfiguration}
-
 // Is gives the reasons of the layers below the names that this package has for them.
 func (e *Error) Is(target error) bool {
 	switch target {
@@ -116,61 +112,8 @@ func (e *Error) Is(target error) bool {
 	case ErrLimit:
 		return errors.Is(e.Err, strictjson.ErrLimit)
 	case ErrInvalidArgument:
-		return isAny(e.Err, []error{selection.ErrInvalid, store.ErrInvalidKey, grid.ErrOutOfRange}) ||
-			isAny(e.Err, invalidValues) && !errors.Is(e.Err, ErrInvalidMetadata)
-	}
-	return false
-}
-
-// documentError is what is wrong with a value that stands in a document.
-type documentError struct{ err error }
-
-func (e *documentError) Error() string { return e.err.Error() }
-func (e *documentError) Unwrap() error { return e.err }
-
-func (e *documentError) Is(target error) bool {
-	return target == ErrInvalidMetadata && isAny(e.err, invalidValues)
-}
-
-// fileError is what is wrong with a document as a whole, or with what it says.
-type fileError struct {
-	key string
-	err error
-}
-
-// Error names the document, which one of format 2 does itself.
-func (e *fileError) Error() string {
-	if strings.HasSuffix(e.key, documentName) {
-		return e.key + ": " + e.err.Error()
-	}
-	return e.err.Error()
-}
-
-func (e *fileError) Unwrap() error { return e.err }
-
-// inFile says in which document an error is. One that asks for more than is known here is
-// about the node.
-func inFile(key store.Key, err error) error {
-	if err == nil || errors.Is(err, metadata.ErrUnsupported) {
-		return err
-	}
-	return &fileError{key.String(), err}
-}
-
-// inDocument says that err is about values that stand in a document, not about an
-// argument.
-func inDocument(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &documentError{err}
-}
-
-func isAny(err error, targets []error) bool {
-	for _, t := range targets {
-		if errors.Is(err, t) {
-			return true
-		}
+		return fault.Any(e.Err, selection.ErrInvalid, store.ErrInvalidKey, grid.ErrOutOfRange) ||
+			fault.Any(e.Err, fault.InvalidValues...) && !errors.Is(e.Err, ErrInvalidMetadata)
 	}
 	return false
 }
@@ -189,9 +132,9 @@ func fail(op, path string, err error) error {
 	if errors.As(err, &chunk) {
 		e.Key, e.Chunk = chunk.Key, chunk.Index
 	}
-	var file *fileError
+	var file *fault.FileError
 	if errors.As(err, &file) {
-		e.Key = file.key
+		e.Key = file.Key
 	}
 	var axis *grid.AxisError
 	if errors.As(err, &axis) {
@@ -202,8 +145,4 @@ func fail(op, path string, err error) error {
 		e.Codec = coder.Codec
 	}
 	return e
-}
-
-func badArgument(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalidArgument, fmt.Sprintf(format, args...))
 }

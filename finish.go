@@ -28,9 +28,8 @@ func (a *Array) finish(ctx context.Context) bool {
 	if err := w.finishOthers(ctx); err != nil {
 		return true
 	}
-	leave, free := w.enterAtOnce(allTurns)
-	if free {
-		defer leave()
+	if lock, free := w.lock().TryExclude(); free {
+		defer lock.Release()
 		_ = w.moveAside(ctx) // what stays aside is read from there
 	}
 	return true
@@ -38,7 +37,7 @@ func (a *Array) finish(ctx context.Context) bool {
 
 // hasAside reports whether chunks are put aside, as far as that can be told.
 func (a *Array) hasAside(ctx context.Context) bool {
-	for _, err := range a.state.Load().engine.Aside(ctx) {
+	for _, err := range a.state.Load().Engine.Aside(ctx) {
 		return err == nil
 	}
 	return false

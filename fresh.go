@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -16,7 +17,7 @@ func (a *Array) Refresh(ctx context.Context) error {
 
 // reload reads the document again and returns the newest state: that of the document, or
 // one that was published in this process while it was read.
-func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
+func (a *Array) reload(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
 	now := time.Now()
 	data, info, err := a.hierarchy.store.Get(ctx, a.key(), store.Request{Limit: a.options.Limits.document()}, nil)
 	if err != nil {
@@ -24,7 +25,7 @@ func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
 	}
 	var attributes []byte
 	if a.isV2() {
-		if attributes, err = a.hierarchy.attributes(ctx, a.path, a.options.Limits); err != nil {
+		if attributes, err = a.hierarchy.reader(a.options.Limits).Attributes(ctx, a.path); err != nil {
 			return nil, err
 		}
 	}
@@ -32,36 +33,23 @@ func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	next.confirm(now)
+	next.Confirm(now)
 	if !a.state.CompareAndSwap(s, next) {
 		next = a.state.Load()
 	}
 	return next, nil
 }
 
-// clockSlack is how far the clocks of a store and of this machine may be apart, and how
-// coarse a store's may be.
-const clockSlack = 2 * time.Second
-
-// confirm notes that the document which the state is of was the present one at a time:
-// chunks that were written well before are cut as the state says. What a later one holds
-// may belong elsewhere, since keys are positions in a grid that may have changed.
-func (s *state) confirm(at time.Time) { s.confirmed.Store(at.Add(-clockSlack).UnixNano()) }
-
-// since returns the time up to which written chunks are known to be cut as the state
-// says.
-func (s *state) since() time.Time { return time.Unix(0, s.confirmed.Load()) } // a state that nobody confirmed is of no time
-
 // fresh returns the state s, or a newer one where the document was replaced since s was
 // read. A store that knows no versions cannot tell.
-func (a *Array) fresh(ctx context.Context, s *state) (*state, error) {
+func (a *Array) fresh(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
 	now := time.Now()
 	info, err := store.Stat(ctx, a.hierarchy.store, a.key())
 	if err != nil {
 		return s, err
 	}
-	if info.Version == s.version {
-		s.confirm(now)
+	if info.Version == s.Version {
+		s.Confirm(now)
 		return s, nil
 	}
 	return a.reload(ctx, s)

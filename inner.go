@@ -2,14 +2,14 @@ package zarr
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Inner is the inner chunks of an array whose chunks are shards, seen as chunks of the
@@ -20,7 +20,7 @@ type Inner struct{ a *Array }
 // Inner returns the inner chunks of the array, nil where its chunks are no shards, or are
 // compressed as a whole so that inner chunks cannot be had by themselves.
 func (a *Array) Inner() *Inner {
-	if !a.state.Load().engine.Chain.Divided() {
+	if !a.state.Load().Engine.Chain.Divided() {
 		return nil
 	}
 	return &Inner{a}
@@ -35,25 +35,22 @@ type InnerChunk struct {
 // Grid returns how the array is cut into inner chunks. Lists of lengths that would be too
 // long to keep wrap [ErrUnsupported].
 func (n *Inner) Grid() (*grid.Grid, error) {
-	g, err := n.a.state.Load().inner()
+	g, err := n.a.state.Load().Inner()
 	return g, n.a.fail("inner chunks", err)
 }
-
-// inner returns the grid of inner chunks.
-func (s *state) inner() (*grid.Grid, error) { return s.grid.Divided(s.engine.Chain.Inner()...) }
 
 // Chunks yields every inner chunk in C order, stored or not. The chunk is reused: clone
 // what is kept.
 func (n *Inner) Chunks() iter.Seq2[InnerChunk, error] {
 	return func(yield func(InnerChunk, error) bool) {
 		s := n.a.state.Load()
-		g, err := s.inner()
+		g, err := s.Inner()
 		if err != nil {
 			yield(InnerChunk{}, n.a.fail("inner chunks", err))
 			return
 		}
 		for c := range g.All() {
-			shard, _, err := s.grid.Locate(c.Start)
+			shard, _, err := s.Grid.Locate(c.Start)
 			if !yield(InnerChunk{c, shard}, n.a.fail("inner chunks", err)) {
 				return
 			}
@@ -64,20 +61,20 @@ func (n *Inner) Chunks() iter.Seq2[InnerChunk, error] {
 // ReadChunk returns the elements of one inner chunk in its encoded shape, as
 // [Array.ReadChunk] does for a chunk.
 func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
-	return n.a.readChunk(ctx, func(s *state) ([]byte, engine.Suspicion, error) {
-		at, err := s.innerAt(index)
+	return n.a.readChunk(ctx, func(s *snapshot.Array) ([]byte, engine.Suspicion, error) {
+		at, err := s.LocateInner(index)
 		if err != nil {
 			return nil, engine.Certain, err
 		}
-		size, err := s.engine.ChunkBytes(at.part.Count)
-		if err == nil && s.typ.Variable() {
-			err = errVariable(s.typ)
+		size, err := s.Engine.ChunkBytes(at.Part.Count)
+		if err == nil && s.Type.Variable() {
+			err = element.ErrVariable(s.Type)
 		}
 		if err != nil {
 			return nil, engine.Certain, err
 		}
 		data := make([]byte, size)
-		suspect, err := s.engine.ReadPart(ctx, at.shard, at.part, data, nil, engine.Reading{Since: s.since()})
+		suspect, err := s.Engine.ReadPart(ctx, at.Shard, at.Part, data, nil, engine.Reading{Since: s.Since()})
 		return data, suspect, err
 	})
 }
@@ -85,18 +82,18 @@ func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 // WriteChunk stores the elements of one inner chunk in its encoded shape. The rest of its
 // shard stays as it is stored.
 func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) error {
-	return n.write(ctx, index, func(s *state, at innerAt, b store.Batch) error {
-		size, err := s.engine.ChunkBytes(at.part.Count)
+	return n.write(ctx, index, func(s *snapshot.Array, at snapshot.InnerPlace, b store.Batch) error {
+		size, err := s.Engine.ChunkBytes(at.Part.Count)
 		if err == nil && int64(len(data)) != size {
-			err = badArgument("%d bytes, the inner chunk has %d", len(data), size)
+			err = fault.Argument("%d bytes, the inner chunk has %d", len(data), size)
 		}
 		if err == nil {
-			err = checkValues(elements{typ: s.typ, data: data})
+			err = element.CheckValues(element.Buffer{Type: s.Type, Data: data})
 		}
 		if err != nil {
 			return err
 		}
-		return s.engine.WritePart(ctx, at.shard, at.part, data, nil, b)
+		return s.Engine.WritePart(ctx, at.Shard, at.Part, data, nil, b)
 	})
 }
 
@@ -104,11 +101,11 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 // not stored wraps [fs.ErrNotExist].
 func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
 	s := n.a.state.Load()
-	at, err := s.innerAt(index)
+	at, err := s.LocateInner(index)
 	if err != nil {
 		return nil, n.a.fail("read chunk", err)
 	}
-	data, err := s.engine.ReadEncodedInner(ctx, at.shard, at.within)
+	data, err := s.Engine.ReadEncodedInner(ctx, at.Shard, at.Within)
 	return data, n.a.fail("read chunk", err)
 }
 
@@ -116,73 +113,21 @@ func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 // them. Bytes that do not decode to its encoded shape wrap [ErrCorrupt] and are not
 // stored.
 func (n *Inner) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
-	return n.write(ctx, index, func(s *state, at innerAt, b store.Batch) error {
-		return s.engine.WriteEncodedInner(ctx, at.shard, at.within, data, b)
+	return n.write(ctx, index, func(s *snapshot.Array, at snapshot.InnerPlace, b store.Batch) error {
+		return s.Engine.WriteEncodedInner(ctx, at.Shard, at.Within, data, b)
 	})
 }
 
-func (n *Inner) write(ctx context.Context, index []int64, write func(*state, innerAt, store.Batch) error) error {
-	at, err := n.a.state.Load().innerAt(index)
+func (n *Inner) write(ctx context.Context, index []int64, write func(*snapshot.Array, snapshot.InnerPlace, store.Batch) error) error {
+	at, err := n.a.state.Load().LocateInner(index)
 	if err != nil {
 		return n.a.fail("write chunk", err)
 	}
-	return n.a.fail("write chunk", n.a.writeChunk(ctx, at.shard, func(s *state, b store.Batch) error {
-		at, err := s.innerAt(index)
+	return n.a.fail("write chunk", n.a.writeChunk(ctx, at.Shard, func(s *snapshot.Array, b store.Batch) error {
+		at, err := s.LocateInner(index)
 		if err != nil {
 			return err
 		}
 		return write(s, at, b)
 	}))
-}
-
-// innerAt is where an inner chunk is.
-type innerAt struct {
-	shard  []int64      // index of its chunk
-	within []int64      // its index there
-	part   strided.Part // of the chunk that it is
-}
-
-// innerAt returns where the inner chunk at an index is.
-func (s *state) innerAt(index []int64) (innerAt, error) {
-	if !s.engine.Chain.Divided() {
-		return innerAt{}, fmt.Errorf("%w: the chunks of the array are no shards any more", ErrConflict)
-	}
-	g, err := s.inner()
-	if err != nil {
-		return innerAt{}, err
-	}
-	c, ok := g.Chunk(index)
-	if !ok {
-		return innerAt{}, fmt.Errorf("%w: no inner chunk %v; there are %v", grid.ErrOutOfRange, index, g.Chunks())
-	}
-	shard, start, err := s.grid.Locate(c.Start)
-	if err != nil {
-		return innerAt{}, err
-	}
-	at := innerAt{shard: shard, part: strided.Part{Start: start, Step: make([]int64, len(index)), Count: c.Encoded}}
-	for i, k := range index {
-		first, _, _ := g.Axis(i).Locate(c.Start[i] - start[i])
-		at.within = append(at.within, k-first)
-		at.part.Step[i] = 1
-	}
-	return at, nil
-}
-
-// writable refuses shards that have more inner chunks than are read: nothing could be
-// written to them.
-func (s *state) writable(most int64) error {
-	inner := s.engine.Chain.Inner()
-	n := int64(1)
-	for i, cut := range inner {
-		a := s.grid.Axis(i)
-		shard, err := grid.NewAxis(max(a.Step(), a.Longest(grid.Interval{Stop: a.Cells()})), cut)
-		if err != nil {
-			return err
-		}
-		var ok bool
-		if n, ok = checked.Mul(n, shard.Chunks()); !ok || n > most {
-			return fmt.Errorf("%w: a shard would have more than %d inner chunks (Limits.InnerChunks); make inner chunks larger or shards smaller", ErrLimit, most)
-		}
-	}
-	return nil
 }

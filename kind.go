@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/store/rehearsal"
 )
 
@@ -53,7 +54,7 @@ func Kind(err error) string {
 
 // among returns the test for any of several errors.
 func among(targets ...error) func(error) bool {
-	return func(err error) bool { return isAny(err, targets) }
+	return func(err error) bool { return fault.Any(err, targets...) }
 }
 
 // Windows has numbers of its own for a full disk, which package syscall does not
@@ -65,7 +66,7 @@ const (
 
 // isFull reports whether a disk, or what a user may take of it, is full.
 func isFull(err error) bool {
-	if isAny(err, []error{syscall.ENOSPC, syscall.EDQUOT}) {
+	if fault.Any(err, syscall.ENOSPC, syscall.EDQUOT) {
 		return true
 	}
 	var number syscall.Errno
@@ -74,7 +75,7 @@ func isFull(err error) bool {
 
 // isTimeout reports whether something took longer than it may.
 func isTimeout(err error) bool {
-	if isAny(err, []error{context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT}) {
+	if fault.Any(err, context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT) {
 		return true
 	}
 	var late interface{ Timeout() bool }

@@ -7,6 +7,8 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 )
 
@@ -17,7 +19,7 @@ import (
 // document that are not known are not kept.
 func (a *Array) Spec() Spec {
 	s := a.state.Load()
-	return spec(s.document(), s.typ, s.grid, s.engine.Keys)
+	return spec(s.Document(), s.Type, s.Grid, s.Engine.Keys)
 }
 
 // SpecOf is [Array.Spec] for the metadata of an array. A data type, grid or key encoding
@@ -25,15 +27,15 @@ func (a *Array) Spec() Spec {
 func SpecOf(doc *metadata.Array) (Spec, error) {
 	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
 	if err != nil {
-		return Spec{}, fail("describe", "", inDocument(at("/data_type", err)))
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/data_type", err)))
 	}
 	g, err := grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
 	if err != nil {
-		return Spec{}, fail("describe", "", inDocument(at("/chunk_grid", err)))
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/chunk_grid", err)))
 	}
 	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
 	if err != nil {
-		return Spec{}, fail("describe", "", inDocument(at("/chunk_key_encoding", err)))
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/chunk_key_encoding", err)))
 	}
 	if len(doc.StorageTransformers) > 0 {
 		return Spec{}, fail("describe", "", fmt.Errorf("%w: storage transformer %q", metadata.ErrUnsupported, doc.StorageTransformers[0].Name))
@@ -51,21 +53,6 @@ func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEnco
 	codecs, _ := specifiedCodecs(env, doc.Codecs, t, doc.FillValue, g.Rank())
 	return Spec{
 		Shape: g.Shape(), Type: t, Grid: g, FillValue: fill, Codecs: codecs, KeyEncoding: keys,
-		DimensionNames: dimensionNames(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,
+		DimensionNames: snapshot.NamesOf(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,
 	}
-}
-
-// dimensionNames returns the name of every axis, "" for an axis without one, and nil
-// where a document names none.
-func dimensionNames(doc *metadata.Array) []string {
-	if doc.DimensionNames == nil {
-		return nil
-	}
-	names := make([]string, len(doc.DimensionNames))
-	for i, n := range doc.DimensionNames {
-		if n != nil {
-			names[i] = *n
-		}
-	}
-	return names
 }

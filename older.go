@@ -5,7 +5,11 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // Forms of documents that programs wrote before, or beside, the specified ones stand in
@@ -17,8 +21,8 @@ import (
 // program wrote it so, and what is unusual about its name: one sentence each.
 func (a *Array) Notes() []string {
 	s := a.state.Load()
-	notes := slices.Concat(s.grid.Notes(), s.doc.Notes(), a.nameNotes())
-	for _, r := range s.engine.Chain.Repairs() {
+	notes := slices.Concat(s.Grid.Notes(), s.Doc.Notes(), tree.NameNotes(a.Format(), a.path))
+	for _, r := range s.Engine.Chain.Repairs() {
 		notes = append(notes, r.Note)
 	}
 	return append(notes, a.storeNotes()...)
@@ -27,7 +31,7 @@ func (a *Array) Notes() []string {
 // Notes says in what respects the group was not read as it is stored, because another
 // program wrote it so, and what is unusual about its name: one sentence each.
 func (g *Group) Notes() []string {
-	return slices.Concat(g.doc.Notes(), g.storeNotes(), g.nameNotes())
+	return slices.Concat(g.doc.Notes(), g.storeNotes(), tree.NameNotes(g.Format(), g.path))
 }
 
 // specifiedCodecs returns codecs as they are specified, and as they stand where they
@@ -45,9 +49,18 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 	}
 	for _, r := range chain.Repairs() {
 		if r.Strict != nil {
-			strict = at("/codecs", r.Strict)
+			strict = fault.At("/codecs", r.Strict)
 			break
 		}
 	}
 	return chain.Specified(codecs), strict
+}
+
+// storeNotes says in what respects the store of a node was read in one of several ways,
+// as an archive with two members of one name.
+func (n *node) storeNotes() []string {
+	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
+		return s.Notes()
+	}
+	return nil
 }

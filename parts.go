@@ -5,15 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io/fs"
-	"slices"
 	"strconv"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -55,7 +52,7 @@ func (r *Reservation) release(ctx context.Context) error {
 
 // check looks whether all parts are written, and all their chunks stored, in the grid
 // that the array has with them.
-func (r *Reservation) check(ctx context.Context, s *state, g *grid.Grid) error {
+func (r *Reservation) check(ctx context.Context, s *snapshot.Array, g *grid.Grid) error {
 	region := r.region(s)
 	end := &region[r.note.Axis]
 	end.Stop = end.Start
@@ -69,27 +66,8 @@ func (r *Reservation) check(ctx context.Context, s *state, g *grid.Grid) error {
 		if err != nil {
 			return err
 		}
-		if err := s.checkPart(ctx, part, cells, written); err != nil {
+		if err := s.CheckPart(ctx, part, cells, written); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// checkPart looks whether all chunks of a part are stored. Those of one that is not
-// written do not count.
-func (s *state) checkPart(ctx context.Context, part int, cells grid.Box, written bool) (err error) {
-	for index := range cells.Indices() {
-		key := s.engine.Key(index)
-		found := written
-		if written {
-			found, err = store.Exists(ctx, s.engine.Store, key)
-		}
-		if err == nil && !found {
-			err = fmt.Errorf("part %d is not written yet: %w", part, fs.ErrNotExist)
-		}
-		if err != nil {
-			return &engine.ChunkError{Key: key.String(), Index: slices.Clone(index), Err: err}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 )
 
@@ -35,7 +36,7 @@ func (a *Array) pendingChange(ctx context.Context) (*PendingChange, error) {
 		return nil, err
 	}
 	if found == nil {
-		return nil, notFound("no change of several arrays is pending")
+		return nil, fault.NotFound("no change of several arrays is pending")
 	}
 	p := &PendingChange{Decided: found.Decided}
 	for _, node := range found.Nodes {

@@ -9,7 +9,9 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -35,14 +37,14 @@ func (p Piece[T]) Into(dst []T) error {
 		n *= l
 	}
 	if n != int64(len(dst)) {
-		return badArgument("%d values for a selection of shape %v, which has %d", len(dst), p.whole, n)
+		return fault.Argument("%d values for a selection of shape %v, which has %d", len(dst), p.whole, n)
 	}
 	if !p.bare {
 		return p.move(dst)
 	}
 	var zero T
 	size := int(unsafe.Sizeof(zero))
-	return p.To.Scatter(strided.Contiguous(bytesOf(dst), p.whole, size), strided.Contiguous(bytesOf(p.Data), p.Shape, size))
+	return p.To.Scatter(strided.Contiguous(element.Bytes(dst), p.whole, size), strided.Contiguous(element.Bytes(p.Data), p.Shape, size))
 }
 
 // move is Into of values that are not moved as bytes because they hold pointers.
@@ -52,9 +54,6 @@ func (p Piece[T]) move(dst []T) error {
 	}
 	return nil
 }
-
-// largePiece is the bytes of a shard from which on its inner chunks are pieces.
-const largePiece = 64 << 20
 
 // pieceBudget is how many bytes of pieces are read ahead where [Options.Budget] says
 // nothing.
@@ -91,11 +90,11 @@ type pending[T dtype.Element] struct {
 // nobody was told.
 func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
 	s := a.state.Load()
-	r, err := s.resolve(sel, checkElement[T])
+	r, err := s.Resolve(sel, element.Check[T])
 	if err != nil || r.Len() == 0 {
 		return err
 	}
-	g, err := s.pieceGrid()
+	g, err := s.PieceGrid()
 	if err != nil {
 		return err
 	}
@@ -105,7 +104,7 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 	defer cancel()
 	next, stop := iter.Pull2(r.Pieces(g))
 	defer stop()
-	ahead := reader[T]{array: a, size: r.size(), bare: native[T](r.typ), next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
+	ahead := reader[T]{array: a, size: r.Size(), bare: element.Native[T](r.Type), next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
 	for ahead.fill(ctx); len(ahead.queue) > 0; ahead.fill(ctx) {
 		p := ahead.queue[0]
 		ahead.queue = ahead.queue[1:]
@@ -118,18 +117,6 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 		}
 	}
 	return nil
-}
-
-// pieceGrid returns the grid whose chunks are pieces.
-func (s *state) pieceGrid() (*grid.Grid, error) {
-	n := float64(s.engine.Size)
-	for i, chunks := range s.grid.Chunks() {
-		n *= float64(s.grid.Axis(i).Longest(grid.Interval{Stop: chunks}))
-	}
-	if n <= largePiece || !s.engine.Chain.Divided() {
-		return s.grid, nil
-	}
-	return s.inner()
 }
 
 // reader reads pieces ahead.
@@ -175,17 +162,17 @@ func (d *reader[T]) fill(ctx context.Context) {
 const maxAhead = 16
 
 func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
-	var e elements
-	err := d.array.read(ctx, p.From, checkElement[T], true, func(r *selected) (strided.View, error) {
+	var e element.Buffer
+	err := d.array.read(ctx, p.From, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
 		if r.Len() > d.array.options.Limits.block()/d.size {
 			return strided.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
 		}
 		p.Block = newBlock[T](r)
 		e = roomFor(d.array, r, p.Data)
-		return r.view(e)
+		return r.View(e)
 	})
 	if err == nil {
-		err = valuesOf(e, p.Data)
+		err = element.Values(e, p.Data)
 	}
 	return err
 }

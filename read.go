@@ -7,8 +7,10 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/pages"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -22,20 +24,20 @@ import (
 // fill value.
 func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	var b Block[T]
-	var e elements
+	var e element.Buffer
 	a, sel, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, checkElement[T], true, func(r *selected) (strided.View, error) {
-			if r.Len() > a.options.Limits.block()/r.size() {
+		err = a.read(ctx, sel, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
+			if r.Len() > a.options.Limits.block()/r.Size() {
 				return strided.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
 			b = newBlock[T](r)
 			e = roomFor(a, r, b.Data)
-			return r.view(e)
+			return r.View(e)
 		})
 	}
 	if err == nil {
-		err = valuesOf(e, b.Data)
+		err = element.Values(e, b.Data)
 	}
 	if err != nil {
 		return Block[T]{}, a.fail("read", err)
@@ -46,37 +48,37 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 // ReadInto is [Read] into the caller's slice, which has room for just the selected
 // elements, in C order. After an error the slice may hold anything.
 func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T) error {
-	var e elements
+	var e element.Buffer
 	a, sel, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, checkElement[T], false, func(r *selected) (strided.View, error) {
+		err = a.read(ctx, sel, element.Check[T], false, func(r *snapshot.Selected) (strided.View, error) {
 			if int64(len(dst)) != r.Len() {
-				return strided.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
+				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
 			}
 			e = roomFor(a, r, dst)
-			return r.view(e)
+			return r.View(e)
 		})
 	}
 	if err == nil {
-		err = valuesOf(e, dst)
+		err = element.Values(e, dst)
 	}
 	return a.fail("read", err)
 }
 
 // roomFor returns memory for what is selected: that of the caller's values where they are
 // the elements as they stand.
-func roomFor[T dtype.Element](a *Array, r *selected, values []T) elements {
-	if native[T](r.typ) {
-		return elements{typ: r.typ, data: bytesOf(values)}
+func roomFor[T dtype.Element](a *Array, r *snapshot.Selected, values []T) element.Buffer {
+	if element.Native[T](r.Type) {
+		return element.Buffer{Type: r.Type, Data: element.Bytes(values)}
 	}
-	return r.room(a.options.Limits.block())
+	return r.Room(a.options.Limits.block())
 }
 
 // elements reads a box of elements that differ in length, without making values of them.
-func (a *Array) elements(ctx context.Context, box grid.Box) (e elements, err error) {
-	err = a.read(ctx, selection.Region(box), nil, true, func(r *selected) (strided.View, error) {
-		e = r.room(a.options.Limits.block())
-		return r.view(e)
+func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, err error) {
+	err = a.read(ctx, selection.Region(box), nil, true, func(r *snapshot.Selected) (strided.View, error) {
+		e = r.Room(a.options.Limits.block())
+		return r.View(e)
 	})
 	return e, a.fail("read", err)
 }
@@ -86,8 +88,8 @@ func (a *Array) elements(ctx context.Context, box grid.Box) (e elements, err err
 // structs that are selected follow each other without gaps. After an error dst may hold
 // anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
-	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (strided.View, error) {
-		return r.view(elements{typ: r.typ, data: dst})
+	return a.fail("read", a.read(ctx, sel, nil, false, func(r *snapshot.Selected) (strided.View, error) {
+		return r.View(element.Buffer{Type: r.Type, Data: dst})
 	}))
 }
 
@@ -107,16 +109,16 @@ const grownLooks = 3
 // has to be read at last. Chunks are written before the document that describes them, so
 // one that is not newer than a document is what that document says.
 func (a *Array) read(
-	ctx context.Context, sel selection.Selection, takes accepts, zeroed bool, room func(*selected) (strided.View, error),
+	ctx context.Context, sel selection.Selection, takes snapshot.Accepts, zeroed bool, room func(*snapshot.Selected) (strided.View, error),
 ) error {
 	s, grown := a.state.Load(), false
-	var r *selected
+	var r *snapshot.Selected
 	var view strided.View
 	var err error
 	looks := 0
 	for range readTries {
 		if !grown { // elsewhere what was selected is still what is asked for
-			if r, err = s.resolve(sel, takes); err != nil {
+			if r, err = s.Resolve(sel, takes); err != nil {
 				if now, staleErr := a.fresh(ctx, s); staleErr == nil && now != s {
 					s = now // what is not there may have been appended by somebody else
 					continue
@@ -127,7 +129,7 @@ func (a *Array) read(
 				return err
 			}
 		}
-		suspect, err := s.readTo(ctx, r, view, zeroed && !grown)
+		suspect, err := s.ReadTo(ctx, r, view, zeroed && !grown)
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, engine.ErrMissing) && (err != nil || suspect == engine.Certain) {
 			return err
 		}
@@ -135,7 +137,7 @@ func (a *Array) read(
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
-		grown = err == nil && s.grewTo(now, r.Touched(s.grid))
+		grown = err == nil && s.GrewTo(now, r.Touched(s.Grid))
 		if !grown {
 			looks = -1
 		}
@@ -150,31 +152,10 @@ func (a *Array) read(
 	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
 }
 
-// readTo reads what is selected to its place. Where that is one piece of memory, it is
-// all going to be filled.
-func (s *state) readTo(ctx context.Context, r *selected, view strided.View, zeroed bool) (engine.Suspicion, error) {
-	if data, whole := view.Bytes(); whole {
-		pages.Large(data)
-		defer pages.Usual(data)
-	}
-	return s.engine.Read(ctx, r.Resolved, view, engine.Reading{Zeroed: zeroed, Since: s.since()})
-}
-
-// grewTo reports whether the array has only grown from s to now as far as these chunks
-// are concerned: each is still the same cell.
-func (s *state) grewTo(now *state, chunks grid.Box) bool {
-	for i, n := range now.grid.Shape() {
-		if i >= s.grid.Rank() || n < s.grid.Axis(i).Extent() {
-			return false
-		}
-	}
-	return s.engine.Keys == now.engine.Keys && s.typ == now.typ && s.grid.SameCells(now.grid, chunks)
-}
-
 // Select returns what a selection means for the array as it is: its shape and how many
 // elements it has.
 func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return nil, a.fail("select", err)
 	}

@@ -1,15 +1,13 @@
 package zarr
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // errReplaced is the error of a write whose array is gone, or another one. It is not
@@ -32,7 +30,7 @@ var errReplaced = fmt.Errorf("%w: another program has removed or replaced the ar
 // of these. The directory and its inode stay where an array is overwritten in place, and
 // file systems give the inode of a removed directory to the next one at once; object
 // stores have no directories.
-func (a *Array) confirmStored(ctx context.Context, s *state, chunks grid.Box) error {
+func (a *Array) confirmStored(ctx context.Context, s *snapshot.Array, chunks grid.Box) error {
 	first := make([]int64, len(chunks))
 	if a.options.SingleWriter || !chunks.First(first) {
 		return nil
@@ -41,53 +39,15 @@ func (a *Array) confirmStored(ctx context.Context, s *state, chunks grid.Box) er
 	if now == s && err == nil {
 		return nil
 	}
-	key := s.engine.Key(first)
+	key := s.Engine.Key(first)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: it is not there any more, and chunks may be left from %s on: delete what is left there", errReplaced, key)
 	case err != nil:
 		return fmt.Errorf("chunks are stored from %s on; whether the array is still there cannot be read: %w", key, err)
 	}
-	if changed := s.changedFor(now, chunks); changed != "" {
+	if changed := s.ChangedFor(now, chunks); changed != "" {
 		return fmt.Errorf("%w: %s, and chunks from %s on may be of the old array: write them anew, or delete them", errReplaced, changed, key)
 	}
 	return nil
-}
-
-// changedFor returns what is different about an array for chunks that were stored for the
-// state s, "" where they mean the same in the state now. A chunk that is not in the array
-// any more, because it shrank, means nothing.
-func (s *state) changedFor(now *state, chunks grid.Box) string {
-	switch {
-	case s.typ != now.typ:
-		return fmt.Sprintf("its data type was %s and is %s", s.typ, now.typ)
-	case s.grid.Rank() != now.grid.Rank():
-		return fmt.Sprintf("it had %d axes and has %d", s.grid.Rank(), now.grid.Rank())
-	case s.engine.Keys != now.engine.Keys:
-		return "its chunks have other keys"
-	case !slices.EqualFunc(s.doc.Codecs, now.doc.Codecs, metadata.Extension.Equal):
-		return "its codecs are others"
-	case !bytes.Equal(s.fill, now.fill):
-		return "its fill value is another"
-	}
-	left := slices.Clone(chunks)
-	for i, n := range now.grid.Chunks() {
-		left[i].Stop = min(left[i].Stop, n)
-		if left[i].Stop <= left[i].Start {
-			return ""
-		}
-	}
-	if !s.grid.SameCells(now.grid, left) {
-		return "its chunks are cut in another way"
-	}
-	return ""
-}
-
-// cellOf returns the box of one chunk.
-func cellOf(index []int64) grid.Box {
-	box := make(grid.Box, len(index))
-	for i, at := range index {
-		box[i] = grid.Interval{Start: at, Stop: at + 1}
-	}
-	return box
 }

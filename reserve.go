@@ -12,9 +12,12 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -58,19 +61,19 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 		return nil, err
 	}
 	if len(lengths) == 0 {
-		return nil, badArgument("a reservation without parts: give a length for each")
+		return nil, fault.Argument("a reservation without parts: give a length for each")
 	}
 	r := &Reservation{array: a, holder: reservationPrefix + rand.Text()}
 	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
 		return nil, err
 	}
-	err = r.change(ctx, func(s *state) (*growth, error) {
+	err = r.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		next, err := r.grown(s)
 		if err != nil {
 			return nil, err
 		}
-		planned, err := next.Resized(s.grid.Shape())
-		return &growth{grid: planned, keepStale: true, vacate: &room{next, r.region(s)}}, err
+		planned, err := next.Resized(s.Grid.Shape())
+		return &snapshot.Reshape{Grid: planned, KeepStale: true, Vacate: &snapshot.Vacancy{Grid: next, Region: r.region(s)}}, err
 	})
 	if err != nil {
 		return nil, errors.Join(err, publish.Release(store.Finishing(ctx), r.publisher()))
@@ -102,9 +105,9 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 	if err != nil {
 		return err
 	}
-	end := s.grid.Axis(axis)
+	end := s.Grid.Axis(axis)
 	if !end.IsRegular() && end.Covered() > end.Extent() {
-		return badArgument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
+		return fault.Argument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
 	}
 	how := cmp.Or(store.LockingOf(ctx).Operation, a.options.Locking.Operation)
 	r.note = reservationNote{axis, end.Extent(), slices.Clone(lengths), store.ThisProcess(how)}
@@ -123,7 +126,7 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 func (a *Array) Reservation(ctx context.Context) (*Reservation, error) {
 	r, err := a.reservation(ctx)
 	if err == nil && r == nil {
-		err = notFound("the array has no reservation")
+		err = fault.NotFound("the array has no reservation")
 	}
 	if err != nil {
 		return nil, a.fail("reservation", err)
@@ -174,7 +177,7 @@ func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
 		return false, err
 	}
 	s, err := a.reload(ctx, a.state.Load()) // now that the holder is known: an older document could look like a published one
-	if err != nil || s.grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
+	if err != nil || s.Grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
 		return false, err
 	}
 	return true, r.release(ctx)
@@ -188,44 +191,44 @@ func (r *Reservation) publisher() publish.Node {
 }
 
 // change publishes a change of the array as its holder.
-func (r *Reservation) change(ctx context.Context, plan func(*state) (*growth, error)) error {
+func (r *Reservation) change(ctx context.Context, plan func(*snapshot.Array) (*snapshot.Reshape, error)) error {
 	a := r.array
-	_, leave, err := a.enter(ctx, allTurns)
+	lock, err := a.lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	return a.updateAs(ctx, r.publisher(), func(old *state) (*publish.Change, *state, error) { return a.grow(old, plan) })
+	defer lock.Release()
+	return a.updateAs(ctx, r.publisher(), func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) { return a.grow(old, plan) })
 }
 
 // grown returns the grid of the array with all parts.
-func (r *Reservation) grown(s *state) (*grid.Grid, error) {
-	axis := s.grid.Axis(r.note.Axis)
+func (r *Reservation) grown(s *snapshot.Array) (*grid.Grid, error) {
+	axis := s.Grid.Axis(r.note.Axis)
 	if axis.Extent() != r.note.Start {
-		begins := s.grid.Shape()
+		begins := s.Grid.Shape()
 		begins[r.note.Axis] = r.note.Start
-		return nil, &unexpected{s.grid.Shape(), begins}
+		return nil, &snapshot.Unexpected{Have: s.Grid.Shape(), Want: begins}
 	}
 	sum, runs := r.note.Start, make([]grid.Run, len(r.note.Lengths))
 	for i, n := range r.note.Lengths {
 		if axis.IsRegular() && sum%axis.Step() != 0 {
-			return nil, badArgument("part %d begins at %d, within a chunk of %d along axis %d: choose lengths that end chunks, or unlock the axis", i, sum, axis.Step(), r.note.Axis)
+			return nil, fault.Argument("part %d begins at %d, within a chunk of %d along axis %d: choose lengths that end chunks, or unlock the axis", i, sum, axis.Step(), r.note.Axis)
 		}
 		if n < 1 {
-			return nil, badArgument("part %d has the length %d, at least 1 is needed", i, n)
+			return nil, fault.Argument("part %d has the length %d, at least 1 is needed", i, n)
 		}
 		if sum += n; sum < 0 {
 			return nil, ErrOverflow
 		}
 		runs[i] = grid.Run{Length: n, Count: 1}
 	}
-	shape := s.grid.Shape()
+	shape := s.Grid.Shape()
 	shape[r.note.Axis] = sum
 	growth := make([]grid.Growth, len(shape))
 	if !axis.IsRegular() {
 		growth[r.note.Axis] = grid.Preplanned(runs...)
 	}
-	return s.grid.Grown(shape, growth...)
+	return s.Grid.Grown(shape, growth...)
 }
 
 // reservationPrefix begins the name of a reservation as the holder of an array.
@@ -258,8 +261,8 @@ func (r *Reservation) Region(part int) grid.Box {
 }
 
 // region returns the elements of all parts.
-func (r *Reservation) region(s *state) grid.Box {
-	box := grid.BoxOf(s.grid.Shape())
+func (r *Reservation) region(s *snapshot.Array) grid.Box {
+	box := grid.BoxOf(s.Grid.Shape())
 	stop := r.note.Start
 	for _, n := range r.note.Lengths {
 		stop += n
@@ -282,22 +285,22 @@ func WritePart[T dtype.Element](ctx context.Context, r *Reservation, part int, s
 // WritePartBytes is [WritePart] for an array of any type: src has the elements in the
 // byte order of the host.
 func (r *Reservation) WritePartBytes(ctx context.Context, part int, src []byte) error {
-	return r.array.fail("write part", r.write(ctx, part, elements{typ: r.array.Type(), data: src}))
+	return r.array.fail("write part", r.write(ctx, part, element.Buffer{Type: r.array.Type(), Data: src}))
 }
 
-func (r *Reservation) write(ctx context.Context, part int, e elements) error {
+func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) error {
 	a := r.array
 	if err := a.writable(); err != nil {
 		return err
 	}
 	if part < 0 || part >= r.Parts() {
-		return badArgument("part %d of %d", part, r.Parts())
+		return fault.Argument("part %d of %d", part, r.Parts())
 	}
-	_, leave, err := a.enter(ctx, 1)
+	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	s, err := a.fresh(ctx, a.state.Load())
 	if err != nil {
 		return err
@@ -305,14 +308,14 @@ func (r *Reservation) write(ctx context.Context, part int, e elements) error {
 	if holder, _, err := publish.Holder(ctx, a.publisher()); err != nil || holder != r.holder {
 		return errors.Join(err, fmt.Errorf("%w: the reservation has ended", ErrConflict))
 	}
-	if err := s.check(e); err != nil {
+	if err := s.CheckType(e); err != nil {
 		return err
 	}
 	g, err := r.grown(s)
 	if err != nil {
 		return err
 	}
-	next, err := a.with(s, g)
+	next, err := a.binding().Resized(s, g)
 	if err != nil {
 		return err
 	}
@@ -320,14 +323,14 @@ func (r *Reservation) write(ctx context.Context, part int, e elements) error {
 	if err != nil {
 		return err
 	}
-	view, err := (&selected{sel, next.typ, next.engine.Heap}).source(e)
+	view, err := (&snapshot.Selected{Resolved: sel, Type: next.Type, Heap: next.Engine.Heap}).CheckedView(e)
 	if err != nil {
 		return err
 	}
-	how := engine.Writing{Valid: s.grid.Shape(), KeepFill: true}
+	how := engine.Writing{Valid: s.Grid.Shape(), KeepFill: true}
 	err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		how.Batch = b
-		return next.engine.Write(ctx, sel, view, how)
+		return next.Engine.Write(ctx, sel, view, how)
 	})
 	if err != nil {
 		return err
@@ -339,9 +342,9 @@ func (r *Reservation) write(ctx context.Context, part int, e elements) error {
 // the reservation. Where a chunk was not written, the error wraps [fs.ErrNotExist] and
 // names it; nothing is visible then, and the reservation goes on.
 func (r *Reservation) Publish(ctx context.Context) error {
-	err := r.end(ctx, "publish", func(s *state) (*growth, error) {
+	err := r.end(ctx, "publish", func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		g, err := r.grown(s)
-		return &growth{grid: g, keepStale: true, complete: r}, err
+		return &snapshot.Reshape{Grid: g, KeepStale: true, Check: r.check}, err
 	})
 	if errors.Is(err, ErrConflict) {
 		if ended, _ := r.array.endPublished(ctx, r.holder); ended {
@@ -354,22 +357,22 @@ func (r *Reservation) Publish(ctx context.Context) error {
 // Cancel gives the room back: what was written is deleted, edges that were added are
 // removed, and the reservation ends.
 func (r *Reservation) Cancel(ctx context.Context) error {
-	return r.end(ctx, "cancel", func(s *state) (*growth, error) {
+	return r.end(ctx, "cancel", func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		filled, err := r.grown(s)
-		if other := (*unexpected)(nil); errors.As(err, &other) {
+		if other := (*snapshot.Unexpected)(nil); errors.As(err, &other) {
 			return nil, nil // another program took no notice of the reservation: there is nothing to give back
 		}
 		if err != nil {
 			return nil, err
 		}
-		shrink := make([]grid.Shrink, s.grid.Rank())
+		shrink := make([]grid.Shrink, s.Grid.Rank())
 		shrink[r.note.Axis] = grid.TrimEdges
-		g, err := s.grid.Shrunk(s.grid.Shape(), shrink...)
-		return &growth{grid: g, keepStale: true, vacate: &room{filled, r.region(s)}}, err
+		g, err := s.Grid.Shrunk(s.Grid.Shape(), shrink...)
+		return &snapshot.Reshape{Grid: g, KeepStale: true, Vacate: &snapshot.Vacancy{Grid: filled, Region: r.region(s)}}, err
 	})
 }
 
-func (r *Reservation) end(ctx context.Context, op string, plan func(*state) (*growth, error)) error {
+func (r *Reservation) end(ctx context.Context, op string, plan func(*snapshot.Array) (*snapshot.Reshape, error)) error {
 	err := r.array.writable()
 	if err == nil {
 		err = r.change(ctx, plan)
@@ -378,31 +381,4 @@ func (r *Reservation) end(ctx context.Context, op string, plan func(*state) (*gr
 		err = r.release(store.Finishing(ctx))
 	}
 	return r.array.fail(op, err)
-}
-
-// room is a region behind the end of an array, in the grid that the array has with it.
-type room struct {
-	grid   *grid.Grid
-	region grid.Box
-}
-
-// vacate deletes the chunks of a room. Where others cannot be kept away, they are left to
-// be overwritten.
-func (s *state) vacate(ctx context.Context, r *room, b store.Batch) error {
-	cells, err := s.roomOf(r)
-	if err != nil || publish.Fenced(b) {
-		return err
-	}
-	return s.engine.Delete(ctx, cells, b)
-}
-
-// roomOf returns the chunks of a room, without those that the array has already.
-func (s *state) roomOf(r *room) (grid.Box, error) {
-	cells, err := r.grid.Touched(r.region)
-	for i := range cells {
-		if r.region[i].Start > 0 {
-			cells[i].Start = max(cells[i].Start, s.grid.Axis(i).Chunks())
-		}
-	}
-	return cells, err
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // ResizeOptions says how the extents of an array change. A nil *ResizeOptions means the
@@ -43,49 +45,49 @@ func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) e
 	if opt != nil {
 		o = *opt
 	}
-	return a.fail("resize", a.change(ctx, func(s *state) (*growth, error) { return s.resized(shape, o) }))
+	return a.fail("resize", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return resized(s, shape, o) }))
 }
 
 // resized plans to change the extents of the newest state, nil where nothing changes.
-func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
-	if err := s.expect(opt.Expect); err != nil {
+func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Reshape, error) {
+	if err := s.Expect(opt.Expect); err != nil {
 		return nil, err
 	}
-	was := s.grid.Shape()
+	was := s.Grid.Shape()
 	if len(shape) != len(was) {
-		return nil, badArgument("the new shape %v has %d axes, the array has %d", shape, len(shape), len(was))
+		return nil, fault.Argument("the new shape %v has %d axes, the array has %d", shape, len(shape), len(was))
 	}
 	if slices.Equal(shape, was) && opt.Shrink == grid.KeepEdges {
 		return nil, nil
 	}
-	g, err := s.regridded(shape, opt)
+	g, err := regridded(s, shape, opt)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.engine.Chain.CheckGrid(g); err != nil {
-		return nil, s.refused(err, shape, opt)
+	if err := s.Engine.Chain.CheckGrid(g); err != nil {
+		return nil, refused(s, err, shape, opt)
 	}
-	if slices.Equal(shape, was) && sameEdges(g, s.grid) {
+	if slices.Equal(shape, was) && snapshot.SameEdges(g, s.Grid) {
 		return nil, nil
 	}
-	return &growth{grid: g, keepStale: opt.KeepStale}, nil
+	return &snapshot.Reshape{Grid: g, KeepStale: opt.KeepStale}, nil
 }
 
 // regridded returns the grid of another shape.
-func (s *state) regridded(shape []int64, opt ResizeOptions) (*grid.Grid, error) {
-	smaller, err := s.grid.Shrunk(shape, opt.Shrink)
+func regridded(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
+	smaller, err := s.Grid.Shrunk(shape, opt.Shrink)
 	if err != nil {
 		return nil, err
 	}
-	return smaller.Grown(shape, s.policies(opt)...)
+	return smaller.Grown(shape, policies(s, opt)...)
 }
 
 // refused adds to what is wrong with new shards, which have no whole number of inner
 // chunks, what would do.
-func (s *state) refused(err error, shape []int64, opt ResizeOptions) error {
+func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) error {
 	would := func(opt ResizeOptions) bool {
-		g, err := s.regridded(shape, opt)
-		return err == nil && s.engine.Chain.CheckGrid(g) == nil
+		g, err := regridded(s, shape, opt)
+		return err == nil && s.Engine.Chain.CheckGrid(g) == nil
 	}
 	rounded, whole := opt, opt
 	rounded.RoundUp, whole.Shrink = true, grid.TrimEdges
@@ -99,11 +101,11 @@ func (s *state) refused(err error, shape []int64, opt ResizeOptions) error {
 }
 
 // policies returns those by which axes grow, rounded up where that is asked for.
-func (s *state) policies(opt ResizeOptions) []grid.Growth {
-	if !opt.RoundUp || len(opt.Grow) > 1 && len(opt.Grow) != s.grid.Rank() {
+func policies(s *snapshot.Array, opt ResizeOptions) []grid.Growth {
+	if !opt.RoundUp || len(opt.Grow) > 1 && len(opt.Grow) != s.Grid.Rank() {
 		return opt.Grow
 	}
-	policies := make([]grid.Growth, s.grid.Rank())
+	policies := make([]grid.Growth, s.Grid.Rank())
 	for i := range policies {
 		switch len(opt.Grow) {
 		case 0:
@@ -112,26 +114,7 @@ func (s *state) policies(opt ResizeOptions) []grid.Growth {
 		default:
 			policies[i] = opt.Grow[i]
 		}
-		policies[i] = s.rounded(i, policies[i], true)
+		policies[i] = s.Rounded(i, policies[i], true)
 	}
 	return policies
-}
-
-// sameEdges reports whether two grids, one of which has come of the other by growing or
-// shrinking, are cut in the same way.
-func sameEdges(a, b *grid.Grid) bool {
-	if a.Name() != b.Name() {
-		return false
-	}
-	for i := range a.Rank() {
-		x, y := a.Axis(i), b.Axis(i)
-		if x.Step() != y.Step() || !x.IsRegular() && (x.Cells() != y.Cells() || x.Covered() != y.Covered()) {
-			return false
-		}
-		// The edges of an axis without elements may be others when it grows.
-		if min(x.Extent(), y.Extent()) == 0 && !slices.Equal(slices.Collect(x.Edges()), slices.Collect(y.Edges())) {
-			return false
-		}
-	}
-	return true
 }

@@ -8,10 +8,9 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/selection"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // Source is a block of elements that is read box by box while it is stored, so that
@@ -43,119 +42,10 @@ func SourceAt(r io.ReaderAt, shape ...int64) *Source {
 // Elements that differ in length wrap [ErrInvalidArgument]: [Append] takes them.
 func (a *Array) AppendFrom(ctx context.Context, axis int, src *Source, opt *AppendOptions) error {
 	if src == nil {
-		return a.fail("append", badArgument("there is no source"))
+		return a.fail("append", fault.Argument("there is no source"))
 	}
-	return a.fail("append", a.append(ctx, axis, gain{elements: elements{typ: a.Type()}, from: src}, opt.orZero()))
+	return a.fail("append", a.append(ctx, axis, snapshot.Gain{Buffer: element.Buffer{Type: a.Type()}, From: (*snapshot.Source)(src)}, opt.orZero()))
 }
-
-var errBothGiven = badArgument("there are both elements and a source of elements: leave one out")
-
-// gain is what an array grows by: elements in memory, or those of a source.
-type gain struct {
-	elements
-	from *Source
-}
-
-// along returns how many planes along an axis the array gains. Options may say it, too.
-func (g gain) along(s *state, axis int, said int64) (int64, error) {
-	if g.from == nil {
-		return s.planes(axis, len(g.data), said)
-	}
-	shape := s.grid.Shape()
-	switch {
-	case s.typ.Variable():
-		return 0, badArgument("elements of %s differ in length: a source has none of them, Append takes them", s.typ)
-	case g.data != nil:
-		return 0, errBothGiven
-	case g.from.Read == nil:
-		return 0, badArgument("the source has no Read")
-	case len(g.from.Shape) == len(shape):
-		shape[axis] = g.from.Shape[axis]
-	}
-	_, fits := checked.Product(append(slices.Clone(shape), int64(s.engine.Size))...)
-	switch {
-	case !slices.Equal(shape, g.from.Shape) || shape[axis] < 0:
-		return 0, badArgument("a source of shape %v does not continue shape %v along axis %d", g.from.Shape, s.grid.Shape(), axis)
-	case !fits:
-		return 0, fmt.Errorf("%w: a source of shape %v", ErrOverflow, shape)
-	case said != 0 && said != shape[axis]:
-		return 0, badArgument("the source has %d planes along axis %d, AppendOptions.Planes says %d", shape[axis], axis, said)
-	}
-	return shape[axis], nil
-}
-
-// isEmpty reports whether the planes of a gain have no elements.
-func (g gain) isEmpty() bool {
-	if g.from == nil {
-		return len(g.data) == 0
-	}
-	return slices.Contains(g.from.Shape, 0)
-}
-
-// writeFrom stores what a source has for a region, box by box.
-func (s *state) writeFrom(ctx context.Context, src *Source, region grid.Box, how engine.Writing) error {
-	limit, err := s.engine.BoxBytes(region)
-	if err != nil {
-		return err
-	}
-	boxes, err := s.engine.Boxes(region, limit)
-	if err != nil {
-		return err
-	}
-	var buffer *budget.Buffer
-	defer func() { buffer.Put() }()
-	for box := range boxes {
-		n, _ := box.Len() // all elements together fit, as along has seen
-		if n *= int64(s.engine.Size); buffer == nil || int64(cap(buffer.B)) < n {
-			buffer.Put()
-			buffer = budget.Get(n)
-		}
-		if err := s.writeBox(ctx, src, region, box, buffer.Bytes(n), how); err != nil {
-			return err
-		}
-		how.FirstAlone = false
-	}
-	return ctx.Err()
-}
-
-// writeBox reads one box of a region to memory for it, and stores it.
-func (s *state) writeBox(ctx context.Context, src *Source, region, box grid.Box, room []byte, how engine.Writing) error {
-	r, err := selection.Resolve(selection.Region(box), s.grid.Shape())
-	if err != nil {
-		return err
-	}
-	within := slices.Clone(box)
-	for i := range within {
-		within[i].Start -= region[i].Start
-		within[i].Stop -= region[i].Start
-	}
-	shown := slices.Clone(within)
-	err = src.Read(ctx, within, room)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return &sourceError{fmt.Errorf("read elements %v of the source: %w", shown, err)}
-	}
-	view, err := (&selected{r, s.typ, nil}).source(elements{typ: s.typ, data: room})
-	if err != nil {
-		return fmt.Errorf("elements %v of the source: %w", shown, err)
-	}
-	return s.engine.Write(ctx, r, view, how)
-}
-
-// sourceError is what went wrong with a source. It says nothing of the array: nobody
-// overtook its writer, and it is known what was published.
-type sourceError struct{ err error }
-
-func (s *sourceError) Error() string { return s.err.Error() }
-
-func (s *sourceError) Is(target error) bool {
-	return target != ErrConflict && target != ErrIncomplete && target != ErrOutcomeUnknown && errors.Is(s.err, target)
-}
-
-// As finds what went wrong, which may be an error of the array that the source is.
-func (s *sourceError) As(target any) bool { return errors.As(s.err, target) }
 
 // sourceFile is a source whose elements stand in C order.
 type sourceFile struct {

@@ -13,6 +13,8 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -97,7 +99,7 @@ func (s *Spec) documentV2(doc *metadata.Array, l Limits) (*metadata.Array, error
 // document returns the metadata of the array.
 func (s *Spec) document(o *Options) (*metadata.Array, error) {
 	if s.Type.IsZero() {
-		return nil, badArgument("the data type is missing")
+		return nil, fault.Argument("the data type is missing")
 	}
 	if len(s.Shape) > o.Limits.writeRank() {
 		return nil, fmt.Errorf("%w: %d axes, other readers take up to 32 (Limits.Rank)", ErrLimit, len(s.Shape))
@@ -133,7 +135,7 @@ func (s *Spec) document(o *Options) (*metadata.Array, error) {
 	}
 	return &metadata.Array{
 		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name(), Configuration: s.Type.Configuration()},
-		ChunkGrid:        gridExtension(g, 0),
+		ChunkGrid:        snapshot.GridExtension(g, 0),
 		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: codecs,
 		DimensionNames: names, Attributes: attributes,
 	}, nil
@@ -142,9 +144,9 @@ func (s *Spec) document(o *Options) (*metadata.Array, error) {
 func (s *Spec) grid() (*grid.Grid, error) {
 	switch {
 	case s.Grid != nil && s.Chunks != nil:
-		return nil, badArgument("both Chunks and Grid are given, only one can be meant")
+		return nil, fault.Argument("both Chunks and Grid are given, only one can be meant")
 	case s.Grid != nil && !slices.Equal(s.Grid.Shape(), s.Shape):
-		return nil, badArgument("the grid is of shape %v, the array of shape %v", s.Grid.Shape(), s.Shape)
+		return nil, fault.Argument("the grid is of shape %v, the array of shape %v", s.Grid.Shape(), s.Shape)
 	case s.Grid != nil:
 		return s.Grid, nil
 	case s.Chunks != nil:
@@ -170,7 +172,7 @@ func (s *Spec) codecs() ([]metadata.Extension, error) {
 		return chain, nil
 	}
 	if len(s.InnerChunks) != len(s.Shape) {
-		return nil, badArgument("inner chunks of %d axes, the array has %d", len(s.InnerChunks), len(s.Shape))
+		return nil, fault.Argument("inner chunks of %d axes, the array has %d", len(s.InnerChunks), len(s.Shape))
 	}
 	shards, err := sharding.Extension(sharding.Configuration{Inner: s.InnerChunks, Codecs: chain, AtStart: s.IndexAtStart})
 	return []metadata.Extension{shards}, err
@@ -195,7 +197,7 @@ func (s *Spec) names() ([]*string, error) {
 		return nil, nil
 	}
 	if len(s.DimensionNames) != len(s.Shape) {
-		return nil, badArgument("%d dimension names for %d axes", len(s.DimensionNames), len(s.Shape))
+		return nil, fault.Argument("%d dimension names for %d axes", len(s.DimensionNames), len(s.Shape))
 	}
 	names := make([]*string, len(s.Shape))
 	for i := range names {
@@ -218,14 +220,14 @@ func attributesJSON(v any) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, badArgument("attributes: %v (a NaN or an infinity cannot be a JSON number)", err)
+		return nil, fault.Argument("attributes: %v (a NaN or an infinity cannot be a JSON number)", err)
 	}
 	raw := bytes.TrimSpace(b.Bytes())
 	if string(raw) == "null" { // a nil map or pointer
 		return []byte("{}"), nil
 	}
 	if len(raw) == 0 || raw[0] != '{' {
-		return nil, badArgument("attributes must encode to a JSON object, got %.20s", raw)
+		return nil, fault.Argument("attributes must encode to a JSON object, got %.20s", raw)
 	}
 	return raw, nil
 }

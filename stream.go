@@ -8,7 +8,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/strided"
 )
 
@@ -70,9 +73,9 @@ type Stream struct {
 	edge   int64       // planes of the others, where exact
 	plane  int64       // bytes
 
-	base    *state     // when the stream was opened, from where edges are planned
-	grid    *grid.Grid // that was published last
-	planned *state     // with the edges of planes that are to come
+	base    *snapshot.Array // when the stream was opened, from where edges are planned
+	grid    *grid.Grid      // that was published last
+	planned *snapshot.Array // with the edges of planes that are to come
 
 	next  int64          // first plane that is still to be written
 	slabs []*engine.Slab // that are held, all of them full layers
@@ -119,19 +122,19 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 		return nil, err
 	}
 	if opt.Every < 0 || opt.Budget < 0 {
-		return nil, badArgument("Every is %d and Budget %d, neither can be negative", opt.Every, opt.Budget)
+		return nil, fault.Argument("Every is %d and Budget %d, neither can be negative", opt.Every, opt.Budget)
 	}
 	if opt.Budget == 0 {
 		opt.Budget = min(1<<30, debug.SetMemoryLimit(-1)/2)
 	}
 	base, err := a.fresh(ctx, a.state.Load())
 	if err == nil {
-		err = base.expect(opt.Expect)
+		err = base.Expect(opt.Expect)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{array: a, axis: axis, opt: opt, base: base, grid: base.grid, next: base.grid.Axis(axis).Extent()}
+	s := &Stream{array: a, axis: axis, opt: opt, base: base, grid: base.Grid, next: base.Grid.Axis(axis).Extent()}
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
@@ -147,32 +150,32 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 // check refuses chunks that could not be written, before planes are gathered for them.
 func (s *Stream) check() error {
 	planned, limits := s.planned, s.array.options.Limits
-	if planned.engine.Chain.Divided() {
-		return planned.writable(limits.innerChunks())
+	if planned.Engine.Chain.Divided() {
+		return planned.CheckShards(limits.innerChunks())
 	}
-	shape := make([]int64, planned.grid.Rank())
+	shape := make([]int64, planned.Grid.Rank())
 	for i := range shape {
-		axis := planned.grid.Axis(i)
+		axis := planned.Grid.Axis(i)
 		cells := grid.Interval{Stop: axis.Chunks()}
 		if i == s.axis {
 			cells.Start = cells.Stop - 1
 		}
 		shape[i] = axis.Longest(cells)
 	}
-	_, err := planned.engine.ChunkBytes(shape)
+	_, err := planned.Engine.ChunkBytes(shape)
 	return err
 }
 
 // measure finds out how long a plane is, and a chunk along the axis.
 func (s *Stream) measure() error {
-	shape := s.base.grid.Shape()
+	shape := s.base.Grid.Shape()
 	shape[s.axis] = 1
 	var ok bool
-	if s.plane, ok = checked.Product(append(shape, int64(s.base.engine.Size))...); !ok || s.plane == 0 {
-		return badArgument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes; "+
+	if s.plane, ok = checked.Product(append(shape, int64(s.base.Engine.Size))...); !ok || s.plane == 0 {
+		return fault.Argument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes; "+
 			"Append takes planes without elements (AppendOptions.Planes)", shape, s.axis)
 	}
-	axis := s.base.grid.Axis(s.axis)
+	axis := s.base.Grid.Axis(s.axis)
 	s.policy = s.opt.Grow
 	if s.exact = !axis.IsRegular() && s.opt.Grow.IsAppendOne(); !s.exact {
 		return nil
@@ -180,7 +183,7 @@ func (s *Stream) measure() error {
 	if s.edge = s.opt.Every; s.edge == 0 {
 		last, ok := axis.Cell(axis.Cells() - 1)
 		if !ok {
-			return &grid.AxisError{Axis: s.axis, Err: badArgument("there is no chunk yet: say how many planes a new one has (Every), or give a policy (Grow)")}
+			return &grid.AxisError{Axis: s.axis, Err: fault.Argument("there is no chunk yet: say how many planes a new one has (Every), or give a policy (Grow)")}
 		}
 		s.edge = last.Edge
 	}
@@ -202,7 +205,7 @@ func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error
 // WriteBytes is [WritePlanes] for an array of any type: src has the elements in the byte
 // order of the host.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
-	return s.array.fail("stream", s.write(ctx, elements{typ: s.base.typ, data: src}))
+	return s.array.fail("stream", s.write(ctx, element.Buffer{Type: s.base.Type, Data: src}))
 }
 
 // Checkpoint publishes all planes that were written so far, so that they are visible, and
@@ -251,7 +254,7 @@ func (s *Stream) Stats() StreamStats {
 // usable refuses a stream that has ended.
 func (s *Stream) usable() error {
 	if s.closed {
-		return badArgument("the stream is closed")
+		return fault.Argument("the stream is closed")
 	}
 	return s.failed
 }

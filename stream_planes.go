@@ -6,27 +6,29 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/strided"
 )
 
-func (s *Stream) write(ctx context.Context, e elements) error {
+func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if err := s.base.check(e); err != nil {
+	if err := s.base.CheckType(e); err != nil {
 		return err
 	}
-	shape := s.base.grid.Shape()
-	if int64(len(e.data))%s.plane != 0 {
-		return badArgument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(e.data), s.axis, s.plane)
+	shape := s.base.Grid.Shape()
+	if int64(len(e.Data))%s.plane != 0 {
+		return fault.Argument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(e.Data), s.axis, s.plane)
 	}
-	if err := checkValues(e); err != nil {
+	if err := element.CheckValues(e); err != nil {
 		return err
 	}
-	shape[s.axis] = int64(len(e.data)) / s.plane
-	v := strided.Contiguous(e.data, shape, s.base.engine.Size)
-	v.Heap = e.heap
+	shape[s.axis] = int64(len(e.Data)) / s.plane
+	v := strided.Contiguous(e.Data, shape, s.base.Engine.Size)
+	v.Heap = e.Heap
 	for v.Shape[s.axis] > 0 {
 		n, err := s.take(ctx, v)
 		if err != nil {
@@ -61,7 +63,7 @@ func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 	if n := s.lastDue(limit) - s.next; n > 0 && len(s.slabs) == 0 && s.open.count == 0 {
 		return n, s.publish(ctx, s.slab(s.cut(v, 0, n)), false)
 	}
-	layer, err := s.planned.engine.LayerOf(s.axis, s.next)
+	layer, err := s.planned.Engine.LayerOf(s.axis, s.next)
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +90,7 @@ func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 	if !fits || s.isDue(slab.Stop) {
 		return s.publishEarly(ctx, slab, !s.isDue(slab.Stop))
 	}
-	if err := s.planned.engine.Encode(ctx, slab); err != nil {
+	if err := s.planned.Engine.Encode(ctx, slab); err != nil {
 		return err
 	}
 	s.slabs, s.next = append(s.slabs, slab), slab.Stop
@@ -145,10 +147,10 @@ const firstRoom = 16 << 20
 
 // room shows the buffer as so many planes.
 func (s *Stream) room(planes int64) strided.View {
-	shape := s.base.grid.Shape()
+	shape := s.base.Grid.Shape()
 	shape[s.axis] = planes
-	v := strided.Contiguous(s.open.buffer[:planes*s.plane], shape, s.base.engine.Size)
-	v.Heap = s.base.engine.Heap.New()
+	v := strided.Contiguous(s.open.buffer[:planes*s.plane], shape, s.base.Engine.Size)
+	v.Heap = s.base.Engine.Heap.New()
 	return v
 }
 
@@ -174,7 +176,7 @@ func (s *Stream) settle(ctx context.Context) error {
 	if o.count == 0 || o.count < o.most {
 		return nil
 	}
-	layer, err := s.planned.engine.LayerOf(s.axis, o.start)
+	layer, err := s.planned.Engine.LayerOf(s.axis, o.start)
 	switch {
 	case err != nil:
 		return err
@@ -189,7 +191,7 @@ func (s *Stream) settle(ctx context.Context) error {
 		return s.publishEarly(ctx, nil, true)
 	}
 	slab := s.openSlab()
-	if err := s.planned.engine.Encode(ctx, slab); err != nil {
+	if err := s.planned.Engine.Encode(ctx, slab); err != nil {
 		return err
 	}
 	s.slabs, o.count = append(s.slabs, slab), 0
@@ -246,7 +248,7 @@ func (s *Stream) isDue(p int64) bool {
 	if news <= 0 {
 		return false
 	}
-	axis := s.planned.grid.Axis(s.axis)
+	axis := s.planned.Grid.Axis(s.axis)
 	k, _, _ := axis.Locate(p - 1)
 	cell, _ := axis.Cell(k)
 	if ends := cell.Start+cell.Edge == p; ends || s.opt.Every < cell.Edge {
@@ -258,7 +260,7 @@ func (s *Stream) isDue(p int64) bool {
 // lastDue returns the last plane, up to limit, before which all are to be published at
 // once if they are there; 0 where there is none.
 func (s *Stream) lastDue(limit int64) int64 {
-	axis := s.planned.grid.Axis(s.axis)
+	axis := s.planned.Grid.Axis(s.axis)
 	k, _, _ := axis.Locate(limit - 1)
 	cell, _ := axis.Cell(k)
 	last := int64(0)

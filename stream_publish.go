@@ -12,12 +12,13 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 )
 
 // plan makes sure that the planes before limit are planned, with all of the last chunk.
 func (s *Stream) plan(limit int64) error {
-	if s.planned != nil && s.planned.grid.Axis(s.axis).Extent() >= limit {
+	if s.planned != nil && s.planned.Grid.Axis(s.axis).Extent() >= limit {
 		return nil
 	}
 	g, err := s.grown(limit)
@@ -34,7 +35,7 @@ func (s *Stream) plan(limit int64) error {
 	if g, err = s.grown(stop); err != nil {
 		return err
 	}
-	planned, err := s.array.with(s.base, g)
+	planned, err := s.array.binding().Resized(s.base, g)
 	if err == nil {
 		s.planned = planned
 	}
@@ -44,7 +45,7 @@ func (s *Stream) plan(limit int64) error {
 // grown returns the grid of the array with planes up to an extent. It grows from what it
 // was when the stream began, so that a policy goes on where it was.
 func (s *Stream) grown(extent int64) (*grid.Grid, error) {
-	return s.grow(s.base.grid, extent, s.policy)
+	return s.grow(s.base.Grid, extent, s.policy)
 }
 
 func (s *Stream) grow(g *grid.Grid, extent int64, policy grid.Growth) (*grid.Grid, error) {
@@ -65,10 +66,10 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g, err = s.grow(g, extent, s.base.rounded(s.axis, grid.AppendOne(), s.opt.RoundUp)); err != nil {
+	if g, err = s.grow(g, extent, s.base.Rounded(s.axis, grid.AppendOne(), s.opt.RoundUp)); err != nil {
 		return nil, err
 	}
-	if _, err = s.array.with(s.base, g); errors.Is(err, codec.ErrConfiguration) {
+	if _, err = s.array.binding().Resized(s.base, g); errors.Is(err, codec.ErrConfiguration) {
 		err = fmt.Errorf("the last chunk has %d planes: %w; round it up (RoundUp), write more planes, or leave it as long as the others (Checkpoint)",
 			(extent-covered)%s.edge, err)
 	}
@@ -105,14 +106,14 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	if err != nil {
 		return err
 	}
-	err = s.array.change(ctx, func(now *state) (*growth, error) {
+	err = s.array.change(ctx, func(now *snapshot.Array) (*snapshot.Reshape, error) {
 		if err := s.unchanged(now); err != nil {
 			return nil, err
 		}
-		return &growth{grid: g, slabs: slabs}, nil
+		return &snapshot.Reshape{Grid: g, Slabs: slabs}, nil
 	})
 	if err != nil && !errors.Is(err, ErrIncomplete) {
-		if final := (*unexpected)(nil); errors.As(err, &final) || errors.Is(err, ErrOutcomeUnknown) {
+		if final := (*snapshot.Unexpected)(nil); errors.As(err, &final) || errors.Is(err, ErrOutcomeUnknown) {
 			s.failed = err
 		}
 		return err
@@ -125,7 +126,7 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 // overtaken is the conflict of a stream whose array somebody else has changed. To try
 // again is of no use.
 type overtaken struct {
-	*unexpected
+	*snapshot.Unexpected
 	axis int
 	what string
 }
@@ -135,18 +136,18 @@ func (o *overtaken) Error() string {
 		ErrConflict, o.what, o.axis)
 }
 
-func (o *overtaken) Unwrap() error { return o.unexpected }
+func (o *overtaken) Unwrap() error { return o.Unexpected }
 
 // unchanged refuses an array that is not as it was published last.
-func (s *Stream) unchanged(now *state) error {
-	was, is := s.grid.Shape(), now.grid.Shape()
-	o := &overtaken{unexpected: &unexpected{is, was}, axis: s.axis}
+func (s *Stream) unchanged(now *snapshot.Array) error {
+	was, is := s.grid.Shape(), now.Grid.Shape()
+	o := &overtaken{Unexpected: &snapshot.Unexpected{Have: is, Want: was}, axis: s.axis}
 	switch {
 	case !slices.Equal(was, is):
 		o.what = fmt.Sprintf("the shape became %v, it was %v", is, was)
-	case !sameEdges(s.grid, now.grid):
+	case !snapshot.SameEdges(s.grid, now.Grid):
 		o.what = "it was cut into other chunks"
-	case now.typ != s.base.typ || !bytes.Equal(now.fill, s.base.fill) || !slices.EqualFunc(now.doc.Codecs, s.base.doc.Codecs, sameExtension):
+	case now.Type != s.base.Type || !bytes.Equal(now.Fill, s.base.Fill) || !slices.EqualFunc(now.Doc.Codecs, s.base.Doc.Codecs, sameExtension):
 		o.what = "it was replaced"
 	default:
 		return nil

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -24,11 +27,11 @@ func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel select
 	if err != nil {
 		return a.fail("read", err)
 	}
-	return a.fail("read", a.read(ctx, sel, asTheyStand[T], false, func(r *selected) (strided.View, error) {
-		if len(strides) == len(r.Shape()) && !apart(r.Shape(), strides) {
-			return strided.View{}, badArgument("strides %d put several elements of shape %v to one place", strides, r.Shape())
+	return a.fail("read", a.read(ctx, sel, asTheyStand[T], false, func(r *snapshot.Selected) (strided.View, error) {
+		if len(strides) == len(r.Shape()) && !snapshot.Apart(r.Shape(), strides) {
+			return strided.View{}, fault.Argument("strides %d put several elements of shape %v to one place", strides, r.Shape())
 		}
-		return r.strided(elements{typ: r.typ, data: bytesOf(dst)}, strides)
+		return r.Strided(element.Buffer{Type: r.Type, Data: element.Bytes(dst)}, strides)
 	}))
 }
 
@@ -40,23 +43,23 @@ func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selecti
 	if err != nil {
 		return a.fail("write", err)
 	}
-	return a.fail("write", a.writeView(ctx, sel, checkElement[T], func(r *selected) (strided.View, error) {
-		e, err := elementsAs(r.typ, r.heap, src)
+	return a.fail("write", a.writeView(ctx, sel, element.Check[T], func(r *snapshot.Selected) (strided.View, error) {
+		e, err := element.From(r.Type, r.Heap, src)
 		if err == nil {
-			err = checkValues(e)
+			err = element.CheckValues(e)
 		}
 		if err != nil {
 			return strided.View{}, err
 		}
-		return r.strided(e, strides)
+		return r.Strided(e, strides)
 	}))
 }
 
 // asTheyStand refuses values that are something else in memory than the elements.
 func asTheyStand[T dtype.Element](t dtype.Type) error {
-	if native[T](t) || !converted[T](t) {
-		return checkElement[T](t)
+	if element.Native[T](t) || !element.Converted[T](t) {
+		return element.Check[T](t)
 	}
 	var zero T
-	return badArgument("elements of %s come as %T in C order only (Read, ReadInto)", t, zero)
+	return fault.Argument("elements of %s come as %T in C order only (Read, ReadInto)", t, zero)
 }

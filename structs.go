@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -46,31 +49,31 @@ func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Select
 }
 
 func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) ([]int64, []T, error) {
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := layoutOf[T](r.typ)
+	l, err := element.LayoutOf[T](r.Type)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.Len() > a.options.Limits.block()/int64(max(1, l.size)) {
+	if r.Len() > a.options.Limits.block()/int64(max(1, l.Size)) {
 		return nil, nil, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 	}
 	values := make([]T, r.Len())
 	var room []byte
 	done := int64(0)
-	for slab := range r.Slabs(a.Grid(), r.size(), convertedBytes) {
+	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
 		n, _ := slab.Len() // a part of what was counted
-		room = slices.Grow(room[:0], int(n*r.size()))[:n*r.size()]
-		err := a.read(ctx, r.Part(slab), exactly(r.typ), false, func(part *selected) (strided.View, error) {
-			return part.view(elements{typ: r.typ, data: room})
+		room = slices.Grow(room[:0], int(n*r.Size()))[:n*r.Size()]
+		err := a.read(ctx, r.Part(slab), snapshot.Exactly(r.Type), false, func(part *snapshot.Selected) (strided.View, error) {
+			return part.View(element.Buffer{Type: r.Type, Data: room})
 		})
 		if err != nil {
 			return nil, nil, err
 		}
-		if at, err := l.load(memoryOf(values[done:done+n]), room); err != nil {
-			return nil, nil, badArgument("element %d of the selection: %v", number.Index(r.Shape(), int(done)+at), err)
+		if at, err := l.Load(element.MemoryOf(values[done:done+n]), room); err != nil {
+			return nil, nil, fault.Argument("element %d of the selection: %v", number.Index(r.Shape(), int(done)+at), err)
 		}
 		done += n
 	}
@@ -84,19 +87,19 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.writeView(ctx, sel, nil, func(r *selected) (strided.View, error) {
-			l, err := layoutOf[T](r.typ)
+		err = a.writeView(ctx, sel, nil, func(r *snapshot.Selected) (strided.View, error) {
+			l, err := element.LayoutOf[T](r.Type)
 			if err != nil {
 				return strided.View{}, err
 			}
 			if int64(len(src)) != r.Len() {
-				return strided.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
+				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
 			}
-			elems := make([]byte, r.Len()*r.size())
-			if at, err := l.store(elems, memoryOf(src)); err != nil {
-				return strided.View{}, badArgument("value %d: %v", number.Index(r.Shape(), at), err)
+			elems := make([]byte, r.Len()*r.Size())
+			if at, err := l.Store(elems, element.MemoryOf(src)); err != nil {
+				return strided.View{}, fault.Argument("value %d: %v", number.Index(r.Shape(), at), err)
 			}
-			return r.source(elements{typ: r.typ, data: elems})
+			return r.CheckedView(element.Buffer{Type: r.Type, Data: elems})
 		})
 	}
 	return a.fail("write", err)

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -101,8 +102,8 @@ func (t *tiles) box(number int64) grid.Box {
 func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], sparse bool, err error) {
 	for range readTries {
 		x, y := c.a.state.Load(), c.b.state.Load()
-		t := tilesOf(comparedBytes/c.width(), x.grid, y.grid)
-		if t.len() <= fewTiles || c.a.options.RequireChunks || c.b.options.RequireChunks || !slices.Equal(x.fill, y.fill) {
+		t := tilesOf(comparedBytes/c.width(), x.Grid, y.Grid)
+		if t.len() <= fewTiles || c.a.options.RequireChunks || c.b.options.RequireChunks || !slices.Equal(x.Fill, y.Fill) {
 			return nil, false, nil
 		}
 		numbers, sparse, err := t.ofStored(ctx, x, y)
@@ -134,9 +135,9 @@ func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], spar
 
 // visitable refuses to ask for every chunk of arrays that have more than anybody could
 // ask for.
-func visitable(states ...*state) error {
+func visitable(states ...*snapshot.Array) error {
 	for _, s := range states {
-		if err := engine.Visitable(grid.BoxOf(s.grid.Chunks())); err != nil {
+		if err := engine.Visitable(grid.BoxOf(s.Grid.Chunks())); err != nil {
 			return fmt.Errorf("%w: compare parts", err)
 		}
 	}
@@ -147,16 +148,16 @@ var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, 
 
 // ofStored returns, in ascending order, the numbers of the tiles of which any of the
 // arrays stores anything. It gives up, and is false, as soon as these are not few.
-func (t *tiles) ofStored(ctx context.Context, states ...*state) (numbers []int64, few bool, err error) {
+func (t *tiles) ofStored(ctx context.Context, states ...*snapshot.Array) (numbers []int64, few bool, err error) {
 	most := t.len() / sparseTiles
 	room := 2 * fewTiles // numbers, before those that are there twice are taken out
 	cell := grid.NewChunk(len(t.shape))
 	for _, s := range states {
-		for index, err := range s.engine.Listed(ctx, grid.BoxOf(s.grid.Chunks())) {
+		for index, err := range s.Engine.Listed(ctx, grid.BoxOf(s.Grid.Chunks())) {
 			if err != nil {
 				return nil, false, err
 			}
-			s.grid.Cell(index, cell)
+			s.Grid.Cell(index, cell)
 			for number := range t.touched(cell) {
 				if numbers = append(numbers, number); len(numbers) < room {
 					continue

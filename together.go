@@ -8,7 +8,11 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -27,12 +31,12 @@ type Addition struct {
 	// the dimension, too.
 	Alone bool
 
-	values func(*Array) (elements, error) // in place of Data, where they differ in memory from array to array
+	values func(*Array) (element.Buffer, error) // in place of Data, where they differ in memory from array to array
 }
 
 // Add returns the addition of elements to an array of a group.
 func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Addition {
-	return Addition{Path: path, Axis: axis, Options: opt, values: func(a *Array) (elements, error) { return elementsOf(a, src) }}
+	return Addition{Path: path, Axis: axis, Options: opt, values: func(a *Array) (element.Buffer, error) { return elementsOf(a, src) }}
 }
 
 // Append grows several arrays of the group together, as all variables along a dimension
@@ -52,7 +56,7 @@ func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 	}
 	arrays := make([]*Array, len(additions))
 	for i, add := range additions {
-		a, err := g.OpenArray(ctx, add.Path, nil)
+		a, err := g.At(add.Path).OpenArray(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -81,7 +85,7 @@ func checkDistinct(arrays []*Array) error {
 			twice = at >= 0
 		}
 		if twice {
-			return a.fail("append", badArgument("the array is named twice, the first time as %q", "/"+arrays[at].Path()))
+			return a.fail("append", fault.Argument("the array is named twice, the first time as %q", "/"+arrays[at].Path()))
 		}
 		first[a.path] = i
 	}
@@ -89,17 +93,17 @@ func checkDistinct(arrays []*Array) error {
 }
 
 // of returns the elements to add to an array.
-func (d Addition) of(a *Array) (gain, error) {
+func (d Addition) of(a *Array) (snapshot.Gain, error) {
 	switch {
 	case d.From != nil && d.values != nil:
-		return gain{}, errBothGiven
+		return snapshot.Gain{}, snapshot.ErrBothGiven
 	case d.values != nil:
 		e, err := d.values(a)
-		return gain{elements: e}, err
+		return snapshot.Gain{Buffer: e}, err
 	case d.Type.IsZero():
 		d.Type = a.Type()
 	}
-	return gain{elements{typ: d.Type, data: d.Data}, d.From}, nil
+	return snapshot.Gain{Buffer: element.Buffer{Type: d.Type, Data: d.Data}, From: (*snapshot.Source)(d.From)}, nil
 }
 
 func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
@@ -160,9 +164,9 @@ func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error)
 		if names == nil || names[axis] == "" || additions[i].Alone {
 			continue
 		}
-		is, other := length{a.Path(), s.grid.Axis(axis).Extent(), more}, seen[names[axis]]
+		is, other := length{a.Path(), s.Grid.Axis(axis).Extent(), more}, seen[names[axis]]
 		if other.path != "" && other.was == is.was && other.more != is.more {
-			err := badArgument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
+			err := fault.Argument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
 			return nil, a.fail("append", &grid.AxisError{Axis: axis, Err: err})
 		}
 		seen[names[axis]] = is
@@ -179,7 +183,7 @@ func (d Addition) along(a *Array) (axis int, planes int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	planes, err = e.along(a.state.Load(), axis, d.Options.orZero().Planes)
+	planes, err = e.Along(a.state.Load(), axis, d.Options.orZero().Planes)
 	return axis, planes, err
 }
 
@@ -193,8 +197,8 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	if err != nil {
 		return nil, a.fail("append", err)
 	}
-	plan := a.planned(func(old *state) (*publish.Change, *state, error) {
-		return a.grow(old, func(s *state) (*growth, error) { return s.appended(axis, e, add.Options.orZero()) })
+	plan := a.planned(func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		return a.grow(old, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, e, add.Options.orZero()) })
 	})
 	return func(d publish.Document) (*publish.Change, error) {
 		c, err := plan(d)
@@ -206,25 +210,25 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 // nobody waits in a circle.
 func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
-	var leaves []func()
+	var held []*nodelock.Held
 	leave = func() {
-		for _, l := range leaves {
-			l()
+		for _, h := range held {
+			h.Release()
 		}
 	}
 	for _, a := range sorted {
-		_, l, err := a.enter(ctx, allTurns)
+		h, err := a.lock().Exclude(ctx)
 		if err != nil {
 			leave()
 			return nil, err
 		}
-		leaves = append(leaves, l)
+		held = append(held, h)
 	}
 	return leave, nil
 }
 
 // refreshAll returns what makes consolidated metadata agree with several nodes at once.
-func (h *Hierarchy) refreshAll(opt Options) publish.After {
+func (h *hierarchy) refreshAll(opt Options) publish.After {
 	return func(ctx context.Context, journal store.Key, changed []publish.Node) error {
 		members := make([]node, len(changed))
 		for i, c := range changed {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // UnlockOptions says how axes become lists. A nil *UnlockOptions means the zero
@@ -36,26 +37,26 @@ func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 			return a.fail("unlock", err)
 		}
 	}
-	return a.fail("unlock", a.change(ctx, func(s *state) (*growth, error) {
-		if s.grid.Rank() == 0 {
+	return a.fail("unlock", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
+		if s.Grid.Rank() == 0 {
 			return nil, nil // there is nothing to list
 		}
-		g, err := s.grid.Unlocked(axes...)
+		g, err := s.Grid.Unlocked(axes...)
 		if err == nil && o.Trim {
 			if g, err = g.Shrunk(g.Shape(), grid.TrimExact); err == nil {
-				err = s.trims(g)
+				err = trims(s, g)
 			}
 		}
-		if err != nil || sameEdges(g, s.grid) {
+		if err != nil || snapshot.SameEdges(g, s.Grid) {
 			return nil, err
 		}
-		return &growth{grid: g}, nil
+		return &snapshot.Reshape{Grid: g}, nil
 	}))
 }
 
 // trims refuses a grid whose last shards have no whole number of inner chunks.
-func (s *state) trims(g *grid.Grid) error {
-	if err := s.engine.Chain.CheckGrid(g); err != nil {
+func trims(s *snapshot.Array, g *grid.Grid) error {
+	if err := s.Engine.Chain.CheckGrid(g); err != nil {
 		return fmt.Errorf("%w: %w; without UnlockOptions.Trim the last shards stay as long as they are", ErrInvalidArgument, err)
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -25,8 +25,8 @@ const (
 func retry(ctx context.Context, do func() error) (err error) {
 	pause := time.Millisecond
 	for range changeTries {
-		var final *unexpected
-		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || isAny(err, []error{publish.ErrHeld, ErrIncomplete}) {
+		var final *snapshot.Unexpected
+		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || fault.Any(err, publish.ErrHeld, ErrIncomplete) {
 			return err
 		}
 		select {
@@ -42,7 +42,7 @@ func retry(ctx context.Context, do func() error) (err error) {
 // update publishes a change that plan makes of the newest state, and the state that it
 // leads to. Where another writer publishes first it plans again, and where one died it
 // finishes what that one had begun.
-func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Change, *state, error)) error {
+func (a *Array) update(ctx context.Context, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
 	if err := a.writable(); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Chan
 }
 
 // updateAs is update by one who may hold the array.
-func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *state) (*publish.Change, *state, error)) error {
+func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
 	published := a.state.Load()
 	err := retry(ctx, func() error {
 		err := publish.Update(ctx, n, a.planned(plan))
@@ -72,7 +72,7 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 
 // planned returns the plan on a document that is made on the state which it describes.
 // Once the change is published, the array has the state that it leads to.
-func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) func(publish.Document) (*publish.Change, error) {
+func (a *Array) planned(plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) func(publish.Document) (*publish.Change, error) {
 	return func(d publish.Document) (*publish.Change, error) {
 		now := time.Now()
 		old, err := a.known(d)
@@ -88,8 +88,8 @@ func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) 
 			return nil, nil
 		}
 		change.Published = func(v store.Version) {
-			next.version = v
-			next.confirm(now)
+			next.Version = v
+			next.Confirm(now)
 			a.become(next)
 		}
 		return change, nil
@@ -98,15 +98,15 @@ func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) 
 
 // become gives the array its next state. In format 2 attributes, which have a document of
 // their own, may have changed meanwhile: they are those of the present state.
-func (a *Array) become(next *state) {
+func (a *Array) become(next *snapshot.Array) {
 	if !a.isV2() {
 		a.state.Store(next)
 		return
 	}
 	for {
 		now := a.state.Load()
-		if doc, err := next.doc.WithAttributes(now.doc.Attributes); err == nil { // they are an object
-			next.doc = doc
+		if doc, err := next.Doc.WithAttributes(now.Doc.Attributes); err == nil { // they are an object
+			next.Doc = doc
 		}
 		if a.state.CompareAndSwap(now, next) {
 			return
@@ -117,48 +117,14 @@ func (a *Array) become(next *state) {
 // known returns the state that a document describes: the present one where it is of that
 // version. In format 2 the attributes, which have a document of their own, are those that
 // are known.
-func (a *Array) known(d publish.Document) (*state, error) {
+func (a *Array) known(d publish.Document) (*snapshot.Array, error) {
 	s := a.state.Load()
-	if s.version == d.Version && !d.Version.IsZero() {
+	if s.Version == d.Version && !d.Version.IsZero() {
 		return s, nil
 	}
-	attributes, err := s.doc.MarshalAttributes(a.options.Limits.metadata())
+	attributes, err := s.Doc.MarshalAttributes(a.options.Limits.metadata())
 	if err != nil {
 		return nil, err
 	}
 	return a.parse(d.Bytes, attributes, d.Version)
-}
-
-// with returns the state with another grid.
-func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
-	doc := s.document()
-	ext := doc.ChunkGrid
-	if doc.Format() == 2 && g.Name() != "regular" {
-		return nil, fmt.Errorf("%w: an array of format 2 has chunks of one length an axis; convert it to format 3 first (rewrite.Convert)", ErrUnsupported)
-	}
-	if !sameEdges(g, s.grid) {
-		ext = gridExtension(g, len(ext.Configuration))
-	}
-	return a.bindGrid(doc.Resized(g.Shape(), ext), g, store.Version{})
-}
-
-// document returns the document of the state as it is written: with a chunk grid and
-// codecs that are specified, whatever was read.
-func (s *state) document() *metadata.Array {
-	ext := s.doc.ChunkGrid
-	switch {
-	case len(s.grid.Notes()) > 0:
-		ext = gridExtension(s.grid, 0)
-	case len(s.engine.Chain.Repairs()) == 0:
-		return s.doc
-	}
-	doc := s.doc.Resized(s.grid.Shape(), ext)
-	doc.Codecs = s.engine.Chain.Specified(s.doc.Codecs)
-	return doc
-}
-
-// gridExtension returns how the grid stands in a document, where that has been about so
-// many bytes.
-func gridExtension(g *grid.Grid, bytes int) metadata.Extension {
-	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(make([]byte, 0, bytes+64))}
 }

@@ -23,11 +23,11 @@ type View struct {
 // View returns a selection of the array as something to read from, write to and select
 // from. Its axes are those of the selected block.
 func (a *Array) View(sel selection.Selection) (*View, error) {
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return nil, a.fail("view", err)
 	}
-	return &View{a, r.Resolved, r.typ}, nil
+	return &View{a, r.Resolved, r.Type}, nil
 }
 
 // View returns a selection of the view.

@@ -6,8 +6,11 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
@@ -24,12 +27,12 @@ import (
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.writeView(ctx, sel, checkElement[T], func(r *selected) (strided.View, error) {
-			e, err := elementsAs(r.typ, r.heap, src)
+		err = a.writeView(ctx, sel, element.Check[T], func(r *snapshot.Selected) (strided.View, error) {
+			e, err := element.From(r.Type, r.Heap, src)
 			if err != nil {
 				return strided.View{}, err
 			}
-			return r.source(e)
+			return r.CheckedView(e)
 		})
 	}
 	return a.fail("write", err)
@@ -38,8 +41,8 @@ func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Sele
 // WriteBytes is [Write] for an array of any type of fixed width: src has the elements in
 // the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
-	return a.fail("write", a.writeView(ctx, sel, nil, func(r *selected) (strided.View, error) {
-		return r.source(elements{typ: r.typ, data: src})
+	return a.fail("write", a.writeView(ctx, sel, nil, func(r *snapshot.Selected) (strided.View, error) {
+		return r.CheckedView(element.Buffer{Type: r.Type, Data: src})
 	}))
 }
 
@@ -47,8 +50,8 @@ func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []b
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.repeat(ctx, sel, checkElement[T], func(r *selected) (elements, error) {
-			return elementsAs(r.typ, r.heap, []T{value})
+		err = a.repeat(ctx, sel, element.Check[T], func(r *snapshot.Selected) (element.Buffer, error) {
+			return element.From(r.Type, r.Heap, []T{value})
 		})
 	}
 	return a.fail("fill", err)
@@ -57,8 +60,8 @@ func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selec
 // FillBytes is [Fill] for an array of any type of fixed width: elem is one element in the
 // byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *selected) (elements, error) {
-		return elements{typ: r.typ, data: elem}, nil
+	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *snapshot.Selected) (element.Buffer, error) {
+		return element.Buffer{Type: r.Type, Data: elem}, nil
 	}))
 }
 
@@ -67,47 +70,47 @@ func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []b
 const manyPoints = 1 << 22
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
-func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes accepts, one func(*selected) (elements, error)) error {
+func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes snapshot.Accepts, one func(*snapshot.Selected) (element.Buffer, error)) error {
 	s := a.state.Load()
-	if r, err := s.resolve(sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
-		for slab := range r.Slabs(s.grid, 1, manyPoints) {
+	if r, err := s.Resolve(sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
+		for slab := range r.Slabs(s.Grid, 1, manyPoints) {
 			if err := a.repeat(ctx, r.Part(slab), takes, one); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return a.writeView(ctx, sel, takes, func(r *selected) (strided.View, error) {
+	return a.writeView(ctx, sel, takes, func(r *snapshot.Selected) (strided.View, error) {
 		e, err := one(r)
 		if err != nil {
 			return strided.View{}, err
 		}
-		return r.one(e)
+		return r.One(e)
 	})
 }
 
 // writeView stores the elements that view shows for the selection.
 func (a *Array) writeView(
-	ctx context.Context, sel selection.Selection, takes accepts, view func(*selected) (strided.View, error),
+	ctx context.Context, sel selection.Selection, takes snapshot.Accepts, view func(*snapshot.Selected) (strided.View, error),
 ) error {
 	if err := a.writable(); err != nil {
 		return err
 	}
-	turns, leave, err := a.enter(ctx, 1)
+	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	typ := a.state.Load().typ
+	defer lock.Release()
+	typ := a.state.Load().Type
 	s, border, err := a.forWriting(ctx, sel, takes)
 	if err != nil {
 		return err
 	}
-	write := func(s *state, shared bool) error {
-		if s.typ != typ { // which the bytes of the values may fit all the same
-			return fmt.Errorf("%w: it was %s and is %s", errReplaced, typ, s.typ)
+	write := func(s *snapshot.Array, shared bool) error {
+		if s.Type != typ { // which the bytes of the values may fit all the same
+			return fmt.Errorf("%w: it was %s and is %s", errReplaced, typ, s.Type)
 		}
-		r, err := s.resolve(sel, takes)
+		r, err := s.Resolve(sel, takes)
 		if err != nil {
 			return err
 		}
@@ -116,15 +119,15 @@ func (a *Array) writeView(
 			return err
 		}
 		err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
-			return s.engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared})
+			return s.Engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared})
 		})
 		if err != nil {
 			return err
 		}
-		return a.confirmStored(ctx, s, r.Touched(s.grid))
+		return a.confirmStored(ctx, s, r.Touched(s.Grid))
 	}
 	if border {
-		return a.withoutGrowth(ctx, turns, s, write)
+		return a.withoutGrowth(ctx, lock, s, write)
 	}
 	return write(s, false)
 }
@@ -133,27 +136,27 @@ func (a *Array) writeView(
 // [Array.withoutGrowth] looks for the newest one. Another program may have cut the array
 // in another way: under a key that has another chunk now, one of the old length would be
 // damage.
-func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes accepts) (s *state, border bool, err error) {
+func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes snapshot.Accepts) (s *snapshot.Array, border bool, err error) {
 	s = a.state.Load()
-	r, err := s.resolve(sel, takes)
-	if err != nil || s.atBorder(r.Resolved) || a.options.SingleWriter {
-		return s, err == nil && s.atBorder(r.Resolved), err
+	r, err := s.Resolve(sel, takes)
+	if err != nil || s.AtBorder(r.Resolved) || a.options.SingleWriter {
+		return s, err == nil && s.AtBorder(r.Resolved), err
 	}
 	now, err := a.fresh(ctx, s)
 	if err != nil || now == s {
 		return s, false, err
 	}
-	if r, err = now.resolve(sel, takes); err != nil {
+	if r, err = now.Resolve(sel, takes); err != nil {
 		return now, false, err
 	}
-	return now, now.atBorder(r.Resolved), nil
+	return now, now.AtBorder(r.Resolved), nil
 }
 
 // withoutGrowth runs write with the newest state while no other program can make the
 // array grow or shrink. In a store without locks others can: shared tells write to read
 // whatever it does not own.
-func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write func(s *state, shared bool) error) error {
-	release, locked, err := t.hold(ctx, &a.node)
+func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot.Array, write func(s *snapshot.Array, shared bool) error) error {
+	release, locked, err := h.LockStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,49 +179,13 @@ func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write fun
 // array meanwhile.
 const writeTries = 32
 
-// atBorder reports whether a selection touches chunks that reach beyond the array.
-// Another program may have made the array grow into them, and what it stored there must
-// not be taken for leftovers.
-func (s *state) atBorder(r *selection.Resolved) bool {
-	for i, touched := range r.Touched(s.grid) {
-		a := s.grid.Axis(i)
-		if last, ok := a.Cell(a.Chunks() - 1); ok && last.IsBoundary() && touched.Stop == a.Chunks() {
-			return true
-		}
-	}
-	return s.version.IsZero()
-}
-
-// checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody
-// could read them again.
-func checkValues(e elements) error {
-	if e.typ.Variable() {
-		if e.heap == nil {
-			return errVariable(e.typ)
-		}
-		return nil // the values were looked at when they came
-	}
-	if err := e.typ.Check(e.data); err != nil {
-		return badArgument("%v", err)
-	}
-	return nil
-}
-
-// check refuses elements of another type.
-func (s *state) check(e elements) error {
-	if e.typ != s.typ {
-		return badArgument("the elements are %s, not %s", s.typ, e.typ)
-	}
-	return nil
-}
-
-// errVariable says that elements which differ in length are no bytes one behind the
-// other.
-func errVariable(t dtype.Type) error {
-	return badArgument("elements of %s differ in length: they are read and written as values of Go, string or []byte", t)
-}
-
 // batch runs work with a batch of writes that is committed when work succeeds.
 func (a *Array) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
 	return publish.Batch(store.WithLocking(ctx, a.options.Locking), a.hierarchy.store, a.options.Durability, work)
+}
+
+// elementsOf returns the memory of values as elements of an array.
+func elementsOf[T dtype.Element](a *Array, values []T) (element.Buffer, error) {
+	s := a.state.Load()
+	return element.From(s.Type, s.Engine.Heap, values)
 }

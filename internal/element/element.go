@@ -1,0 +1,348 @@
+// Package element converts values of Go to the elements of arrays, and back.
+package element
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/strided"
+)
+
+// Buffer are the elements of a block as an array of one data type has them in memory.
+type Buffer struct {
+	Type dtype.Type
+	Data []byte
+	Heap *strided.Heap // what data refers to where elements differ in length
+}
+
+// plain returns values as a slice of the type that T is defined as, in the same memory:
+// []float32 for a Celsius that is a float32. The types of package time and the small
+// floats of package dtype stay as they are: they have data types of their own.
+func plain[T dtype.Element](values []T) any {
+	switch any(values).(type) {
+	case []dtype.Float16, []dtype.BFloat16, []time.Time, []time.Duration:
+		return values
+	}
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Bool:
+		return seenAs[bool](values)
+	case reflect.Int8:
+		return seenAs[int8](values)
+	case reflect.Int16:
+		return seenAs[int16](values)
+	case reflect.Int32:
+		return seenAs[int32](values)
+	case reflect.Int64:
+		return seenAs[int64](values)
+	case reflect.Uint8:
+		return seenAs[uint8](values)
+	case reflect.Uint16:
+		return seenAs[uint16](values)
+	case reflect.Uint32:
+		return seenAs[uint32](values)
+	case reflect.Uint64:
+		return seenAs[uint64](values)
+	case reflect.Float32:
+		return seenAs[float32](values)
+	case reflect.Float64:
+		return seenAs[float64](values)
+	case reflect.Complex64:
+		return seenAs[complex64](values)
+	case reflect.Complex128:
+		return seenAs[complex128](values)
+	case reflect.String:
+		return seenAs[string](values)
+	}
+	return seenAs[[]byte](values)
+}
+
+// seenAs returns values as those of a type of the same layout in memory.
+func seenAs[To, T any](values []T) []To {
+	return unsafe.Slice((*To)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+}
+
+// Native reports whether the values of T are the elements of t as they are in memory.
+func Native[T dtype.Element](t dtype.Type) bool {
+	switch plain[T](nil).(type) {
+	case []string, [][]byte, []time.Time, []time.Duration:
+		return false
+	case []int8:
+		return t.Kind() == dtype.Int && t.Size() == 1
+	case []uint8:
+		return t.Kind() == dtype.Uint && t.Size() == 1
+	case []int64:
+		return t == dtype.Of[int64]() || t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta
+	case []complex64:
+		return t.Kind() == dtype.Complex && t.Size() == 8 && t.Bits() == 32
+	case []complex128:
+		return t.Kind() == dtype.Complex && t.Size() == 16
+	}
+	return t == dtype.Of[T]()
+}
+
+// Converted reports whether values of T stand for elements of t that are something else
+// in memory.
+func Converted[T dtype.Element](t dtype.Type) bool {
+	switch plain[T](nil).(type) {
+	case []string:
+		return t.Kind() == dtype.String || t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated
+	case [][]byte:
+		return t.Variable() || t.Kind() == dtype.Terminated || t.Kind() == dtype.Raw
+	case []time.Time:
+		return t.Kind() == dtype.Datetime
+	case []time.Duration:
+		return t.Kind() == dtype.Timedelta
+	}
+	return false
+}
+
+// Check refuses values of T for elements of t.
+func Check[T dtype.Element](t dtype.Type) error {
+	if Native[T](t) || Converted[T](t) {
+		return nil
+	}
+	var zero T
+	return fault.Argument("the elements are %s, not %T%s", t, zero, otherwise(t, plain[T](nil)))
+}
+
+// otherwise says what reads and writes elements of t as values of another type, if
+// anything does.
+func otherwise(t dtype.Type, values any) string {
+	switch values.(type) {
+	case []int8, []int16, []int32, []int64, []uint8, []uint16, []uint32, []uint64, []float32, []float64:
+		switch t.Kind() {
+		case dtype.Int, dtype.Uint, dtype.Float:
+			return "; ReadAs and WriteAs convert numbers"
+		}
+	}
+	if t.Kind() == dtype.Struct {
+		return "; ReadStructs and WriteStructs take structs, selection.Fields one field"
+	}
+	return ""
+}
+
+// From returns the memory of values as elements of t: their own where they are that
+// as they stand. Those that differ in length are in a heap like the empty one given.
+func From[T dtype.Element](t dtype.Type, empty *strided.Heap, values []T) (Buffer, error) {
+	e := Buffer{Type: t}
+	switch {
+	case Native[T](t):
+		e.Data = Bytes(values)
+		return e, nil
+	case !Converted[T](t):
+		return e, Check[T](t)
+	case t.Variable():
+		if words, ok := plain(values).([]string); ok {
+			return variable(t, empty.New(), words)
+		}
+		words, _ := plain(values).([][]byte)
+		return variable(t, empty.New(), words)
+	}
+	e.Data = make([]byte, len(values)*t.Size())
+	if i, err := setElements(t, e.Data, plain(values)); err != nil {
+		return e, fault.Argument("value %d: %v", i, err)
+	}
+	return e, nil
+}
+
+// setElements makes elems what values stand for. It returns the number of the first that
+// stands for none.
+func setElements(t dtype.Type, elems []byte, values any) (int, error) {
+	size := t.Size()
+	switch values := values.(type) {
+	case []string:
+		return eachElement(elems, size, values, func(elem []byte, v *string) error { return setText(t, elem, *v) })
+	case [][]byte:
+		return eachElement(elems, size, values, func(elem []byte, v *[]byte) error { return setBytes(t, elem, *v) })
+	case []time.Time:
+		return eachElement(elems, size, values, func(elem []byte, v *time.Time) error { return setTime(t, elem, *v) })
+	case []time.Duration:
+		return eachElement(elems, size, values, func(elem []byte, v *time.Duration) error { return setPeriod(t, elem, *v) })
+	}
+	return 0, nil
+}
+
+func eachElement[T any](elems []byte, size int, values []T, set func(elem []byte, v *T) error) (int, error) {
+	for i := range values {
+		if err := set(elems[i*size:][:size], &values[i]); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+func setText(t dtype.Type, elem []byte, text string) error {
+	if t.Kind() == dtype.UTF32 && !utf8.ValidString(text) {
+		return fmt.Errorf("text %.40q is not UTF-8", text)
+	}
+	if !t.SetText(elem, text) {
+		return fmt.Errorf("text %.40q is too long for %s", text, t)
+	}
+	return nil
+}
+
+func setBytes(t dtype.Type, elem, value []byte) error {
+	if len(value) > len(elem) || t.Kind() == dtype.Raw && len(value) < len(elem) {
+		return fmt.Errorf("%d bytes for %s", len(value), t)
+	}
+	clear(elem[copy(elem, value):])
+	return nil
+}
+
+// setTime makes elem a moment: of the zero Time NaT, as which it is read.
+func setTime(t dtype.Type, elem []byte, at time.Time) error {
+	n, ok := t.NumberOf(at)
+	if at.IsZero() {
+		n, ok = dtype.NaT, true
+	}
+	if !ok {
+		return fmt.Errorf("%v does not fit %s", at, t)
+	}
+	binary.NativeEndian.PutUint64(elem, uint64(n))
+	return nil
+}
+
+func setPeriod(t dtype.Type, elem []byte, d time.Duration) error {
+	n, ok := t.NumberOfDuration(d)
+	if !ok {
+		return fmt.Errorf("%v is no element of %s", d, t)
+	}
+	binary.NativeEndian.PutUint64(elem, uint64(n))
+	return nil
+}
+
+// variable returns elements that differ in length.
+func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (Buffer, error) {
+	e := Buffer{t, make([]byte, len(values)*strided.RefSize), heap}
+	for from := 0; from < len(values); {
+		size, to := 0, from
+		for ; to < len(values) && (to == from || size+len(values[to]) <= math.MaxInt32); to++ {
+			size += len(values[to])
+		}
+		data, offsets := make([]byte, 0, size), make([]int64, 1, to-from+1)
+		for i, v := range values[from:to] {
+			before := len(data)
+			data = append(data, v...)
+			if err := t.Check(data[before:]); err != nil {
+				return e, fault.Argument("value %d: %v", from+i, err)
+			}
+			offsets = append(offsets, int64(len(data)))
+		}
+		if !e.Heap.Add(e.Data[from*strided.RefSize:], data, offsets) {
+			return e, fault.Argument("value %d has %d bytes", from, len(values[from]))
+		}
+		from = to
+	}
+	return e, nil
+}
+
+// Values sets values to what the elements stand for, which are converted.
+func Values[T dtype.Element](e Buffer, values []T) error {
+	switch values := plain(values).(type) {
+	case []string:
+		e.strings(values)
+	case [][]byte:
+		e.byteStrings(values)
+	case []time.Time:
+		for i := range values {
+			n := int64(binary.NativeEndian.Uint64(e.Data[8*i:]))
+			at, ok := e.Type.Moment(n)
+			if !ok && n != dtype.NaT {
+				return fault.Argument("element %d of the selection, %s, is no time.Time; read the numbers as int64", i, e.Type.AppendText(nil, e.Data[8*i:8*i+8]))
+			}
+			values[i] = at
+		}
+	case []time.Duration:
+		for i := range values {
+			n := int64(binary.NativeEndian.Uint64(e.Data[8*i:]))
+			d, ok := e.Type.Duration(n)
+			if !ok {
+				return fault.Argument("element %d of the selection, %s, is no time.Duration; read the numbers as int64", i, e.Type.AppendText(nil, e.Data[8*i:8*i+8]))
+			}
+			values[i] = d
+		}
+	}
+	return nil
+}
+
+// strings sets values to the text of the elements.
+func (e Buffer) strings(values []string) {
+	if e.Heap == nil {
+		size := e.Type.Size()
+		var room []byte
+		for i := range values {
+			room = e.Type.AppendWord(room[:0], e.Data[i*size:][:size])
+			values[i] = string(room)
+		}
+		return
+	}
+	share := e.shares()
+	for i := range values {
+		b := e.Heap.Bytes(e.Data[i*strided.RefSize:])
+		if share {
+			values[i] = unsafe.String(unsafe.SliceData(b), len(b)) // the heap never changes what it has
+		} else {
+			values[i] = string(b)
+		}
+	}
+}
+
+// byteStrings sets values to the bytes of the elements, each with memory of its own that
+// ends with it.
+func (e Buffer) byteStrings(values [][]byte) {
+	if e.Heap == nil {
+		size := e.Type.Size()
+		for i := range values {
+			values[i] = append(make([]byte, 0, size), e.Type.TrimPadding(e.Data[i*size:][:size])...)
+		}
+		return
+	}
+	v := strided.View{Data: e.Data, Shape: []int64{int64(len(values))}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.Heap}
+	all := make([]byte, 0, v.ElementBytes()) // a copy: the caller may write to it
+	for i := range values {
+		from := len(all)
+		all = append(all, e.Heap.Bytes(e.Data[i*strided.RefSize:])...)
+		values[i] = all[from:len(all):len(all)]
+	}
+}
+
+// shares reports whether the elements are most of what their heap has, so that it may as
+// well be kept with them.
+func (e Buffer) shares() bool {
+	v := strided.View{Data: e.Data, Shape: []int64{int64(len(e.Data) / strided.RefSize)}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.Heap}
+	return v.ElementBytes() >= e.Heap.Len()/2
+}
+
+// Bytes returns the memory of a slice of elements.
+func Bytes[T dtype.Element](s []T) []byte {
+	var e T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e)))
+}
+
+// CheckValues refuses bytes that are no value of the data type, as a bool of 2: nobody
+// could read them again.
+func CheckValues(e Buffer) error {
+	if e.Type.Variable() {
+		if e.Heap == nil {
+			return ErrVariable(e.Type)
+		}
+		return nil // the values were looked at when they came
+	}
+	if err := e.Type.Check(e.Data); err != nil {
+		return fault.Argument("%v", err)
+	}
+	return nil
+}
+
+// ErrVariable says that elements which differ in length are no bytes one behind the
+// other.
+func ErrVariable(t dtype.Type) error {
+	return fault.Argument("elements of %s differ in length: they are read and written as values of Go, string or []byte", t)
+}

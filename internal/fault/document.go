@@ -1,0 +1,67 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// InvalidValues lists what the layers below call an invalid value. A value that comes
+// from a caller is an invalid argument, one that comes from a document is invalid
+// metadata.
+var InvalidValues = []error{dtype.ErrInvalid, grid.ErrInvalid, codec.ErrConfiguration}
+
+// At adds the place in a document, a JSON pointer, to an error.
+func At(pointer string, err error) error { return fmt.Errorf("%s: %w", pointer, err) }
+
+// documentError is an error about a value in a document.
+type documentError struct{ err error }
+
+func (e *documentError) Error() string { return e.err.Error() }
+func (e *documentError) Unwrap() error { return e.err }
+
+func (e *documentError) Is(target error) bool {
+	return target == metadata.ErrInvalid && Any(e.err, InvalidValues...)
+}
+
+// InDocument marks err as one about values in a document, so that invalid values wrap
+// [metadata.ErrInvalid]. Nil stays nil.
+func InDocument(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &documentError{err}
+}
+
+// FileError is an error about a document as a whole, or about its content.
+type FileError struct {
+	Key string // of the document
+	err error
+}
+
+// Error returns the reason. It names a document of format 3; the errors of format 2 name
+// theirs.
+func (e *FileError) Error() string {
+	if strings.HasSuffix(e.Key, metadata.V3Node) {
+		return e.Key + ": " + e.err.Error()
+	}
+	return e.err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *FileError) Unwrap() error { return e.err }
+
+// InFile adds the key of the document to err. It leaves errors of what is not supported
+// alone, since they are about the node rather than the document. Nil stays nil.
+func InFile(key store.Key, err error) error {
+	if err == nil || errors.Is(err, metadata.ErrUnsupported) {
+		return err
+	}
+	return &FileError{key.String(), err}
+}

@@ -1,0 +1,45 @@
+// Package fault holds the errors that the packages below the root share, so that each of
+// them has one value that callers find with [errors.Is]. The root gives them their public
+// names.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"varve.dev/zarr/internal/sentinel"
+)
+
+var (
+	// ErrUnsupported reports something that may be valid but is not implemented. The
+	// ErrUnsupported of every package below matches it too.
+	ErrUnsupported = sentinel.Unsupported
+	// ErrInvalidArgument reports a request that can never succeed.
+	ErrInvalidArgument = errors.New("invalid argument")
+)
+
+// Argument returns an [ErrInvalidArgument] with a formatted message.
+func Argument(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalidArgument, fmt.Sprintf(format, args...))
+}
+
+// NotFound is an [fs.ErrNotExist] whose text says what is missing, or what is there
+// instead.
+type NotFound string
+
+// Error returns the text.
+func (n NotFound) Error() string { return string(n) }
+
+// Is reports whether target is [fs.ErrNotExist].
+func (n NotFound) Is(target error) bool { return target == fs.ErrNotExist }
+
+// Any reports whether err wraps one of the targets.
+func Any(err error, targets ...error) bool {
+	for _, t := range targets {
+		if errors.Is(err, t) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,175 @@
+// Package nodelock orders the calls of this process on one node.
+//
+// Any number of writes run at the same time; a change of the shape runs alone. Writes to
+// chunks at the border of an array also need the lock of the store, which excludes other
+// processes. They share one such lock, see [Held.LockStore].
+//
+// Locks are always taken in this order, so that two calls cannot wait for each other:
+// first the one of this process, then the one of the store.
+package nodelock
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/store"
+)
+
+// exclusive is the weight of a change of the shape; a write has the weight 1.
+const exclusive = 1 << 30
+
+// Node names a node and says how to wait for its lock.
+type Node struct {
+	Store   store.Store
+	Path    store.Path
+	Locking store.Locking // limits the wait for either lock
+}
+
+// Held is the lock of a node, held by a call.
+type Held struct {
+	node   Node
+	lock   *lock
+	weight int64
+	done   func()
+}
+
+// lock is what all calls on one node share while there are any.
+type lock struct {
+	queue *semaphore.Weighted
+	users int // calls that hold or want the lock
+
+	gate    *semaphore.Weighted // guards the fields below
+	holders int                 // writes that share the lock of the store
+	unlock  func() error
+	locked  bool // the store has locks
+}
+
+// place identifies a node whatever its store is wrapped in.
+type place struct {
+	driver any
+	path   store.Path
+}
+
+// locks has the locks that are in use.
+var locks = struct {
+	sync.Mutex
+	at map[place]*lock
+}{at: map[place]*lock{}}
+
+// place returns the key of the node in locks. A driver that cannot be compared shares
+// its locks with all others of that kind: this is slower, but still correct.
+func (n Node) place() place {
+	driver := store.Driver(n.Store)
+	if !reflect.ValueOf(driver).Comparable() {
+		return place{path: n.Path}
+	}
+	return place{driver, n.Path}
+}
+
+// Share waits until no change of the shape runs, and lets other writes run beside. The
+// caller calls [Held.Release].
+func (n Node) Share(ctx context.Context) (*Held, error) {
+	return n.enter(1, func(queue *semaphore.Weighted) error { return n.await(ctx, queue, 1) })
+}
+
+// Exclude waits until it runs alone. The caller calls [Held.Release].
+func (n Node) Exclude(ctx context.Context) (*Held, error) {
+	return n.enter(exclusive, func(queue *semaphore.Weighted) error { return n.await(ctx, queue, exclusive) })
+}
+
+// TryExclude is [Node.Exclude] for callers that must not wait. It reports whether the
+// lock was free.
+func (n Node) TryExclude() (*Held, bool) {
+	h, err := n.enter(exclusive, func(queue *semaphore.Weighted) error {
+		if !queue.TryAcquire(exclusive) {
+			return store.ErrLocked
+		}
+		return nil
+	})
+	return h, err == nil
+}
+
+// await acquires a weight. The wait ends as n.Locking says, as does that for a lock of
+// the store.
+func (n Node) await(ctx context.Context, queue *semaphore.Weighted, weight int64) error {
+	if ctx.Err() == nil && queue.TryAcquire(weight) {
+		return nil
+	}
+	return engine.AwaitTurn(store.WithLocking(ctx, n.Locking), n.Path.String(), func(ctx context.Context) error {
+		return queue.Acquire(ctx, weight)
+	})
+}
+
+func (n Node) enter(weight int64, acquire func(*semaphore.Weighted) error) (*Held, error) {
+	at := n.place()
+	locks.Lock()
+	l := locks.at[at]
+	if l == nil {
+		l = &lock{queue: semaphore.NewWeighted(exclusive), gate: semaphore.NewWeighted(1)}
+		locks.at[at] = l
+	}
+	// Counted before the wait: a call that waits keeps the lock in the map, so that one
+	// that comes later finds the same lock.
+	l.users++
+	locks.Unlock()
+	done := func() {
+		locks.Lock()
+		defer locks.Unlock()
+		if l.users--; l.users == 0 {
+			delete(locks.at, at)
+		}
+	}
+	if err := acquire(l.queue); err != nil {
+		done()
+		return nil, err
+	}
+	return &Held{n, l, weight, done}, nil
+}
+
+// Release gives the lock of this process back. It is called once.
+func (h *Held) Release() {
+	h.lock.queue.Release(h.weight)
+	h.done()
+}
+
+// LockStore takes the lock of the store for the writes of this process, so that no other
+// process changes the shape. Writes that run at the same time share it; the last one to
+// call unlock gives it back. In a store without locks locked is false and nothing is
+// excluded.
+func (h *Held) LockStore(ctx context.Context) (unlock func() error, locked bool, err error) {
+	l := h.lock
+	if err := h.node.await(ctx, l.gate, 1); err != nil {
+		return nil, false, err
+	}
+	defer l.gate.Release(1)
+	if l.holders == 0 {
+		unlock, err := store.Lock(store.WithLocking(ctx, h.node.Locking), h.node.Store, h.node.Path)
+		l.locked = err == nil
+		if errors.Is(err, store.ErrUnsupported) {
+			unlock, err = func() error { return nil }, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		l.unlock = unlock
+	}
+	l.holders++
+	return l.unlockStore, l.locked, nil
+}
+
+// unlockStore gives the lock of the store back after the last write that shares it.
+func (l *lock) unlockStore() error {
+	// The gate is held only while a lock is taken or given back, so this wait is short;
+	// the unlock must not be skipped because a caller cancelled its context.
+	_ = l.gate.Acquire(context.Background(), 1)
+	defer l.gate.Release(1)
+	if l.holders--; l.holders > 0 {
+		return nil
+	}
+	return l.unlock()
+}

@@ -1,0 +1,44 @@
+package scheme
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/httpstore"
+	"varve.dev/zarr/store/zipstore"
+)
+
+func init() {
+	store.Register("http", openRemote)
+	store.Register("https", openRemote)
+}
+
+// openRemote opens the store of an http(s) URL, or the zip archive that the URL names or
+// leads into.
+func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
+	archive, rel := httpstore.Split(httpstore.Reveal(ctx, location), archiveSuffix)
+	u, err := url.Parse(archive)
+	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.Read {
+		return httpstore.OpenLocation(ctx, location, access)
+	}
+	path, err := store.ParsePath(rel)
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	key, err := store.ParseKey(u.Path[strings.LastIndexByte(u.Path, '/')+1:])
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	below, err := httpstore.Open(u.ResolveReference(&url.URL{Path: ".", RawQuery: u.RawQuery}).String(), httpstore.OptionsOf(ctx))
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	s, err := zipstore.Open(ctx, below, key, nil)
+	if err != nil {
+		return nil, store.Path{}, errors.Join(err, below.Close())
+	}
+	return s, path, nil
+}

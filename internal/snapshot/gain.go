@@ -1,0 +1,157 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// Gain is what an array grows by: elements in memory, or those of a source.
+type Gain struct {
+	element.Buffer
+	From *Source
+}
+
+// Along returns how many planes along an axis the array gains. Options may say it, too.
+func (g Gain) Along(s *Array, axis int, said int64) (int64, error) {
+	if g.From == nil {
+		return s.planes(axis, len(g.Data), said)
+	}
+	shape := s.Grid.Shape()
+	switch {
+	case s.Type.Variable():
+		return 0, fault.Argument("elements of %s differ in length: a source has none of them, Append takes them", s.Type)
+	case g.Data != nil:
+		return 0, ErrBothGiven
+	case g.From.Read == nil:
+		return 0, fault.Argument("the source has no Read")
+	case len(g.From.Shape) == len(shape):
+		shape[axis] = g.From.Shape[axis]
+	}
+	_, fits := checked.Product(append(slices.Clone(shape), int64(s.Engine.Size))...)
+	switch {
+	case !slices.Equal(shape, g.From.Shape) || shape[axis] < 0:
+		return 0, fault.Argument("a source of shape %v does not continue shape %v along axis %d", g.From.Shape, s.Grid.Shape(), axis)
+	case !fits:
+		return 0, fmt.Errorf("%w: a source of shape %v", grid.ErrOverflow, shape)
+	case said != 0 && said != shape[axis]:
+		return 0, fault.Argument("the source has %d planes along axis %d, AppendOptions.Planes says %d", shape[axis], axis, said)
+	}
+	return shape[axis], nil
+}
+
+// IsEmpty reports whether the planes of a gain have no elements.
+func (g Gain) IsEmpty() bool {
+	if g.From == nil {
+		return len(g.Data) == 0
+	}
+	return slices.Contains(g.From.Shape, 0)
+}
+
+// ErrBothGiven reports an append with elements in memory and a source.
+var ErrBothGiven = fault.Argument("there are both elements and a source of elements: leave one out")
+
+// planes returns how many indices along the axis a number of bytes fills, which is how
+// many are said, unless that is 0.
+func (s *Array) planes(axis, bytes int, said int64) (int64, error) {
+	shape := s.Grid.Shape()
+	shape[axis] = 1
+	plane, ok := checked.Product(append(shape, int64(s.Engine.Size))...)
+	switch {
+	case said < 0:
+		return 0, fault.Argument("AppendOptions.Planes is %d, it cannot be negative", said)
+	case plane == 0 && bytes == 0 && ok && said == 0:
+		return 0, fault.Argument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
+	case plane == 0 && bytes == 0 && ok:
+		return said, nil
+	case !ok || plane == 0 || int64(bytes)%plane != 0:
+		return 0, fault.Argument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.Type, axis, plane)
+	}
+	count := int64(bytes) / plane
+	if said != 0 && said != count {
+		return 0, fault.Argument("%d bytes fill %d planes along axis %d, AppendOptions.Planes says %d: leave it out, or give as many", bytes, count, axis, said)
+	}
+	return count, nil
+}
+
+// writeFrom stores what a source has for a region, box by box.
+func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how engine.Writing) error {
+	limit, err := s.Engine.BoxBytes(region)
+	if err != nil {
+		return err
+	}
+	boxes, err := s.Engine.Boxes(region, limit)
+	if err != nil {
+		return err
+	}
+	var buffer *budget.Buffer
+	defer func() { buffer.Put() }()
+	for box := range boxes {
+		n, _ := box.Len() // all elements together fit, as along has seen
+		if n *= int64(s.Engine.Size); buffer == nil || int64(cap(buffer.B)) < n {
+			buffer.Put()
+			buffer = budget.Get(n)
+		}
+		if err := s.writeBox(ctx, src, region, box, buffer.Bytes(n), how); err != nil {
+			return err
+		}
+		how.FirstAlone = false
+	}
+	return ctx.Err()
+}
+
+// writeBox reads one box of a region to memory for it, and stores it.
+func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box, room []byte, how engine.Writing) error {
+	r, err := selection.Resolve(selection.Region(box), s.Grid.Shape())
+	if err != nil {
+		return err
+	}
+	within := slices.Clone(box)
+	for i := range within {
+		within[i].Start -= region[i].Start
+		within[i].Stop -= region[i].Start
+	}
+	shown := slices.Clone(within)
+	err = src.Read(ctx, within, room)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return &sourceError{fmt.Errorf("read elements %v of the source: %w", shown, err)}
+	}
+	view, err := (&Selected{r, s.Type, nil}).CheckedView(element.Buffer{Type: s.Type, Data: room})
+	if err != nil {
+		return fmt.Errorf("elements %v of the source: %w", shown, err)
+	}
+	return s.Engine.Write(ctx, r, view, how)
+}
+
+// sourceError is what went wrong with a source. It says nothing of the array: nobody
+// overtook its writer, and it is known what was published.
+type sourceError struct{ err error }
+
+func (s *sourceError) Error() string { return s.err.Error() }
+
+func (s *sourceError) Is(target error) bool {
+	return target != store.ErrConflict && target != publish.ErrIncomplete && target != publish.ErrOutcomeUnknown && errors.Is(s.err, target)
+}
+
+// As finds what went wrong, which may be an error of the array that the source is.
+func (s *sourceError) As(target any) bool { return errors.As(s.err, target) }
+
+// Source is a block of elements that is read box by box.
+type Source struct {
+	Shape []int64
+	Read  func(ctx context.Context, box grid.Box, dst []byte) error
+}

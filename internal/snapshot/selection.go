@@ -1,0 +1,230 @@
+package snapshot
+
+import (
+	"math"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
+)
+
+// Selected is a selection bound to a state of an array, and the type of what it makes.
+type Selected struct {
+	*selection.Resolved
+	Type dtype.Type
+	Heap *strided.Heap // an empty one, where elements differ in length
+}
+
+// Accepts refuses data types that the values which a caller has cannot be of; nil takes
+// any.
+type Accepts func(dtype.Type) error
+
+// Exactly accepts one data type.
+func Exactly(want dtype.Type) Accepts {
+	return func(t dtype.Type) error {
+		if t != want {
+			return fault.Argument("the elements are %s, not %s", t, want)
+		}
+		return nil
+	}
+}
+
+// Resolve binds a selection to the array, if the data type of what it selects is one that
+// the caller accepts.
+func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, error) {
+	r, err := s.target().Resolve(sel)
+	if err != nil && (takes == nil || takes(s.Type) == nil) {
+		return nil, err
+	}
+	typ := s.Type
+	if err == nil && r.Fields() != nil {
+		var windows []strided.Window
+		if typ, windows, err = through(s.Type, r.Fields()); err != nil {
+			return nil, err
+		}
+		r = r.Through(windows)
+	}
+	if takes != nil {
+		if typeErr := takes(typ); typeErr != nil {
+			return nil, typeErr
+		}
+	}
+	return &Selected{r, typ, s.Engine.Heap}, err
+}
+
+// target returns what selections are resolved for.
+func (s *Array) target() *selection.Target {
+	if t := s.selecting.Load(); t != nil {
+		return t
+	}
+	t := &selection.Target{Shape: s.Grid.Shape(), Names: s.DimensionNames(), Grid: func() (*grid.Grid, error) { return s.Grid, nil }}
+	if s.Engine.Chain.Divided() {
+		t.Inner = s.Inner
+	}
+	s.selecting.Store(t)
+	return t
+}
+
+// through returns the type of what lists of fields make of a type, and which bytes they
+// take.
+func through(t dtype.Type, fields [][]string) (dtype.Type, []strided.Window, error) {
+	windows := []strided.Window{{Size: int64(t.Size())}}
+	for _, names := range fields {
+		next, taken, err := take(t, names)
+		if err != nil {
+			return t, nil, err
+		}
+		var all []strided.Window
+		for _, w := range taken {
+			all = appendThrough(all, windows, w)
+		}
+		t, windows = next, all
+	}
+	return t, windows, nil
+}
+
+// take returns the type that fields of a struct make, and their bytes.
+func take(t dtype.Type, names []string) (dtype.Type, []strided.Window, error) {
+	fields := make([]dtype.Field, len(names))
+	windows := make([]strided.Window, len(names))
+	at := int64(0)
+	for i, name := range names {
+		f, ok := t.Field(name)
+		if !ok {
+			return t, nil, fault.Argument("%s has no field %q", t, name)
+		}
+		n := int64(f.Type.Size())
+		fields[i], windows[i] = f, strided.Window{From: int64(f.Offset), To: at, Size: n}
+		at += n
+	}
+	if len(fields) == 1 {
+		return fields[0].Type, windows, nil
+	}
+	packed, err := dtype.StructOf(fields...)
+	if err != nil {
+		return t, nil, fault.Argument("fields %q: %v", names, err)
+	}
+	return packed, windows, nil
+}
+
+// appendThrough appends where the bytes of w come from that are bytes of what windows
+// make.
+func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Window {
+	for _, of := range windows {
+		from, to := max(w.From, of.To), min(w.From+w.Size, of.To+of.Size)
+		if from < to {
+			dst = append(dst, strided.Window{From: of.From + from - of.To, To: w.To + from - w.From, Size: to - from})
+		}
+	}
+	return dst
+}
+
+// Size returns the bytes of an element in memory.
+func (r *Selected) Size() int64 { return int64(codec.Spec{Type: r.Type}.Width()) }
+
+// Room returns memory for what is selected, all of it zero or empty. Elements that differ
+// in length may have so many bytes together.
+func (r *Selected) Room(most int64) element.Buffer {
+	return element.Buffer{Type: r.Type, Data: make([]byte, r.Len()*r.Size()), Heap: r.Heap.New().Limited(most)}
+}
+
+// View shows memory that holds a block of the selected elements in C order, as plans see
+// it.
+func (r *Selected) View(e element.Buffer) (strided.View, error) {
+	size := r.Size()
+	if r.Type.Variable() && e.Heap == nil {
+		return strided.View{}, element.ErrVariable(r.Type)
+	}
+	if have := int64(len(e.Data)); have%size != 0 || have/size != r.Len() {
+		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
+	}
+	v := strided.Contiguous(e.Data, r.Shape(), int(size))
+	v.Heap = e.Heap
+	return r.Place(v), nil
+}
+
+// CheckedView is view of values that are to be stored.
+func (r *Selected) CheckedView(e element.Buffer) (strided.View, error) {
+	if err := element.CheckValues(e); err != nil {
+		return strided.View{}, err
+	}
+	return r.View(e)
+}
+
+// One shows one element as every selected one.
+func (r *Selected) One(e element.Buffer) (strided.View, error) {
+	if err := element.CheckValues(e); err != nil {
+		return strided.View{}, err
+	}
+	if int64(len(e.Data)) != r.Size() {
+		return strided.View{}, fault.Argument("%d bytes, an element of type %s has %d", len(e.Data), r.Type, r.Size())
+	}
+	return r.Strided(e, make([]int64, len(r.Shape())))
+}
+
+// Strided shows memory in which the selected elements lie strides apart, counted in
+// elements.
+func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, error) {
+	shape, size := r.Shape(), r.Size()
+	if len(strides) != len(shape) {
+		return strided.View{}, fault.Argument("%d strides for a selection of shape %v", len(strides), shape)
+	}
+	v := strided.View{Data: e.Data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size), Heap: e.Heap}
+	last := int64(0)
+	for i, n := range shape {
+		step, ok := checked.Mul(strides[i], size)
+		far, fits := checked.Mul(max(0, n-1), strides[i])
+		if !ok || !fits || far > math.MaxInt64-last || strides[i] < 0 {
+			return strided.View{}, fault.Argument("stride %d of axis %d (0 or more elements are needed)", strides[i], i)
+		}
+		v.Strides[i], last = step, last+far
+	}
+	if have := int64(len(e.Data)) / size; r.Len() > 0 && last >= have {
+		return strided.View{}, fault.Argument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
+	}
+	return r.Place(v), nil
+}
+
+// Apart reports whether no two elements of a block of that shape share memory.
+func Apart(shape, strides []int64) bool {
+	axes := make([]int, len(shape))
+	for i := range axes {
+		axes[i] = i
+	}
+	slices.SortFunc(axes, func(a, b int) int { return int(min(1, max(-1, strides[a]-strides[b]))) })
+	reach := int64(0)
+	for _, i := range axes {
+		if shape[i] > 1 && strides[i] <= reach {
+			return false
+		}
+		reach += (shape[i] - 1) * strides[i]
+	}
+	return true
+}
+
+// CheckType refuses elements of another type.
+func (s *Array) CheckType(e element.Buffer) error {
+	if e.Type != s.Type {
+		return fault.Argument("the elements are %s, not %s", s.Type, e.Type)
+	}
+	return nil
+}
+
+// AtBorder reports whether a selection touches chunks that reach beyond the array.
+// Another program may have made the array grow into them, and what it stored there must
+// not be taken for leftovers.
+func (s *Array) AtBorder(r *selection.Resolved) bool {
+	for i, touched := range r.Touched(s.Grid) {
+		a := s.Grid.Axis(i)
+		if last, ok := a.Cell(a.Chunks() - 1); ok && last.IsBoundary() && touched.Stop == a.Chunks() {
+			return true
+		}
+	}
+	return s.Version.IsZero()
+}

@@ -1,0 +1,29 @@
+package tree
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/store"
+)
+
+// CheckNames refuses to create nodes with names that format 3 reserves. Existing nodes
+// with such names are read, because zarr-python writes them.
+func CheckNames(format int, paths ...store.Path) error {
+	for _, p := range paths {
+		if format == 3 && own.Reserved(p.Name()) {
+			return fault.Argument("node name %q begins with \"__\", which is reserved in format 3: choose another name, or format 2", p.Name())
+		}
+	}
+	return nil
+}
+
+// NameNotes returns a note on a node whose name its format reserves.
+func NameNotes(format int, p store.Path) []string {
+	if format == 2 || !own.Reserved(p.Name()) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the name %q begins with \"__\", which format 3 reserves (zarr-python writes such names): "+
+		"it is read, copied and converted, and not created", p.Name())}
+}

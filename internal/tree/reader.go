@@ -1,0 +1,210 @@
+// Package tree finds nodes in a store and reads their documents.
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Documents names the documents that make a node, in the order in which they are looked
+// for. A node that has documents of both formats is one of format 3.
+var Documents = []string{metadata.V3Node, metadata.V2Array, metadata.V2Group}
+
+// ErrNoNode reports a path without a node. It wraps [fs.ErrNotExist]. [Reader.Describe]
+// tells what is there instead, which takes a listing.
+var ErrNoNode error = fault.NotFound("no Zarr node here")
+
+// Reader reads the documents of nodes.
+type Reader struct {
+	Store  store.Store
+	Limits metadata.Limits // Document must be set
+}
+
+// Stored is a node as its documents describe it.
+type Stored struct {
+	Doc     metadata.Node
+	Version store.Version // of the document that makes the node
+}
+
+// Load reads the documents of the node at p. It returns ErrNoNode for a path without a
+// node. A document with an extension that is not supported is returned together with an
+// error that wraps [metadata.ErrUnsupported]: such a node can be described, not opened.
+func (r Reader) Load(ctx context.Context, p store.Path) (s Stored, err error) {
+	data, info, err := r.document(ctx, p, metadata.V3Node)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.loadV2(ctx, p)
+	}
+	if err != nil {
+		return s, err
+	}
+	doc, err := metadata.Parse(data, r.Limits)
+	return Stored{doc, info.Version}, fault.InFile(p.MustKey(metadata.V3Node), err)
+}
+
+func (r Reader) loadV2(ctx context.Context, p store.Path) (s Stored, err error) {
+	for _, name := range Documents[1:] {
+		data, info, err := r.document(ctx, p, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return s, err
+		}
+		attributes, err := r.Attributes(ctx, p)
+		if err != nil {
+			return s, err
+		}
+		doc, err := metadata.ParseV2(name, data, attributes, r.Limits)
+		if g, ok := doc.(*metadata.Group); ok && err == nil {
+			doc, err = r.withConsolidated(ctx, p, g)
+		}
+		return Stored{doc, info.Version}, fault.InFile(p.MustKey(name), err)
+	}
+	return s, ErrNoNode
+}
+
+// document returns the bytes of a document.
+func (r Reader) document(ctx context.Context, p store.Path, name string) ([]byte, store.Info, error) {
+	data, info, err := r.Store.Get(ctx, p.MustKey(name), store.Request{Limit: r.Limits.Document}, nil)
+	if errors.Is(err, store.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w (Limits.Document)", engine.ErrLimit, err)
+	}
+	return data, info, err
+}
+
+// Attributes returns the attributes document of a node of format 2, nil if it has none.
+func (r Reader) Attributes(ctx context.Context, p store.Path) ([]byte, error) {
+	data, _, err := r.document(ctx, p, metadata.V2Attributes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// withConsolidated adds the consolidated metadata of a group of format 2. It only copies
+// what other documents say, so a damaged one does not make the group unreadable.
+func (r Reader) withConsolidated(ctx context.Context, p store.Path, g *metadata.Group) (metadata.Node, error) {
+	data, _, err := r.document(ctx, p, metadata.V2Consolidated)
+	if errors.Is(err, fs.ErrNotExist) {
+		return g, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := metadata.ParseConsolidatedV2(data, r.Limits)
+	g = g.WithConsolidated(c)
+	g.Damaged = err
+	return g, nil
+}
+
+// Record returns the entry of the node at p for consolidated metadata, with the bytes
+// that are stored, and the format of the node.
+func (r Reader) Record(ctx context.Context, p store.Path) (raw []byte, format int, err error) {
+	raw, _, err = r.document(ctx, p, metadata.V3Node)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return bytes.TrimSpace(raw), 3, err
+	}
+	for _, name := range Documents[1:] {
+		document, _, nameErr := r.document(ctx, p, name)
+		if errors.Is(nameErr, fs.ErrNotExist) {
+			continue
+		}
+		if nameErr != nil {
+			return nil, 2, nameErr
+		}
+		attributes, err := r.Attributes(ctx, p)
+		if err != nil {
+			return nil, 2, err
+		}
+		raw, err = metadata.RecordV2(name, document, attributes, r.Limits)
+		return raw, 2, err
+	}
+	return nil, 0, err
+}
+
+// Type returns "array" or "group" for a node that cannot be opened, or "" if its
+// documents do not tell.
+func (r Reader) Type(ctx context.Context, p store.Path) string {
+	data, _, err := r.document(ctx, p, metadata.V3Node)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.typeV2(ctx, p)
+	}
+	if err != nil {
+		return ""
+	}
+	return metadata.NodeType(data)
+}
+
+func (r Reader) typeV2(ctx context.Context, p store.Path) string {
+	for _, d := range [...]struct{ document, kind string }{{metadata.V2Array, "array"}, {metadata.V2Group, "group"}} {
+		if found, err := store.Exists(ctx, r.Store, p.MustKey(d.document)); err == nil && found {
+			return d.kind
+		}
+	}
+	return ""
+}
+
+// Format returns the format of the node at p, 0 if there is none.
+func Format(ctx context.Context, s store.Store, p store.Path) (int, error) {
+	for _, name := range Documents {
+		found, err := store.Exists(ctx, s, p.MustKey(name))
+		switch {
+		case err != nil:
+			return 0, err
+		case found && name == metadata.V3Node:
+			return 3, nil
+		case found:
+			return 2, nil
+		}
+	}
+	return 0, nil
+}
+
+// Shadowed returns the names of the documents of format 2 beside the document of a node
+// of format 3. Programs that know format 2 only see another node there.
+func Shadowed(ctx context.Context, s store.Store, p store.Path) ([]string, error) {
+	var names []string
+	for _, name := range Documents[1:] {
+		found, err := store.Exists(ctx, s, p.MustKey(name))
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Describe returns an [fs.ErrNotExist] that tells what is at a path without a node.
+func Describe(ctx context.Context, s store.Store, p store.Path) error {
+	var names []string
+	for e, err := range store.List(ctx, s, p, false) {
+		if err != nil {
+			break
+		}
+		names = append(names, e.Name)
+	}
+	if slices.Sort(names); len(names) > 4 {
+		names = append(names[:4], "…")
+	}
+	if len(names) > 0 {
+		return fault.NotFound("no Zarr node here, only " + strings.Join(names, ", "))
+	}
+	if key, err := store.ParseKey(p.String()); err == nil {
+		if found, _ := store.Exists(ctx, s, key); found {
+			return fault.NotFound("no Zarr node here, only a file")
+		}
+	}
+	return ErrNoNode
+}
