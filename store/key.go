@@ -18,10 +18,10 @@ const maxKeyLength = 1024
 
 // Key names one value of a store: segments separated by '/', such as "t2m/c/0/1".
 //
-// A key has no empty, "." or ".." segment, no control character, no backslash, and no
-// segment that looks like a Windows drive. So it cannot lead out of a store. Besides,
-// [ParseKey] accepts at most 1024 bytes of valid UTF-8, which every store can hold. The
-// zero Key names nothing.
+// A key is valid UTF-8. It has no empty, "." or ".." segment, no control character, no
+// backslash, and no segment that looks like a Windows drive, so it cannot lead out of a
+// store. [ParseKey] accepts at most 1024 bytes, which every store can hold. The zero Key
+// names nothing.
 type Key struct{ s string }
 
 // ParseKey returns the key that s spells, or an error that wraps [ErrInvalidKey].

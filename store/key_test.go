@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -213,4 +215,57 @@ func ExampleParseKey() {
 	// Output:
 	// t2m/c/0 1 <nil>
 	// store: invalid key "../secret": segment ".." leads out of its directory
+}
+
+// TestPathKey checks that no name leads out of a path.
+func TestPathKey(t *testing.T) {
+	p := path(t, "a/b")
+	if key, err := p.Key("c/0/1"); err != nil || key.String() != "a/b/c/0/1" {
+		t.Errorf("%q, error %v", key, err)
+	}
+	for _, rel := range []string{"", "../../etc/passwd", "/etc", "c/..", "c//0", `c\0`, "C:", "c/\x00", "\xff", strings.Repeat("x", 1024)} {
+		if key, err := p.Key(rel); !errors.Is(err, store.ErrInvalidKey) || !key.IsZero() {
+			t.Errorf("%q: key %q, error %v", rel, key, err)
+		}
+	}
+	if key := p.MustKey(strings.Repeat("x", 1024)); len(key.String()) != 1028 {
+		t.Errorf("a long key has %d bytes", len(key.String()))
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("MustKey accepts ..")
+		}
+	}()
+	p.MustKey("../x")
+}
+
+func TestAsKey(t *testing.T) {
+	if key := path(t, "a/b").AsKey(); key.String() != "a/b" {
+		t.Errorf("%q", key)
+	}
+	if key := path(t, "").AsKey(); !key.IsZero() {
+		t.Errorf("the root is %q", key)
+	}
+}
+
+// liar is a store that lists a name outside of the directory.
+type liar struct{ store.Store }
+
+func (liar) List(context.Context, store.Path, bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		_ = yield(store.Entry{Name: "x"}, nil) && yield(store.Entry{Name: "../../etc/passwd"}, nil) && yield(store.Entry{Name: "y"}, nil)
+	}
+}
+
+func TestListRefusesNames(t *testing.T) {
+	var names []string
+	var failed error
+	for e, err := range store.List(t.Context(), liar{}, path(t, "a"), true) {
+		if failed = err; err == nil {
+			names = append(names, e.Name)
+		}
+	}
+	if !errors.Is(failed, store.ErrInvalidKey) || len(names) != 1 || names[0] != "x" {
+		t.Errorf("names %q, error %v", names, failed)
+	}
 }

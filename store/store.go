@@ -139,8 +139,8 @@ type Batch interface {
 	Put(ctx context.Context, key Key, value []byte) error
 	// Delete deletes the value at key. A key without a value is no error.
 	Delete(ctx context.Context, key Key) error
-	// Commit makes the writes of the batch visible and, with Sync, durable. After an
-	// error, each write may or may not have taken effect.
+	// Commit makes the writes durable if the batch began with Sync. After an error, each
+	// write may or may not have taken effect.
 	Commit(ctx context.Context) error
 	// Discard ends the batch without making it durable. Values already visible stay.
 	// After Commit it does nothing.
