@@ -48,6 +48,11 @@ func (w *worker) aside() store.Key {
 // is set aside. Both keys are relative to the array.
 func AsideName(shape []int64, key string) string {
 	name := []byte(asideDir)
+	if len(shape) == 0 {
+		// Nothing cuts the chunk of an array of rank 0, so none is ever set aside. The
+		// key must be legal all the same.
+		name = append(name, '0')
+	}
 	for i, n := range shape {
 		if i > 0 {
 			name = append(name, 'x')
