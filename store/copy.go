@@ -43,6 +43,7 @@ func BatchCopy(ctx context.Context, b Batch, key Key, from Store, source Key) (i
 func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, limit int64, d Durability) (int64, Version, error) {
 	if c, ok := As[Copier](s); ok {
 		n, v, err := c.CopyFrom(ctx, key, from, source, d)
+		// A Copier refuses stores of another kind before it changes anything.
 		if !errors.Is(err, ErrUnsupported) {
 			return n, v, err
 		}

@@ -173,6 +173,9 @@ func checkText(s string) error {
 }
 
 func checkSegments(s string) error {
+	if nodename.IsPlain(s) {
+		return nil
+	}
 	if !utf8.ValidString(s) {
 		return fmt.Errorf("%w: %q is not valid UTF-8", ErrInvalidKey, s)
 	}

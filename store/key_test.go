@@ -140,7 +140,8 @@ func TestContains(t *testing.T) {
 	}
 }
 
-// TestKeyAlgebra draws keys and sees that a key is the key of its base in its directory.
+// TestKeyAlgebra draws keys and checks that a key is the key of its base in its
+// directory.
 func TestKeyAlgebra(t *testing.T) {
 	seg := rapid.StringMatching(`[a-z0-9.]{0,3}[a-z0-9]`)
 	rapid.Check(t, func(r *rapid.T) {

@@ -162,6 +162,7 @@ func AwaitLock(
 			}
 		}()
 	}
+	// No limit: only ctx ends the wait.
 	if how.Timeout == 0 {
 		return lock(ctx)
 	}

@@ -12,7 +12,7 @@ type Patch struct {
 	Data []byte
 }
 
-// Patcher overwrites bytes within a value, in place. A store must implement it only if
+// Patcher overwrites bytes within a value, in place. A store should have it only if
 // all patches take effect or none, for readers and after a crash. A store with
 // conditional writes can always [Splice] instead.
 type Patcher interface {

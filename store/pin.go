@@ -93,6 +93,7 @@ func (p *Pinned) open(ctx context.Context) (Object, error) {
 		return nil, err
 	}
 	info := o.Info()
+	// The value was replaced between the expectation and this open.
 	if p.known && !info.Same(p.info) {
 		return nil, errors.Join(replaced(p.key), o.Close())
 	}

@@ -32,9 +32,6 @@ func IsDocument(name string) bool {
 // CheckSegment returns an error if seg is not legal between two slashes of a key. A legal
 // segment cannot leave its directory on any store or operating system.
 func CheckSegment(seg string) error {
-	if isPlain(seg) {
-		return nil
-	}
 	switch {
 	case seg == "":
 		return errors.New("empty segment (a slash too many)")
@@ -49,17 +46,31 @@ func CheckSegment(seg string) error {
 	return nil
 }
 
-// isPlain reports whether seg has only letters, digits, '_' and '-', and at least one. It
-// is the fast path of CheckSegment: most segments are names or chunk indices.
-func isPlain(seg string) bool {
-	for i := range len(seg) {
-		c := seg[i]
-		if !isLetter(c) && (c < '0' || c > '9') && c != '_' && c != '-' {
+// IsPlain reports whether all segments of key are legal for the simplest of reasons. They
+// have only letters, digits, '_', '-' and, after the first byte, '.'. Most keys are so,
+// and checking them byte by byte costs little for each chunk.
+func IsPlain(key string) bool {
+	length := 0 // of the segment
+	for i := range len(key) {
+		switch c := key[i]; {
+		case plain[c], c == '.' && length > 0:
+			length++
+		case c == '/' && length > 0:
+			length = 0
+		default:
 			return false
 		}
 	}
-	return seg != ""
+	return length > 0
 }
+
+// plain has the bytes that may stand anywhere in a segment.
+var plain = func() (t [256]bool) {
+	for c := range t {
+		t[c] = isLetter(byte(c)) || c >= '0' && c <= '9' || c == '_' || c == '-'
+	}
+	return t
+}()
 
 // isIllegal reports whether no key may have r. A backslash separates names on Windows.
 func isIllegal(r rune) bool { return unicode.IsControl(r) || r == '\\' }

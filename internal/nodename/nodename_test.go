@@ -43,3 +43,16 @@ func TestIsDocument(t *testing.T) {
 		}
 	}
 }
+
+func TestIsPlain(t *testing.T) {
+	for _, key := range []string{"a", "c/0/1", "c.0.1", "a./b..c", "_/-", "zarr.json"} {
+		if !IsPlain(key) {
+			t.Errorf("%q is not plain", key)
+		}
+	}
+	for _, key := range []string{"", "/", "/a", "a/", "a//b", ".", "..", "a/..", ".a", "C:", `a\b`, "a b", "ä", "a\x00"} {
+		if IsPlain(key) {
+			t.Errorf("%q is plain", key)
+		}
+	}
+}

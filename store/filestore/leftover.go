@@ -139,9 +139,12 @@ func (s *Store) stateOf(id string) WriterState {
 			_ = s.fs.Remove(name)
 		}
 		_ = lock.Close()
+	// The writer holds it, or for a moment a concurrent sweep.
 	case errors.Is(err, vfs.ErrLocked):
 		return WriterRunning
 	}
+	// A free lock proves the end of the writer only where its lock would be visible: in
+	// the same boot, or on a local file system.
 	if err == nil && (ok && boot == s.boot && boot != "" || s.fs.Local()) {
 		return WriterGone
 	}

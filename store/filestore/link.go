@@ -41,6 +41,7 @@ func (s *Store) Identify(dir store.Path) (store.Identity, error) {
 		id.info, err = plain.Info(name)
 	}
 	switch {
+	// A name below a file is missing too, but the system reports ENOTDIR.
 	case vfs.Missing(err):
 		return nil, fail("looking at", name, fs.ErrNotExist)
 	case err != nil:

@@ -82,6 +82,8 @@ func (t *tree) delete(ctx context.Context) error {
 			return err
 		}
 	}
+	// Make the deletion of the first values durable. Otherwise a power cut could bring
+	// back a document whose chunks are gone.
 	if err := t.synced(t.top); err != nil {
 		return err
 	}
@@ -154,6 +156,7 @@ func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone 
 		return false, nil
 	case name == path.Join(t.top, t.order.Last):
 		return false, nil
+	// A running writer would fail if its temporary file or its lock were deleted.
 	case isOwn(path.Base(name)):
 		return t.s.discard(name)
 	}

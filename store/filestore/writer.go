@@ -102,6 +102,7 @@ func (s *Store) register() {
 			continue
 		}
 		if err == nil {
+			// The boot comes first: a file without it says nothing about its writer.
 			if _, err = fmt.Fprintf(f, "%s\n", s.boot); err == nil {
 				w.id, w.file, w.dirs = id, f, map[string]bool{}
 				return
@@ -196,6 +197,7 @@ func (s *Store) removeOf(ctx context.Context, id string) {
 		_ = s.fs.Remove(name)
 		return
 	}
+	// Locks of another boot, or of another machine, may not be visible here.
 	boot, dirs, ok := readWriter(content)
 	if boot != s.boot || boot == "" || !ok {
 		if !s.fs.Local() {
@@ -213,6 +215,7 @@ func (s *Store) removeOf(ctx context.Context, id string) {
 			done = s.removeIn(ctx, dir, id) && done
 		}
 	}
+	// Still locked, so that no concurrent sweep works on it.
 	if done {
 		_ = s.fs.Remove(name)
 	}

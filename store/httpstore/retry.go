@@ -43,12 +43,14 @@ func (s *Store) retry(ctx context.Context, attempt func(ctx context.Context) err
 		switch {
 		case err == nil:
 			return nil
+		// The caller gave up. That is the reason, whatever the attempt returned.
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case p == nil:
 			return err
 		case tries >= s.options.Attempts || slow >= mostSlow:
 			return fmt.Errorf("%w (after %d attempts)", err, tries)
+		// An earlier retry would be refused again.
 		case p.after > s.options.LongestPause:
 			return fmt.Errorf("%w (and the server asks to wait %v)", err, p.after)
 		}

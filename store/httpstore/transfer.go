@@ -48,6 +48,7 @@ func (t *transfer) attempt(ctx context.Context) error {
 	if got := int64(len(t.out) - t.given); t.tag != "" && got > 0 && got < t.n {
 		return t.resume(ctx, got)
 	}
+	// Nothing can be resumed, so drop what has arrived.
 	t.out, t.tag = t.out[:t.given], ""
 	header, ok := t.q.Range.Header()
 	if !ok {
@@ -194,6 +195,7 @@ func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	if err := t.begin(r, int64(len(value)-len(out))); err != nil {
 		return err
 	}
+	// The body is complete; there is nothing to resume.
 	if t.tag = ""; all {
 		t.out = value
 		return nil

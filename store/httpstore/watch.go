@@ -27,6 +27,7 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	defer w.timer.Stop()
 	defer w.notice()()
 	err := attempt(context.WithValue(inner, watchKey{}, w))
+	// Only a cancellation by the watch is worth another attempt, not one by the caller.
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -120,6 +121,7 @@ func (w *watch) came(n int) {
 	w.got += int64(n)
 	w.all.Add(int64(n))
 	took := time.Since(w.begin)
+	// Judge whole periods only: a single read says nothing about the rate.
 	if took < w.s.options.Stall {
 		return
 	}

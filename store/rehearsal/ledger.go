@@ -75,12 +75,12 @@ var mostEntries = 1 << 22
 
 // ErrFull means that a rehearsal would change more than 2^22 values. Try a part of the
 // change.
-var ErrFull = errors.New("more values would change than a dry run keeps account of: try a part of the change")
+var ErrFull = errors.New("too many values would change for a dry run: try a part of the change")
 
 // mostKept is how many bytes of values are kept, other than documents.
 const mostKept = 256 << 20
 
-var errDropped = errors.New("the dry run would have to read what it wrote before, which it does not keep in memory")
+var errDropped = errors.New("the dry run has dropped this value from memory and cannot read it again")
 
 // Changes returns the differences to the store, in the order of keys. It leaves out
 // values that were created and deleted again. A value that is rewritten counts as

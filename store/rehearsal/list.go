@@ -18,6 +18,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 		}
 		ours, gone := s.ledger.under(dir, deep)
 		for e, err := range store.List(ctx, s.below, dir, deep) {
+			// A value written here replaces the one below, and is yielded after the loop.
 			if err == nil && s.isHidden(ctx, dir, e, ours, gone) {
 				continue
 			}

@@ -78,6 +78,7 @@ func (s *Store) may(ctx context.Context, key store.Key, cond *store.Condition) (
 
 // Splice implements [store.Splicer].
 func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, _ store.Durability) (store.Version, error) {
+	// The value is built later, when the caller may have changed its bytes.
 	pieces = slices.Clone(pieces)
 	held := int64(0)
 	for i, p := range pieces {
@@ -90,6 +91,7 @@ func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, p
 
 // Patch implements [store.Patcher].
 func (s *Store) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability) (store.Version, error) {
+	// The value is built later, when the caller may have changed its bytes.
 	patches = slices.Clone(patches)
 	held := int64(0)
 	for i, p := range patches {

@@ -186,6 +186,7 @@ func (a *Archive) get(ctx context.Context, key store.Key, q store.Request, dst [
 	}
 	dst = slices.Grow(dst, int(n))
 	out := dst[:len(dst)+int(n)]
+	// The value may be the last one of the log, so EOF after all its bytes is no error.
 	if k, err := a.log.r.ReadAt(out[len(dst):], m.data+off); err != nil && (err != io.EOF || k < int(n)) {
 		return nil, store.Info{}, plainError(err)
 	}

@@ -105,6 +105,8 @@ func sweep(fsys vfs.FS) {
 		if err != nil {
 			continue
 		}
+		// Remove the lock file last. If this sweep crashes in between, the next one finds
+		// the log by its lock file.
 		if err := fsys.Remove(name); err == nil || vfs.Missing(err) {
 			_ = fsys.Remove(name + lockSuffix)
 		}

@@ -19,6 +19,7 @@ func (l *log) append(m *written, value []byte) error {
 	m.off, m.wideRecord = l.end, m.size >= full32
 	record := m.local()
 	m.data = m.off + int64(len(record))
+	// Track end even after a short write: it is the true length of the log.
 	for _, b := range [][]byte{record, value} {
 		n, err := l.w.Write(b)
 		l.end += int64(n)
@@ -237,6 +238,7 @@ func (a *Archive) compact(members []written) error {
 	if err := a.log.pack(packed, members); err != nil {
 		return errors.Join(err, packed.remove(a.fs))
 	}
+	// The members are safe in the new log, so the old one can go.
 	old := a.log
 	a.log = packed
 	return old.remove(a.fs)
