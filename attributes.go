@@ -150,7 +150,7 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 
 // refreshGroup makes consolidated metadata agree with the documents of a group: that of
 // the groups above, and in format 2 its own, which has a copy of them too.
-func (h *Hierarchy) refreshGroup(ctx context.Context, n node) error {
+func (h *hierarchy) refreshGroup(ctx context.Context, n node) error {
 	var err error
 	if n.isV2() {
 		err = h.changeConsolidated(ctx, n.container(n.path), func(c *metadata.Consolidated) (*metadata.Consolidated, error) {

@@ -40,7 +40,7 @@ func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *sna
 		return nil
 	}})
 	spec.Type = dtype.Of[int32]()
-	a, err := On(s).CreateArray(ctx, "a", spec, nil)
+	a, err := At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

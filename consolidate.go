@@ -35,7 +35,7 @@ func (n *node) record(ctx context.Context) (raw []byte, err error) {
 
 // recordMember tells the groups above a node that have consolidated metadata what its
 // record is now; nil is none.
-func (h *Hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
+func (h *hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
 	for p := n.path; !p.IsRoot(); {
 		p = p.Parent()
 		path := inside(p, n.path)
@@ -58,7 +58,7 @@ func inside(group, p store.Path) string {
 // the documents that these have now: one change of each group. Groups that do not list a
 // node stay as they are. journal is that of the change that the nodes are part of, if
 // they are.
-func (h *Hierarchy) refreshAbove(ctx context.Context, journal store.Key, members ...node) error {
+func (h *hierarchy) refreshAbove(ctx context.Context, journal store.Key, members ...node) error {
 	groups := map[store.Key][]node{}
 	for _, m := range members {
 		for p := m.path; !p.IsRoot(); {
@@ -82,7 +82,7 @@ func (h *Hierarchy) refreshAbove(ctx context.Context, journal store.Key, members
 // refreshed returns the consolidated metadata of a group in which the entries of some
 // nodes agree with their documents. A document counts only while its node is part of no
 // other change of several: that one has perhaps not published all of them.
-func (h *Hierarchy) refreshed(
+func (h *hierarchy) refreshed(
 	ctx context.Context, c *metadata.Consolidated, group store.Path, journal store.Key, members []node,
 ) (*metadata.Consolidated, error) {
 	for _, m := range members {
@@ -138,7 +138,7 @@ func finishMember(ctx context.Context, err error) error {
 
 // changeConsolidated publishes a change of consolidated metadata, if there is some and
 // the change is one.
-func (h *Hierarchy) changeConsolidated(
+func (h *hierarchy) changeConsolidated(
 	ctx context.Context, n node, change func(*metadata.Consolidated) (*metadata.Consolidated, error),
 ) error {
 	plan := func(d publish.Document) (*publish.Change, error) {

@@ -39,15 +39,8 @@ func (o *CreateOptions) orZero() CreateOptions {
 	return c
 }
 
-// CreateArray creates an array at path, and the groups above it that are missing. Nothing
-// but its document is written: every element is the fill value. A path where something is
-// wraps [fs.ErrExist].
-func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt *CreateOptions) (*Array, error) {
-	o := opt.orZero()
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return nil, fail("create", path, err)
-	}
+// createArray creates an array and the groups above it that are missing.
+func (h *hierarchy) createArray(ctx context.Context, p store.Path, spec Spec, o CreateOptions) (*Array, error) {
 	h = h.as(o.Options)
 	base := node{hierarchy: h, path: p, options: o.Options}
 	if spec.Format == 0 {
@@ -76,15 +69,8 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 	return a, nil
 }
 
-// CreateGroup creates a group at path, and the groups above it that are missing.
-// attributes is anything that encodes to a JSON object, nil for none. A path where a node
-// is wraps [fs.ErrExist].
-func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any, opt *CreateOptions) (*Group, error) {
-	o := opt.orZero()
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return nil, fail("create", path, err)
-	}
+// createGroup creates a group and the groups above it that are missing.
+func (h *hierarchy) createGroup(ctx context.Context, p store.Path, attributes any, o CreateOptions) (*Group, error) {
 	h = h.as(o.Options)
 	base := node{hierarchy: h, path: p, options: o.Options}
 	raw, err := attributesJSON(attributes)
@@ -114,7 +100,7 @@ func newGroup(base node, attributes []byte, format int) *Group {
 
 // create publishes the documents of a new node once the groups above it are there and its
 // place is free.
-func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
+func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
 	h.sweep(ctx)
 	raw, beside, err := documents(doc, n.options.Limits)
 	if err != nil {
@@ -159,7 +145,7 @@ func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, 
 
 // replace removes what is at a node's place and publishes another document there. A place
 // without a node is only replaced if nothing is there but what is left of an array.
-func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
+func (h *hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
 	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
 		return version, err
@@ -181,7 +167,7 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 }
 
 // checkRemains refuses a place that holds anything but what may be left of an array.
-func (h *Hierarchy) checkRemains(ctx context.Context, p store.Path) error {
+func (h *hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 	for e, err := range store.List(ctx, h.store, p, false) {
 		if err != nil {
 			return err
@@ -207,7 +193,7 @@ type above struct {
 
 // lookAbove reads the groups above a node, which is to have the given format, or theirs
 // where that is 0.
-func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
+func (h *hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
 	if format != 0 && format != 2 && format != 3 {
 		return nil, fault.Argument("format %d; there are 2 and 3", format)
 	}
@@ -244,7 +230,7 @@ func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 }
 
 // makeParents creates the groups above a node that are missing, from the root on.
-func (h *Hierarchy) makeParents(ctx context.Context, n node, up *above) error {
+func (h *hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 	for _, p := range up.missing {
 		n.path = p
 		g := newGroup(n, []byte("{}"), up.format)
@@ -271,7 +257,7 @@ func (h *Hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 
 // checkFree refuses a place where a node is, and for an array one where anything is: old
 // chunks would become its own.
-func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
+func (h *hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
 	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
 		return err
@@ -302,37 +288,14 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 	return nil
 }
 
-// Delete removes the node at path with everything below it. A path without a node wraps
-// [fs.ErrNotExist]. As long as there is a [Reservation] of an array there, it fails with
-// [ErrConflict], as other changes of that array do. It takes the locks of the node and of
-// all nodes below it before anything is deleted; links below it go, and what they lead to
-// stays.
-func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error {
-	return h.DeleteIf(ctx, path, opt, nil)
-}
-
-// DeleteIf is [Hierarchy.Delete] of a node that check permits to delete. check is called
-// once all locks are held, so that it sees what will be deleted; it must not change the
-// node or those below it. Where it fails, nothing is deleted, and the error wraps its
-// error.
-func (h *Hierarchy) DeleteIf(ctx context.Context, path string, opt *Options, check func(context.Context) error) error {
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return fail("delete", path, err)
-	}
-	h = h.as(opt.orZero())
-	n := node{hierarchy: h, path: p, options: opt.orZero()}
-	return n.fail("delete", h.remove(ctx, n, check))
-}
-
 // unfinished reports whether p has what a copy or a removal left that was not finished.
 // It is no node, but it can be removed like one.
-func (h *Hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
+func (h *hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
 	return store.Exists(ctx, h.store, p.Key(publish.Unfinished))
 }
 
 // remove removes a node if check, which may be nil, permits it.
-func (h *Hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
+func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
 	if err := n.writable(); err != nil {
 		return err
 	}

@@ -235,7 +235,7 @@ func (c reshaping) isOneOf(changes []reshaping, p store.Path) bool {
 
 // siblings returns the arrays right beside the array that have one of the dimensions.
 func (a *Array) siblings(ctx context.Context, names []string) (found []extents, err error) {
-	g, err := a.hierarchy.OpenGroup(ctx, a.path.Parent().String(), &Options{Limits: a.options.Limits, Concurrency: a.options.Concurrency})
+	g, err := a.hierarchy.at(a.path.Parent()).OpenGroup(ctx, &Options{Limits: a.options.Limits, Concurrency: a.options.Concurrency})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // a store that was opened at the array
 	}
@@ -355,7 +355,7 @@ func (g *Group) recorded(c *metadata.Consolidated, use func(store.Path, *metadat
 
 // arrayAt returns the document of the array at p as far as it can be described, nil where
 // there is none.
-func (h *Hierarchy) arrayAt(ctx context.Context, p store.Path, l Limits) *metadata.Array {
+func (h *hierarchy) arrayAt(ctx context.Context, p store.Path, l Limits) *metadata.Array {
 	s, _ := h.reader(l).Load(ctx, p) // a damaged neighbour is for check to tell, and keeps nobody from an append
 	doc, _ := s.Doc.(*metadata.Array)
 	return doc
@@ -375,14 +375,14 @@ func (a *Array) again(ctx context.Context, changes []reshaping, siblings, differ
 	for _, d := range differ {
 		// What the array is like does not matter, and one that cannot be opened has a
 		// document all the same.
-		_, _ = a.hierarchy.OpenArray(ctx, d.path.String(), &a.options)
+		_, _ = a.hierarchy.at(d.path).OpenArray(ctx, &a.options)
 	}
 	return append(now, a.hierarchy.extentsOf(ctx, differ, a.options.Limits)...), ctx.Err()
 }
 
 // extentsOf returns the lengths of arrays as their documents have them now, without those
 // that are gone.
-func (h *Hierarchy) extentsOf(ctx context.Context, arrays []extents, l Limits) (now []extents) {
+func (h *hierarchy) extentsOf(ctx context.Context, arrays []extents, l Limits) (now []extents) {
 	for _, e := range arrays {
 		if doc := h.arrayAt(ctx, e.path, l); doc != nil {
 			now = append(now, extents{e.path, snapshot.NamesOf(doc), doc.Shape})

@@ -15,7 +15,7 @@
 //
 // A store holds a tree of nodes: a [Group] has other nodes below it, an [Array] holds
 // elements. Nodes are opened by their location ([Open], [OpenArray], [OpenGroup]), or by
-// their path in a store that the program has ([On]). They are opened for reading unless
+// their path in a store that the program has ([At]). They are opened for reading unless
 // [Options.Write] is set. [CreateArray] and [CreateGroup] make new ones.
 //
 // # Elements

@@ -17,7 +17,7 @@ import (
 
 // created returns a new array in memory.
 func created(ctx context.Context, spec zarr.Spec) *zarr.Array {
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, nil)
+	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -128,8 +128,8 @@ func ExampleArray_Reserve() {
 // reads the group by its consolidated metadata never finds one without the other.
 func ExampleGroup_Append() {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
-	g, err := h.CreateGroup(ctx, "era5", nil, nil)
+	h := zarr.At(memstore.New(), "")
+	g, err := h.At("era5").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func ExampleGroup_Append() {
 		"time": {Shape: []int64{24}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8760)}},
 		"t2m":  {Shape: []int64{24, 2}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Edges(24), grid.Every(2)}},
 	} {
-		if _, err := g.CreateArray(ctx, name, spec, nil); err != nil {
+		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -156,7 +156,7 @@ func ExampleGroup_Append() {
 		zarr.Add("time", 1, []int64{30, 31}, nil),
 	)
 	fmt.Println(err)
-	if g, err = h.OpenGroup(ctx, "era5", nil); err != nil {
+	if g, err = h.At("era5").OpenGroup(ctx, nil); err != nil {
 		log.Fatal(err)
 	}
 	for m, err := range g.Members(ctx, false) {

@@ -14,7 +14,7 @@ import (
 // table makes an array of 4×5 numbers, 10 times the row and the column.
 func table() *zarr.Array {
 	ctx := context.Background()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{4, 5}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(2)}, DimensionNames: []string{"row", "column"},
 	}, nil)
 	if err != nil {

@@ -47,7 +47,7 @@ func Example() {
 
 // counted returns an array of two rows and three columns in memory.
 func counted(ctx context.Context) *zarr.Array {
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{2, 3}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(1, 1), grid.Every(2)},
 	}, nil)
 	if err == nil {
@@ -140,13 +140,13 @@ func ExampleArray_UpdateAttributes() {
 
 func ExampleGroup_Members() {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
+	h := zarr.At(memstore.New(), "")
 	for _, path := range []string{"winter/t2m", "winter/u10", "land"} {
-		if _, err := h.CreateArray(ctx, path, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32]()}, nil); err != nil {
+		if _, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32]()}, nil); err != nil {
 			log.Fatal(err)
 		}
 	}
-	root, err := h.OpenGroup(ctx, "", nil)
+	root, err := h.At("").OpenGroup(ctx, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func ExampleGroup_Members() {
 }
 
 func ExampleError() {
-	_, err := zarr.On(memstore.New()).OpenArray(context.Background(), "era5/t2m", nil)
+	_, err := zarr.At(memstore.New(), "era5/t2m").OpenArray(context.Background(), nil)
 	var at *zarr.Error
 	if errors.As(err, &at) {
 		fmt.Println(at.Op, at.Path, errors.Is(err, fs.ErrNotExist), zarr.Kind(err))
@@ -171,7 +171,7 @@ func ExampleError() {
 
 func ExampleSpec() {
 	ctx := context.Background()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape:      []int64{1_000_000},
 		Type:       dtype.Of[float64](),
 		Attributes: map[string]any{"units": "m"},
@@ -185,10 +185,10 @@ func ExampleSpec() {
 }
 
 // A temporary block in a store of the program's own.
-func ExampleOn() {
+func ExampleAt() {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
-	g, err := h.CreateGroup(ctx, "run", map[string]int{"seed": 7}, nil)
+	h := zarr.At(memstore.New(), "")
+	g, err := h.At("run").CreateGroup(ctx, map[string]int{"seed": 7}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 // described as format 3 would.
 func ExampleSpec_format2() {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "old/t2m", zarr.Spec{
+	h := zarr.At(memstore.New(), "")
+	a, err := h.At("old/t2m").CreateArray(ctx, zarr.Spec{
 		Format: 2, Shape: []int64{2, 3}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}, DimensionNames: []string{"time", "x"},
 	}, nil)
 	if err == nil {
@@ -37,11 +37,11 @@ func ExampleSpec_format2() {
 
 // A hierarchy is created in one call: documents are written in one batch, parents first,
 // and groups between are added.
-func ExampleHierarchy_CreateHierarchy() {
+func ExampleLocation_Create() {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
+	h := zarr.At(memstore.New(), "")
 	field := zarr.Spec{Shape: []int64{365, 36, 72}, Type: dtype.Of[float32](), DimensionNames: []string{"time", "lat", "lon"}}
-	_, err := h.CreateHierarchy(ctx, map[string]zarr.NodeSpec{
+	_, err := h.Create(ctx, map[string]zarr.NodeSpec{
 		"":               zarr.GroupSpec{Attributes: map[string]string{"title": "reanalysis"}},
 		"surface/t2m":    field,
 		"surface/precip": field,
@@ -50,7 +50,7 @@ func ExampleHierarchy_CreateHierarchy() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g, err := h.OpenGroup(ctx, "", nil)
+	g, err := h.At("").OpenGroup(ctx, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func ExampleHierarchy_CreateHierarchy() {
 // An array like another one differs from it in what is changed only.
 func ExampleArray_Spec() {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "a", zarr.Spec{
+	h := zarr.At(memstore.New(), "")
+	a, err := h.At("a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{6}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)}, DimensionNames: []string{"month"}, FillValue: zarr.FillJSON("-1"),
 	}, nil)
 	if err != nil {
@@ -79,7 +79,7 @@ func ExampleArray_Spec() {
 	}
 	spec := a.Spec()
 	spec.Attributes = map[string]string{"units": "K"}
-	b, err := h.CreateArray(ctx, "b", spec, nil)
+	b, err := h.At("b").CreateArray(ctx, spec, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

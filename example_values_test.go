@@ -16,7 +16,7 @@ import (
 // Text of any length, in chunks of different lengths.
 func Example_text() {
 	ctx := context.Background()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "stations", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "stations").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{3}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Edges(1, 2)}, FillValue: zarr.FillJSON(`"?"`),
 	}, nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func Example_times() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "time", zarr.Spec{Shape: []int64{3}, Type: hours}, nil)
+	a, err := zarr.At(memstore.New(), "time").CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: hours}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func ExampleReadStructs() {
 		Height float32 `zarr:"height"`
 		ID     string  `zarr:"id"`
 	}
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "stations", zarr.Spec{Shape: []int64{3}, Type: t}, nil)
+	a, err := zarr.At(memstore.New(), "stations").CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: t}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func ExampleWriteStructs_fields() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "points", zarr.Spec{Shape: []int64{2}, Type: t}, nil)
+	a, err := zarr.At(memstore.New(), "points").CreateArray(ctx, zarr.Spec{Shape: []int64{2}, Type: t}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func ExampleReadAs() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "weights", zarr.Spec{Shape: []int64{4}, Type: float8}, nil)
+	a, err := zarr.At(memstore.New(), "weights").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: float8}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -41,62 +41,12 @@ func (g *Group) Attributes() []byte { return bytes.Clone(g.doc.Attributes) }
 // Metadata returns the document that describes the group. It is not to be changed.
 func (g *Group) Metadata() *metadata.Group { return g.doc }
 
-// Open opens a node below the group. Nil options are those of the group.
-func (g *Group) Open(ctx context.Context, path string, opt *Options) (Node, error) {
-	return below(g, path, opt, func(path string, opt *Options) (Node, error) { return g.hierarchy.Open(ctx, path, opt) })
-}
-
-// OpenArray opens an array below the group. Nil options are those of the group.
-func (g *Group) OpenArray(ctx context.Context, path string, opt *Options) (*Array, error) {
-	return below(g, path, opt, func(path string, opt *Options) (*Array, error) { return g.hierarchy.OpenArray(ctx, path, opt) })
-}
-
-// OpenGroup opens a group below the group. Nil options are those of the group.
-func (g *Group) OpenGroup(ctx context.Context, path string, opt *Options) (*Group, error) {
-	return below(g, path, opt, func(path string, opt *Options) (*Group, error) { return g.hierarchy.OpenGroup(ctx, path, opt) })
-}
-
-// CreateArray creates an array below the group; see [Hierarchy.CreateArray]. Nil options
-// are those of the group, which has to be open for writing.
-func (g *Group) CreateArray(ctx context.Context, path string, spec Spec, opt *CreateOptions) (*Array, error) {
-	return within(g, path, opt, func(path string, opt *CreateOptions) (*Array, error) {
-		return g.hierarchy.CreateArray(ctx, path, spec, opt)
-	})
-}
-
-// CreateGroup creates a group below the group; see [Hierarchy.CreateGroup]. Nil options
-// are those of the group, which has to be open for writing.
-func (g *Group) CreateGroup(ctx context.Context, path string, attributes any, opt *CreateOptions) (*Group, error) {
-	return within(g, path, opt, func(path string, opt *CreateOptions) (*Group, error) {
-		return g.hierarchy.CreateGroup(ctx, path, attributes, opt)
-	})
-}
-
-// within calls create with the path and the options of a node that is to be below g.
-func within[N any](g *Group, path string, opt *CreateOptions, create func(string, *CreateOptions) (N, error)) (n N, err error) {
-	if err := g.writable(); err != nil {
-		return n, g.fail("create", err)
-	}
-	if opt == nil {
-		opt = &CreateOptions{Options: g.options}
-	}
-	p, err := g.path.Join(path)
-	if err != nil {
-		return n, fail("create", path, err)
-	}
-	return create(p.String(), opt)
-}
-
-// below calls open with the path and the options of a node below g.
-func below[N any](g *Group, path string, opt *Options, open func(string, *Options) (N, error)) (n N, err error) {
-	if opt == nil {
-		opt = &g.options
-	}
-	p, err := g.path.Join(path)
-	if err != nil {
-		return n, fail("open", path, err)
-	}
-	return open(p.String(), opt)
+// At returns the location of a path below the group. Options that a call there does not
+// set are those of the group. Nodes are created there only if the group is open for
+// writing.
+func (g *Group) At(path string) *Location {
+	l := &Location{hierarchy: g.hierarchy, path: g.path, options: g.options, readOnly: !g.options.Write}
+	return l.At(path)
 }
 
 // Member is an entry of a group.

@@ -2,332 +2,112 @@ package zarr
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"iter"
-	"maps"
-	"slices"
 	"strings"
+	"time"
 
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/rehearsal"
 )
 
-// NodeSpec describes a node that is to be created: a [Spec] or a [GroupSpec].
-type NodeSpec interface{ isNodeSpec() }
-
-// GroupSpec describes a group that is to be created.
-type GroupSpec struct {
-	// Attributes is anything that encodes to a JSON object. Nil is {}.
-	Attributes any
+// hierarchy is all nodes of one store.
+type hierarchy struct {
+	store    store.Store
+	location string            // for messages
+	observer observe.Observer  // nil where there is none; otherwise store is an [observed.Store]
+	ledger   *rehearsal.Ledger // of the rehearsal that the store is, nil where it is none
 }
 
-func (Spec) isNodeSpec()      {}
-func (GroupSpec) isNodeSpec() {}
+// at returns the location of a path.
+func (h *hierarchy) at(p store.Path) *Location { return &Location{hierarchy: h, path: p} }
 
-// CreateHierarchy creates nodes by their paths, and the groups above them that are
-// missing, and returns those that were asked for. All are of one format: that of the
-// options, of the specs, or of a group above, and 3 where none says. Nothing is written
-// unless all can be: specs are valid, and every place is free, where something is wraps
-// [fs.ErrExist]. Then the documents are written in one batch, parents first, and made
-// durable once; a crash in between leaves the first of them. The consolidated metadata of
-// the groups above is changed once.
-func (h *Hierarchy) CreateHierarchy(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
-	c := &creation{hierarchy: h.as(opt.orZero().Options), options: opt.orZero(), nodes: map[store.Path]Node{}, specs: map[store.Path]NodeSpec{}, above: map[store.Path]metadata.Node{}}
-	for _, path := range slices.Sorted(maps.Keys(nodes)) {
-		p, err := store.ParsePath(path)
-		if err == nil && c.specs[p] != nil {
-			err = fault.Argument("the node is given twice")
-		}
-		if err == nil && nodes[path] == nil {
-			err = fault.Argument("there is no description of the node")
-		}
-		if err != nil {
-			return nil, fail("create", path, err)
-		}
-		c.specs[p] = nodes[path]
+// name returns the place of a node for people.
+func (h *hierarchy) name(p store.Path) string {
+	if h.location == "" {
+		return p.String()
 	}
-	if err := c.run(ctx); err != nil {
+	if p.IsRoot() {
+		return h.location
+	}
+	return strings.TrimSuffix(h.location, "/") + "/" + p.String()
+}
+
+// open opens the node at p. A place without a node is tree.ErrNoNode.
+func (h *hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
+	h = h.as(opt)
+	if opt.Write && h.ledger == nil { // a dry run removes nothing
+		h.sweep(ctx)
+	}
+	n, err := h.loaded(ctx, p, opt)
+	a, ok := n.(*Array)
+	switch {
+	case err != nil:
 		return nil, err
+	case ok && opt.Write:
+		err = a.recover(ctx)
+	case ok && opt.Finish && a.finish(ctx):
+		return h.loaded(ctx, p, opt) // it may be of another state by now
 	}
-	created := make(map[string]Node, len(nodes))
-	for path := range nodes {
-		p, _ := store.ParsePath(path) // was legal before
-		created[path] = c.nodes[p]
-	}
-	return created, nil
-}
-
-// CreateHierarchy creates nodes below the group; see [Hierarchy.CreateHierarchy]. Nil
-// options are those of the group, which has to be open for writing.
-func (g *Group) CreateHierarchy(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
-	if err := g.writable(); err != nil {
-		return nil, g.fail("create", err)
-	}
-	if opt == nil {
-		opt = &CreateOptions{Options: g.options}
-	}
-	paths, below := make(map[string]string, len(nodes)), make(map[string]NodeSpec, len(nodes))
-	for path, spec := range nodes {
-		p, err := g.path.Join(path)
-		if err != nil {
-			return nil, fail("create", path, err)
-		}
-		paths[path], below[p.String()] = p.String(), spec
-	}
-	created, err := g.hierarchy.CreateHierarchy(ctx, below, opt)
 	if err != nil {
 		return nil, err
 	}
-	named := make(map[string]Node, len(nodes))
-	for path, p := range paths {
-		named[path] = created[p]
-	}
-	return named, nil
+	return n, nil
 }
 
-// creation is one run of CreateHierarchy.
-type creation struct {
-	hierarchy *Hierarchy
-	options   CreateOptions
-	specs     map[store.Path]NodeSpec
-	format    int
-	above     map[store.Path]metadata.Node // groups that are there, above all that is created
-	nodes     map[store.Path]Node          // to be created, with the groups that are missing
+// loaded returns the node at p as its documents describe it.
+func (h *hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node, error) {
+	now := time.Now()
+	s, err := h.reader(opt.Limits).Load(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	n, err := h.node(p, s.Doc, s.Version, opt)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := n.(*Array); ok {
+		a.state.Load().Confirm(now)
+	}
+	return n, nil
 }
 
-func (c *creation) run(ctx context.Context) error {
-	c.hierarchy.sweep(ctx)
-	for _, step := range []func(context.Context) error{c.look, c.agree, c.make, c.clear, c.write, c.tell} {
-		if err := step(ctx); err != nil {
-			return err
-		}
+// sweep removes what killed writers left in a store that is opened for writing.
+func (h *hierarchy) sweep(ctx context.Context) {
+	if s, ok := store.Driver(h.store).(store.Sweeper); ok {
+		s.Sweep(ctx)
 	}
-	return nil
 }
 
-// base returns what a node at p has in common with others.
-func (c *creation) base(p store.Path) node {
-	return node{hierarchy: c.hierarchy, path: p, options: c.options.Options}
-}
-
-// look reads the groups above all that is to be created, and finds those that are
-// missing.
-func (c *creation) look(ctx context.Context) error {
-	for p := range c.specs {
-		for !p.IsRoot() {
-			p = p.Parent()
-			if _, known := c.above[p]; known {
-				break
-			}
-			if spec, given := c.specs[p]; given {
-				if _, isArray := spec.(Spec); isArray {
-					return c.fail(p, fault.Argument("it is to be an array; it cannot have nodes below it"))
-				}
-				continue
-			}
-			s, err := c.hierarchy.reader(c.options.Limits).Load(ctx, p)
-			if _, isArray := s.Doc.(*metadata.Array); isArray {
-				err = fault.Argument("%q is an array; it cannot have nodes below it", "/"+p.String())
-			}
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return c.fail(p, err)
-			}
-			c.above[p] = s.Doc
-		}
-	}
-	return nil
-}
-
-func (c *creation) fail(p store.Path, err error) error {
-	n := c.base(p)
-	return n.fail("create", err)
-}
-
-// agree finds the format of all nodes.
-func (c *creation) agree(context.Context) error {
-	c.format = c.options.Format
-	want := func(p store.Path, format int) error {
-		if format != 0 && c.format != 0 && format != c.format {
-			return c.fail(p, fault.Argument("a node of format %d among nodes of format %d", format, c.format))
-		}
-		c.format = max(c.format, format)
-		return nil
-	}
-	for p, spec := range c.specs {
-		if s, ok := spec.(Spec); ok {
-			if err := want(p, s.Format); err != nil {
-				return err
-			}
-		}
-	}
-	for p, doc := range c.above {
-		if doc != nil {
-			if err := want(p, doc.Format()); err != nil {
-				return err
-			}
-		}
-	}
-	if c.format == 0 {
-		c.format = 3
-	}
-	if c.format != 2 && c.format != 3 {
-		return fault.Argument("format %d; there are 2 and 3", c.format)
-	}
-	return nil
-}
-
-// make makes the nodes, of which nothing is stored yet.
-func (c *creation) make(context.Context) error {
-	for p, spec := range c.specs {
-		n, err := c.node(p, spec)
+// node returns the node that documents describe; the version is that of the document that
+// makes it.
+func (h *hierarchy) node(p store.Path, doc metadata.Node, version store.Version, opt Options) (Node, error) {
+	base := node{hierarchy: h, path: p, options: opt, document: doc.Document()}
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		a, err := newArray(base, doc, version)
 		if err != nil {
-			return c.fail(p, err)
-		}
-		c.nodes[p] = n
-	}
-	for p, doc := range c.above {
-		if doc == nil {
-			c.nodes[p] = newGroup(c.base(p), []byte("{}"), c.format)
-		}
-	}
-	for p := range c.nodes {
-		if err := tree.CheckNames(c.format, p); err != nil {
-			return c.fail(p, err)
-		}
-	}
-	return nil
-}
-
-func (c *creation) node(p store.Path, spec NodeSpec) (Node, error) {
-	if s, ok := spec.(Spec); ok {
-		s.Format = c.format
-		a, err := s.array(c.base(p))
-		if err == nil {
-			err = a.state.Load().CheckShards(c.options.Limits.innerChunks())
-		}
-		if err != nil {
-			return nil, err
+			return nil, fault.InDocument(err) // not a: an interface that holds a nil pointer is not nil
 		}
 		return a, nil
+	case *metadata.Group:
+		return &Group{node: base, doc: doc}, nil
 	}
-	raw, err := attributesJSON(spec.(GroupSpec).Attributes)
-	if err != nil {
-		return nil, err
-	}
-	return newGroup(c.base(p), raw, c.format), nil
+	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
 }
 
-// lookers is how many places are looked at at a time.
-const lookers = 16
-
-// clear makes sure that the places are free, or makes them so where that is asked for.
-func (c *creation) clear(ctx context.Context) error {
-	if c.options.Overwrite {
-		for _, p := range sorted(c.specs) {
-			err := c.hierarchy.remove(ctx, c.base(p), nil)
-			if errors.Is(err, fs.ErrNotExist) {
-				err = c.hierarchy.checkRemains(ctx, p)
-			}
-			if err != nil {
-				return c.fail(p, err)
-			}
-		}
-		return nil
-	}
-	group, ctx := parallel.New(ctx)
-	group.SetLimit(lookers)
-	for p, n := range c.nodes {
-		group.Go(func() error { return c.fail(p, c.hierarchy.checkFree(ctx, *n.base(), document(n))) })
-	}
-	return group.Wait(nil)
-}
-
-// sorted returns the places that a map has, each before those below it.
-func sorted[V any](places map[store.Path]V) []store.Path {
-	return slices.SortedFunc(maps.Keys(places), func(a, b store.Path) int { return strings.Compare(a.String(), b.String()) })
-}
-
-// document returns the document of a node.
-func document(n Node) metadata.Node {
-	if a, ok := n.(*Array); ok {
-		return a.state.Load().Doc
-	}
-	return n.(*Group).doc
-}
-
-// write stores all documents in one batch.
-func (c *creation) write(ctx context.Context) error {
-	return publish.Batch(ctx, c.hierarchy.store, c.options.Durability, func(ctx context.Context, b store.Batch) error {
-		for _, p := range sorted(c.nodes) {
-			raw, beside, err := documents(document(c.nodes[p]), c.options.Limits)
-			for _, f := range beside {
-				if err == nil {
-					err = putNew(ctx, b, p.Key(f.Name), f.Bytes)
-				}
-			}
-			if err == nil {
-				err = putNew(ctx, b, c.nodes[p].base().key(), raw)
-			}
-			if err != nil {
-				return c.fail(p, err)
-			}
-		}
-		return nil
-	})
-}
-
-// putNew puts a value where none is, if the batch can tell.
-func putNew(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
-	err := store.BatchPutNew(ctx, b, key, value)
-	if errors.Is(err, store.ErrConflict) {
-		return fmt.Errorf("a node is here by now: %w", fs.ErrExist)
+// explained returns err, or what stands at the path where it says that no node does.
+func (h *hierarchy) explained(ctx context.Context, p store.Path, err error) error {
+	if err == tree.ErrNoNode {
+		return tree.Describe(ctx, h.store, p)
 	}
 	return err
 }
 
-// tell puts the nodes into the consolidated metadata of the groups above them.
-func (c *creation) tell(ctx context.Context) error {
-	for p, doc := range c.above {
-		if doc == nil {
-			continue
-		}
-		n := node{hierarchy: c.hierarchy, path: p, options: c.options.Options}
-		if c.format == 2 {
-			n.document = metadata.V2Group
-		}
-		err := c.hierarchy.changeConsolidated(ctx, n.container(p), func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
-			var failed error
-			next, err := old.WithAll(c.records(p, &failed), c.options.Limits.metadata())
-			return next, errors.Join(failed, err)
-		})
-		if err != nil {
-			return n.fail("create", fmt.Errorf("%w: the consolidated metadata is not up to date: %w", ErrIncomplete, err))
-		}
-	}
-	return nil
-}
-
-// records yields paths and records of the created nodes below a group.
-func (c *creation) records(group store.Path, failed *error) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		for _, p := range sorted(c.nodes) {
-			if !group.IsRoot() && !strings.HasPrefix(p.String(), group.String()+"/") {
-				continue
-			}
-			raw, err := document(c.nodes[p]).Record(c.options.Limits.metadata())
-			if err != nil {
-				*failed = err
-				return
-			}
-			if !yield(inside(group, p), raw) {
-				return
-			}
-		}
-	}
+// reader returns a reader of the documents in the hierarchy.
+func (h *hierarchy) reader(l Limits) tree.Reader {
+	return tree.Reader{Store: h.store, Limits: l.metadata()}
 }

@@ -57,7 +57,7 @@ func (n *node) alone(ctx context.Context, do func() error) error {
 func (n *node) endsAt(ctx context.Context, held *publish.MemberError) bool {
 	o := n.options
 	o.Write, o.Finish = false, false // else opening the array would end it, or wait for locks
-	a, err := n.hierarchy.OpenArray(ctx, held.Path.String(), &o)
+	a, err := n.hierarchy.at(held.Path).OpenArray(ctx, &o)
 	if err != nil {
 		return false
 	}

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"math"
 
 	"varve.dev/zarr/metadata"
@@ -75,4 +76,11 @@ func (l Limits) writeRank() int {
 
 func (l Limits) metadata() metadata.Limits {
 	return metadata.Limits{Document: l.document(), Depth: l.Depth}
+}
+
+func (l Limits) over(base Limits) Limits {
+	return Limits{
+		Document: cmp.Or(l.Document, base.Document), Depth: cmp.Or(l.Depth, base.Depth), Chunk: cmp.Or(l.Chunk, base.Chunk),
+		InnerChunks: cmp.Or(l.InnerChunks, base.InnerChunks), Block: cmp.Or(l.Block, base.Block), Rank: cmp.Or(l.Rank, base.Rank),
+	}
 }

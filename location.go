@@ -2,197 +2,225 @@ package zarr
 
 import (
 	"context"
-	"errors"
-	"io"
-	"io/fs"
-	"strings"
 
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/scheme"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
-	"varve.dev/zarr/store/zipstore"
 )
 
-// Open opens the node at a location: a path of the file system, a file:// URL, an http://
-// or https:// URL, which is read only ([varve.dev/zarr/store/httpstore]), or a URL whose
-// scheme a driver has registered ([varve.dev/zarr/store.Register]). A name that ends in
-// .zip is a zip archive with a store in it, and what follows is a path in that, as in
-// era5.zip/t2m. In the file system the store is the topmost directory that is reached
-// through parents which are nodes themselves, so that era5.zarr/t2m is the node t2m of
-// the store era5.zarr; symbolic links that lead out of it are not followed. A location
-// without a node wraps [fs.ErrNotExist] and says what is there instead.
-func Open(ctx context.Context, location string, opt *Options) (Node, error) {
-	return openAt(ctx, location, opt, func(h *Hierarchy, path string) (Node, error) { return h.Open(ctx, path, opt) })
+// Location is a place for a node: a path in a store. There may be a node, or nothing yet.
+//
+// [At] and [Locate] make one, and so do [Group.At] and [Location.At] for places below.
+// The functions [Open], [OpenArray], [OpenGroup], [CreateArray], [CreateGroup] and
+// [Delete] take a location as a string.
+type Location struct {
+	hierarchy *hierarchy
+	path      store.Path
+	illegal   error   // why the path is illegal; every call returns it
+	text      string  // the illegal path
+	options   Options // what calls do not set is taken from these
+	readOnly  bool    // nothing is created below a group that is open for reading
 }
 
-// OpenArray is [Open] for an array. A group there is an error that wraps
-// [ErrInvalidArgument].
-func OpenArray(ctx context.Context, location string, opt *Options) (*Array, error) {
-	return openAt(ctx, location, opt, func(h *Hierarchy, path string) (*Array, error) { return h.OpenArray(ctx, path, opt) })
+// At returns the location of a path in a store; "" is the root. A path that is not legal
+// is reported by the calls that use the location.
+func At(s store.Store, path string) *Location {
+	return (&Location{hierarchy: &hierarchy{store: s}}).At(path)
 }
 
-// OpenGroup is [Open] for a group. An array there is an error that wraps
-// [ErrInvalidArgument].
-func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, error) {
-	return openAt(ctx, location, opt, func(h *Hierarchy, path string) (*Group, error) { return h.OpenGroup(ctx, path, opt) })
-}
-
-// CreateArray creates an array at a location; see [Hierarchy.CreateArray]. Where no
-// parent is a node, the store is the topmost directory of the location whose name ends in
-// ".zarr", or else the node's own. A name that ends in .zip makes an archive, which is
-// written once and appears whole when the node is closed
-// ([varve.dev/zarr/store/zipstore.Archive]).
-func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
-	// A spec that cannot be must not leave a directory behind.
-	if spec.Format == 0 {
-		spec.Format = opt.orZero().Format
-	}
-	if _, err := spec.array(node{hierarchy: new(Hierarchy), options: opt.orZero().Options}); err != nil {
-		return nil, fail("create", scheme.Shown(location), err)
-	}
-	return createAt(ctx, location, opt, func(h *Hierarchy, path string) (*Array, error) { return h.CreateArray(ctx, path, spec, opt) })
-}
-
-// CreateGroup creates a group at a location; see [Hierarchy.CreateGroup] and
-// [CreateArray].
-func CreateGroup(ctx context.Context, location string, attributes any, opt *CreateOptions) (*Group, error) {
-	return createAt(ctx, location, opt, func(h *Hierarchy, path string) (*Group, error) { return h.CreateGroup(ctx, path, attributes, opt) })
-}
-
-// Delete removes the node at a location with everything below it. A location that is a
-// symbolic link, or leads through one within its store, is refused: it is not the only
-// name of what would be deleted.
-func Delete(ctx context.Context, location string, opt *Options) error {
-	return DeleteIf(ctx, location, opt, nil)
-}
-
-// DeleteIf is [Delete] of a node that check permits to delete; see [Hierarchy.DeleteIf].
-func DeleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
-	if err := scheme.RefuseLink(location); err != nil {
-		return fail("delete", scheme.Shown(location), err)
-	}
-	_, err := openAt(ctx, location, opt, func(h *Hierarchy, path string) (Node, error) { return nil, h.DeleteIf(ctx, path, opt, check) })
-	if err == nil && opt.orZero().Rehearsal == nil {
-		scheme.RemoveEmpty(location)
-	}
-	return err
-}
-
-// openAt finds the store of a location and calls open with the path in it.
-func openAt[N Node](
-	ctx context.Context, location string, opt *Options, open func(h *Hierarchy, path string) (N, error),
-) (N, error) {
-	access := store.Read
-	if o := opt.orZero(); o.Write && o.Rehearsal == nil {
-		access = store.Write
-	} else if o.Finish && o.Rehearsal == nil {
-		if n, err := in(ctx, location, store.Write, "open", open); err == nil {
-			return n, nil // else it is one that can only be read
-		}
-	}
-	return in(ctx, location, access, "open", open)
-}
-
-// createAt finds the store of a location where there may be nothing yet.
-func createAt[N Node](
-	ctx context.Context, location string, opt *CreateOptions, create func(h *Hierarchy, path string) (N, error),
-) (n N, err error) {
-	if opt.orZero().Overwrite {
-		if err := scheme.RefuseLink(location); err != nil {
-			return n, fail("create", scheme.Shown(location), err)
-		}
-	}
-	if l := opt.orZero().Rehearsal; l != nil {
-		h, path, err := rehearse(ctx, location, l)
-		if err != nil {
-			return n, err
-		}
-		return done(h, path, create)
-	}
-	return in(ctx, location, store.Create, "create", create)
-}
-
-// rehearse opens the store that a node is to be created in, or one that is not there, for
-// a dry run.
-func rehearse(ctx context.Context, location string, l *rehearsal.Ledger) (h *Hierarchy, path string, err error) {
-	h, path, err = locate(ctx, location, store.Read, "create")
-	dir, isLocal := scheme.LocalDir(location)
-	if isLocal && scheme.ArchiveOn(dir, store.Read) == "" {
-		// Where the node is to be decides which groups are made above it.
-		root, p, err := scheme.RootOf(dir, store.Create)
-		if err != nil {
-			return nil, "", fail("create", location, err)
-		}
-		if h == nil || path != p.String() {
-			h, err = rehearsedAt(ctx, root, h, l)
-		}
-		return h, p.String(), fail("create", location, err)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Hierarchy{store: rehearsal.New(nil, l), location: scheme.Shown(location), ledger: l}, "", nil
-	}
-	return h, path, err
-}
-
-// rehearsedAt opens the directory of a store that may not be there yet, in place of
-// another one.
-func rehearsedAt(ctx context.Context, root string, other *Hierarchy, l *rehearsal.Ledger) (*Hierarchy, error) {
-	if other != nil {
-		if c, ok := other.store.(io.Closer); ok {
-			_ = c.Close() // it was read only
-		}
-	}
-	h, _, err := locate(ctx, root, store.Read, "create")
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Hierarchy{store: rehearsal.New(nil, l), location: root, ledger: l}, nil
-	}
-	return h, err
-}
-
-// in opens the store of a location and does something in it. The store is closed where no
-// node comes of that.
-func in[N Node](
-	ctx context.Context, location string, access store.Access, op string, do func(*Hierarchy, string) (N, error),
-) (n N, err error) {
-	h, path, err := locate(ctx, location, access, op)
-	if err != nil {
-		return n, err
-	}
-	return done(h, path, do)
-}
-
-// done does something in a store that was opened for it.
-func done[N Node](h *Hierarchy, path string, do func(*Hierarchy, string) (N, error)) (n N, err error) {
-	if n, err = do(h, path); err == nil && Node(n) != nil {
-		n.base().owner = true
-		return n, nil
-	}
-	switch s := h.store.(type) {
-	case *zipstore.Archive: // one without what it was begun for is none
-		err = errors.Join(err, s.Discard())
-	case io.Closer:
-		err = errors.Join(err, s.Close())
-	}
-	return n, err
-}
-
-// Locate opens the store of a location and returns the hierarchy in it with the path of
-// the node that the location names, which may be missing. It is for what is neither
-// [Open] nor to create a node; the caller closes the store, where it can be closed.
-func Locate(ctx context.Context, location string, access store.Access) (h *Hierarchy, path string, err error) {
+// Locate opens the store of a location that is written as a string, as [Open] does. The
+// caller closes the store, if it is an [io.Closer]. Locate is for programs that need the
+// store; [Open] and [CreateArray] open a node in one step.
+func Locate(ctx context.Context, location string, access store.Access) (*Location, error) {
 	return locate(ctx, location, access, "open")
 }
 
-func locate(ctx context.Context, location string, access store.Access, op string) (h *Hierarchy, path string, err error) {
-	if location == "" {
-		return nil, "", fail(op, location, fault.Argument("the location is empty"))
+// At returns the location of a path below l. Options that a call does not set are those
+// of l.
+func (l *Location) At(path string) *Location {
+	below := *l
+	if l.illegal == nil {
+		if below.path, below.illegal = l.path.Join(path); below.illegal != nil {
+			below.text = path
+		}
 	}
-	s, p, err := store.OpenLocation(ctx, location, access)
+	return &below
+}
+
+// Root returns the root of the store, without the options of l.
+func (l *Location) Root() *Location { return &Location{hierarchy: l.hierarchy} }
+
+// Store returns the store. If it is observed it is wrapped, and [store.Driver] returns
+// the driver below.
+func (l *Location) Store() store.Store { return l.hierarchy.store }
+
+// Path returns the path in the store; the root is "".
+func (l *Location) Path() string {
+	if l.illegal != nil {
+		return l.text
+	}
+	return l.path.String()
+}
+
+// String returns the location for messages, without credentials.
+func (l *Location) String() string {
+	if l.illegal != nil {
+		return l.text
+	}
+	return l.hierarchy.name(l.path)
+}
+
+// Observed returns the location with an observer, which is told of every request to the
+// store and of every chunk that is decoded or encoded. It replaces an earlier observer;
+// nil keeps that one.
+func (l *Location) Observed(o observe.Observer) *Location {
+	observed := *l
+	observed.hierarchy = l.hierarchy.observed(o)
+	return &observed
+}
+
+// fail returns err as an error of an operation on the location.
+func (l *Location) fail(op string, err error) error { return fail(op, l.String(), err) }
+
+// with returns the hierarchy and the options of a call.
+func (l *Location) with(opt *Options) (*hierarchy, Options) {
+	o := opt.orZero().over(l.options)
+	return l.hierarchy.as(o), o
+}
+
+// Open opens the node. If there is none, the error wraps [fs.ErrNotExist] and tells what
+// is there instead.
+func (l *Location) Open(ctx context.Context, opt *Options) (Node, error) {
+	if l.illegal != nil {
+		return nil, l.fail("open", l.illegal)
+	}
+	h, o := l.with(opt)
+	n, err := h.open(ctx, l.path, o)
 	if err != nil {
-		return nil, "", fail(op, scheme.Shown(location), err)
+		return nil, l.fail("open", h.explained(ctx, l.path, err))
 	}
-	h = &Hierarchy{store: s, location: strings.TrimSuffix(scheme.Shown(location), "/")}
-	h.location = strings.TrimSuffix(strings.TrimSuffix(h.location, p.String()), "/")
-	return h, p.String(), nil
+	return n, nil
+}
+
+// OpenArray opens the array. If the node is a group, the error wraps
+// [ErrInvalidArgument].
+func (l *Location) OpenArray(ctx context.Context, opt *Options) (*Array, error) {
+	n, err := l.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := n.(*Array)
+	if !ok {
+		return nil, l.fail("open", fault.Argument("it is a group, not an array"))
+	}
+	return a, nil
+}
+
+// OpenGroup opens the group. If the node is an array, the error wraps
+// [ErrInvalidArgument].
+func (l *Location) OpenGroup(ctx context.Context, opt *Options) (*Group, error) {
+	n, err := l.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	g, ok := n.(*Group)
+	if !ok {
+		return nil, l.fail("open", fault.Argument("it is an array, not a group"))
+	}
+	return g, nil
+}
+
+// Metadata returns the metadata of the node without opening it. It may name extensions
+// that are not supported: then the error wraps [ErrUnsupported] and the metadata can
+// still be described. If there is no node, the error wraps [fs.ErrNotExist].
+func (l *Location) Metadata(ctx context.Context, opt *Options) (metadata.Node, error) {
+	if l.illegal != nil {
+		return nil, l.fail("open", l.illegal)
+	}
+	h, o := l.with(opt)
+	s, err := h.reader(o.Limits).Load(ctx, l.path)
+	return s.Doc, l.fail("open", h.explained(ctx, l.path, err))
+}
+
+// creating returns the hierarchy and the options of a call that creates nodes.
+func (l *Location) creating(opt *CreateOptions) (*hierarchy, CreateOptions, error) {
+	o := opt.orZero()
+	o.Options = o.Options.over(l.options)
+	if l.illegal != nil {
+		return nil, o, l.fail("create", l.illegal)
+	}
+	if l.readOnly {
+		return nil, o, l.fail("create", ErrReadOnly)
+	}
+	return l.hierarchy.as(o.Options), o, nil
+}
+
+// CreateArray creates an array, and the groups above it that are missing. Only its
+// document is written: every element is the fill value. If anything is at the location,
+// the error wraps [fs.ErrExist].
+func (l *Location) CreateArray(ctx context.Context, spec Spec, opt *CreateOptions) (*Array, error) {
+	h, o, err := l.creating(opt)
+	if err != nil {
+		return nil, err
+	}
+	return h.createArray(ctx, l.path, spec, o)
+}
+
+// CreateGroup creates a group, and the groups above it that are missing. attributes is
+// anything that encodes to a JSON object, or nil. If a node is at the location, the error
+// wraps [fs.ErrExist].
+func (l *Location) CreateGroup(ctx context.Context, attributes any, opt *CreateOptions) (*Group, error) {
+	h, o, err := l.creating(opt)
+	if err != nil {
+		return nil, err
+	}
+	return h.createGroup(ctx, l.path, attributes, o)
+}
+
+// Create creates several nodes, and the groups above them that are missing, and returns
+// the nodes by their paths. Paths are relative to l. All nodes have one format: that of
+// the options, the specs, or a group above, or else 3.
+//
+// Nothing is written unless every spec is valid and every place is free; where something
+// is, the error wraps [fs.ErrExist]. Then the documents are written in one batch, parents
+// first, and made durable once. A crash in between leaves the first of them. The
+// consolidated metadata of the groups above changes once.
+func (l *Location) Create(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
+	h, o, err := l.creating(opt)
+	if err != nil {
+		return nil, err
+	}
+	return h.createAll(ctx, l, nodes, o)
+}
+
+// Delete removes the node with everything below it. If there is no node, the error wraps
+// [fs.ErrNotExist]. It holds the locks of the node and of all nodes below it before it
+// deletes anything. It deletes links, not what they lead to. While an array has a
+// [Reservation], deleting it fails with [ErrConflict].
+func (l *Location) Delete(ctx context.Context, opt *Options) error {
+	return l.DeleteIf(ctx, opt, nil)
+}
+
+// DeleteIf is [Location.Delete] if check permits it. check runs while all locks are held,
+// so it sees what will be deleted. It must not change the nodes. If check fails, nothing
+// is deleted and the error wraps that of check.
+func (l *Location) DeleteIf(ctx context.Context, opt *Options, check func(context.Context) error) error {
+	if l.illegal != nil {
+		return l.fail("delete", l.illegal)
+	}
+	h, o := l.with(opt)
+	return l.fail("delete", h.remove(ctx, node{hierarchy: h, path: l.path, options: o}, check))
+}
+
+// UpdateConsolidated makes the consolidated metadata of the groups above agree with what
+// is stored at the location and below it. The calls of this package do that themselves;
+// UpdateConsolidated is for programs that store documents in another way, such as a copy.
+// Groups without consolidated metadata stay without.
+func (l *Location) UpdateConsolidated(ctx context.Context, opt *Options) error {
+	if l.illegal != nil {
+		return l.fail("consolidate", l.illegal)
+	}
+	h, o := l.with(opt)
+	return l.fail("consolidate", h.updateConsolidated(ctx, node{hierarchy: h, path: l.path, options: o}))
 }

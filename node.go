@@ -4,17 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
-	"time"
 
-	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 // documentName is the name of the metadata document of a node (zarr-specs v3 core,
@@ -36,8 +31,11 @@ type Node interface {
 	// Shadowed returns the names of the documents of format 2 that stand beside a node of
 	// format 3, which is read in their place.
 	Shadowed(ctx context.Context) ([]string, error)
-	// Hierarchy returns the tree that the node is in.
-	Hierarchy() *Hierarchy
+	// Location returns the place of the node: its store and its path there.
+	Location() *Location
+	// Options returns the options with which the node was opened, those that it took from
+	// a group included.
+	Options() Options
 	// Close lets go of the store where opening the node opened it.
 	Close() error
 
@@ -46,7 +44,7 @@ type Node interface {
 
 // node is what arrays and groups have in common.
 type node struct {
-	hierarchy *Hierarchy
+	hierarchy *hierarchy
 	path      store.Path
 	options   Options
 	owner     bool   // Close closes the store
@@ -80,8 +78,12 @@ func (n *node) key() store.Key { return n.path.Key(n.documentName()) }
 // Path returns the place of the node in its store; the root is "".
 func (n *node) Path() string { return n.path.String() }
 
-// Hierarchy returns the tree that the node is in.
-func (n *node) Hierarchy() *Hierarchy { return n.hierarchy }
+// Location returns the place of the node: its store and its path there.
+func (n *node) Location() *Location { return n.hierarchy.at(n.path) }
+
+// Options returns the options with which the node was opened, those that it took from a
+// group included.
+func (n *node) Options() Options { return n.options }
 
 // Close lets go of the store where opening the node by its location opened it. It need
 // not be called: the runtime closes what is forgotten.
@@ -122,163 +124,6 @@ func (n *node) publisher() publish.Node {
 // lock returns the lock that orders the calls of this process on the node.
 func (n *node) lock() nodelock.Node {
 	return nodelock.Node{Store: n.hierarchy.store, Path: n.path, Locking: n.options.Locking}
-}
-
-// Hierarchy is a tree of nodes in a store.
-type Hierarchy struct {
-	store    store.Store
-	location string            // for messages
-	observer observe.Observer  // nil where there is none; otherwise store is an [observed.Store]
-	ledger   *rehearsal.Ledger // of the rehearsal that the store is, nil where it is none
-}
-
-// On returns the hierarchy in a store.
-func On(s store.Store) *Hierarchy { return &Hierarchy{store: s} }
-
-// Store returns the store of the hierarchy. Where that is observed it is wrapped, and
-// [store.Driver] returns the one below.
-func (h *Hierarchy) Store() store.Store { return h.store }
-
-// name returns the place of a node for people.
-func (h *Hierarchy) name(p store.Path) string {
-	if h.location == "" {
-		return p.String()
-	}
-	if p.IsRoot() {
-		return h.location
-	}
-	return strings.TrimSuffix(h.location, "/") + "/" + p.String()
-}
-
-// Open opens the node at path. A path without a node wraps [fs.ErrNotExist] and says what
-// is there instead.
-func (h *Hierarchy) Open(ctx context.Context, path string, opt *Options) (Node, error) {
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return nil, fail("open", path, err)
-	}
-	n, err := h.open(ctx, p, opt.orZero())
-	if err != nil {
-		return nil, fail("open", h.name(p), h.as(opt.orZero()).explained(ctx, p, err))
-	}
-	return n, nil
-}
-
-// OpenArray opens the array at path. A group there is an error that wraps
-// [ErrInvalidArgument].
-func (h *Hierarchy) OpenArray(ctx context.Context, path string, opt *Options) (*Array, error) {
-	n, err := h.Open(ctx, path, opt)
-	if err != nil {
-		return nil, err
-	}
-	a, ok := n.(*Array)
-	if !ok {
-		return nil, n.base().fail("open", fault.Argument("it is a group, not an array"))
-	}
-	return a, nil
-}
-
-// OpenGroup opens the group at path. An array there is an error that wraps
-// [ErrInvalidArgument].
-func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*Group, error) {
-	n, err := h.Open(ctx, path, opt)
-	if err != nil {
-		return nil, err
-	}
-	g, ok := n.(*Group)
-	if !ok {
-		return nil, n.base().fail("open", fault.Argument("it is an array, not a group"))
-	}
-	return g, nil
-}
-
-// open opens the node at p. A place without a node is tree.ErrNoNode.
-func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
-	h = h.as(opt)
-	if opt.Write && h.ledger == nil { // a dry run removes nothing
-		h.sweep(ctx)
-	}
-	n, err := h.loaded(ctx, p, opt)
-	a, ok := n.(*Array)
-	switch {
-	case err != nil:
-		return nil, err
-	case ok && opt.Write:
-		err = a.recover(ctx)
-	case ok && opt.Finish && a.finish(ctx):
-		return h.loaded(ctx, p, opt) // it may be of another state by now
-	}
-	if err != nil {
-		return nil, err
-	}
-	return n, nil
-}
-
-// loaded returns the node at p as its documents describe it.
-func (h *Hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node, error) {
-	now := time.Now()
-	s, err := h.reader(opt.Limits).Load(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	n, err := h.node(p, s.Doc, s.Version, opt)
-	if err != nil {
-		return nil, err
-	}
-	if a, ok := n.(*Array); ok {
-		a.state.Load().Confirm(now)
-	}
-	return n, nil
-}
-
-// sweep removes what killed writers left in a store that is opened for writing.
-func (h *Hierarchy) sweep(ctx context.Context) {
-	if s, ok := store.Driver(h.store).(store.Sweeper); ok {
-		s.Sweep(ctx)
-	}
-}
-
-// node returns the node that documents describe; the version is that of the document that
-// makes it.
-func (h *Hierarchy) node(p store.Path, doc metadata.Node, version store.Version, opt Options) (Node, error) {
-	base := node{hierarchy: h, path: p, options: opt, document: doc.Document()}
-	switch doc := doc.(type) {
-	case *metadata.Array:
-		a, err := newArray(base, doc, version)
-		if err != nil {
-			return nil, fault.InDocument(err) // not a: an interface that holds a nil pointer is not nil
-		}
-		return a, nil
-	case *metadata.Group:
-		return &Group{node: base, doc: doc}, nil
-	}
-	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
-}
-
-// explained returns err, or what stands at the path where it says that no node does.
-func (h *Hierarchy) explained(ctx context.Context, p store.Path, err error) error {
-	if err == tree.ErrNoNode {
-		return tree.Describe(ctx, h.store, p)
-	}
-	return err
-}
-
-// reader returns a reader of the documents in the hierarchy.
-func (h *Hierarchy) reader(l Limits) tree.Reader {
-	return tree.Reader{Store: h.store, Limits: l.metadata()}
-}
-
-// Metadata returns the metadata of the node at path without opening it. What it asks for
-// need not be known here: a node that is returned with an error, which wraps
-// [ErrUnsupported], can be described. A path without a node wraps [fs.ErrNotExist].
-func (h *Hierarchy) Metadata(ctx context.Context, path string, opt *Options) (metadata.Node, error) {
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return nil, fail("open", path, err)
-	}
-	h = h.as(opt.orZero())
-	s, err := h.reader(opt.orZero().Limits).Load(ctx, p)
-	return s.Doc, fail("open", h.name(p), h.explained(ctx, p, err))
 }
 
 // Shadowed returns the names of the documents of format 2 beside the document of a node

@@ -1,6 +1,8 @@
 package zarr
 
 import (
+	"cmp"
+
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -128,6 +130,41 @@ func (o *Options) orZero() Options {
 		return Options{}
 	}
 	return *o
+}
+
+// over returns the options with the fields that are zero taken from base.
+func (o Options) over(base Options) Options {
+	o.Write = o.Write || base.Write
+	o.Finish = o.Finish || base.Finish
+	o.Codecs = cmp.Or(o.Codecs, base.Codecs)
+	o.Limits = o.Limits.over(base.Limits)
+	o.Concurrency = cmp.Or(o.Concurrency, base.Concurrency)
+	o.Budget = cmp.Or(o.Budget, base.Budget)
+	o.StoreFill = o.StoreFill || base.StoreFill
+	o.RequireChunks = o.RequireChunks || base.RequireChunks
+	o.Durability = cmp.Or(o.Durability, base.Durability)
+	o.SingleWriter = o.SingleWriter || base.SingleWriter
+	o.Locking.Operation = cmp.Or(o.Locking.Operation, base.Locking.Operation)
+	o.Locking.Timeout = cmp.Or(o.Locking.Timeout, base.Locking.Timeout)
+	if o.Locking.Waiting == nil {
+		o.Locking.Waiting = base.Locking.Waiting
+	}
+	o.SharedWriters = o.SharedWriters || base.SharedWriters
+	o.Shards = o.Shards.over(base.Shards)
+	if o.Observer == nil {
+		o.Observer = base.Observer
+	}
+	o.Rehearsal = cmp.Or(o.Rehearsal, base.Rehearsal)
+	o.Experimental.EncodedShapes = o.Experimental.EncodedShapes || base.Experimental.EncodedShapes
+	o.Experimental.InnerChunks = o.Experimental.InnerChunks || base.Experimental.InnerChunks
+	return o
+}
+
+func (s Shards) over(base Shards) Shards {
+	return Shards{
+		Gap: cmp.Or(s.Gap, base.Gap), Span: cmp.Or(s.Span, base.Span), Order: cmp.Or(s.Order, base.Order),
+		Strategy: cmp.Or(s.Strategy, base.Strategy), IndexCache: cmp.Or(s.IndexCache, base.IndexCache),
+	}
 }
 
 // environment is what codecs have to know of the options.

@@ -7,27 +7,18 @@ import (
 	"io/fs"
 
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store"
 )
 
-// Record makes the consolidated metadata of the groups above the node at path agree with
-// what is there now, at the path and below it. Changes that are made by way of this
-// package do so themselves; Record is for those who put documents into the store in
-// another way, as a copy does. Groups without consolidated metadata stay as they are.
-func (h *Hierarchy) Record(ctx context.Context, path string, opt *Options) error {
-	p, err := store.ParsePath(path)
-	if err != nil {
-		return fail("record", path, err)
-	}
-	h = h.as(opt.orZero())
-	n := node{hierarchy: h, path: p, options: opt.orZero()}
+// updateConsolidated makes the consolidated metadata above a node agree with what is
+// stored at the node and below it.
+func (h *hierarchy) updateConsolidated(ctx context.Context, n node) error {
 	if err := n.writable(); err != nil {
-		return n.fail("record", err)
+		return err
 	}
 	for _, document := range []string{documentName, metadata.V2Array} {
 		n.document = document
 		if err := h.recordAll(ctx, n); err != nil {
-			return n.fail("record", err)
+			return err
 		}
 	}
 	return nil
@@ -35,7 +26,7 @@ func (h *Hierarchy) Record(ctx context.Context, path string, opt *Options) error
 
 // recordAll tells the groups above a node of its format what there is now at the node's
 // place and below it.
-func (h *Hierarchy) recordAll(ctx context.Context, n node) error {
+func (h *hierarchy) recordAll(ctx context.Context, n node) error {
 	raw, format, err := h.reader(n.options.Limits).Record(ctx, n.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -58,7 +49,7 @@ func (h *Hierarchy) recordAll(ctx context.Context, n node) error {
 
 // withNode returns consolidated metadata that has the record of a node at a path, and
 // those of the nodes below it.
-func (h *Hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidated, path string, raw []byte) (*metadata.Consolidated, error) {
+func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidated, path string, raw []byte) (*metadata.Consolidated, error) {
 	c, err := withMember(c, path, raw, n.options.Limits)
 	if err != nil || raw == nil {
 		return c, err

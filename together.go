@@ -56,7 +56,7 @@ func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 	}
 	arrays := make([]*Array, len(additions))
 	for i, add := range additions {
-		a, err := g.OpenArray(ctx, add.Path, nil)
+		a, err := g.At(add.Path).OpenArray(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 }
 
 // refreshAll returns what makes consolidated metadata agree with several nodes at once.
-func (h *Hierarchy) refreshAll(opt Options) publish.After {
+func (h *hierarchy) refreshAll(opt Options) publish.After {
 	return func(ctx context.Context, journal store.Key, changed []publish.Node) error {
 		members := make([]node, len(changed))
 		for i, c := range changed {

@@ -152,7 +152,7 @@ func makeGroup(ctx context.Context, dir string, n int, consolidated bool) error 
 			Attributes: map[string]string{"units": "K", "long_name": fmt.Sprint("variable number ", i)}, Codecs: packed(),
 		}
 	}
-	if _, err := g.CreateHierarchy(ctx, nodes, opt); err != nil {
+	if _, err := g.At("").Create(ctx, nodes, opt); err != nil {
 		return err
 	}
 	if consolidated {

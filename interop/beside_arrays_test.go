@@ -43,7 +43,7 @@ func (b *beside) open(path string, d store.Durability) *zarr.Array {
 }
 
 // loaded returns a store in memory with all that is in a directory.
-func (b *beside) loaded(path string) *zarr.Hierarchy {
+func (b *beside) loaded(path string) *zarr.Location {
 	s, dir := memstore.New(), os.DirFS(path)
 	check(b.T, fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -54,7 +54,7 @@ func (b *beside) loaded(path string) *zarr.Hierarchy {
 		_, err = s.Put(b.Context(), store.MustKey(name), value, store.Sync)
 		return err
 	}))
-	return zarr.On(s)
+	return zarr.At(s, "")
 }
 
 // randomEdges returns a million lengths without any order, and their sum.

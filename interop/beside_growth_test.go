@@ -48,7 +48,7 @@ func (b *beside) shrinks() {
 
 // writable opens an array that is copied into memory.
 func (b *beside) writable(path string) *zarr.Array {
-	a, err := b.loaded(path).OpenArray(b.Context(), "", &zarr.Options{Write: true})
+	a, err := b.loaded(path).At("").OpenArray(b.Context(), &zarr.Options{Write: true})
 	check(b.T, err)
 	return a
 }

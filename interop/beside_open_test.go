@@ -26,7 +26,7 @@ func (b *beside) lookups() {
 	for i := range indices {
 		indices[i] = r.Int64N(extent)
 	}
-	a, err := b.loaded(path).OpenArray(b.Context(), "", nil)
+	a, err := b.loaded(path).At("").OpenArray(b.Context(), nil)
 	check(b.T, err)
 	axis := a.Grid().Axis(0)
 	varve := best(20, 10, func() {
@@ -63,14 +63,14 @@ func (b *beside) openings(what, path string, rounds, times, pythonTimes int) {
 	b.sizes(what+": held by an open array", b.held(h, max(2, times)), weighed.Bytes)
 }
 
-func (b *beside) opened(h *zarr.Hierarchy) *zarr.Array {
-	a, err := h.OpenArray(b.Context(), "", nil)
+func (b *beside) opened(h *zarr.Location) *zarr.Array {
+	a, err := h.At("").OpenArray(b.Context(), nil)
 	check(b.T, err)
 	return a
 }
 
 // held returns the bytes of memory that an open array holds.
-func (b *beside) held(h *zarr.Hierarchy, times int) float64 {
+func (b *beside) held(h *zarr.Location, times int) float64 {
 	arrays := make([]*zarr.Array, times)
 	b.opened(h)
 	before := heap()

@@ -61,7 +61,7 @@ func (b *beside) shard(n int64) {
 
 // coldAndWarm measures what is done to an array that was opened just now, and to one to
 // which it was done before.
-func (b *beside) coldAndWarm(what string, h *zarr.Hierarchy, do func(*zarr.Array), r besideRequest) {
+func (b *beside) coldAndWarm(what string, h *zarr.Location, do func(*zarr.Array), r besideRequest) {
 	var a *zarr.Array
 	cold := bestAfter(20, 1, func() { a = b.openIn(h) }, func() { do(a) })
 	r.Cold = true
@@ -79,8 +79,8 @@ func (b *beside) pipes(what string, varve float64, r besideRequest) {
 	}
 }
 
-func (b *beside) openIn(h *zarr.Hierarchy) *zarr.Array {
-	a, err := h.OpenArray(b.Context(), "", &zarr.Options{Write: true})
+func (b *beside) openIn(h *zarr.Location) *zarr.Array {
+	a, err := h.At("").OpenArray(b.Context(), &zarr.Options{Write: true})
 	check(b.T, err)
 	return a
 }

@@ -25,10 +25,10 @@ import (
 func TestMissing(t *testing.T) {
 	run, dir := scriptMissing(t), t.TempDir()
 	run("write", dir)
-	place := func(name string) rewrite.Place {
-		h, path, err := zarr.Locate(t.Context(), filepath.Join(dir, name), store.Create)
+	place := func(name string) *zarr.Location {
+		at, err := zarr.Locate(t.Context(), filepath.Join(dir, name), store.Create)
 		check(t, err)
-		return rewrite.Place{Hierarchy: h, Path: path}
+		return at
 	}
 	of := map[string]string{} // the group that one was made of
 	for name, to := range map[string]int{"2": 3, "3": 2, "3as2": 2} {

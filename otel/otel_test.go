@@ -167,7 +167,7 @@ func TestSpans(t *testing.T) {
 func TestArray(t *testing.T) {
 	w := newWorld(t, true)
 	ctx, parent := w.tracers.Tracer("test").Start(t.Context(), "mine")
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{6}, Type: dtype.Of[float64](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: w}})
 	if err != nil {

@@ -44,15 +44,15 @@ type Conversion struct {
 // and after a death there, both stand, and the one of format 3 is read; another call
 // finishes it. Nobody may change the nodes meanwhile: where a document was changed, the
 // new ones are taken back, and the error wraps [zarr.ErrConflict].
-func Convert(ctx context.Context, at Place, to int, opt *Options) (Conversion, error) {
-	c := &inPlace{to: to, hierarchy: at.Hierarchy}
+func Convert(ctx context.Context, at *zarr.Location, to int, opt *Options) (Conversion, error) {
+	c := &inPlace{to: to, hierarchy: at.Root()}
 	if opt != nil {
 		c.Options = *opt
 	}
-	c.store, c.limits = at.Hierarchy.Store(), c.Limits
-	err := c.run(ctx, at.Path)
+	c.store, c.limits = at.Store(), c.Limits
+	err := c.run(ctx, at.Path())
 	if err != nil {
-		return c.result(), wrap("convert", at.Path, err)
+		return c.result(), wrap("convert", at.Path(), err)
 	}
 	return c.result(), nil
 }
@@ -61,7 +61,7 @@ func Convert(ctx context.Context, at Place, to int, opt *Options) (Conversion, e
 type inPlace struct {
 	Options
 	survey
-	hierarchy *zarr.Hierarchy
+	hierarchy *zarr.Location
 	to        int
 	written   []store.Key // that were not there before
 	done      atomic.Int64
@@ -106,7 +106,7 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 		return err
 	}
 	if len(c.members) == 0 {
-		_, err := c.hierarchy.Open(ctx, path, nil) // it says what is there instead
+		_, err := c.hierarchy.At(path).Open(ctx, nil) // it says what is there instead
 		return err
 	}
 	if err := c.checkAbove(ctx, p); err != nil {
@@ -212,7 +212,7 @@ func (c *inPlace) settled(ctx context.Context, m *member) error {
 	err := notAside(ctx, c.store, m.path, func() (*zarr.Array, error) {
 		o := c.Options.Options
 		o.Write = false
-		return c.hierarchy.OpenArray(ctx, m.path.String(), &o)
+		return c.hierarchy.At(m.path.String()).OpenArray(ctx, &o)
 	})
 	if err != nil {
 		err = fmt.Errorf("%q: %w", "/"+m.path.String(), err)

@@ -52,7 +52,7 @@ func archive(t testing.TB, s store.Store, path string) {
 			t.Fatal(err)
 		}
 	}
-	g, err := zarr.On(s).OpenGroup(t.Context(), path, &zarr.Options{Write: true})
+	g, err := zarr.At(s, path).OpenGroup(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func archive(t testing.TB, s store.Store, path string) {
 
 func write[T dtype.Element](t testing.TB, g *zarr.Group, path string, v []T) {
 	t.Helper()
-	a, err := g.OpenArray(t.Context(), path, nil)
+	a, err := g.At(path).OpenArray(t.Context(), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, v)
 	}
@@ -86,7 +86,7 @@ func write[T dtype.Element](t testing.TB, g *zarr.Group, path string, v []T) {
 func content(t testing.TB, s store.Store, path string, format int) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	g, err := zarr.On(s).OpenGroup(t.Context(), path, nil)
+	g, err := zarr.At(s, path).OpenGroup(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestConvertTo(t *testing.T) {
 // others.
 func arrays(t testing.TB, s store.Store, path string) {
 	t.Helper()
-	g, err := zarr.On(s).CreateGroup(t.Context(), path, map[string]int{"n": 1}, nil)
+	g, err := zarr.At(s, path).CreateGroup(t.Context(), map[string]int{"n": 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func arrays(t testing.TB, s store.Store, path string) {
 		"shards": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
 	} {
 		spec.Type = dtype.Of[int32]()
-		if _, err := g.CreateArray(t.Context(), name, spec, nil); err != nil {
+		if _, err := g.At(name).CreateArray(t.Context(), spec, nil); err != nil {
 			t.Fatal(err)
 		}
 		v := make([]int32, 70)
@@ -366,7 +366,7 @@ func arrays(t testing.TB, s store.Store, path string) {
 		}
 		write(t, g, name, v)
 	}
-	if _, err := g.CreateArray(t.Context(), "words", zarr.Spec{Shape: []int64{3}, Type: dtype.Of[string]()}, nil); err != nil {
+	if _, err := g.At("words").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: dtype.Of[string]()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	write(t, g, "words", []string{"x", "yy", ""})
@@ -400,7 +400,7 @@ func TestConvertToStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &rewrite.Options{}
-		if _, err := zarr.On(left).Open(t.Context(), "y", nil); err == nil {
+		if _, err := zarr.At(left, "y").Open(t.Context(), nil); err == nil {
 			visible++
 			o.Overwrite = true
 			if d := differ(want, content(t, left, "y", 2)); d != "" {
@@ -419,16 +419,16 @@ func TestConvertToStopped(t *testing.T) {
 
 func ExampleConvert() {
 	ctx, s := context.Background(), memstore.New()
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}, &zarr.CreateOptions{Format: 2})
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}, &zarr.CreateOptions{Format: 2})
 	if err != nil {
 		panic(err)
 	}
 	if err := zarr.Write(ctx, a, nil, []int8{1, 2, 3, 4}); err != nil {
 		panic(err)
 	}
-	c, err := rewrite.Convert(ctx, rewrite.Of(a), 3, nil)
+	c, err := rewrite.Convert(ctx, a.Location(), 3, nil)
 	fmt.Println(len(c.Nodes), c.Nodes[0].From, err)
-	b, err := zarr.On(s).OpenArray(ctx, "", nil)
+	b, err := zarr.At(s, "").OpenArray(ctx, nil)
 	fmt.Println(b.Format(), err)
 	// Output:
 	// 1 2 <nil>
@@ -467,7 +467,7 @@ func TestConvertFieldOrders(t *testing.T) {
 	if err != nil || !strings.Contains(report.Nodes[0].Anew, "only format 2 has") {
 		t.Fatalf("%v, %+v", err, report)
 	}
-	b, err := zarr.On(s).OpenArray(t.Context(), "b", nil)
+	b, err := zarr.At(s, "b").OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,7 +498,7 @@ func TestConvertFrom(t *testing.T) {
 		}
 		defer s.Close()
 		build(t, s, "")
-		g, err := zarr.On(s).OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+		g, err := zarr.At(s, "").OpenGroup(t.Context(), &zarr.Options{Write: true})
 		if err == nil {
 			err = g.Consolidate(t.Context())
 		}
@@ -534,8 +534,8 @@ func TestConvertLinks(t *testing.T) {
 			t.Skip("no symbolic links here:", err)
 		}
 	}
-	h := zarr.On(s)
-	g, err := h.OpenGroup(t.Context(), "g", &zarr.Options{Write: true})
+	h := zarr.At(s, "")
+	g, err := h.At("g").OpenGroup(t.Context(), &zarr.Options{Write: true})
 	if err == nil {
 		err = g.Consolidate(t.Context())
 	}
@@ -543,7 +543,7 @@ func TestConvertLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []int{3, 2} {
-		c, err := rewrite.Convert(t.Context(), rewrite.Place{Hierarchy: h, Path: "g"}, to, &rewrite.Options{Options: zarr.Options{Write: true}})
+		c, err := rewrite.Convert(t.Context(), h.At("g"), to, &rewrite.Options{Options: zarr.Options{Write: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -556,7 +556,7 @@ func TestConvertLinks(t *testing.T) {
 			t.Errorf("%q were converted, want %q", got, want)
 		}
 		for _, name := range []string{"a", "plain", "z/delta", "y2/text"} {
-			a, err := h.OpenArray(t.Context(), "g/"+name, nil)
+			a, err := h.At("g/"+name).OpenArray(t.Context(), nil)
 			if err != nil || a.Format() != to {
 				t.Errorf("%s: %v, of format %d", name, err, to)
 			}

@@ -269,7 +269,7 @@ func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
 			return err
 		}
 	}
-	_, err = zarr.On(s).Open(ctx, "", opt)
+	_, err = zarr.At(s, "").Open(ctx, opt)
 	return err
 }
 

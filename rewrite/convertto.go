@@ -26,7 +26,7 @@ import (
 //
 // Values are written before documents, and the document of the node itself last, as
 // [Copy] does; errors are those of Copy.
-func ConvertTo(ctx context.Context, src, dst Place, to int, opt *Options) (Conversion, error) {
+func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Options) (Conversion, error) {
 	c := &conversion{format: to}
 	err := checkFormat(to)
 	if err == nil {
@@ -40,7 +40,7 @@ func ConvertTo(ctx context.Context, src, dst Place, to int, opt *Options) (Conve
 		r.Values, r.Bytes, r.Lost = c.report.Values, c.report.Bytes, c.report.Lost
 	}
 	if err != nil {
-		return r, wrap("convert", src.Path, err)
+		return r, wrap("convert", src.Path(), err)
 	}
 	return r, nil
 }
@@ -96,7 +96,7 @@ func (c *conversion) run(ctx context.Context) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	if err := c.dst.Hierarchy.Record(ctx, c.dst.Path, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
 	}
 	return nil
@@ -115,7 +115,7 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 		m.why = m.opens(ctx, &c.Options.Options)
 	}
 	if m.why == nil && m.From == 3 {
-		open := func() (*zarr.Array, error) { return c.src.Hierarchy.OpenArray(ctx, m.path.String(), c.reading()) }
+		open := func() (*zarr.Array, error) { return c.src.Root().At(m.path.String()).OpenArray(ctx, c.reading()) }
 		if err := notAside(ctx, c.from, m.path, open); err != nil {
 			return err
 		}
@@ -173,8 +173,8 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		if spec.Codecs = chain; chain == nil {
 			spec.Codecs = usualChain(spec.Type)
 		}
-		h := zarr.On(new(nowhere))
-		a, createErr := h.CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: c.Options.Options, Format: c.format})
+		h := zarr.At(new(nowhere), "")
+		a, createErr := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: c.Options.Options, Format: c.format})
 		if createErr == nil {
 			m.will = a.Metadata()
 			return nil
@@ -275,7 +275,7 @@ func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, er
 
 // possible yields the names of all chunks of an array.
 func (c *conversion) possible(ctx context.Context, m *member, yield func(string, error) bool) {
-	a, err := c.src.Hierarchy.OpenArray(ctx, m.path.String(), c.reading())
+	a, err := c.src.Root().At(m.path.String()).OpenArray(ctx, c.reading())
 	if err != nil {
 		yield("", err)
 		return
@@ -290,7 +290,7 @@ func (c *conversion) possible(ctx context.Context, m *member, yield func(string,
 
 // told returns the names of the members that a group tells of.
 func (c *conversion) told(ctx context.Context, p store.Path) ([]string, error) {
-	g, err := c.src.Hierarchy.OpenGroup(ctx, p.String(), c.reading())
+	g, err := c.src.Root().At(p.String()).OpenGroup(ctx, c.reading())
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (c *conversion) counted(n int64, err error) error {
 // encode writes the elements of an array under its new document, which is not there yet.
 func (c *conversion) encode(ctx context.Context, m *member) error {
 	o := *c.reading()
-	from, err := c.src.Hierarchy.OpenArray(ctx, m.path.String(), &o)
+	from, err := c.src.Root().At(m.path.String()).OpenArray(ctx, &o)
 	if err != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ func (c *conversion) encode(ctx context.Context, m *member) error {
 		v.documents[place.Key(t.name)] = t.bytes
 	}
 	o.Write, o.SingleWriter = true, true
-	to, err := zarr.On(v).OpenArray(ctx, place.String(), &o)
+	to, err := zarr.At(v, place.String()).OpenArray(ctx, &o)
 	if err != nil {
 		return err
 	}

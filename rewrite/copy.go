@@ -37,15 +37,6 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// Place is where a node is, or is to be.
-type Place struct {
-	Hierarchy *zarr.Hierarchy
-	Path      string // of the node, "" is the root
-}
-
-// Of returns the place of a node.
-func Of(n zarr.Node) Place { return Place{n.Hierarchy(), n.Path()} }
-
 // Options say how nodes are copied. A nil *Options means the zero Options.
 type Options struct {
 	// Options are those with which nodes are opened where a store has to be asked for its
@@ -85,13 +76,13 @@ type Report struct {
 // unless Options.Overwrite is set: that wraps [fs.ErrExist]. A place within the other is
 // an error that wraps [zarr.ErrInvalidArgument], a source without a node
 // [fs.ErrNotExist]. See the package's protocol for what a failure leaves.
-func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
+func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
 		err = c.run(ctx)
 	}
 	if err != nil {
-		return c.report, wrap("copy", src.Path, err)
+		return c.report, wrap("copy", src.Path(), err)
 	}
 	return c.report, nil
 }
@@ -107,7 +98,7 @@ func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 // removal by a program that takes no locks is lost. So it is in a store without locks,
 // and in arrays beyond the first thousand of a group, whose locks are not held all the
 // time.
-func Move(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
+func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
 		err = c.movable()
@@ -125,7 +116,7 @@ func Move(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 		}
 	}
 	if err != nil {
-		return c.report, wrap("move", src.Path, err)
+		return c.report, wrap("move", src.Path(), err)
 	}
 	return c.report, nil
 }
@@ -142,7 +133,7 @@ func wrap(op, path string, err error) error {
 // copier is one copy.
 type copier struct {
 	Options
-	src, dst Place
+	src, dst *zarr.Location
 	from, to store.Store
 	at, goal store.Path // of the node in from and in to
 
@@ -155,16 +146,16 @@ type copier struct {
 	report    Report
 }
 
-func newCopier(ctx context.Context, src, dst Place, opt *Options) (*copier, error) {
-	c := &copier{src: src, dst: dst, from: src.Hierarchy.Store(), to: dst.Hierarchy.Store()}
+func newCopier(ctx context.Context, src, dst *zarr.Location, opt *Options) (*copier, error) {
+	c := &copier{src: src, dst: dst, from: src.Store(), to: dst.Store()}
 	if opt != nil {
 		c.Options = *opt
 	}
 	var err error
-	if c.at, err = store.ParsePath(src.Path); err != nil {
+	if c.at, err = store.ParsePath(src.Path()); err != nil {
 		return c, err
 	}
-	if c.goal, err = store.ParsePath(dst.Path); err != nil {
+	if c.goal, err = store.ParsePath(dst.Path()); err != nil {
 		return c, err
 	}
 	if c.Overwrite {
@@ -209,7 +200,7 @@ func (c *copier) run(ctx context.Context) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	if err := c.dst.Hierarchy.Record(ctx, c.dst.Path, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
 	}
 	return nil
@@ -253,5 +244,5 @@ func (c *copier) movable() error {
 
 // removeSource removes the source, if it is still what was copied.
 func (c *copier) removeSource(ctx context.Context) error {
-	return c.src.Hierarchy.DeleteIf(ctx, c.src.Path, c.writing(), c.checkUnchanged)
+	return c.src.DeleteIf(ctx, c.writing(), c.checkUnchanged)
 }

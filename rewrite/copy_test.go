@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func tree(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	o := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
-	g, err := zarr.On(s).CreateGroup(t.Context(), path, map[string]any{"title": "all", "precise": 1e300}, o)
+	g, err := zarr.At(s, path).CreateGroup(t.Context(), map[string]any{"title": "all", "precise": 1e300}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func tree(t testing.TB, s store.Store, path string) {
 		"empty":    {Shape: []int64{5}},
 	} {
 		spec.Type = dtype.Of[int32]()
-		a, err := g.CreateArray(t.Context(), name, spec, nil)
+		a, err := g.At(name).CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,13 +88,13 @@ func oldTree(t testing.TB, s store.Store, path string) {
 func formatTwo(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	o := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}, Format: 2}
-	g, err := zarr.On(s).CreateGroup(t.Context(), path, map[string]any{"title": "two"}, o)
+	g, err := zarr.At(s, path).CreateGroup(t.Context(), map[string]any{"title": "two"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "deep/b"} {
 		spec := zarr.Spec{Shape: []int64{10, 7}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, DimensionNames: []string{"y", "x"}}
-		a, err := g.CreateArray(t.Context(), name, spec, nil)
+		a, err := g.At(name).CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,8 +147,8 @@ func differ(a, b map[string]string) string {
 	return strings.Join(names, " ")
 }
 
-func at(s store.Store, path string) rewrite.Place {
-	return rewrite.Place{Hierarchy: zarr.On(s), Path: path}
+func at(s store.Store, path string) *zarr.Location {
+	return zarr.At(s, path)
 }
 
 // directory returns the store of a new directory.
@@ -163,50 +163,50 @@ func directory(t testing.TB) store.Store {
 }
 
 // located opens a place by a location.
-func located(t testing.TB, location string, access store.Access) rewrite.Place {
+func located(t testing.TB, location string, access store.Access) *zarr.Location {
 	t.Helper()
-	h, path, err := zarr.Locate(t.Context(), location, access)
+	at, err := zarr.Locate(t.Context(), location, access)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := h.Store().(io.Closer); ok {
+	if c, ok := at.Store().(io.Closer); ok {
 		t.Cleanup(func() { c.Close() })
 	}
-	return rewrite.Place{Hierarchy: h, Path: path}
+	return at
 }
 
 // TestCopy copies trees of both formats between stores of all kinds, and finds the same
 // values at the other place.
 func TestCopy(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree, "two": formatTwo} {
-		for name, c := range map[string]struct{ src, dst func() rewrite.Place }{
-			"memory to memory": {func() rewrite.Place { return at(memstore.New(), "in/x") }, func() rewrite.Place { return at(memstore.New(), "") }},
+		for name, c := range map[string]struct{ src, dst func() *zarr.Location }{
+			"memory to memory": {func() *zarr.Location { return at(memstore.New(), "in/x") }, func() *zarr.Location { return at(memstore.New(), "") }},
 			"within memory":    {nil, nil},
-			"file to file":     {func() rewrite.Place { return at(directory(t), "") }, func() rewrite.Place { return at(directory(t), "new/y") }},
-			"file to memory":   {func() rewrite.Place { return at(directory(t), "x") }, func() rewrite.Place { return at(memstore.New(), "new/y") }},
-			"memory to archive": {func() rewrite.Place { return at(memstore.New(), "x") },
-				func() rewrite.Place { return located(t, t.TempDir()+"/y.zip/z", store.Create) }},
+			"file to file":     {func() *zarr.Location { return at(directory(t), "") }, func() *zarr.Location { return at(directory(t), "new/y") }},
+			"file to memory":   {func() *zarr.Location { return at(directory(t), "x") }, func() *zarr.Location { return at(memstore.New(), "new/y") }},
+			"memory to archive": {func() *zarr.Location { return at(memstore.New(), "x") },
+				func() *zarr.Location { return located(t, t.TempDir()+"/y.zip/z", store.Create) }},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				var src, dst rewrite.Place
+				var src, dst *zarr.Location
 				if c.src == nil {
 					s := memstore.New()
 					src, dst = at(s, "x"), at(s, "beside/y")
 				} else {
 					src, dst = c.src(), c.dst()
 				}
-				from, to := src.Hierarchy.Store(), dst.Hierarchy.Store()
-				build(t, from, src.Path)
-				want := values(t, from, src.Path)
+				from, to := src.Store(), dst.Store()
+				build(t, from, src.Path())
+				want := values(t, from, src.Path())
 				plan, err := rewrite.Copy(t.Context(), src, dst, &rewrite.Options{DryRun: true})
-				if err != nil || len(values(t, to, dst.Path)) > 0 {
-					t.Fatalf("a plan: %v, %v", err, values(t, to, dst.Path))
+				if err != nil || len(values(t, to, dst.Path())) > 0 {
+					t.Fatalf("a plan: %v, %v", err, values(t, to, dst.Path()))
 				}
 				report, err := rewrite.Copy(t.Context(), src, dst, &rewrite.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d := differ(want, values(t, to, dst.Path)); d != "" {
+				if d := differ(want, values(t, to, dst.Path())); d != "" {
 					t.Errorf("differ: %s", d)
 				}
 				var total int64
@@ -219,7 +219,7 @@ func TestCopy(t *testing.T) {
 				if wanted := map[string][2]int{"new": {5, 3}, "old": {2, 1}, "two": {2, 2}}[kind]; report.Arrays != wanted[0] || report.Groups != wanted[1] {
 					t.Errorf("%d arrays and %d groups, want %v", report.Arrays, report.Groups, wanted)
 				}
-				if parent := map[string]string{"new": "zarr.json", "old": ".zgroup", "two": ".zgroup"}[kind]; dst.Path == "new/y" {
+				if parent := map[string]string{"new": "zarr.json", "old": ".zgroup", "two": ".zgroup"}[kind]; dst.Path() == "new/y" {
 					if found, err := store.Exists(t.Context(), to, store.MustKey("new/"+parent)); !found || err != nil {
 						t.Errorf("no group above: %v", err)
 					}
@@ -245,7 +245,7 @@ func TestCopyFrom(t *testing.T) {
 			if _, err := rewrite.Copy(t.Context(), at(s, ""), archive, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := archive.Hierarchy.Store().(io.Closer).Close(); err != nil {
+			if err := archive.Store().(io.Closer).Close(); err != nil {
 				t.Fatal(err)
 			}
 			server := httptest.NewServer(http.FileServer(http.Dir(dir)))
@@ -276,7 +276,7 @@ func TestRead(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "two": formatTwo} {
 		s := memstore.New()
 		build(t, s, "x")
-		root, err := zarr.On(s).OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+		root, err := zarr.At(s, "").OpenGroup(t.Context(), &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if root, err = zarr.On(s).OpenGroup(t.Context(), "", nil); err != nil {
+		if root, err = zarr.At(s, "").OpenGroup(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		var found []string
@@ -304,7 +304,7 @@ func TestRead(t *testing.T) {
 		if !slices.Equal(slices.Sorted(slices.Values(found)), strings.Fields(want)) {
 			t.Errorf("%s: %q, want %q", kind, found, want)
 		}
-		a, err := zarr.On(s).OpenArray(t.Context(), "y/b", nil)
+		a, err := zarr.At(s, "y/b").OpenArray(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +314,7 @@ func TestRead(t *testing.T) {
 		if _, err := rewrite.Move(t.Context(), at(s, "y"), at(s, "x/z"), nil); err != nil {
 			t.Fatal(err)
 		}
-		if root, err = zarr.On(s).OpenGroup(t.Context(), "", nil); err != nil {
+		if root, err = zarr.At(s, "").OpenGroup(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		for m := range root.Members(t.Context(), true) {
@@ -362,7 +362,7 @@ func TestRefused(t *testing.T) {
 	defer readOnly.Close()
 	before, beforeDir := values(t, s, ""), values(t, d, "")
 	for name, c := range map[string]struct {
-		src, dst  rewrite.Place
+		src, dst  *zarr.Location
 		overwrite bool
 		want      error
 	}{
@@ -479,7 +479,7 @@ func TestInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &rewrite.Options{}
-		if _, err := zarr.On(left).Open(t.Context(), "in/y", nil); err == nil {
+		if _, err := zarr.At(left, "in/y").Open(t.Context(), nil); err == nil {
 			visible++
 			o.Overwrite = true
 			got := values(t, left, "in/y")
@@ -509,7 +509,7 @@ func TestChanged(t *testing.T) {
 	src := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
 		if op.Key.String() == "a/c/0/0" && !changed {
 			changed = true
-			a, err := zarr.On(left).OpenArray(ctx, "a", &zarr.Options{Write: true})
+			a, err := zarr.At(left, "a").OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				return err
 			}
@@ -521,7 +521,7 @@ func TestChanged(t *testing.T) {
 	if _, err := rewrite.Copy(t.Context(), at(src, ""), at(dst, "y"), nil); !errors.Is(err, zarr.ErrConflict) {
 		t.Fatalf("error is %v, want %v", err, zarr.ErrConflict)
 	}
-	if _, err := zarr.On(dst).Open(t.Context(), "y", nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := zarr.At(dst, "y").Open(t.Context(), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was not copied is there: %v", err)
 	}
 	if _, err := rewrite.Copy(t.Context(), at(src, ""), at(dst, "y"), nil); err != nil {
@@ -577,18 +577,18 @@ func TestMove(t *testing.T) {
 
 func ExampleCopy() {
 	ctx, s := context.Background(), memstore.New()
-	g, err := zarr.On(s).CreateGroup(ctx, "era5", nil, nil)
+	g, err := zarr.At(s, "era5").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		panic(err)
 	}
-	a, err := g.CreateArray(ctx, "t2m", zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(1, 3)}}, nil)
+	a, err := g.At("t2m").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(1, 3)}}, nil)
 	if err != nil {
 		panic(err)
 	}
 	if err := zarr.Write(ctx, a, nil, []int8{1, 2, 3, 4}); err != nil {
 		panic(err)
 	}
-	report, err := rewrite.Copy(ctx, rewrite.Of(g), rewrite.Place{Hierarchy: zarr.On(s), Path: "backup/era5"}, nil)
+	report, err := rewrite.Copy(ctx, g.Location(), zarr.At(s, "backup/era5"), nil)
 	fmt.Println(report.Arrays, report.Groups, report.Values, err)
 	// Output: 1 1 2 <nil>
 }

@@ -68,7 +68,7 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 	}
 	o := *opt
 	o.Write, o.StoreFill, o.Observer = true, true, nil
-	a, err := zarr.On(s).OpenArray(ctx, "", &o)
+	a, err := zarr.At(s, "").OpenArray(ctx, &o)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // linkedTree makes a store with arrays of four elements, and links in it.
-func linkedTree(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir string) {
+func linkedTree(t *testing.T, links map[string]string) (h *zarr.Location, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "r.zarr")
 	s, err := filestore.Open(dir, &filestore.Options{Create: true})
@@ -23,10 +23,10 @@ func linkedTree(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h = zarr.On(s)
+	h = zarr.At(s, "")
 	for _, name := range []string{"a", "sub/a", "h/b", "g2/c"} {
 		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}
-		a, err := h.CreateArray(t.Context(), name, spec, nil)
+		a, err := h.At(name).CreateArray(t.Context(), spec, nil)
 		if err == nil {
 			err = zarr.Write(t.Context(), a, nil, []int32{1, 2, 3, 4})
 		}
@@ -86,16 +86,16 @@ func TestCopyOntoItselfByALink(t *testing.T) {
 		"its chunks lie in it":         {map[string]string{"a/c": "../h/b/c"}, "a", "h/b"},
 		"a chunk lies in it":           {map[string]string{"a/c/1": "../../h/b/c/1"}, "a", "h"},
 	} {
-		for op, do := range map[string]func(src, dst rewrite.Place, o *rewrite.Options) error{
-			"copy": func(src, dst rewrite.Place, o *rewrite.Options) error {
+		for op, do := range map[string]func(src, dst *zarr.Location, o *rewrite.Options) error{
+			"copy": func(src, dst *zarr.Location, o *rewrite.Options) error {
 				_, err := rewrite.Copy(t.Context(), src, dst, o)
 				return err
 			},
-			"move": func(src, dst rewrite.Place, o *rewrite.Options) error {
+			"move": func(src, dst *zarr.Location, o *rewrite.Options) error {
 				_, err := rewrite.Move(t.Context(), src, dst, o)
 				return err
 			},
-			"convert": func(src, dst rewrite.Place, o *rewrite.Options) error {
+			"convert": func(src, dst *zarr.Location, o *rewrite.Options) error {
 				_, err := rewrite.ConvertTo(t.Context(), src, dst, 2, o)
 				return err
 			},
@@ -103,7 +103,7 @@ func TestCopyOntoItselfByALink(t *testing.T) {
 			t.Run(name+", "+op, func(t *testing.T) {
 				h, _ := linkedTree(t, c.links)
 				was := keys(t, h.Store())
-				err := do(rewrite.Place{Hierarchy: h, Path: c.src}, rewrite.Place{Hierarchy: h, Path: c.dst}, &rewrite.Options{Overwrite: true})
+				err := do(h.At(c.src), h.At(c.dst), &rewrite.Options{Overwrite: true})
 				if !errors.Is(err, zarr.ErrInvalidArgument) {
 					t.Errorf("the error is %v", err)
 				}
@@ -126,7 +126,7 @@ func TestCopyOntoItselfByALink(t *testing.T) {
 func TestCopyBesideALink(t *testing.T) {
 	h, _ := linkedTree(t, map[string]string{"ls": "sub", "g2/l": "../a", "g2/loop": "..", "g2/again": "c"})
 	for _, c := range [][2]string{{"ls", "new"}, {"g2", "h/g2"}, {"sub/a", "h/a"}, {"g2", "sub/a"}} {
-		_, err := rewrite.Copy(t.Context(), rewrite.Place{Hierarchy: h, Path: c[0]}, rewrite.Place{Hierarchy: h, Path: c[1]}, &rewrite.Options{Overwrite: true})
+		_, err := rewrite.Copy(t.Context(), h.At(c[0]), h.At(c[1]), &rewrite.Options{Overwrite: true})
 		if err != nil {
 			t.Errorf("%s to %s: %v", c[0], c[1], err)
 		}

@@ -149,7 +149,7 @@ func TestConvertMissing(t *testing.T) {
 
 func reopened(t *testing.T, s store.Store, path string) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(s).OpenArray(t.Context(), path, nil)
+	a, err := zarr.At(s, path).OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func compacted(raw []byte) string { return strings.Join(strings.Fields(string(ra
 // sparse makes a group of format 3 whose arrays lack chunks.
 func sparse(t testing.TB, s store.Store, path string, keys metadata.KeyEncoding) {
 	t.Helper()
-	g, err := zarr.On(s).CreateGroup(t.Context(), path, nil, nil)
+	g, err := zarr.At(s, path).CreateGroup(t.Context(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func sparse(t testing.TB, s store.Store, path string, keys metadata.KeyEncoding)
 		} else {
 			spec.Shape = []int64{}
 		}
-		a, err := g.CreateArray(t.Context(), name, spec, nil)
+		a, err := g.At(name).CreateArray(t.Context(), spec, nil)
 		if err == nil && spec.Type.Size() == 4 {
 			err = a.FillBytes(t.Context(), selection.Box{{4, 5}}, make([]byte, 4))
 		}
@@ -290,7 +290,7 @@ func TestConvertFillsRaced(t *testing.T) {
 	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
 		if op.Key.String() == "sevens/2" && strings.HasPrefix(op.Name, "Put") && !written {
 			written = true
-			a, err := zarr.On(left).OpenArray(ctx, "sevens", &zarr.Options{Write: true})
+			a, err := zarr.At(left, "sevens").OpenArray(ctx, &zarr.Options{Write: true})
 			if err == nil {
 				err = zarr.Fill(ctx, a, selection.Box{{6, 7}}, int32(99))
 			}
@@ -312,24 +312,24 @@ func TestConvertFillsRaced(t *testing.T) {
 func TestConvertManyMissing(t *testing.T) {
 	s := memstore.New()
 	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Of[int8](), KeyEncoding: metadata.V2Dot}
-	a, err := zarr.On(s).CreateArray(t.Context(), "", spec, nil)
+	a, err := zarr.At(s, "").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := values(t, s, "")
 	taken := memstore.New() // nobody is to be asked about chunks for a place that is not free
-	if _, err := zarr.On(taken).CreateGroup(t.Context(), "", nil, nil); err != nil {
+	if _, err := zarr.At(taken, "").CreateGroup(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rewrite.ConvertTo(t.Context(), rewrite.Of(a), at(taken, ""), 2, nil); !errors.Is(err, fs.ErrExist) {
+	if _, err := rewrite.ConvertTo(t.Context(), a.Location(), at(taken, ""), 2, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("to a place that is not free: %v", err)
 	}
 	convert := map[string]func(*rewrite.Options) (rewrite.Conversion, error){
 		"in place": func(o *rewrite.Options) (rewrite.Conversion, error) {
-			return rewrite.Convert(t.Context(), rewrite.Of(a), 2, o)
+			return rewrite.Convert(t.Context(), a.Location(), 2, o)
 		},
 		"elsewhere": func(o *rewrite.Options) (rewrite.Conversion, error) {
-			return rewrite.ConvertTo(t.Context(), rewrite.Of(a), at(memstore.New(), ""), 2, o)
+			return rewrite.ConvertTo(t.Context(), a.Location(), at(memstore.New(), ""), 2, o)
 		},
 	}
 	for _, name := range []string{"elsewhere", "in place"} {

@@ -35,29 +35,29 @@ func (s *target) PutIf(ctx context.Context, key store.Key, value []byte, cond st
 // TestMoveOfChangedSource changes the source after it was copied: then it stays, as does
 // what was written.
 func TestMoveOfChangedSource(t *testing.T) {
-	array := func(h *zarr.Hierarchy) *zarr.Array {
-		a, err := h.OpenArray(t.Context(), "x/a", &zarr.Options{Write: true})
+	array := func(h *zarr.Location) *zarr.Array {
+		a, err := h.At("x/a").OpenArray(t.Context(), &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
-	for name, change := range map[string]func(h *zarr.Hierarchy) error{
-		"a chunk": func(h *zarr.Hierarchy) error { return zarr.Write(t.Context(), array(h), nil, make([]int32, 70)) },
-		"the shape": func(h *zarr.Hierarchy) error {
+	for name, change := range map[string]func(h *zarr.Location) error{
+		"a chunk": func(h *zarr.Location) error { return zarr.Write(t.Context(), array(h), nil, make([]int32, 70)) },
+		"the shape": func(h *zarr.Location) error {
 			return array(h).Resize(t.Context(), []int64{9, 7}, nil)
 		},
-		"attributes": func(h *zarr.Hierarchy) error {
-			_, err := h.CreateGroup(t.Context(), "x/deep", map[string]int{"n": 1}, &zarr.CreateOptions{Overwrite: true})
+		"attributes": func(h *zarr.Location) error {
+			_, err := h.At("x/deep").CreateGroup(t.Context(), map[string]int{"n": 1}, &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
-		"a new chunk": func(h *zarr.Hierarchy) error {
+		"a new chunk": func(h *zarr.Location) error {
 			_, err := store.Put(t.Context(), h.Store(), key(t, "x/empty/c/0"), []byte("new"), store.Flush)
 			return err
 		},
-		"a chunk is gone": func(h *zarr.Hierarchy) error { return store.Delete(t.Context(), h.Store(), key(t, "x/a/c/0/0")) },
-		"a new member": func(h *zarr.Hierarchy) error {
-			_, err := h.CreateGroup(t.Context(), "x/new", nil, nil)
+		"a chunk is gone": func(h *zarr.Location) error { return store.Delete(t.Context(), h.Store(), key(t, "x/a/c/0/0")) },
+		"a new member": func(h *zarr.Location) error {
+			_, err := h.At("x/new").CreateGroup(t.Context(), nil, nil)
 			return err
 		},
 	} {
@@ -65,7 +65,7 @@ func TestMoveOfChangedSource(t *testing.T) {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				from := open()
 				tree(t, from, "x")
-				h := zarr.On(from)
+				h := zarr.At(from, "")
 				var was map[string]string
 				to := &target{Store: memstore.New(), done: func() {
 					if err := change(h); err != nil {
@@ -153,7 +153,7 @@ func TestMoveByLinks(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(dir, "..", "other"), 0o777); err != nil {
 				t.Fatal(err)
 			}
-			src, dst := rewrite.Place{Hierarchy: h, Path: c.src}, rewrite.Place{Hierarchy: h, Path: "new"}
+			src, dst := h.At(c.src), h.At("new")
 			for _, dry := range []bool{true, false} {
 				_, err := rewrite.Move(t.Context(), src, dst, &rewrite.Options{DryRun: dry})
 				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -164,10 +164,10 @@ func TestMoveByLinks(t *testing.T) {
 			if copied := !errors.Is(err, fs.ErrNotExist); copied != (c.want == "") {
 				t.Errorf("a copy is there: %t", copied)
 			}
-			if _, err := h.OpenArray(t.Context(), "sub/a", nil); err != nil {
+			if _, err := h.At("sub/a").OpenArray(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
-			r, err := rewrite.Copy(t.Context(), src, rewrite.Place{Hierarchy: h, Path: "h/copy"}, nil)
+			r, err := rewrite.Copy(t.Context(), src, h.At("h/copy"), nil)
 			if err == nil && (r.Lost > 0) != strings.Contains(c.want, "is a symbolic link") {
 				t.Errorf("%d links are lost", r.Lost)
 			}
@@ -179,7 +179,7 @@ func TestMoveByLinks(t *testing.T) {
 // links: it counts the link all the same, and a move refuses it.
 func TestLostLinksElsewhere(t *testing.T) {
 	h, _ := linkedTree(t, map[string]string{"a/c/1": "../nothing"})
-	src := rewrite.Place{Hierarchy: h, Path: "a"}
+	src := h.At("a")
 	for _, dry := range []bool{true, false} {
 		o := &rewrite.Options{DryRun: dry}
 		if r, err := rewrite.Copy(t.Context(), src, at(memstore.New(), "new"), o); err != nil || r.Lost != 1 {
@@ -195,18 +195,18 @@ func TestLostLinksElsewhere(t *testing.T) {
 // what it leads to. A new node may be put there.
 func TestOverwriteThroughLink(t *testing.T) {
 	h, _ := linkedTree(t, map[string]string{"l": "sub", "la": "sub/a", "out": "../elsewhere"})
-	src := rewrite.Place{Hierarchy: h, Path: "a"}
+	src := h.At("a")
 	for name, do := range map[string]func(dst string, o *rewrite.Options) error{
 		"copy": func(dst string, o *rewrite.Options) error {
-			_, err := rewrite.Copy(t.Context(), src, rewrite.Place{Hierarchy: h, Path: dst}, o)
+			_, err := rewrite.Copy(t.Context(), src, h.At(dst), o)
 			return err
 		},
 		"move": func(dst string, o *rewrite.Options) error {
-			_, err := rewrite.Move(t.Context(), src, rewrite.Place{Hierarchy: h, Path: dst}, o)
+			_, err := rewrite.Move(t.Context(), src, h.At(dst), o)
 			return err
 		},
 		"convert": func(dst string, o *rewrite.Options) error {
-			_, err := rewrite.ConvertTo(t.Context(), src, rewrite.Place{Hierarchy: h, Path: dst}, 3, o)
+			_, err := rewrite.ConvertTo(t.Context(), src, h.At(dst), 3, o)
 			return err
 		},
 	} {
@@ -219,10 +219,10 @@ func TestOverwriteThroughLink(t *testing.T) {
 			}
 		}
 	}
-	if err := h.Delete(t.Context(), "sub/a", &zarr.Options{Write: true}); err != nil {
+	if err := h.At("sub/a").Delete(t.Context(), &zarr.Options{Write: true}); err != nil {
 		t.Errorf("sub/a: %v", err)
 	}
-	if _, err := rewrite.Copy(t.Context(), src, rewrite.Place{Hierarchy: h, Path: "l/a"}, nil); err != nil {
+	if _, err := rewrite.Copy(t.Context(), src, h.At("l/a"), nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,20 +16,20 @@ import (
 // where the group of a listed member is not.
 func TestParentsListed(t *testing.T) {
 	for format := 2; format <= 3; format++ {
-		for name, do := range map[string]func(src, dst rewrite.Place) error{
-			"copy": func(src, dst rewrite.Place) error { _, err := rewrite.Copy(t.Context(), src, dst, nil); return err },
-			"move": func(src, dst rewrite.Place) error { _, err := rewrite.Move(t.Context(), src, dst, nil); return err },
-			"convert": func(src, dst rewrite.Place) error {
+		for name, do := range map[string]func(src, dst *zarr.Location) error{
+			"copy": func(src, dst *zarr.Location) error { _, err := rewrite.Copy(t.Context(), src, dst, nil); return err },
+			"move": func(src, dst *zarr.Location) error { _, err := rewrite.Move(t.Context(), src, dst, nil); return err },
+			"convert": func(src, dst *zarr.Location) error {
 				src = at(memstore.New(), "t")
-				arrayAt(t, src.Hierarchy, "t", 5-format)
+				arrayAt(t, src.Root(), "t", 5-format)
 				_, err := rewrite.ConvertTo(t.Context(), src, dst, format, nil)
 				return err
 			},
 		} {
 			s := memstore.New()
-			h := zarr.On(s)
+			h := zarr.At(s, "")
 			arrayAt(t, h, "t", format)
-			g, err := h.OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+			g, err := h.At("").OpenGroup(t.Context(), &zarr.Options{Write: true})
 			if err == nil {
 				err = g.Consolidate(t.Context())
 			}
@@ -49,10 +49,10 @@ func TestParentsListed(t *testing.T) {
 }
 
 // arrayAt creates an array of a format, and the groups above it.
-func arrayAt(t *testing.T, h *zarr.Hierarchy, path string, format int) {
+func arrayAt(t *testing.T, h *zarr.Location, path string, format int) {
 	t.Helper()
 	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32]()}
-	if _, err := h.CreateArray(t.Context(), path, spec, &zarr.CreateOptions{Format: format}); err != nil {
+	if _, err := h.At(path).CreateArray(t.Context(), spec, &zarr.CreateOptions{Format: format}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,7 +60,7 @@ func arrayAt(t *testing.T, h *zarr.Hierarchy, path string, format int) {
 // membersOf returns the paths that the consolidated metadata of the root lists.
 func membersOf(t *testing.T, s store.Store) (paths []string) {
 	t.Helper()
-	g, err := zarr.On(s).OpenGroup(t.Context(), "", nil)
+	g, err := zarr.At(s, "").OpenGroup(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

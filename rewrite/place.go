@@ -20,12 +20,12 @@ const noteName = publish.Unfinished
 // Unfinished reports whether a copy or a conversion to a place was begun and not
 // finished. Nobody sees what it has left there. Another one to the same place removes
 // that, and so does [zarr.Hierarchy.Delete].
-func Unfinished(ctx context.Context, at Place) (bool, error) {
-	p, err := store.ParsePath(at.Path)
+func Unfinished(ctx context.Context, at *zarr.Location) (bool, error) {
+	p, err := store.ParsePath(at.Path())
 	if err != nil {
 		return false, err
 	}
-	c := copier{to: at.Hierarchy.Store(), goal: p}
+	c := copier{to: at.Store(), goal: p}
 	s, err := c.look(ctx)
 	return s == begun && err == nil, err
 }
@@ -107,7 +107,7 @@ func (c *copier) checkParents(ctx context.Context) error {
 		}
 		isArray := false
 		if isNew {
-			n, err := c.dst.Hierarchy.Open(ctx, p.String(), &zarr.Options{Limits: c.Limits, Codecs: c.Codecs, Experimental: c.Experimental})
+			n, err := c.dst.Root().At(p.String()).Open(ctx, &zarr.Options{Limits: c.Limits, Codecs: c.Codecs, Experimental: c.Experimental})
 			if err != nil && !errors.Is(err, zarr.ErrUnsupported) {
 				return err
 			}
@@ -140,7 +140,7 @@ func (c *copier) prepare(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s == current || s == old:
-		err = c.dst.Hierarchy.Delete(ctx, c.dst.Path, c.writing())
+		err = c.dst.Delete(ctx, c.writing())
 	case s == begun:
 		err = c.clear(ctx)
 	}
@@ -173,7 +173,7 @@ func (c *copier) makeParents(ctx context.Context) error {
 	if found, err := exists(ctx, c.to, parent, document); found || err != nil {
 		return err
 	}
-	_, err := c.dst.Hierarchy.CreateGroup(ctx, parent.String(), nil, &zarr.CreateOptions{Options: *c.writing(), Format: formatOf(c.old)})
+	_, err := c.dst.Root().At(parent.String()).CreateGroup(ctx, nil, &zarr.CreateOptions{Options: *c.writing(), Format: formatOf(c.old)})
 	if errors.Is(err, fs.ErrExist) {
 		return nil // somebody else just made it
 	}

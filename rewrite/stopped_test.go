@@ -18,7 +18,7 @@ import (
 func TestStoppedCopy(t *testing.T) {
 	src := memstore.New()
 	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}
-	a, err := zarr.On(src).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.At(src, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, []int32{1, 2, 3, 4})
 	}
@@ -27,7 +27,7 @@ func TestStoppedCopy(t *testing.T) {
 	}
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
-		if _, err := zarr.On(filestore.On(disk, nil)).CreateGroup(t.Context(), "", nil, nil); err != nil {
+		if _, err := zarr.At(filestore.On(disk, nil), "").CreateGroup(t.Context(), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		stop, stopped := vfs.StopAt(n)
@@ -41,14 +41,14 @@ func TestStoppedCopy(t *testing.T) {
 		to := at(filestore.On(disk, nil), "b")
 		// The node is there if the first copy was stopped behind its last document.
 		opt := &rewrite.Options{Overwrite: false}
-		if there, err := to.Hierarchy.OpenArray(t.Context(), "b", nil); err == nil {
+		if there, err := to.Root().At("b").OpenArray(t.Context(), nil); err == nil {
 			opt.Overwrite = true
 			there.Close()
 		}
 		if _, err := rewrite.Copy(t.Context(), at(src, "a"), to, opt); err != nil {
 			t.Fatalf("operation %d: %v", n, err)
 		}
-		b, err := to.Hierarchy.OpenArray(t.Context(), "b", nil)
+		b, err := to.Root().At("b").OpenArray(t.Context(), nil)
 		if err != nil {
 			t.Fatalf("operation %d: %v", n, err)
 		}

@@ -197,7 +197,7 @@ func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 	o := c.Options.Options
 	o.Write = false
-	n, err := c.src.Hierarchy.Open(ctx, c.src.Path, &o)
+	n, err := c.src.Open(ctx, &o)
 	if err != nil {
 		yield("", err)
 		return
@@ -221,7 +221,7 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 		if _, isArray := n.(*zarr.Array); isArray {
 			// Consolidated metadata may be older than the document, which is what is
 			// copied.
-			if n, err = c.src.Hierarchy.OpenArray(ctx, n.Path(), &o); err != nil {
+			if n, err = c.src.Root().At(n.Path()).OpenArray(ctx, &o); err != nil {
 				yield("", err)
 				return
 			}

@@ -56,13 +56,13 @@ func row(n int) []int32 {
 func pair(t *testing.T, format int) *memstore.Store {
 	t.Helper()
 	ctx, m := t.Context(), memstore.New()
-	g, err := zarr.On(m).CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Format: format})
+	g, err := zarr.At(m, "g").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
 		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4)}}
-		a, err := g.CreateArray(ctx, name, spec, nil)
+		a, err := g.At(name).CreateArray(ctx, spec, nil)
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, row(4))
 		}
@@ -76,7 +76,7 @@ func pair(t *testing.T, format int) *memstore.Store {
 	decided := func(op storetest.Op) bool {
 		return strings.Contains(op.Key.String(), "/together-") && strings.HasPrefix(op.Name, "Put")
 	}
-	d, err := zarr.On(dying(m, decided)).OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	d, err := zarr.At(dying(m, decided), "g").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,16 +91,16 @@ func pair(t *testing.T, format int) *memstore.Store {
 // it is refused, also where the store cannot be listed, and once somebody has finished
 // it, it works.
 func TestUnsettled(t *testing.T) {
-	for name, run := range map[string]func(ctx context.Context, src, dst rewrite.Place) error{
-		"copy": func(ctx context.Context, src, dst rewrite.Place) error {
+	for name, run := range map[string]func(ctx context.Context, src, dst *zarr.Location) error{
+		"copy": func(ctx context.Context, src, dst *zarr.Location) error {
 			_, err := rewrite.Copy(ctx, src, dst, nil)
 			return err
 		},
-		"to 2": func(ctx context.Context, src, dst rewrite.Place) error {
+		"to 2": func(ctx context.Context, src, dst *zarr.Location) error {
 			_, err := rewrite.ConvertTo(ctx, src, dst, 2, nil)
 			return err
 		},
-		"to 3": func(ctx context.Context, src, dst rewrite.Place) error {
+		"to 3": func(ctx context.Context, src, dst *zarr.Location) error {
 			_, err := rewrite.ConvertTo(ctx, src, dst, 3, nil)
 			return err
 		},
@@ -114,7 +114,7 @@ func TestUnsettled(t *testing.T) {
 						t.Errorf("%s of %s, format %d, %s: %v", name, path, format, kind, err)
 					}
 				}
-				if _, err := zarr.On(m).OpenArray(t.Context(), "g/a", &zarr.Options{Write: true}); err != nil {
+				if _, err := zarr.At(m, "g/a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 					t.Fatal(err)
 				}
 				dst := memstore.New()
@@ -136,7 +136,7 @@ func TestUnsettledInPlace(t *testing.T) {
 		t.Errorf("%v, want %v", err, zarr.ErrConflict)
 	}
 	for _, name := range []string{"g/a", "g/b"} {
-		if _, err := zarr.On(m).OpenArray(t.Context(), name, &zarr.Options{Write: true}); err != nil {
+		if _, err := zarr.At(m, name).OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 			t.Fatal(err)
 		}
 		wantRow(t, m, name, slices.Repeat(row(4), 2))
@@ -147,12 +147,12 @@ func TestUnsettledInPlace(t *testing.T) {
 // can be listed and from one that cannot: all elements are there, or it is refused.
 func TestUntrimmed(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
-	g, err := zarr.On(m).CreateGroup(ctx, "g", nil, nil)
+	g, err := zarr.At(m, "g").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := zarr.Spec{Shape: []int64{6, 5}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}}
-	a, err := g.CreateArray(ctx, "a", spec, nil)
+	a, err := g.At("a").CreateArray(ctx, spec, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, row(30))
 	}
@@ -166,10 +166,10 @@ func TestUntrimmed(t *testing.T) {
 		if op.Key.String() != "g/a/zarr.json" || op.Name != "PutIf" {
 			return false
 		}
-		b, err := zarr.On(m).OpenArray(ctx, "g/a", nil)
+		b, err := zarr.At(m, "g/a").OpenArray(ctx, nil)
 		return err == nil && !b.Grid().Axis(0).IsRegular()
 	}
-	d, err := zarr.On(dying(m, published)).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+	d, err := zarr.At(dying(m, published), "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestUntrimmed(t *testing.T) {
 				t.Fatalf("%s: %v", kind, err)
 			}
 			wantRow(t, dst, copied, row(30))
-			if _, err := zarr.On(dst).OpenArray(ctx, copied, &zarr.Options{Write: true}); err != nil {
+			if _, err := zarr.At(dst, copied).OpenArray(ctx, &zarr.Options{Write: true}); err != nil {
 				t.Fatalf("%s: %v", kind, err)
 			}
 			for key := range values(t, dst, copied) {
@@ -210,12 +210,12 @@ func TestUntrimmed(t *testing.T) {
 // are copied.
 func TestOlderConsolidated(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
-	g, err := zarr.On(m).CreateGroup(ctx, "", nil, nil)
+	g, err := zarr.At(m, "").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}
-	a, err := g.CreateArray(ctx, "a", spec, nil)
+	a, err := g.At("a").CreateArray(ctx, spec, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, row(4))
 	}
@@ -245,7 +245,7 @@ func TestOlderConsolidated(t *testing.T) {
 // wantRow expects elements of the array at a path.
 func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 	t.Helper()
-	a, err := zarr.On(s).OpenArray(t.Context(), path, nil)
+	a, err := zarr.At(s, path).OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestCopyUnlistedHuge(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(1), "listed": grid.Runs(grid.Run{Length: 1, Count: 1 << 62})} {
 		spec := zarr.Spec{Shape: []int64{1 << 62}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}
-		if _, err := zarr.On(m).CreateArray(ctx, name, spec, nil); err != nil {
+		if _, err := zarr.At(m, name).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)
 		}
 		_, err := rewrite.Copy(ctx, at(unlisted{m}, name), at(memstore.New(), "x"), nil)

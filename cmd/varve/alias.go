@@ -13,7 +13,7 @@ import (
 // changed by its own name. One that is elsewhere stays as it is, which is noted; where
 // deep is not set that is also one of a group below.
 func isOther(cmd *cobra.Command, location string, g *zarr.Group, member string, deep bool) (bool, error) {
-	s := g.Hierarchy().Store()
+	s := g.Location().Store()
 	group, err := store.ParsePath(g.Path())
 	if err != nil {
 		return false, err

@@ -141,7 +141,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		return err
 	}
 	defer a.Close()
-	rehearseIn(cmd, a.Hierarchy())
+	rehearseIn(cmd, a.Location().Root())
 	if a.Rank() == 0 {
 		return badArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", asWord(location))
 	}

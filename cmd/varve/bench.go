@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -47,7 +46,7 @@ Times in I/O and in codecs are sums over all goroutines, so they can exceed the 
 
 // trial is a part of an array that is read again and again.
 type trial struct {
-	hierarchy *zarr.Hierarchy // whose store notes requests
+	hierarchy *zarr.Location // whose store notes requests
 	noted     *recorder
 	path      string
 	sel       string
@@ -68,19 +67,19 @@ type slab struct {
 
 func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err error) {
 	ctx := cmd.Context()
-	h, path, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return err
 	}
-	defer closeStore(h)
-	noted := &recorder{Store: h.Store()}
-	t := &trial{hierarchy: zarr.On(noted), noted: noted, path: path, sel: sel, options: *reading(cmd)}
+	defer closeStore(at)
+	noted := &recorder{Store: at.Store()}
+	t := &trial{hierarchy: zarr.At(noted, ""), noted: noted, path: at.Path(), sel: sel, options: *reading(cmd)}
 	t.options.Observer = nil // what is measured is not to be slowed down
 	levels := levelsOf(runtime.GOMAXPROCS(0))
 	t.share = all / time.Duration(len(levels)+2)
 	r, err := t.run(ctx, levels)
 	if err != nil {
-		return atLocation(cmd.Name(), location, rewrite.Place{Hierarchy: h, Path: path}, err)
+		return atLocation(cmd.Name(), location, at, err)
 	}
 	r.Path = location
 	if wantsJSON(cmd) {
@@ -137,7 +136,7 @@ func (t *trial) inFlight(processors int) int { return engine.InFlight(t.noted.St
 // open opens the array anew, so that it knows nothing of an earlier round, and binds the
 // selection.
 func (t *trial) open(ctx context.Context, opt zarr.Options) (*source, error) {
-	a, err := t.hierarchy.OpenArray(ctx, t.path, &opt)
+	a, err := t.hierarchy.At(t.path).OpenArray(ctx, &opt)
 	if err != nil {
 		return nil, err
 	}

@@ -97,10 +97,10 @@ func TestBenchOfShards(t *testing.T) {
 // TestReplay checks that what was noted is repeated, byte for byte.
 func TestReplay(t *testing.T) {
 	ctx, m, counter := t.Context(), memstore.New(), new(observe.Counter)
-	h := zarr.On(m)
+	h := zarr.At(m, "")
 	for i, inner := range [][]grid.Cut{nil, {grid.Every(10)}} {
 		path := strconv.Itoa(i)
-		a, err := h.CreateArray(ctx, path, zarr.Spec{
+		a, err := h.At(path).CreateArray(ctx, zarr.Spec{
 			Shape: []int64{1000}, Type: dtype.Of[uint16](), Chunks: []grid.Cut{grid.Every(100)}, InnerChunks: inner,
 		}, &zarr.CreateOptions{Options: zarr.Options{Write: true}})
 		if err != nil {
@@ -110,7 +110,7 @@ func TestReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &recorder{Store: m}
-		b, err := zarr.On(r).OpenArray(ctx, path, &zarr.Options{Observer: counter})
+		b, err := zarr.At(r, path).OpenArray(ctx, &zarr.Options{Observer: counter})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestLevels(t *testing.T) {
 // is.
 func TestSlabFor(t *testing.T) {
 	for _, chunk := range []int64{1, 1 << 10, 1 << 20, 100 << 20, 1 << 29, 1 << 40} {
-		a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "", zarr.Spec{
+		a, err := zarr.At(memstore.New(), "").CreateArray(t.Context(), zarr.Spec{
 			Shape: []int64{1 << 41}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(chunk)},
 		}, nil)
 		if err != nil {

@@ -82,7 +82,7 @@ func finishLeft(cmd *cobra.Command, location string) error {
 	}
 	for m, err := range g.Members(cmd.Context(), true) {
 		if _, isArray := m.Node.(*zarr.Array); err == nil && isArray {
-			_, _ = g.OpenArray(cmd.Context(), m.Path, nil) // which does it; check tells of those that cannot be opened
+			_, _ = g.At(m.Path).OpenArray(cmd.Context(), nil) // which does it; check tells of those that cannot be opened
 		}
 	}
 	return nil

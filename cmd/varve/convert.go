@@ -135,7 +135,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, letGo(src, true)) }()
-	err = f.copying().agreed(cmd, src, from, to, f.options(cmd), func(dst rewrite.Place, opt *rewrite.Options) error {
+	err = f.copying().agreed(cmd, src, from, to, f.options(cmd), func(dst *zarr.Location, opt *rewrite.Options) error {
 		_, err := rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
 		return err
 	})

@@ -29,7 +29,7 @@ func olderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 	var notes []string
 	for above := path; above != ""; {
 		above = above[:max(0, strings.LastIndexByte(above, '/'))]
-		node, err := a.Hierarchy().Metadata(ctx, above, &zarr.Options{Limits: zarr.Limits{Document: largestCopy}})
+		node, err := a.Location().Root().At(above).Metadata(ctx, &zarr.Options{Limits: zarr.Limits{Document: largestCopy}})
 		g, ok := node.(*metadata.Group)
 		if err != nil || !ok || g == nil || g.Consolidated == nil || g.Format() != a.Format() {
 			continue

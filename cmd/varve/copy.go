@@ -99,7 +99,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if f.move {
 		do = rewrite.Move
 	}
-	err = f.agreed(cmd, src, from, to, opt, func(dst rewrite.Place, opt *rewrite.Options) error {
+	err = f.agreed(cmd, src, from, to, opt, func(dst *zarr.Location, opt *rewrite.Options) error {
 		_, err := do(ctx, src, dst, opt)
 		return err
 	})
@@ -198,7 +198,7 @@ func refuseLink(cmd *cobra.Command, location string) error {
 // agreed asks before --overwrite removes more than the array that an array replaces. do
 // copies to a place.
 func (f *copyFlags) agreed(
-	cmd *cobra.Command, src rewrite.Place, from, to string, opt *rewrite.Options, do func(rewrite.Place, *rewrite.Options) error,
+	cmd *cobra.Command, src *zarr.Location, from, to string, opt *rewrite.Options, do func(*zarr.Location, *rewrite.Options) error,
 ) error {
 	if f.overwrite {
 		if err := refuseLink(cmd, to); err != nil {
@@ -208,7 +208,7 @@ func (f *copyFlags) agreed(
 	if !f.overwrite || f.yes || f.dry || localPath(from) == localPath(to) {
 		return nil // of these nothing is removed
 	}
-	n, err := src.Hierarchy.Metadata(cmd.Context(), src.Path, nil)
+	n, err := src.Metadata(cmd.Context(), nil)
 	_, isArray := n.(*metadata.Array)
 	if err != nil && !errors.Is(err, metadata.ErrUnsupported) {
 		return nil // the copy says so
@@ -224,7 +224,7 @@ func (f *copyFlags) agreed(
 		if errors.Is(err, rewrite.ErrManyMissing) {
 			err = nil // that is the next question
 		}
-		_, archive := store.Driver(dst.Hierarchy.Store()).(*zipstore.Store) // is replaced as a whole
+		_, archive := store.Driver(dst.Store()).(*zipstore.Store) // is replaced as a whole
 		if err = errors.Join(atLocation(cmd.Name(), from, src, err), letGo(dst, true)); archive || err != nil {
 			return err
 		}
@@ -246,14 +246,13 @@ func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (s
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		h, path, err := zarr.Locate(ctx, from, store.Read)
+		at, err := zarr.Locate(ctx, from, store.Read)
 		if err != nil {
 			return // the copy says so
 		}
-		src := rewrite.Place{Hierarchy: h, Path: path}
-		defer func() { _ = letGo(src, true) }()
+		defer func() { _ = letGo(at, true) }()
 		o.Observer = nil
-		r, err := rewrite.Copy(ctx, src, rewrite.Place{Hierarchy: zarr.On(memstore.New())}, &rewrite.Options{Options: *o, DryRun: true})
+		r, err := rewrite.Copy(ctx, at, zarr.At(memstore.New(), ""), &rewrite.Options{Options: *o, DryRun: true})
 		if err == nil {
 			p.total.Store(r.Bytes)
 		}
@@ -263,9 +262,9 @@ func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (s
 
 // stopped lets go of a destination that did not become a copy, and returns err with what
 // to do about what was copied so far.
-func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst rewrite.Place, err error) error {
+func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.Location, err error) error {
 	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
-	_, archive := store.Driver(dst.Hierarchy.Store()).(*zipstore.Archive) // is given up whole
+	_, archive := store.Driver(dst.Store()).(*zipstore.Archive) // is given up whole
 	err = atLocation(cmd.Name(), from, src, errors.Join(err, letGo(dst, false)))
 	if f.dry {
 		return err
@@ -355,19 +354,19 @@ func noteReserved(w io.Writer, n int) error {
 }
 
 // locate returns the place that a location names.
-func locate(ctx context.Context, location string, access store.Access) (rewrite.Place, error) {
-	h, path, err := zarr.Locate(ctx, location, access)
+func locate(ctx context.Context, location string, access store.Access) (*zarr.Location, error) {
+	at, err := zarr.Locate(ctx, location, access)
 	if err != nil {
-		return rewrite.Place{}, err
+		return nil, err
 	}
-	return rewrite.Place{Hierarchy: h.Observed(observerOf(ctx)), Path: path}, nil
+	return at.Observed(observerOf(ctx)), nil
 }
 
 // atLocation returns err as one about the node at a location, where package rewrite knows
 // its path in the store only.
-func atLocation(op, location string, at rewrite.Place, err error) error {
+func atLocation(op, location string, at *zarr.Location, err error) error {
 	var e *zarr.Error
-	if errors.As(err, &e) && e.Path == at.Path {
+	if errors.As(err, &e) && e.Path == at.Path() {
 		e.Path = location
 	}
 	return on(op, location, err)
@@ -375,7 +374,7 @@ func atLocation(op, location string, at rewrite.Place, err error) error {
 
 // destination returns the place of the copy. A dry run makes none: one that is not there
 // is as good as empty.
-func (f *copyFlags) destination(cmd *cobra.Command, location string) (rewrite.Place, error) {
+func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Location, error) {
 	ctx := cmd.Context()
 	if f.overwrite && !f.dry {
 		if p, ok, err := replacedArchive(ctx, location); ok || err != nil {
@@ -387,36 +386,36 @@ func (f *copyFlags) destination(cmd *cobra.Command, location string) (rewrite.Pl
 	}
 	p, err := locate(ctx, location, store.Read)
 	if errors.Is(err, fs.ErrNotExist) {
-		return rewrite.Place{Hierarchy: zarr.On(memstore.New())}, nil
+		return zarr.At(memstore.New(), ""), nil
 	}
 	return p, err
 }
 
 // replacedArchive begins an archive in place of the one at a location. It is false where
 // none is there.
-func replacedArchive(ctx context.Context, location string) (rewrite.Place, bool, error) {
+func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool, error) {
 	name := localPath(location)
 	info, err := os.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
-		return rewrite.Place{}, false, nil
+		return nil, false, nil
 	}
 	old, err := locate(ctx, location, store.Read)
 	if err == nil {
 		err = letGo(old, true)
 	}
 	if err != nil { // whatever it is, it is not what was meant
-		return rewrite.Place{}, false, on("copy", location, badArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
+		return nil, false, on("copy", location, badArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
 	}
 	a, err := zipstore.Replace(name)
 	if err != nil {
-		return rewrite.Place{}, false, on("copy", location, err)
+		return nil, false, on("copy", location, err)
 	}
-	return rewrite.Place{Hierarchy: zarr.On(a).Observed(observerOf(ctx))}, true, nil
+	return zarr.At(a, "").Observed(observerOf(ctx)), true, nil
 }
 
 // letGo closes the store of a place. An archive appears then, or is given up.
-func letGo(p rewrite.Place, done bool) error {
-	s := p.Hierarchy.Store()
+func letGo(p *zarr.Location, done bool) error {
+	s := p.Store()
 	if a, ok := store.Driver(s).(*zipstore.Archive); ok && !done {
 		return a.Discard()
 	}

@@ -56,15 +56,15 @@ func boundedBy(ctx context.Context, a *zarr.Array) (counting, error) {
 	if name == "" {
 		return counting{}, nil // a store that was opened at the array
 	}
-	h := a.Hierarchy()
+	h := a.Location().Root()
 	for _, dimension := range a.DimensionNames() {
-		if c, err := h.OpenArray(ctx, dir+dimension, nil); err == nil && dimension != "" {
+		if c, err := h.At(dir+dimension).OpenArray(ctx, nil); err == nil && dimension != "" {
 			if c.Close(); bounds(c) == name {
 				return countingOf(c), nil
 			}
 		}
 	}
-	g, err := h.OpenGroup(ctx, strings.TrimSuffix(dir, "/"), nil)
+	g, err := h.At(strings.TrimSuffix(dir, "/")).OpenGroup(ctx, nil)
 	if err != nil {
 		return counting{}, ctx.Err() // an array need not be in a group
 	}

@@ -224,7 +224,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if data != nil {
 		if err := pourAll(cmd, data, a); err != nil {
 			err = on(cmd.Name(), location, err)
-			if archive, ok := store.Driver(a.Hierarchy().Store()).(*zipstore.Archive); ok {
+			if archive, ok := store.Driver(a.Location().Store()).(*zipstore.Archive); ok {
 				return errors.Join(err, archive.Discard())
 			}
 			defer a.Close()

@@ -65,7 +65,7 @@ type demo struct {
 	dir    string
 	name   string // of the array in dir
 	origin *origin
-	h      *zarr.Hierarchy
+	h      *zarr.Location
 	facts  demoFacts
 }
 
@@ -145,7 +145,7 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	defer s.Close()
-	d.h = zarr.On(s)
+	d.h = zarr.At(s, "")
 	d.facts.Path = filepath.ToSlash(filepath.Join(d.dir, d.name))
 	for _, step := range []func(context.Context) error{d.archive, d.grow, d.regular, d.draw, d.readBack, d.end} {
 		if err := step(ctx); err != nil {
@@ -334,10 +334,10 @@ func listed(g *grid.Grid) []grid.Cut {
 // archive writes what is there before anything is appended.
 func (d *demo) archive(ctx context.Context) error {
 	begun := time.Now()
-	if _, err := d.h.CreateGroup(ctx, "", nil, nil); err != nil {
+	if _, err := d.h.At("").CreateGroup(ctx, nil, nil); err != nil {
 		return err
 	}
-	a, err := d.h.CreateArray(ctx, d.name, d.origin.spec, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
+	a, err := d.h.At(d.name).CreateArray(ctx, d.origin.spec, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
 		return err
 	}
@@ -395,7 +395,7 @@ func (d *demo) bytes(box grid.Box) int64 {
 func (d *demo) grow(ctx context.Context) error {
 	// Chunks of nothing but the fill value are stored too: every append writes the same
 	// number of chunks.
-	a, err := d.h.OpenArray(ctx, d.name, &zarr.Options{Write: true, StoreFill: true})
+	a, err := d.h.At(d.name).OpenArray(ctx, &zarr.Options{Write: true, StoreFill: true})
 	if err != nil {
 		return err
 	}
@@ -479,7 +479,7 @@ func (d *demo) summary() error {
 
 // draw shows the grid as it is now.
 func (d *demo) draw(ctx context.Context) error {
-	a, err := d.h.OpenArray(ctx, d.name, nil)
+	a, err := d.h.At(d.name).OpenArray(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -35,8 +35,8 @@ func (d *demo) regular(ctx context.Context) error {
 	f := &regularFacts{Chunk: axis.Longest(grid.Interval{Stop: axis.Chunks()})}
 	spec.Chunks = append([]grid.Cut{grid.Every(f.Chunk)}, spec.Chunks[1:]...)
 	counter := new(observe.Counter)
-	h := zarr.On(memstore.New()).Observed(counter)
-	a, err := h.CreateArray(ctx, d.name, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
+	h := zarr.At(memstore.New(), "").Observed(counter)
+	a, err := h.At(d.name).CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func longer(shape []int64, axis int, more int64) []int64 {
 // openInputs opens the arrays and finds the axis along which each of them grows.
 func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*input, location, axis string) (err error) {
 	for _, in := range inputs {
-		if in.array, err = g.OpenArray(cmd.Context(), in.name, nil); err != nil {
+		if in.array, err = g.At(in.name).OpenArray(cmd.Context(), nil); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 	if a.Path() == "" {
 		return
 	}
-	g, err := a.Hierarchy().OpenGroup(cmd.Context(), path.Dir("/" + a.Path())[1:], nil)
+	g, err := a.Location().Root().At(path.Dir("/" + a.Path())[1:]).OpenGroup(cmd.Context(), nil)
 	if err != nil {
 		return // the group is none, or not to be read; the array is there all the same
 	}

@@ -31,12 +31,12 @@ type document struct {
 // readDocument reads the document of an array at a location, also one that asks for more
 // than this program knows. It is nil where nothing can be said of one.
 func readDocument(ctx context.Context, location string, how zarr.Experimental) *document {
-	h, path, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil
 	}
-	defer closeStore(h)
-	node, reason := h.Metadata(ctx, path, nil)
+	defer closeStore(at)
+	node, reason := at.Metadata(ctx, nil)
 	doc, ok := node.(*metadata.Array)
 	if !ok || doc == nil {
 		return nil

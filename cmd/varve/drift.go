@@ -36,12 +36,12 @@ func (d *drift) text() string {
 // findDrift compares the consolidated metadata of the group at a location with all nodes
 // below it, also if there is no such metadata. found is told of each of them.
 func findDrift(ctx context.Context, location string, found func()) (*drift, error) {
-	h, path, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil, err
 	}
-	defer closeStore(h)
-	node, err := h.Metadata(ctx, path, nil)
+	defer closeStore(at)
+	node, err := at.Metadata(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func findDrift(ctx context.Context, location string, found func()) (*drift, erro
 	if !ok {
 		return nil, badArgument("%s is an array; only groups have consolidated metadata", location)
 	}
-	return driftOf(ctx, path, group, &nodeWalk{hierarchy: h, deep: true, found: found})
+	return driftOf(ctx, at.Path(), group, &nodeWalk{hierarchy: at.Root(), deep: true, found: found})
 }
 
 func newDrift(group *metadata.Group) *drift {
@@ -151,7 +151,7 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 // nodeWalk collects the records of nodes of one format, whatever consolidated metadata
 // says.
 type nodeWalk struct {
-	hierarchy *zarr.Hierarchy
+	hierarchy *zarr.Location
 	most      int    // 0 is no bound
 	deep      bool   // also nodes below groups
 	found     func() // nil where nobody asks
@@ -177,7 +177,7 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 		if err != nil {
 			continue // no legal name of a node
 		}
-		node, err := w.hierarchy.Metadata(ctx, p.String(), nil)
+		node, err := w.hierarchy.At(p.String()).Metadata(ctx, nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -41,9 +41,9 @@ func ledgerOf(ctx context.Context) *rehearsal.Ledger {
 func isDryRun(cmd *cobra.Command) bool { return ledgerOf(cmd.Context()) != nil }
 
 // rehearseIn tells a dry run in which store the command changes something.
-func rehearseIn(cmd *cobra.Command, h *zarr.Hierarchy) {
+func rehearseIn(cmd *cobra.Command, at *zarr.Location) {
 	if d, ok := cmd.Context().Value(rehearsalKey{}).(*dryRun); ok {
-		d.place = store.PlaceOf(h.Store())
+		d.place = store.PlaceOf(at.Store())
 	}
 }
 
@@ -55,12 +55,12 @@ func openSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Ar
 	if !ok || d.place == "" {
 		return zarr.OpenArray(ctx, location, opt)
 	}
-	h, _, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil, err
 	}
-	place := store.PlaceOf(h.Store())
-	closeStore(h)
+	place := store.PlaceOf(at.Store())
+	closeStore(at)
 	if place == d.place {
 		seen := *opt
 		seen.Rehearsal, opt = &d.ledger, &seen

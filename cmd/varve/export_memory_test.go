@@ -92,7 +92,7 @@ func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = zarr.On(s).CreateArray(t.Context(), "", zarr.Spec{
+	_, err = zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{
 		Shape: []int64{int64(inner)}, Type: typ, Chunks: []grid.Cut{grid.Every(int64(inner))}, InnerChunks: []grid.Cut{grid.Every(1)},
 		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
 	}, nil)
@@ -110,7 +110,7 @@ func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	if _, err := s.Put(t.Context(), store.MustKey("c/0"), shard, store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	a, err := zarr.On(s).OpenArray(t.Context(), "", &zarr.Options{Limits: limits})
+	a, err := zarr.At(s, "").OpenArray(t.Context(), &zarr.Options{Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}

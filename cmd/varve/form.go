@@ -39,7 +39,7 @@ func formOf(ctx context.Context, a *zarr.Array) form {
 		f = draft
 	}
 	var others []string // notes that are not about the document
-	if s, ok := store.Driver(a.Hierarchy().Store()).(*zipstore.Store); ok {
+	if s, ok := store.Driver(a.Location().Store()).(*zipstore.Store); ok {
 		others = s.Notes()
 	}
 	for _, note := range a.Notes() {
@@ -73,7 +73,7 @@ func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	if err != nil {
 		return false
 	}
-	raw, _, err := a.Hierarchy().Store().Get(ctx, p.Key(a.Metadata().Document()), store.Request{Limit: largestCopy}, nil)
+	raw, _, err := a.Location().Store().Get(ctx, p.Key(a.Metadata().Document()), store.Request{Limit: largestCopy}, nil)
 	if err != nil {
 		return false // larger documents are not looked at
 	}

@@ -113,8 +113,8 @@ func FuzzSelect(f *testing.F) {
 		`{"fields": ["a"], "basic": "0:5"}`, `{"basic": "x=1"}`, `{"mask": "x"}`, "0\v", "x=...", "=1", `{"basic": "{}"}`} {
 		f.Add(text)
 	}
-	h := zarr.On(memstore.New())
-	a, err := h.CreateArray(f.Context(), "", zarr.Spec{Shape: []int64{20, 7}, Type: dtype.Of[int8](), DimensionNames: []string{"time", "x"}}, nil)
+	h := zarr.At(memstore.New(), "")
+	a, err := h.At("").CreateArray(f.Context(), zarr.Spec{Shape: []int64{20, 7}, Type: dtype.Of[int8](), DimensionNames: []string{"time", "x"}}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := zarr.On(fsstore.New(files)).OpenArray(t.Context(), path, nil)
+		a, err := zarr.At(fsstore.New(files), path).OpenArray(t.Context(), nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

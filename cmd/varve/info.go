@@ -118,7 +118,7 @@ func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 	if group.Consolidated == nil {
 		return
 	}
-	d, err := driftOf(ctx, g.Path(), group, &nodeWalk{hierarchy: g.Hierarchy(), most: mostCompared, deep: true})
+	d, err := driftOf(ctx, g.Path(), group, &nodeWalk{hierarchy: g.Location().Root(), most: mostCompared, deep: true})
 	switch {
 	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist): // it cannot be listed, or is not there yet
 	case err != nil:

@@ -55,7 +55,7 @@ func coordinateOf(ctx context.Context, a *zarr.Array, dimension string) (*zarr.A
 	extent := a.Shape()[slices.Index(a.DimensionNames(), dimension)]
 	for at := a.Path(); at != "" && at != "."; {
 		at = path.Dir(at)
-		c, err := a.Hierarchy().OpenArray(ctx, path.Join(at, dimension), nil)
+		c, err := a.Location().Root().At(path.Join(at, dimension)).OpenArray(ctx, nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -25,7 +25,7 @@ var goneText = errGone.Error()
 // such metadata, and where the store cannot be listed: there the consolidated metadata is
 // all that is known. Damaged nodes are not compared; whoever opens them reports them.
 func staleness(ctx context.Context, g *zarr.Group, deep bool) (*drift, error) {
-	n, err := g.Hierarchy().Metadata(ctx, g.Path(), nil)
+	n, err := g.Location().Metadata(ctx, nil)
 	group, ok := n.(*metadata.Group)
 	if err != nil || !ok {
 		return nil, nil // the members themselves tell what is wrong
@@ -38,7 +38,7 @@ func stalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep
 	if group.Consolidated == nil {
 		return nil, nil
 	}
-	h := g.Hierarchy()
+	h := g.Location().Root()
 	d, err := driftOf(ctx, g.Path(), group, &nodeWalk{hierarchy: h, deep: deep, tolerant: true})
 	if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -21,7 +21,7 @@ func openArray(cmd *cobra.Command, location string) (*zarr.Array, error) {
 }
 
 // closeStore lets go of the store of a hierarchy.
-func closeStore(h *zarr.Hierarchy) {
+func closeStore(h *zarr.Location) {
 	if c, ok := h.Store().(io.Closer); ok {
 		_ = c.Close() // it was read only
 	}

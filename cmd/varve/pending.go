@@ -56,7 +56,7 @@ func (p *pendingFact) text() string {
 // pendingBelow returns a note about the first unfinished change of several arrays below a
 // group, nil where there is none. In a store that cannot be listed nobody looks.
 func pendingBelow(ctx context.Context, location string, g *zarr.Group) []string {
-	if _, lists := store.As[store.Lister](g.Hierarchy().Store()); !lists {
+	if _, lists := store.As[store.Lister](g.Location().Store()); !lists {
 		return nil
 	}
 	n := 0

@@ -18,16 +18,16 @@ const mostRemoved = 10
 // no node is there. What cannot be listed is left out: it is for the command itself to
 // fail.
 func nodesAt(ctx context.Context, location string) (nodes []string) {
-	h, path, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil
 	}
-	defer closeStore(h)
-	if n, err := h.Metadata(ctx, path, nil); n == nil && err != nil {
+	defer closeStore(at)
+	if n, err := at.Metadata(ctx, nil); n == nil && err != nil {
 		return nil
 	}
 	nodes = append(nodes, sameNode(location))
-	g, err := h.OpenGroup(ctx, path, nil)
+	g, err := at.OpenGroup(ctx, nil)
 	if err != nil {
 		return nodes // an array
 	}

@@ -67,11 +67,11 @@ func inArchive(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return nil // the removal says so
 	}
-	_, is := store.Driver(at.Hierarchy.Store()).(*zipstore.Store)
+	_, is := store.Driver(at.Store()).(*zipstore.Store)
 	switch err := letGo(at, true); {
 	case err != nil || !is:
 		return err
-	case at.Path == "":
+	case at.Path() == "":
 		return unsupported("a zip archive is one file, which is written once and then only read: remove that file")
 	}
 	return unsupported("a zip archive is written once and then only read: copy it to a directory and change that")

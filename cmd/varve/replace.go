@@ -35,22 +35,22 @@ func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() er
 
 // standing tells what node is at a location, and what a group has right below it.
 func standing(ctx context.Context, location string) (isArray bool, members int64, err error) {
-	h, path, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return false, 0, err
 	}
-	defer closeStore(h)
-	n, err := h.Metadata(ctx, path, nil)
+	defer closeStore(at)
+	n, err := at.Metadata(ctx, nil)
 	if n == nil && err != nil {
 		return false, 0, err
 	}
 	if _, isArray = n.(*metadata.Array); isArray {
 		return true, 0, nil
 	}
-	p, err := store.ParsePath(path)
+	p, err := store.ParsePath(at.Path())
 	if err != nil {
 		return false, 0, err
 	}
-	names, err := folders(ctx, h.Store(), p)
+	names, err := folders(ctx, at.Store(), p)
 	return false, int64(len(names)), err
 }

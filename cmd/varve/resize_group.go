@@ -125,7 +125,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 		return err
 	}
 	defer g.Close()
-	rehearseIn(cmd, g.Hierarchy())
+	rehearseIn(cmd, g.Location().Root())
 	arrays, err := withDimensions(cmd, g, location, lengths, opt)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		if other {
 			continue
 		}
-		a, err := g.OpenArray(cmd.Context(), m.Path, nil)
+		a, err := g.At(m.Path).OpenArray(cmd.Context(), nil)
 		if err != nil {
 			return nil, err
 		}

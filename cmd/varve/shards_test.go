@@ -195,7 +195,7 @@ func FuzzShards(f *testing.F) {
 		if err == nil {
 			spec := zarr.Spec{Shape: shape, Type: dtype.Of[int16](), Grid: g, InnerChunks: cuts}
 			opt := &zarr.CreateOptions{Options: zarr.Options{Experimental: zarr.Experimental{InnerChunks: clips}}}
-			_, err = zarr.On(memstore.New()).CreateArray(t.Context(), "", spec, opt)
+			_, err = zarr.At(memstore.New(), "").CreateArray(t.Context(), spec, opt)
 		}
 		if k := zarr.Kind(err); err != nil && k != "invalid-argument" && k != "overflow" && k != "unsupported" && k != "limit" && k != "not-found" {
 			t.Fatalf("%q, %q: kind %s of %v", shards, chunks, k, err)

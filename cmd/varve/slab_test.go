@@ -40,7 +40,7 @@ func TestSlabToWrite(t *testing.T) {
 				spec.Chunks = append(spec.Chunks, grid.Every(n))
 			}
 		}
-		a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "", spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{InnerChunks: 1 << 30}}})
+		a, err := zarr.At(memstore.New(), "").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{InnerChunks: 1 << 30}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,12 +76,12 @@ func TestChunksAreDecodedOnce(t *testing.T) {
 				spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(rows), grid.Every(2 * c.chunk)}, spec.Chunks
 			}
 			counter := new(observe.Counter)
-			a, err := zarr.On(s).CreateArray(t.Context(), "", spec, nil)
+			a, err := zarr.At(s, "").CreateArray(t.Context(), spec, nil)
 			if err == nil {
 				err = zarr.Fill(t.Context(), a, nil, uint8(7))
 			}
 			if err == nil {
-				a, err = zarr.On(s).OpenArray(t.Context(), "", &zarr.Options{Observer: counter})
+				a, err = zarr.At(s, "").OpenArray(t.Context(), &zarr.Options{Observer: counter})
 			}
 			if err != nil {
 				t.Fatal(err)

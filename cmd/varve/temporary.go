@@ -23,7 +23,7 @@ type temporaryFact struct {
 // some.
 func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
 	found := []temporaryFact{}
-	s, ok := store.Driver(n.Hierarchy().Store()).(*filestore.Store)
+	s, ok := store.Driver(n.Location().Store()).(*filestore.Store)
 	if !ok {
 		return found, nil
 	}

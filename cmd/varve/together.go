@@ -130,7 +130,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 		return nil, err
 	}
 	defer g.Close()
-	rehearseIn(cmd, g.Hierarchy())
+	rehearseIn(cmd, g.Location().Root())
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 			continue
 		}
 		l := locked{location: sameNode(location) + "/" + m.Path, how: *how}
-		if l.array, err = g.OpenArray(cmd.Context(), m.Path, nil); err != nil {
+		if l.array, err = g.At(m.Path).OpenArray(cmd.Context(), nil); err != nil {
 			return nil, err
 		}
 		names = append(names, l.array.DimensionNames()...)
@@ -110,7 +110,7 @@ func (l *locked) try(cmd *cobra.Command, g *zarr.Group) error {
 	}
 	opt := writing(cmd)
 	opt.Rehearsal, opt.Observer = new(rehearsal.Ledger), nil
-	a, err := g.Hierarchy().OpenArray(cmd.Context(), l.array.Path(), opt)
+	a, err := l.array.Location().OpenArray(cmd.Context(), opt)
 	if err != nil {
 		return err
 	}

@@ -212,7 +212,7 @@ func (v *values) secure(cmd *cobra.Command, to *zarr.Array) error {
 // isSameArray reports whether two arrays are one, perhaps by two names, as far as their
 // stores tell.
 func isSameArray(a, b *zarr.Array) (bool, error) {
-	s, t := a.Hierarchy().Store(), b.Hierarchy().Store()
+	s, t := a.Location().Store(), b.Location().Store()
 	p, err := store.ParsePath(a.Path())
 	if err != nil {
 		return false, err

@@ -29,8 +29,11 @@ type File struct {
 // Folder returns the folder of the file, "." for the one that was read.
 func (f *File) Folder() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 
-// IsTest reports whether only tests are made of the file.
-func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
+// IsTest reports whether the file is only built for tests. The packages below test are
+// that, too: they hold what several packages of tests share.
+func (f *File) IsTest() bool {
+	return strings.HasSuffix(f.Path, "_test.go") || strings.HasPrefix(filepath.ToSlash(f.Path), "test/")
+}
 
 // Lines returns the number of lines, with comments.
 func (f *File) Lines() int { return bytes.Count(f.Source, []byte("\n")) }

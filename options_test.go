@@ -1,0 +1,77 @@
+package zarr
+
+import (
+	"reflect"
+	"testing"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/rehearsal"
+)
+
+// fill sets every field below v that is zero.
+func fill(t *testing.T, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(2)
+	case reflect.Uint8:
+		v.SetUint(2)
+	case reflect.String:
+		v.SetString("append")
+	case reflect.Func, reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			t.Fatalf("set %s in the test", v.Type())
+		}
+	default:
+		t.Fatalf("set %s in the test", v.Type())
+	}
+}
+
+// TestOptionsOver expects options that are not set from those below, field by field, so
+// that a field which is added is not forgotten.
+func TestOptionsOver(t *testing.T) {
+	base := Options{
+		Codecs: codec.Default, Observer: new(observe.Counter), Rehearsal: new(rehearsal.Ledger),
+		Locking: store.Locking{Waiting: func(store.LockWait) {}},
+	}
+	fill(t, reflect.ValueOf(&base).Elem())
+	got := Options{}.over(base)
+	if got.Locking.Waiting == nil {
+		t.Error("Locking.Waiting is lost")
+	}
+	got.Locking.Waiting, base.Locking.Waiting = nil, nil // functions are never deeply equal
+	if !reflect.DeepEqual(got, base) {
+		t.Errorf("got %+v, want %+v", got, base)
+	}
+	if o := (Options{Concurrency: 3, Limits: Limits{Chunk: 5}}).over(base); o.Concurrency != 3 || o.Limits.Chunk != 5 || o.Limits.Rank != base.Limits.Rank {
+		t.Errorf("fields that are set: %+v", o)
+	}
+}
+
+// TestMemberOptions opens a member of a group with one option of its own.
+func TestMemberOptions(t *testing.T) {
+	ctx := t.Context()
+	g, err := At(memstore.New(), "").CreateGroup(ctx, nil, &CreateOptions{Options: Options{Limits: Limits{Block: 1 << 20}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = g.At("a").OpenArray(ctx, &Options{Concurrency: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if o := a.Options(); o.Concurrency != 3 || !o.Write || o.Limits.Block != 1<<20 {
+		t.Errorf("options %+v", o)
+	}
+}
