@@ -307,7 +307,7 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 
 // encoded returns the encoded form of the chunk, n bytes decoded, and its buffer; see
 // [codec.Chain.EncodeNew]. The caller holds a core.
-func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, *budget.Buffer, error) {
+func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, interface{ Put() }, error) {
 	start := observe.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)
 	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
