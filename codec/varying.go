@@ -313,7 +313,7 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 // If elements differ in length, each step takes its memory when it begins and puts back
 // that of its source. If last is set, the first step releases the whole heap of src, so
 // the caller must not use its elements again.
-func (c *Chain) EncodeNew(src strided.View, last bool) ([]byte, *budget.Buffer, error) {
+func (c *Chain) EncodeNew(src strided.View, last bool) (value []byte, buffer interface{ Put() }, err error) {
 	if !c.varies {
 		b := budget.Get(c.MaxEncoded(src.Shape, src.ElementBytes()))
 		out, err := c.Encode(b.B, src)
@@ -326,7 +326,8 @@ func (c *Chain) EncodeNew(src strided.View, last bool) ([]byte, *budget.Buffer, 
 	if last {
 		src.Heap.Release()
 	}
-	return c.encodeSteps(serial, own, len(c.bytes))
+	value, own, err = c.encodeSteps(serial, own, len(c.bytes))
+	return value, own, err
 }
 
 // encodeText encodes elements that differ in length with the array-to-bytes codec. It

@@ -62,9 +62,9 @@ func (c bz2Coder) Encode(dst, src []byte) ([]byte, error) {
 	return (*e)(dst, src, c.level)
 }
 
-// Decode implements [codec.BytesBytes]. The library has no way to begin anew with memory
-// that it has: every call takes four bytes for each byte of a block, 400 kB times the
-// level that the file names, however few it decodes to.
+// Decode implements [codec.BytesBytes]. The library cannot reuse memory: every call takes
+// four bytes for each byte of a block, 400 kB times the level of the file, even if it
+// decodes to a few bytes.
 func (bz2Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	out, err := bounded.Append(slices.Grow(dst, int(most)), bzip2.NewReader(bytes.NewReader(src)), int(most))
 	switch {

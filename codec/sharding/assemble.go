@@ -240,6 +240,7 @@ func (d *editor) patch() bool {
 			continue
 		}
 		off, size, stored, err := d.old.span(int64(k))
+		// Patching keeps the index, so every length has to stay.
 		if err != nil || !stored || size != n || n == 0 {
 			return false
 		}

@@ -26,7 +26,7 @@ func drawWork(t *rapid.T) *coding.Work {
 	}
 }
 
-// check looks for faults in a shard in memory and in one far away, which gives the same.
+// check checks a shard in memory and in a far store, and expects the same result.
 func (d *drawnShards) check(t *rapid.T, k *kept, shape []int64, shard []byte, deep bool) *codec.Check {
 	ctx := context.Background()
 	got, err := d.chain.Check(ctx, drawWork(t), shape, coding.Stored(shard), deep)
@@ -44,7 +44,7 @@ func (d *drawnShards) check(t *rapid.T, k *kept, shape []int64, shard []byte, de
 	return got
 }
 
-// paths tells the faults of a check in short, in order.
+// paths returns the faults of a check in short form, in order.
 func paths(c *codec.Check) string {
 	var all []string
 	for _, f := range c.Faults {
@@ -54,9 +54,9 @@ func paths(c *codec.Check) string {
 	return fmt.Sprint(all, c.More)
 }
 
-// TestCheck looks for faults in drawn shards, finds none, and counts the bytes that edits
-// leave behind. Where bytes are changed then, it finds faults in those shards that do not
-// decode, and in no others.
+// TestCheck checks drawn shards, finds no faults, and counts the dead bytes that edits
+// leave. After bytes are altered, it finds faults in exactly those shards that do not
+// decode.
 func TestCheck(t *testing.T) {
 	damaged, dead := 0, 0
 	k := keep(t, nil)
@@ -114,7 +114,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckHandmade expects the faults of shards that no writer of ours makes.
+// TestCheckHandmade checks shards that Varve does not write.
 func TestCheckHandmade(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	body := []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -173,7 +173,7 @@ func TestCheckHandmade(t *testing.T) {
 	}
 }
 
-// TestCheckReads counts requests, has the shard replaced between them, and asks for one
+// TestCheckReads counts requests, replaces the shard between them, and checks a shard
 // that is not stored.
 func TestCheckReads(t *testing.T) {
 	ctx := context.Background()
@@ -208,7 +208,7 @@ func TestCheckReads(t *testing.T) {
 	}
 }
 
-// TestManyFaults tells so many faults of a shard and counts the others.
+// TestManyFaults lists some faults of a shard and counts the others.
 func TestManyFaults(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	const n = coding.MostFaults + 17
@@ -222,8 +222,8 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// TestCheckTooMany looks at shards of more inner chunks than are read: one that is stored
-// has that as its fault, and one that is not, none.
+// TestCheckTooMany checks shards with too many inner chunks. That is a fault of a stored
+// shard, but not of one that is not stored.
 func TestCheckTooMany(t *testing.T) {
 	d, ctx := lineShards(t, codec.Environment{Inner: 3}, "uint8"), context.Background()
 	k := keep(t, make([]byte, 100))
@@ -238,8 +238,7 @@ func TestCheckTooMany(t *testing.T) {
 	}
 }
 
-// TestCheckNested tells where a fault is within shards of shards whose axes are
-// transposed twice.
+// TestCheckNested locates a fault in shards of shards whose axes are transposed twice.
 func TestCheckNested(t *testing.T) {
 	d := &drawnShards{codec: codec.Spec{Type: mustType("int16"), Fill: []byte{0, 0}, Rank: 2}}
 	inside := []metadata.Extension{transposed(1, 0), must(sharding.Extension(sharding.Configuration{

@@ -31,7 +31,7 @@ func (d *drawnShards) edited(t fataler, e coding.Edit, src coding.Source) *codin
 	return out
 }
 
-// spliced returns the bytes of an edit as a store that has the older version makes them.
+// spliced returns the bytes that a store splices for an edit.
 func spliced(t fataler, out *coding.Revision, old []byte) []byte {
 	t.Helper()
 	if _, err := store.SplicedSize(int64(len(old)), out.Pieces); out.Spliced() && err != nil {
@@ -63,9 +63,9 @@ func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) coding.Ed
 	return coding.Edit{Shape: shape, Part: part, Values: values, Patches: true}
 }
 
-// TestCompact changes drawn shards in parts and compacts them: what comes out is what
-// encodes all elements at once, whether the store puts it together or not, and compacting
-// it once more changes nothing and reads nothing but the index.
+// TestCompact changes drawn shards in parts and compacts them. The result equals encoding
+// all elements at once, whether the store splices or not. Compacting it again changes
+// nothing and reads only the index.
 func TestCompact(t *testing.T) {
 	shrunk := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -116,7 +116,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// absent is what the index says of an inner chunk that is not stored.
+// absent is the entry of an inner chunk that is not stored.
 var absent = [2]uint64{1<<64 - 1, 1<<64 - 1}
 
 // handmade returns a shard with an index of its own, as lineShards has it.
@@ -133,7 +133,7 @@ func handmadeIndex(entries []byte) []byte {
 	return binary.LittleEndian.AppendUint32(slices.Clone(entries), crc32.Checksum(entries, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// TestCompactHandmade compacts shards that no writer of ours makes.
+// TestCompactHandmade compacts shards that Varve does not write.
 func TestCompactHandmade(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	body := []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -172,8 +172,8 @@ func TestCompactHandmade(t *testing.T) {
 	}
 }
 
-// TestCompactThroughMemory takes inner chunks over piece by piece where they are long or
-// would not fit, and else reads them.
+// TestCompactThroughMemory splices inner chunks if they are long or exceed the memory,
+// and else reads them.
 func TestCompactThroughMemory(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	scattered := handmade(make([]byte, 8), [2]uint64{6, 2}, [2]uint64{4, 2}, [2]uint64{2, 2}, [2]uint64{0, 2})
@@ -204,7 +204,7 @@ func TestCompactThroughMemory(t *testing.T) {
 	}
 }
 
-// TestCompactDamaged leaves shards alone that cannot be what they say.
+// TestCompactDamaged leaves damaged shards alone.
 func TestCompactDamaged(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	good := handmade([]byte{1, 2}, [2]uint64{0, 2}, absent, absent, absent)
@@ -231,8 +231,8 @@ func TestCompactDamaged(t *testing.T) {
 	}
 }
 
-// TestSharedWithoutBounds refuses a shard whose few bytes stand for many more, which
-// would take memory without bounds.
+// TestSharedWithoutBounds refuses a shard whose inner chunks share bytes so often that
+// separating them would take unbounded memory.
 func TestSharedWithoutBounds(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	const n, size = 1 << 12, 1 << 17
@@ -250,8 +250,8 @@ func TestSharedWithoutBounds(t *testing.T) {
 	}
 }
 
-// TestPatchShared changes an inner chunk in place whose bytes another one may have as
-// well: that stays as it is.
+// TestPatchShared changes an inner chunk in place. Another one, which may share its
+// bytes, stays.
 func TestPatchShared(t *testing.T) {
 	d := lineShards(t, codec.Environment{Strategy: codec.InPlace}, "uint8")
 	body := []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -295,8 +295,8 @@ func decodeLine(t *testing.T, d *drawnShards, shard, dst []byte) []byte {
 	return dst
 }
 
-// TestCompactChecks leaves alone the shards that a check finds fault with, where codecs
-// give inner chunks any length as well.
+// TestCompactChecks leaves alone the shards in which a check finds faults, also with
+// codecs that make inner chunks of any length.
 func TestCompactChecks(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		d := lineShards(t, codec.Environment{}, "uint8")

@@ -101,6 +101,8 @@ func (d *editor) edit(src coding.Source) error {
 		return err
 	}
 	if d.Compact && d.old != nil {
+		// Compacting drops all bytes that the index does not name, so the index must be
+		// right.
 		if err := d.sound(); err != nil {
 			return err
 		}
@@ -123,6 +125,7 @@ func (d *editor) edit(src coding.Source) error {
 	if err := d.encodeAll(count); err != nil {
 		return err
 	}
+	// Clearing elements beyond Keep may have found nothing to clear.
 	for i, k := range d.list {
 		if d.made[i] == unchanged {
 			d.todo[k] = remains
@@ -135,6 +138,7 @@ func (d *editor) edit(src coding.Source) error {
 		if d.patch() {
 			return nil
 		}
+		// A length changed, so the whole shard is written again.
 		if err := d.readParts(src, !d.Splices); err != nil {
 			return err
 		}
@@ -195,7 +199,7 @@ func (d *editor) mark() (count int64) {
 		for at := range touched.Indices() {
 			k := d.number(at)
 			switch cell, _ := d.grid.Chunk(at); {
-			case !d.isStored(k):
+			case !d.isStored(k): // it is fill value already
 			case overlap(cell, d.Keep):
 				set(k, changes)
 			default:

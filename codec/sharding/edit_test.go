@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// object is a stored shard as codecs see it.
+// object is a source of a stored shard.
 type object struct {
 	s      store.Store
 	at     store.Key
@@ -45,8 +45,8 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, info, err
 }
 
-// objects counts the shards that were stored. Each has a key of its own: stores in memory
-// begin to count versions anew.
+// objects counts the stored shards. Each gets its own key, because every memory store
+// begins to count versions at one.
 var objects atomic.Int64
 
 // newObject returns a source of a shard that is stored in memory.
@@ -59,13 +59,12 @@ func newObject(t testing.TB, s *memstore.Store, shard []byte) *object {
 	return o
 }
 
-// work is what codecs may use in tests.
+// work is the Work of tests.
 func work() *coding.Work {
 	return &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 4, Span: 1 << 20}
 }
 
-// apply returns what an edit makes of a shard, stored as the store does it that has
-// certain powers.
+// apply edits a shard and stores it as a store with certain powers does.
 func apply(c *coder, e coding.Edit, shard []byte) ([]byte, error) {
 	s := memstore.New()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
@@ -116,8 +115,8 @@ func stored(c *coder, shape []int64, shard []byte) ([]byte, error) {
 	return b.Data, err
 }
 
-// small and large are shapes of shards of four inner chunks: those of a large one are not
-// read if that can be avoided.
+// small and large are shapes of shards of four inner chunks. A large shard is not read
+// whole if that can be avoided.
 const small, large = 8, 1 << 19
 
 // makeShard returns a shard with an index that is given.
@@ -136,7 +135,7 @@ func makeShard(t testing.TB, c *coder, shape []int64, payload []byte, entries ..
 	return append(bytes.Clone(payload), raw...)
 }
 
-// TestAnew makes a new version of a shard to which nothing happens: it holds what it did.
+// TestAnew makes a new version of a shard that does not change. Its elements stay.
 func TestAnew(t *testing.T) {
 	for _, n := range []int64{small, large} {
 		ways(func(name string, env codec.Environment, splices, patches bool) {
@@ -153,8 +152,7 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestSharedBytes changes an inner chunk of a shard in which several have the same bytes:
-// the others stay as they are.
+// TestSharedBytes changes one of several inner chunks that share bytes. The others stay.
 func TestSharedBytes(t *testing.T) {
 	for _, n := range []int64{small, large} {
 		ways(func(name string, env codec.Environment, splices, patches bool) {
@@ -184,9 +182,8 @@ func TestSharedBytes(t *testing.T) {
 	}
 }
 
-// TestAmplified changes a small shard whose index says that all of many inner chunks have
-// the same bytes, far more of them than an inner chunk can have. It takes no memory for
-// what they would be together.
+// TestAmplified changes a small shard with many inner chunks that share the same bytes,
+// more than an inner chunk can have. It takes no memory for the sum of their lengths.
 func TestAmplified(t *testing.T) {
 	const chunks = 1 << 16
 	for _, location := range []string{"start", "end"} {
@@ -219,7 +216,7 @@ func TestAmplified(t *testing.T) {
 	}
 }
 
-// wantCorrupt expects an error to say that something is corrupt, and which inner chunk.
+// wantCorrupt expects an ErrCorrupt that names an inner chunk.
 func wantCorrupt(t *testing.T, err error, k int64) {
 	t.Helper()
 	var inner *InnerError
@@ -228,7 +225,7 @@ func wantCorrupt(t *testing.T, err error, k int64) {
 	}
 }
 
-// sparse is a source that has far more bytes than memory: zeros, and an index.
+// sparse is a source with more bytes than memory: zeros, and an index.
 type sparse struct {
 	size  int64
 	index []byte
@@ -256,9 +253,9 @@ func (s *sparse) Read(_ context.Context, q store.Request, dst []byte) ([]byte, s
 	return out, store.Info{Size: s.size, Version: store.MakeVersion("1")}, nil
 }
 
-// TestSparse reads and changes a shard of 2^50 bytes, as a file with a hole has them, in
-// which an inner chunk of 32 bytes is said to have almost all: no memory is taken for
-// them.
+// TestSparse reads and changes a shard of 2^50 bytes, such as a file with a hole. Its
+// index claims that an inner chunk of 32 bytes has almost all of them. No memory is taken
+// for them.
 func TestSparse(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		t.Run(name, func(t *testing.T) {
@@ -283,8 +280,8 @@ func TestSparse(t *testing.T) {
 	})
 }
 
-// TestHugeShard changes an element of a shard of 2^44 bytes of which next to nothing is
-// stored.
+// TestHugeShard changes an element of a shard of 2^44 bytes that stores hardly any inner
+// chunks.
 func TestHugeShard(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		t.Run(name, func(t *testing.T) {
@@ -304,9 +301,8 @@ func TestHugeShard(t *testing.T) {
 	})
 }
 
-// TestUnchangedWithoutPatches keeps an inner chunk of which nothing goes, while another
-// is left out, so that the shard cannot be patched after all: both take bytes that were
-// not needed for patches.
+// TestUnchangedWithoutPatches clears one inner chunk while another proves unchanged. So
+// the shard cannot be patched after all, and needs bytes that were not read for patches.
 func TestUnchangedWithoutPatches(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		c := newCoder(t, sharded([]int64{large / 4}, jsonValues, jsonIndex, "end"), 1, env)
@@ -333,9 +329,9 @@ func TestUnchangedWithoutPatches(t *testing.T) {
 
 func jsonGzip8() string { return jsonBytes + "," + jsonGzip }
 
-// TestEdits compares edits with the same in memory, for every strategy and power of the
-// store, with gaps and shared bytes, index at either end, inner chunks that divide or
-// not.
+// TestEdits compares edits of shards with the same edits in memory: for every strategy
+// and power of the store, with gaps and shared bytes, with the index at either end, and
+// with inner chunks that divide the shard or not.
 func TestEdits(t *testing.T) {
 	defer func(n int64) { manyBytes = n }(manyBytes)
 	rapid.Check(t, func(r *rapid.T) {
@@ -377,7 +373,7 @@ func TestEdits(t *testing.T) {
 	})
 }
 
-// scatter puts bytes of no use between the inner chunks of a shard.
+// scatter puts dead bytes between the inner chunks of a shard.
 func scatter(r *rapid.T, t *testing.T, c *coder, shape []int64, shard []byte) []byte {
 	l := newLayout(t, c, shape...)
 	x, err := c.indexOf(l, shard)
@@ -442,7 +438,7 @@ func drawEdit(r *rapid.T, shape []int64, before []byte) (coding.Edit, []byte) {
 }
 
 // TestUnexpectedlySmall reads and changes shards that are far shorter than they could be,
-// or not stored: memory follows what there is.
+// or not stored. They take memory for the stored bytes only.
 func TestUnexpectedlySmall(t *testing.T) {
 	// A shard of one inner chunk of 64 Mi elements, which is cut into 2^20 inner chunks
 	// of 64, and these to single ones.

@@ -27,6 +27,7 @@ func (d *editor) readOld(src coding.Source) error {
 		if !errors.Is(err, store.ErrTooLarge) {
 			return err
 		}
+		// The shard has so many dead bytes that reading ranges costs less.
 	}
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	x, tail, err := r.readIndex(src)

@@ -101,6 +101,7 @@ func (d *decoder) read(src coding.Source) error {
 		if !errors.Is(err, store.ErrTooLarge) {
 			return err
 		}
+		// The shard has so many dead bytes that reading ranges costs less.
 	}
 	x, tail, err := d.readIndex(src)
 	defer tail.buffer.Put()

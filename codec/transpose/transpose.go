@@ -63,7 +63,7 @@ func parse(text []byte) ([]int, error) {
 type coder struct {
 	order   []int // axes of the decoded array in the order of the encoded one
 	inverse []int
-	size    int // bytes an element, 0 where they differ
+	size    int // bytes of an element, 0 if they differ
 }
 
 // Bind implements [codec.ArrayArray].

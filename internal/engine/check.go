@@ -79,6 +79,8 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
+			// One bad object must not hide the others, but a store that is down must not
+			// be asked for each of millions of chunks.
 			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= most {
 				out, err = &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 			} else if err == nil {
@@ -132,7 +134,7 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 			out.Bytes = info.Size
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			break
+			break // else a concurrent writer replaced the chunk during the check
 		}
 	}
 	return out, err

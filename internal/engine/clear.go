@@ -109,7 +109,7 @@ func (w *writer) clear(ctx context.Context) error {
 		found, buffer, err := w.decode(ctx, n, nil)
 		defer buffer.Put()
 		if errors.Is(err, codec.ErrCorrupt) {
-			return nil
+			return nil // it does not decode, so it cannot show old elements
 		}
 		if err != nil || !found || !w.clearTail() {
 			return err

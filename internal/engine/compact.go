@@ -146,7 +146,7 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 		defer out.Release()
 		is = ordered{true, !out.Same, out.From.Size, out.Size}
 		if out.Same || w.Batch == nil {
-			return nil
+			return nil // compact already, or a trial
 		}
 		out.Empty = false // keep storing a shard that has no inner chunks
 		w.info, w.on = out.From, store.IfVersion(out.From.Version)

@@ -63,6 +63,8 @@ func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error)
 	most = min(most, limit)
 	err = w.fetchTo(ctx, &s, n, most)
 	if errors.Is(err, store.ErrTooLarge) && most < limit {
+		// Return all bytes before asking for more: waiting while holding some could
+		// deadlock with other workers.
 		s.release(w.bytes)
 		s = stored{}
 		if s.weight, err = w.bytes.Acquire(ctx, limit); err != nil {
@@ -70,6 +72,7 @@ func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error)
 		}
 		err = w.fetchTo(ctx, &s, n, limit)
 	}
+	// The chunk was shorter than expected, so return the rest at once.
 	if needs := max(1, int64(cap(s.data))); needs < s.weight {
 		w.bytes.Release(s.weight - needs)
 		s.weight = needs

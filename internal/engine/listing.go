@@ -52,6 +52,7 @@ func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 		}
 		switch {
 		case errors.Is(err, errStrangers), errors.Is(err, store.ErrUnsupported):
+			// Ask only for cells that the listing has not yielded yet.
 			a.probed(ctx, cells, l.seen)(yield)
 		case err != nil && !errors.Is(err, errStop):
 			yield(nil, err)

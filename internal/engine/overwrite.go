@@ -81,6 +81,7 @@ func (w *writer) overwriteOnce(ctx context.Context) error {
 	if closeErr != nil {
 		return closeErr
 	}
+	// The bytes that stay come from this version, so no other one may be changed.
 	w.info, w.on = out.From, store.IfVersion(out.From.Version)
 	if out.Empty {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {

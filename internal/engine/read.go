@@ -168,6 +168,7 @@ func (w *worker) examine(info store.Info) {
 
 // suspect raises the suspicion of the read to at least s.
 func (r *run) suspect(s Suspicion) {
+	// A weaker suspicion of another worker must not replace a stronger one.
 	for old := r.suspicion.Load(); old < int32(s); old = r.suspicion.Load() {
 		r.suspicion.CompareAndSwap(old, int32(s))
 	}

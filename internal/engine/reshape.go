@@ -79,12 +79,13 @@ func (w *worker) orAside(do func() (bool, error)) (bool, error) {
 	if !errors.Is(err, codec.ErrCorrupt) {
 		return found, err
 	}
+	// The chunk may have its old shape, between steps 2 and 3.
 	key, info := w.key, w.info
 	w.key = w.aside()
 	moved, asideErr := do()
 	w.key, w.info = key, info
 	if asideErr != nil || !moved {
-		return false, err
+		return false, err // the chunk is damaged, which matters more than asideErr
 	}
 	return true, nil
 }
@@ -161,7 +162,7 @@ func (a *Array) Aside(ctx context.Context) iter.Seq2[AsideChunk, error] {
 	return func(yield func(AsideChunk, error) bool) {
 		for e, err := range store.List(ctx, a.Store, dir, true) {
 			if errors.Is(err, store.ErrUnsupported) {
-				return
+				return // without a listing, nothing can be found
 			}
 			if err != nil {
 				yield(AsideChunk{}, err)
@@ -258,11 +259,13 @@ func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 	}
 	value, _, err := w.Store.Get(ctx, c.Key, store.Request{}, nil)
 	if errors.Is(err, fs.ErrNotExist) || found {
-		return nil
+		return nil // a concurrent call moved it since the listing
 	}
 	if err != nil {
 		return w.fail(err)
 	}
+	// Replace only the version that does not decode, never a newer one of a concurrent
+	// writer.
 	w.on = store.IfVersion(w.info.Version)
 	return w.fail(w.store(ctx, value))
 }

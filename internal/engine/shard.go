@@ -88,6 +88,8 @@ func (w *worker) decodePartIn(ctx context.Context, weight int64, p coding.Extrac
 		return found, err
 	}
 	info := w.info
+	// Between steps 2 and 3 of a reshape, the key has the shard in its old shape. The
+	// failed try may also have written to the place of the part.
 	p.Zeroed = false
 	moved, asideErr := w.decodePartOf(ctx, w.aside(), weight, p)
 	w.info = info
@@ -170,15 +172,19 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, re
 	}
 	out, info, err := w.encodeOver(ctx, w.key, weight, e)
 	if errors.Is(err, codec.ErrCorrupt) && info.Size > 0 {
+		// A crash between steps 2 and 3 of a reshape left the new shard set aside.
 		out, err = w.encodeAside(ctx, weight, e, info, err)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		// A concurrent writer that creates the shard first makes the write fail.
 		w.on = store.IfAbsent()
 		return w.Chain.EncodePart(ctx, w.work(weight), e, nil)
 	case err != nil:
 		return nil, err
 	}
+	// The revision is made from this version. If a concurrent writer replaces it, the
+	// write fails and the edit is tried again.
 	w.info, w.on = out.From, store.IfVersion(out.From.Version)
 	return out, nil
 }
@@ -191,7 +197,7 @@ func (w *writer) encodeAside(ctx context.Context, weight int64, e coding.Edit, i
 	if err != nil {
 		return nil, corrupt
 	}
-	out.From = info
+	out.From = info // the condition is on the corrupt version, which this replaces
 	return out, nil
 }
 
@@ -213,9 +219,11 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 	case out.Same:
 		return nil
 	case out.Empty && !w.KeepFill && !(w.Shared && w.Cell.IsBoundary()):
+		// A boundary chunk may have elements of an append in flight, so it stays stored.
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
+	// Patches and splices refer to ranges of one version, so the store checks it.
 	case out.Patches != nil:
 		return store.BatchPatch(ctx, w.Batch, w.key, w.info.Version, out.Patches)
 	case out.Spliced():
@@ -235,6 +243,7 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 // writeDivided writes the part of a shard.
 func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	w.Into(src)
+	// Another process may append to a boundary shard, so read it even if it is covered.
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
 	e := coding.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
 	bytes := w.editWeight()
@@ -322,7 +331,7 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 		out, err = w.encodeAside(ctx, weight, e, info, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil // a shard that is not stored has no old elements
 	}
 	if err != nil {
 		return err

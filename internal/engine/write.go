@@ -54,6 +54,8 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 		return fmt.Errorf("%w: %d chunks would be stored, at most %d are at a time: select a part", ErrLimit, n, int64(MostVisited))
 	}
 	if how.FirstAlone {
+		// All appends that were planned on one document begin with this chunk. The
+		// conditional write of the first excludes the others before they store more.
 		if w := r.newWriter(how); next(w) {
 			if err := write(ctx, w); err != nil {
 				return err
@@ -85,11 +87,14 @@ func (w *writer) write(ctx context.Context, src strided.View) error {
 		return w.writeDivided(ctx, src)
 	}
 	w.Into(src)
+	// A boundary chunk may have elements of an append in flight, so it is read even if
+	// the selection covers it.
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
 	if err != nil || w.overwrites(n, whole) {
 		return w.overwrite(ctx, n, err)
 	}
 	if !whole && w.Valid == nil {
+		// Reading large chunks only to count them would make a dry run slow.
 		if noted, err := w.rehearse(ctx, n); noted || err != nil {
 			return err
 		}
@@ -109,7 +114,7 @@ func (w *writer) write(ctx context.Context, src strided.View) error {
 		return err
 	}
 	defer turn.unlock()
-	w.on = store.Condition{}
+	w.on = store.Condition{} // the whole chunk is replaced; the last writer wins
 	return w.put(ctx, w.Placed, n)
 }
 
@@ -215,6 +220,8 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 		if err != nil {
 			return nil, err
 		}
+		// A concurrent writer may create or replace the chunk from here on. Then the
+		// conditional write fails, and the part is merged into the new version.
 		w.on = store.IfAbsent()
 		if found {
 			w.on = store.IfVersion(w.info.Version)
@@ -252,7 +259,7 @@ func (w *writer) clearTail() bool {
 		inside = inside && keep[i].Stop == w.Cell.Encoded[i]
 	}
 	if inside {
-		return false
+		return false // no element lies beyond Valid
 	}
 	changed := false
 	for beyond := range grid.BoxOf(w.Cell.Encoded).Subtract(keep) {
@@ -300,7 +307,7 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 
 // encoded returns the encoded form of the chunk, n bytes decoded, and its buffer; see
 // [codec.Chain.EncodeNew]. The caller holds a core.
-func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, *budget.Buffer, error) {
+func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, interface{ Put() }, error) {
 	start := observe.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)
 	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
@@ -342,6 +349,9 @@ func (w *writer) remove(ctx context.Context) error {
 	if v := w.on.Version(); !v.IsZero() {
 		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
 		if _, conditional := store.As[store.ConditionalWriter](w.Store); conditional || !errors.Is(err, store.ErrUnsupported) {
+			// A store with conditional writes but without conditional deletes gets a
+			// chunk of fill values instead: a plain delete could remove the chunk of a
+			// concurrent writer.
 			return err
 		}
 	}
