@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/test/fixture"
 )
 
 // Changing inner chunks by appending leaves dead bytes in a shard, until it is compacted.
@@ -18,7 +19,7 @@ func ExampleArray_CompactShards() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{8}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
-		Codecs: plain(),
+		Codecs: fixture.Plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: codec.Append}}})
 	if err != nil {
 		log.Fatal(err)
@@ -52,7 +53,7 @@ func ExampleArray_CheckShards() {
 		err = zarr.Fill(ctx, a, nil, int64(7))
 	}
 	if err == nil {
-		err = flipByte(s, "c/0", 3) // what a bad disk might do
+		err = fixture.FlipByte(s, "c/0", 3) // what a bad disk might do
 	}
 	if err != nil {
 		log.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/test/fixture"
 )
 
 // Two shards of different length are cut into inner chunks of two elements, which are had
@@ -20,7 +21,7 @@ func ExampleArray_Inner() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{10}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Edges(6, 4)}, InnerChunks: []grid.Cut{grid.Every(2)},
-		Codecs: plain(),
+		Codecs: fixture.Plain(),
 	}, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, selection.Box{{2, 4}}, []uint8{7, 8})

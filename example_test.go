@@ -185,7 +185,7 @@ func ExampleSpec() {
 }
 
 // A temporary block in a store of the program's own.
-func ExampleOn() {
+func ExampleAt() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
 	g, err := h.At("run").CreateGroup(ctx, map[string]int{"seed": 7}, nil)

@@ -1,3 +1,4 @@
+// Package element converts values of Go to the elements of arrays, and back.
 package element
 
 import (

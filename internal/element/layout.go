@@ -48,6 +48,7 @@ type memory struct {
 	number int
 }
 
+// MemoryOf returns the memory of s.
 func MemoryOf[T any](s []T) memory {
 	return memory{unsafe.Pointer(unsafe.SliceData(s)), len(s)}
 }

@@ -25,6 +25,7 @@ func Argument(format string, args ...any) error {
 // instead.
 type NotFound string
 
+// Error returns the text.
 func (n NotFound) Error() string { return string(n) }
 
 // Is reports whether target is [fs.ErrNotExist].

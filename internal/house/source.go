@@ -27,8 +27,11 @@ type File struct {
 // Folder returns the folder of the file, or "." for the one that was read.
 func (f *File) Folder() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 
-// IsTest reports whether the file belongs to tests only.
-func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
+// IsTest reports whether the file belongs to tests only. So do all packages below test:
+// several test packages share them.
+func (f *File) IsTest() bool {
+	return strings.HasSuffix(f.Path, "_test.go") || strings.HasPrefix(filepath.ToSlash(f.Path), "test/")
+}
 
 // Lines returns the number of lines, including comments.
 func (f *File) Lines() int { return bytes.Count(f.Source, []byte("\n")) }

@@ -59,6 +59,7 @@ func (g Gain) IsEmpty() bool {
 	return slices.Contains(g.From.Shape, 0)
 }
 
+// ErrBothGiven reports an append with elements in memory and a source.
 var ErrBothGiven = fault.Argument("there are both elements and a source of elements: leave one out")
 
 // planes returns how many indices along the axis a number of bytes fills, which is how

@@ -190,10 +190,12 @@ func (s *Array) roomOf(r *Vacancy) (grid.Box, error) {
 // is of no use.
 type Unexpected struct{ Have, Want []int64 }
 
+// Error returns both shapes.
 func (u *Unexpected) Error() string {
 	return fmt.Sprintf("%v, or by this very change before: the shape is %v, %v was expected", store.ErrConflict, u.Have, u.Want)
 }
 
+// Is reports whether target is [store.ErrConflict].
 func (u *Unexpected) Is(target error) bool { return target == store.ErrConflict }
 
 // Expect refuses an array of another shape than expected; nil expects nothing.

@@ -35,6 +35,7 @@ type Array struct {
 	selecting atomic.Pointer[selection.Target] // see target
 }
 
+// DimensionNames returns the name of every axis; see [NamesOf].
 func (s *Array) DimensionNames() []string { return NamesOf(s.Doc) }
 
 // NamesOf returns the name of every axis, "" for an axis without one, and nil

@@ -1,0 +1,143 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+// TestShrinkWhatIsAside shrinks an array whose last chunk a program that died has put
+// aside in a shorter shape, and lets it grow again: no old value comes back.
+func TestShrinkWhatIsAside(t *testing.T) {
+	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2)}} {
+		ctx, m := t.Context(), memstore.New()
+		spec := fixture.Edges(8, 8)
+		spec.InnerChunks = inner
+		a, err := zarr.At(m, "a").CreateArray(ctx, spec, nil)
+		if err == nil {
+			err = zarr.Write(ctx, a, nil, fixture.Numbers(1, 16))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead, died := false, errors.New("it has died")
+		dying := storetest.Conditional(m, storetest.Hooks{
+			Before: func(context.Context, storetest.Op) error {
+				if dead {
+					return died
+				}
+				return nil
+			},
+			After: func(op storetest.Op, err error) error {
+				if op.Key.Base() == "zarr.json" && op.Name == "PutIf" && err == nil {
+					b, openErr := zarr.At(m, "a").OpenArray(ctx, nil)
+					dead = openErr == nil && b.Shape()[0] == 14
+				}
+				return err
+			},
+		})
+		b := fixture.Must(zarr.At(dying, "a").OpenArray(ctx, &zarr.Options{Write: true}))
+		if err := b.Resize(ctx, []int64{14}, &zarr.ResizeOptions{Shrink: grid.TrimExact}); !errors.Is(err, zarr.ErrIncomplete) {
+			t.Fatalf("%s: %v, want a change that is published and not finished", name, err)
+		}
+		for _, n := range []int64{11, 14} {
+			if err := a.Resize(ctx, []int64{n}, nil); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		want := append(fixture.Numbers(1, 11), 0, 0, 0)
+		if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
+			t.Errorf("%s: %v (%v), want %v", name, got.Data, err, want)
+		}
+	}
+}
+
+// TestFaultWhileMoving lets one of several chunks that are cut fail to be moved to its
+// place: the others are there, the error says what is left, and the next opening for
+// writing moves it.
+func TestFaultWhileMoving(t *testing.T) {
+	ctx, m := t.Context(), memstore.New()
+	spec := zarr.Spec{
+		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)},
+	}
+	a, err := zarr.At(m, "a").CreateArray(ctx, spec, nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, fixture.Numbers(1, 48))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault := errors.New("it is full")
+	failing := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if op.Key.String() == "a/c/1/1" && strings.HasPrefix(op.Name, "Put") {
+			return fault
+		}
+		return nil
+	}})
+	b := fixture.Must(zarr.At(failing, "a").OpenArray(ctx, &zarr.Options{Write: true}))
+	err = b.Resize(ctx, []int64{14, 3}, &zarr.ResizeOptions{Shrink: grid.TrimExact})
+	if !errors.Is(err, fault) || !errors.Is(err, zarr.ErrIncomplete) || !strings.Contains(err.Error(), "opened for writing") {
+		t.Fatal(err)
+	}
+	sizes := func() (bytes []int64) {
+		for _, key := range []string{"a/c/1/0", "a/c/1/1", "a/c/1/2"} {
+			_, info, err := m.Get(ctx, store.MustKey(key), store.Request{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes = append(bytes, info.Size)
+		}
+		return bytes
+	}
+	if got := sizes(); !slices.Equal(got, []int64{24, 32, 24}) {
+		t.Errorf("chunks of %d bytes, want all but one moved", got)
+	}
+	read := func() {
+		t.Helper()
+		r := fixture.Must(zarr.At(m, "a").OpenArray(ctx, nil))
+		if got, err := zarr.Read[int32](ctx, r, nil); err != nil || !slices.Equal(got.Data, fixture.Numbers(1, 42)) {
+			t.Errorf("%v, %v", got.Data, err)
+		}
+	}
+	read()
+	fixture.Must(zarr.At(m, "a").OpenArray(ctx, &zarr.Options{Write: true}))
+	if got := sizes(); !slices.Equal(got, []int64{24, 24, 24}) {
+		t.Errorf("chunks of %d bytes after opening for writing", got)
+	}
+	read()
+}
+
+// TestTrimRefused trims shards whose indexes have no checksum, so that an old shard could
+// be read as a shorter one: it is refused, and nothing changes.
+func TestTrimRefused(t *testing.T) {
+	spec := fixture.Edges(8, 8)
+	spec.Codecs = []metadata.Extension{fixture.Must(sharding.Extension(sharding.Configuration{
+		Inner: []grid.Cut{grid.Every(2)}, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
+	}))}
+	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 16))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = a.Resize(t.Context(), []int64{14}, &zarr.ResizeOptions{Shrink: grid.TrimExact})
+	if !errors.Is(err, zarr.ErrUnsupported) {
+		t.Errorf("error is %v, want %v", err, zarr.ErrUnsupported)
+	}
+	if got, err := zarr.Read[int32](t.Context(), a, nil); err != nil || !slices.Equal(got.Data, fixture.Numbers(1, 16)) {
+		t.Errorf("%v (%v)", got.Data, err)
+	}
+}

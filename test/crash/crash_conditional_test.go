@@ -1,0 +1,170 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+var errNoAnswer = errors.New("no answer")
+
+// interruption is what happens to a writer at its operation n: it dies before or after,
+// or hears nothing and lives on.
+type interruption struct {
+	name      string
+	done      bool // the operation is done
+	forGood   bool // nothing is done after it
+	operation atomic.Int64
+	n         int64
+}
+
+func (i *interruption) hooks() storetest.Hooks {
+	return storetest.Hooks{
+		Before: func(context.Context, storetest.Op) error {
+			if at := i.operation.Add(1) - 1; at == i.n && !i.done || at > i.n && i.forGood {
+				return errNoAnswer
+			}
+			return nil
+		},
+		After: func(_ storetest.Op, err error) error {
+			if i.operation.Load()-1 == i.n && i.done {
+				return errNoAnswer
+			}
+			return err
+		},
+	}
+}
+
+// happened reports whether the writer came so far.
+func (i *interruption) happened() bool { return i.operation.Load() > i.n }
+
+// TestCrashConditional interrupts every change at every operation on a store that has
+// conditional writes but no locks: the writer dies before or after it, or its answer is
+// lost. Readers from before and from afterwards see the old array or the new one, whole,
+// and a change that failed for good is not there. The next writer can make the array
+// grow.
+func TestCrashConditional(t *testing.T) {
+	fixture.OneByOne(t)
+	points := interruptAll(t, crashCases)
+	t.Logf("%d points", points)
+	if points < 2600 {
+		t.Errorf("only %d points were tried", points)
+	}
+}
+
+// interruptAll interrupts changes at every operation, in every way. It returns how often.
+func interruptAll(t *testing.T, cases []crashCase) (points int) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for _, kind := range []*interruption{
+				{name: "dies before", forGood: true}, {name: "dies after", done: true, forGood: true}, {name: "hears nothing of", done: true}, {name: "cannot do"},
+			} {
+				for n := int64(0); ; n++ {
+					i := &interruption{name: kind.name, done: kind.done, forGood: kind.forGood, n: n}
+					if !c.interrupt(t, i) {
+						break
+					}
+					points++
+				}
+			}
+		})
+	}
+	return points
+}
+
+// interrupt runs a change that is interrupted, and looks at what is there then. It is
+// false where the change was done before.
+func (c *crashCase) interrupt(t *testing.T, i *interruption) bool {
+	t.Helper()
+	ctx, s := context.Background(), memstore.New()
+	quiet := zarr.At(storetest.Conditional(s, storetest.Hooks{}), "")
+	old := c.prepareIn(t, quiet)
+	early, err := quiet.At("g/a").OpenArray(ctx, nil)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	err = c.run(ctx, zarr.At(storetest.Conditional(s, i.hooks()), ""))
+	label := fmt.Sprintf("%s operation %d (%v)", i.name, i.n, err)
+	if err != nil && !i.happened() {
+		t.Fatalf("%s: %v", label, err)
+	}
+	late, openErr := quiet.At("g/a").OpenArray(ctx, nil)
+	if openErr != nil && !errors.Is(openErr, fs.ErrNotExist) {
+		t.Fatalf("%s: %v", label, openErr)
+	}
+	got := fixture.LookAgain(t, late, label)
+	c.expectOne(t, got, old, err == nil, label)
+	unsure := errors.Is(err, zarr.ErrIncomplete) || errors.Is(err, zarr.ErrOutcomeUnknown)
+	removed := got.Shape == nil // which may be done again without harm
+	if err != nil && !unsure && !removed && !i.forGood && !c.loose && !c.gone && !c.again && len(c.expect(old)) == 1 && !got.Equal(old) {
+		t.Fatalf("%s: found %v, though it failed", label, got)
+	}
+	if early != nil {
+		c.expectOne(t, fixture.LookAgain(t, early, label).Cut(""), old, false, label+", reader from before")
+	}
+	if late != nil {
+		growOn(t, quiet, got, label)
+	}
+	return i.happened()
+}
+
+// prepareIn makes the case's array, with the numbers from 1 on.
+func (c *crashCase) prepareIn(t *testing.T, h *zarr.Location) fixture.State {
+	t.Helper()
+	ctx := context.Background()
+	if c.spec.Type.IsZero() {
+		if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		return fixture.State{}
+	}
+	a, err := h.At("g/a").CreateArray(ctx, c.spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := fixture.Numbers(1, int32(fixture.Count(c.spec.Shape)))
+	if err := zarr.Write(ctx, a, nil, data); err != nil {
+		t.Fatal(err)
+	}
+	return fixture.State{Shape: c.spec.Shape, Data: data, Grid: string(a.Grid().AppendConfiguration(nil))}
+}
+
+// growOn makes the array grow over whatever is left, first without elements and then with
+// some.
+func growOn(t *testing.T, h *zarr.Location, got fixture.State, label string) {
+	t.Helper()
+	ctx := context.Background()
+	a, err := openArray(ctx, h)
+	if err != nil {
+		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
+	}
+	shape := slices.Clone(got.Shape)
+	shape[0] += 20
+	want := got.Resized(shape...)
+	if err := a.Resize(ctx, shape, nil); err != nil {
+		t.Fatalf("%s: growing afterwards: %v", label, err)
+	}
+	if grown := fixture.LookAgain(t, a, label); !grown.Equal(want) {
+		t.Fatalf("%s: grew to %v, want %v", label, grown, want)
+	}
+	shape[0]++
+	want = want.Resized(shape...)
+	row := fixture.Numbers(900, int32(fixture.Count(shape[1:])))
+	copy(want.Data[len(want.Data)-len(row):], row)
+	if err := zarr.Append(ctx, a, 0, row, nil); err != nil {
+		t.Fatalf("%s: appending afterwards: %v", label, err)
+	}
+	if grown := fixture.LookAgain(t, a, label); !grown.Equal(want) {
+		t.Fatalf("%s: grew to %v, want %v", label, grown, want)
+	}
+}

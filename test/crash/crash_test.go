@@ -1,0 +1,193 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"syscall"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/test/fixture"
+)
+
+// crashCase is a change of an array in a group, and what a reader may find at any time of
+// it.
+type crashCase struct {
+	name   string
+	spec   zarr.Spec // of the array before; without a type there is none
+	run    func(ctx context.Context, h *zarr.Location) error
+	expect func(old fixture.State) []fixture.State // what the array becomes in turn, in the end the last
+	loose  bool                                    // chunk by chunk old or new, not all at once
+	gone   bool                                    // there may be no array in between
+	again  bool                                    // it may be done again without harm, and an error leaves open whether it was done
+}
+
+// prepare returns a disk that holds the case's array, durably, with the numbers from 1
+// on.
+func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, fixture.State) {
+	t.Helper()
+	ctx := context.Background()
+	disk := vfs.NewDisk()
+	h := zarr.At(filestore.On(disk, nil), "")
+	if c.spec.Type.IsZero() {
+		if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		return disk, fixture.State{}
+	}
+	a, err := h.At("g/a").CreateArray(ctx, c.spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := fixture.Numbers(1, int32(fixture.Count(c.spec.Shape)))
+	if err := zarr.Write(ctx, a, nil, data); err != nil {
+		t.Fatal(err)
+	}
+	return disk, fixture.State{Shape: c.spec.Shape, Data: data, Grid: string(a.Grid().AppendConfiguration(nil))}
+}
+
+// TestCrash stops the machine before every operation on the file system, and looks at
+// every image that a power cut may leave: the old state or the new one, whole, and the
+// new one once the call has returned. So do readers that were opened before the change,
+// and those that come while it stands still. Whoever opens the array for writing then
+// leaves nothing of the dead writer, and can make the array grow, which is tried on every
+// fifth image, or on all; what it grows by is fill value.
+func TestCrash(t *testing.T) {
+	fixture.OneByOne(t)
+	points, images := crashAll(t, crashCases)
+	t.Logf("%d points, %d images", points, images)
+	if points < 2900 || images < 34_000 {
+		t.Errorf("only %d points and %d images were tried", points, images)
+	}
+}
+
+// crashAll stops changes before every operation, and looks at the images. It returns how
+// many there were.
+func crashAll(t *testing.T, cases []crashCase) (points, images int) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for n := int64(0); ; n++ {
+				disk, old := c.prepare(t)
+				early := fixture.Reader(t, disk)
+				stop, stopped := vfs.StopAt(n)
+				err := c.run(context.Background(), zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
+				if !stopped() && err != nil {
+					t.Fatal(err)
+				}
+				points++
+				for label, image := range disk.Images(uint64(n), fixture.RandomImages()) {
+					images++
+					c.check(t, image, old, err == nil, images%5 == 0 || fixture.Long(), fmt.Sprintf("operation %d, %s", n, label))
+				}
+				c.checkReaders(t, disk, early, old, err == nil, fmt.Sprintf("operation %d", n))
+				if !stopped() {
+					return
+				}
+			}
+		})
+	}
+	return points, images
+}
+
+// checkReaders reads from the disk as it stands when the writer stops: with a reader that
+// was opened before it began, and with a new one. Both are asked again after the next
+// writer.
+func (c *crashCase) checkReaders(t *testing.T, disk *vfs.Disk, early *zarr.Array, old fixture.State, done bool, label string) {
+	t.Helper()
+	late := fixture.Reader(t, disk)
+	if early != nil {
+		got := fixture.LookAgain(t, early, label+", reader from before")
+		c.expectOne(t, got.Cut(""), old, false, label+", reader from before") // it may know of a grid that has grown behind what it read
+	}
+	c.check(t, disk, old, done, true, label+", no power cut")
+	if late == nil {
+		return
+	}
+	if got, want := fixture.LookAgain(t, late, label), fixture.Look(t, disk, label); got.Shape[0] == want.Shape[0] && !got.Equal(want) {
+		t.Fatalf("%s: a reader that stays open sees %v after the next writer, want %v", label, got, want)
+	}
+}
+
+// check looks at an image, and goes on from there where goOn is set.
+func (c *crashCase) check(t *testing.T, image *vfs.Disk, old fixture.State, done, goOn bool, label string) {
+	t.Helper()
+	got := fixture.Look(t, image, label)
+	c.expectOne(t, got, old, done, label)
+	if got.Shape != nil && goOn {
+		growOver(t, image, got, label)
+	}
+}
+
+// expectOne expects one of the states that the array may be in, the last one where the
+// call has returned.
+func (c *crashCase) expectOne(t *testing.T, got, old fixture.State, done bool, label string) {
+	t.Helper()
+	states := append([]fixture.State{old}, c.expect(old)...)
+	last := states[len(states)-1]
+	if c.gone {
+		states = append(states, fixture.State{})
+	}
+	switch {
+	case done && !got.Equal(last):
+		t.Fatalf("%s: %v after success, want %v", label, got, last)
+	case c.loose && got.IsMixOf(old, last), slices.ContainsFunc(states, got.Equal):
+	default:
+		t.Fatalf("%s: found %v, want one of %v", label, got, states)
+	}
+}
+
+// growOver makes the array grow over whatever is left, first without elements and then
+// with some.
+func growOver(t *testing.T, disk *vfs.Disk, got fixture.State, label string) {
+	t.Helper()
+	ctx := context.Background()
+	h := zarr.At(filestore.On(disk, nil), "")
+	if _, err := openArray(ctx, h); err != nil {
+		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
+	}
+	fixture.WantTidy(t, h, label)
+	growOn(t, h, got, label)
+}
+
+// TestFaults fails every operation on the file system once, as a full disk and a broken
+// one do: the error says so, and the array is the old one or the new one.
+func TestFaults(t *testing.T) {
+	fixture.OneByOne(t)
+	faults := faultAll(t, crashCases)
+	t.Logf("%d faults", faults)
+	if faults < 8000 {
+		t.Errorf("only %d faults were tried", faults)
+	}
+}
+
+// faultAll fails every operation of changes once, in every way. It returns how often.
+func faultAll(t *testing.T, cases []crashCase) (faults int) {
+	t.Helper()
+	for _, c := range cases {
+		for _, fault := range []error{syscall.ENOSPC, syscall.EIO, fs.ErrPermission} {
+			for n := int64(0); ; n++ {
+				disk, old := c.prepare(t)
+				fail, failed := vfs.FailAt(n, fault)
+				err := c.run(context.Background(), zarr.At(filestore.On(vfs.Hook(disk, fail), nil), ""))
+				if !failed() {
+					if err != nil {
+						t.Fatal(err)
+					}
+					break
+				}
+				faults++
+				if err != nil && !errors.Is(err, fault) && !errors.Is(err, zarr.ErrDurability) {
+					t.Fatalf("%s, operation %d: %v does not wrap %v", c.name, n, err, fault)
+				}
+				c.check(t, disk, old, err == nil, faults%3 == 0 || fixture.Long(), fmt.Sprintf("%s, operation %d: %v", c.name, n, fault))
+			}
+		}
+	}
+	return faults
+}

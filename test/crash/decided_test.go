@@ -1,0 +1,55 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+// TestDecidedIsNotRepeated lets others rewrite a document, as with a fence, as often as a
+// decided change of two arrays tries to publish it. The call ends and says so; it does
+// not begin anew, and so has the elements twice.
+func TestDecidedIsNotRepeated(t *testing.T) {
+	ctx, decided, hindered := t.Context(), false, 0
+	h := zarr.At(storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		key := op.Key.String()
+		decided = decided || op.Name == "PutIf" && strings.Contains(key, "together-")
+		if hindered < 8 && decided && op.Name == "PutIf" && key == "b/zarr.json" {
+			hindered++
+			return store.ErrConflict
+		}
+		return nil
+	}}), "")
+	if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if _, err := h.At(name).CreateArray(ctx, fixture.Edges(1, 2, 3), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = g.Append(ctx, zarr.Add("a", 0, fixture.Numbers(1, 2), nil), zarr.Add("b", 0, fixture.Numbers(1, 2), nil))
+	if hindered != 8 || !errors.Is(err, zarr.ErrDecided) {
+		t.Errorf("hindered %d times: %v, want %v", hindered, err, zarr.ErrDecided)
+	}
+	for _, name := range []string{"a", "b"} {
+		a, err := h.At(name).OpenArray(ctx, &zarr.Options{Write: true}) // finishes the change
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := a.Shape()[0]; rows != 8 {
+			t.Errorf("%s has %d rows, want 8", name, rows)
+		}
+	}
+}

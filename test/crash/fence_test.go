@@ -1,0 +1,598 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+// content is what an array holds: planes of elements as a model has them.
+type content struct {
+	shape []int64
+	rows  []int32
+	attrs string
+}
+
+func (c content) String() string { return fmt.Sprintf("%v %v %s", c.shape, c.rows, c.attrs) }
+
+// resized returns the content with another shape, with zeros where it grew.
+func (c content) resized(shape ...int64) content {
+	next := content{shape, make([]int32, fixture.Count(shape)), c.attrs}
+	for i := range c.rows {
+		if at, ok := offset(index(int64(i), c.shape), shape); ok {
+			next.rows[at] = c.rows[i]
+		}
+	}
+	return next
+}
+
+// appended returns the content with more elements at the end of an axis, and false where
+// they do not fit.
+func (c content) appended(axis int, data []int32) (content, bool) {
+	added := slices.Clone(c.shape)
+	added[axis] = 1
+	if int64(len(data))%fixture.Count(added) != 0 {
+		return content{}, false
+	}
+	added[axis] = int64(len(data)) / fixture.Count(added)
+	shape := slices.Clone(c.shape)
+	shape[axis] += added[axis]
+	next := c.resized(shape...)
+	for i, v := range data {
+		at := index(int64(i), added)
+		at[axis] += c.shape[axis]
+		to, _ := offset(at, shape)
+		next.rows[to] = v
+	}
+	return next, true
+}
+
+// index returns the indices of element i in C order.
+func index(i int64, shape []int64) []int64 {
+	at := make([]int64, len(shape))
+	for k := len(shape) - 1; k >= 0; k-- {
+		at[k], i = i%shape[k], i/shape[k]
+	}
+	return at
+}
+
+// offset is the inverse of index; it is false for what the shape does not have.
+func offset(at, shape []int64) (i int64, ok bool) {
+	for k, n := range shape {
+		if at[k] >= n {
+			return 0, false
+		}
+		i = i*n + at[k]
+	}
+	return i, true
+}
+
+// deed is what one program does to the array, and what it makes of its content where that
+// can be; nil for a reader.
+type deed struct {
+	name  string
+	do    func(ctx context.Context, a *zarr.Array, saw func(zarr.Block[int32])) error
+	model func(content) (content, bool)
+	plain bool // no change of the document, so that nobody knows what became of one that failed
+}
+
+func appends(axis int, data ...int32) deed {
+	return deed{name: fmt.Sprint("append ", data), do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+		return zarr.Append(ctx, a, axis, data, nil)
+	}, model: func(c content) (content, bool) { return c.appended(axis, data) }}
+}
+
+func resizes(opt *zarr.ResizeOptions, shape ...int64) deed {
+	return deed{name: fmt.Sprint("resize to ", shape), do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+		return a.Resize(ctx, shape, opt)
+	}, model: func(c content) (content, bool) { return c.resized(shape...), true }}
+}
+
+func writes(at int64, data ...int32) deed {
+	end := at + int64(len(data))
+	return deed{name: fmt.Sprintf("write %d at %d", data, at), plain: true, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+		return zarr.Write(ctx, a, selection.Box{{at, end}}, data)
+	}, model: func(c content) (content, bool) {
+		if end > c.shape[0] {
+			return c, false
+		}
+		c.rows = slices.Clone(c.rows)
+		copy(c.rows[at:], data)
+		return c, true
+	}}
+}
+
+func annotates(attrs string) deed {
+	return deed{name: "attributes " + attrs, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(attrs), nil })
+	}, model: func(c content) (content, bool) { c.attrs = attrs; return c, true }}
+}
+
+func reads(times int) deed {
+	return deed{name: fmt.Sprint("read ", times), do: func(ctx context.Context, a *zarr.Array, saw func(zarr.Block[int32])) error {
+		for range times {
+			b, err := zarr.Read[int32](ctx, a, nil)
+			if err != nil {
+				return err
+			}
+			saw(b)
+		}
+		return nil
+	}}
+}
+
+// scene is several programs at work on one array.
+type scene struct {
+	name  string
+	spec  zarr.Spec
+	was   []int32
+	left  map[string]int // chunks that a program which died has left: key and number of elements
+	deeds []deed
+}
+
+// fate is what is known of a deed.
+type fate int
+
+const (
+	undone fate = iota
+	done
+	perhaps
+)
+
+func (f fate) String() string { return [...]string{"not done", "done", "perhaps"}[f] }
+
+// fateOf tells from what a program was told whether it has done something.
+func fateOf(err error, died bool) fate {
+	switch {
+	case err == nil, errors.Is(err, zarr.ErrIncomplete):
+		return done
+	case died, errors.Is(err, zarr.ErrOutcomeUnknown):
+		return perhaps
+	}
+	return undone
+}
+
+// reachable calls see with every content that the array may have had while some of the
+// deeds were done in any order, until see returns true. whole tells that all were done
+// that have to be.
+func reachable(c content, deeds []deed, fates []fate, see func(c content, whole bool) bool) bool {
+	whole := !slices.Contains(fates, done)
+	if see(c, whole) {
+		return true
+	}
+	for i, f := range fates {
+		if f == undone {
+			continue
+		}
+		rest := slices.Clone(fates)
+		rest[i] = undone
+		if next, can := deeds[i].model(c); can && reachable(next, deeds, rest, see) {
+			return true
+		}
+	}
+	return false
+}
+
+// chooser decides how a run goes on: who is next, and what becomes of an operation.
+type chooser struct {
+	next  func(n int) int
+	fault func(kinds int) int // 0 is none
+}
+
+// randomly makes random choices, and a fault in one of twelve operations as long as there
+// may be one.
+func randomly(r *rand.Rand) chooser {
+	return chooser{r.IntN, func(kinds int) int {
+		if r.IntN(12) > 0 {
+			return noFault
+		}
+		return r.IntN(kinds)
+	}}
+}
+
+// Kinds of faults.
+const (
+	noFault = iota
+	refuse
+	lose
+	crash
+	loseAndCrash
+	faultKinds
+)
+
+// bounds limit how a run may go.
+type bounds struct{ interrupts, faults int }
+
+// generation makes names that no other theatre has.
+var generation atomic.Int64
+
+// run is one run of a scene.
+type run struct {
+	*scene
+	prompt  bool
+	store   storetest.ObjectStore
+	stepper *storetest.Stepper
+	died    []bool
+	saw     []zarr.Block[int32]
+}
+
+// set puts the array, and what is left over, into a new store.
+func (s *scene) set(inner storetest.ObjectStore) error {
+	ctx := context.Background()
+	spec := s.spec
+	spec.Codecs = fixture.Plain()
+	a, err := zarr.At(inner, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
+	if err == nil && len(s.was) > 0 {
+		err = zarr.Write(ctx, a, nil, s.was)
+	}
+	if err == nil {
+		err = a.UpdateAttributes(ctx, func(object []byte) ([]byte, error) { return object, nil }) // so that there is a newline
+	}
+	for key, n := range s.left {
+		left := make([]byte, 4*n)
+		for i := range left {
+			left[i] = 0xee
+		}
+		_, putErr := inner.Put(ctx, store.MustKey("a/"+key), left, store.Flush)
+		err = errors.Join(err, putErr)
+	}
+	return err
+}
+
+// stallTime is how long a run may take before its programs are taken to wait for each
+// other, because two of their keys happen to share a turn in this process. Such a run
+// says nothing.
+const stallTime = 3 * time.Second
+
+// theatre is where scenes are played, one at a time.
+type theatre struct {
+	name     string // of all programs here
+	newStore func() storetest.ObjectStore
+	prompt   bool // no program is interrupted between a fence and the write that it is for
+}
+
+func newTheatre(store string) *theatre {
+	return &theatre{fmt.Sprint(generation.Add(1)), stores[store], store == "hashed"}
+}
+
+// play runs the scene once and judges what comes of it.
+func (p *theatre) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
+	inner := p.newStore()
+	if err := s.set(inner); err != nil {
+		return nil, err
+	}
+	r := &run{scene: s, prompt: p.prompt, store: inner, stepper: storetest.NewStepper(inner), died: make([]bool, len(s.deeds))}
+	defer r.stepper.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	watchdog := time.AfterFunc(stallTime, cancel)
+	defer watchdog.Stop()
+	for i, d := range s.deeds {
+		r.stepper.Start(func(stepped store.Store) error {
+			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
+			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten, name: name}
+			a, err := zarr.At(view, name+"/a").OpenArray(ctx, &zarr.Options{Write: d.model != nil, Concurrency: 1})
+			if err != nil {
+				return err
+			}
+			view.begun.Store(true)
+			return d.do(ctx, a, func(b zarr.Block[int32]) { r.saw = append(r.saw, b) })
+		})
+	}
+	r.drive(b, by)
+	if ctx.Err() != nil {
+		p.name = fmt.Sprint(generation.Add(1))
+		return nil, nil
+	}
+	return r.stepper.Trace(), r.judge()
+}
+
+// neverWritten is quiet about the group above the array, and about journals that are not
+// there.
+func neverWritten(name string) bool {
+	return name == "zarr.json" || name == ".zmetadata" || strings.HasPrefix(name, "a/__varve/")
+}
+
+// drive steps the programs until all have ended, as [storetest.Stepper.Finish] does, with
+// faults.
+func (r *run) drive(b bounds, by chooser) {
+	last := -1
+	for {
+		ready := r.stepper.Ready()
+		if len(ready) == 0 {
+			return
+		}
+		at := slices.Index(ready, last)
+		switch {
+		case at < 0:
+			last = ready[by.next(len(ready))]
+		case b.interrupts != 0 && !(r.prompt && r.hasFence(last)):
+			ready = slices.Insert(slices.Delete(ready, at, at+1), 0, last)
+			if next := ready[by.next(len(ready))]; next != last {
+				last = next
+				b.interrupts--
+			}
+		}
+		kind := noFault
+		if b.faults > 0 {
+			kind = by.fault(faultKinds)
+		}
+		if kind != noFault {
+			b.faults--
+		}
+		r.turn(last, kind)
+	}
+}
+
+// hasFence reports whether a program is about to write a chunk right after it has
+// written, or looked at, the document.
+func (r *run) hasFence(i int) bool {
+	trace := r.stepper.Trace()
+	op, ok := r.stepper.Next(i)
+	last := trace[len(trace)-1].Op
+	return ok && op.Name == "PutIf" && !isDocument(op.Key) && isDocument(last.Key) && last.Name != "Get"
+}
+
+// isDocument reports whether a key is that of the document of an array.
+func isDocument(k store.Key) bool { return k.Base() == "zarr.json" || k.Base() == ".zarray" }
+
+func (r *run) turn(i, kind int) {
+	switch kind {
+	case refuse:
+		r.stepper.Refuse(i)
+	case lose:
+		r.stepper.Lose(i)
+	case loseAndCrash:
+		r.died[i] = true
+		r.stepper.Lose(i)
+		r.stepper.Crash(i)
+	case crash:
+		r.died[i] = true
+		r.stepper.Crash(i)
+	default:
+		r.stepper.Step(i)
+	}
+}
+
+// judge sees whether what is there is what the programs were told, whether readers saw
+// what was published, and whether the array can be appended to.
+func (r *run) judge() error {
+	fates := make([]fate, len(r.deeds))
+	var told []string
+	for i, d := range r.deeds {
+		err := r.stepper.Err(i)
+		if fates[i] = fateOf(err, r.died[i]); d.model == nil {
+			if fates[i] = undone; err != nil && !isFault(err) {
+				return fmt.Errorf("the reader: %w", err)
+			}
+		}
+		if d.plain && err != nil {
+			fates[i] = perhaps
+		}
+		told = append(told, fmt.Sprintf("%s: %v (%v)", d.name, fates[i], err))
+		if err != nil && !isFault(err) && !r.permits(err) {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	was := content{r.spec.Shape, r.was, "{}"}
+	for i := range r.saw {
+		if !reachable(was, r.deeds, fates, func(c content, _ bool) bool { return c.begins(r.saw[i]) }) {
+			return fmt.Errorf("a reader saw %v, which never was\n%s", r.saw[i], strings.Join(told, "\n"))
+		}
+	}
+	is, err := contentOf(r.store)
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, strings.Join(told, "\n"))
+	}
+	if !reachable(was, r.deeds, fates, func(c content, whole bool) bool { return whole && c.equal(is) }) {
+		return fmt.Errorf("the array holds %v\n%s", is, strings.Join(told, "\n"))
+	}
+	return r.goOn(is)
+}
+
+// permits tells what a program may be told that is no fault of the store's: a region that
+// has gone, others who were always first. Programs that wait for their turns here do so
+// whatever pauses they make, so that these do not help them to get on.
+func (r *run) permits(err error) bool {
+	if errors.Is(err, zarr.ErrConflict) {
+		overtaken.Add(1)
+		return true
+	}
+	return errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrOutcomeUnknown)
+}
+
+// overtaken is how many programs gave up because others were always first.
+var overtaken atomic.Int64
+
+// rarely expects few programs to have given up in so many runs.
+func rarely(t *testing.T, runs int64) {
+	t.Helper()
+	n := overtaken.Swap(0)
+	if t.Logf("%d runs, %d programs gave up", runs, n); n > 1+runs/200 {
+		t.Errorf("in %d runs %d programs gave up", runs, n)
+	}
+}
+
+func isFault(err error) bool {
+	return errors.Is(err, storetest.ErrRefused) || errors.Is(err, storetest.ErrLost) || errors.Is(err, storetest.ErrCrashed)
+}
+
+// begins reports whether a block is what the content begins with along every axis.
+func (c content) begins(b zarr.Block[int32]) bool {
+	for i, n := range b.Shape {
+		if n > c.shape[i] {
+			return false
+		}
+	}
+	return slices.Equal(c.resized(b.Shape...).rows, b.Data)
+}
+
+func (c content) equal(d content) bool {
+	return slices.Equal(c.shape, d.shape) && slices.Equal(c.rows, d.rows) && c.attrs == d.attrs
+}
+
+// contentOf reads the array as a new program does.
+func contentOf(s store.Store) (content, error) {
+	a, err := zarr.At(s, "a").OpenArray(context.Background(), &zarr.Options{Concurrency: 1})
+	if err != nil {
+		return content{}, err
+	}
+	b, err := zarr.Read[int32](context.Background(), a, nil)
+	return content{a.Shape(), b.Data, fixture.Compact(a.Attributes())}, err
+}
+
+// goOn appends along every axis as a new program.
+func (r *run) goOn(is content) error {
+	ctx := context.Background()
+	a, err := zarr.At(r.store, "a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1})
+	for axis := range is.shape {
+		if err != nil {
+			break
+		}
+		plane := slices.Clone(is.shape)
+		plane[axis] = 3
+		data := fixture.Numbers(900, int32(fixture.Count(plane)))
+		if err = zarr.Append(ctx, a, axis, data, nil); err == nil {
+			is, _ = is.appended(axis, data)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the next append: %w", err)
+	}
+	if now, err := contentOf(r.store); err != nil || !now.equal(is) {
+		return fmt.Errorf("after the next append the array holds %v, want %v (%v)", now, is, err)
+	}
+	return nil
+}
+
+// stores are what the programs share: with versions that never come again, and with
+// hashes.
+var stores = map[string]func() storetest.ObjectStore{
+	"counted": func() storetest.ObjectStore { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+	"hashed":  func() storetest.ObjectStore { return storetest.Conditional(newHashed(), storetest.Hooks{}) },
+}
+
+// explore runs the scene in every order within the bounds, at most so often as most says.
+// It returns how often it ran.
+func (p *theatre) explore(t *testing.T, s *scene, b bounds, most int) (runs int) {
+	storetest.Explore(func(choose func(int) int) bool {
+		trace, err := p.play(s, b, chooser{choose, choose})
+		runs++
+		if err != nil {
+			t.Errorf("%s (prompt %t), run %d, at most %d interrupts and %d faults: %v\n%v", s.name, p.prompt, runs, b.interrupts, b.faults, err, trace)
+		}
+		return err == nil && runs < most
+	})
+	return runs
+}
+
+// sample runs the scene in random orders.
+func (p *theatre) sample(t *testing.T, s *scene, b bounds, seed uint64, times int) int {
+	for i := range times {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		if trace, err := p.play(s, b, randomly(r)); err != nil {
+			t.Errorf("%s (prompt %t), seed %d, run %d: %v\n%v", s.name, p.prompt, seed, i, err, trace)
+			return i
+		}
+	}
+	return times
+}
+
+// scenes are what programs do at one time. Each appends other elements.
+var scenes = []scene{
+	{name: "edges", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), deeds: []deed{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302, 303)}},
+	{name: "edges over leftovers", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), left: map[string]int{"c/2": 2, "c/3": 1},
+		deeds: []deed{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302)}},
+	{name: "two chunks each", spec: fixture.Every(4, 2), was: fixture.Numbers(1, 4), left: map[string]int{"c/3": 2},
+		deeds: []deed{appends(0, 101, 102, 103), appends(0, 201, 202, 203), appends(0, 301, 302, 303, 304)}},
+	{name: "part of a chunk", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
+	{name: "part of a chunk that is not stored", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 0},
+		deeds: []deed{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
+	{name: "the same elements", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 7, 7, 7), appends(0, 7, 7, 7), appends(0, 7, 7, 7)}},
+	{name: "the same chunk", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), deeds: []deed{appends(0, 7, 7), appends(0, 7, 7), appends(0, 301)}},
+	{name: "a grower", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102), resizes(nil, 15), appends(0, 301)}},
+	{name: "a grower of edges", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), deeds: []deed{appends(0, 101, 102), resizes(nil, 6), appends(0, 301)}},
+	{name: "a shrinker", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 5), appends(0, 301)}},
+	{name: "a shrinker of edges", spec: fixture.Edges(2, 1, 2), was: fixture.Numbers(1, 5), deeds: []deed{appends(0, 101, 102), resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), appends(0, 301)}},
+	{name: "there and back", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 8), resizes(nil, 6)}},
+	{name: "attributes", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), annotates(`{"k":1}`), appends(0, 301)}},
+	{name: "a writer at the border", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(5, 77), appends(0, 301)}},
+	{name: "a writer of all of the last chunk", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(4, 77, 78), appends(0, 301)}},
+	{name: "fill values where nothing is stored", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 0},
+		deeds: []deed{appends(0, 0, 0, 0), appends(0, 201), appends(0, 0)}},
+	{name: "a writer of fill values at the border", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 6},
+		deeds: []deed{appends(0, 0), writes(5, 0), appends(0, 301)}},
+	{name: "a reader", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), reads(2), resizes(nil, 5)}},
+	{name: "a reader of edges", spec: fixture.Edges(2, 1, 2), was: fixture.Numbers(1, 5),
+		deeds: []deed{resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), reads(2), appends(0, 101, 102)}},
+	{name: "two axes", spec: board(4, 4), was: fixture.Numbers(1, 16), deeds: []deed{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
+	{name: "two axes, little stored", spec: board(4, 4), was: append(fixture.Numbers(1, 1), make([]int32, 15)...),
+		deeds: []deed{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
+	{name: "two axes and a grower", spec: board(4, 4), was: append(make([]int32, 12), fixture.Numbers(1, 4)...),
+		deeds: []deed{appends(0, fixture.Numbers(101, 4)...), resizes(nil, 7, 7), appends(1, fixture.Numbers(201, 4)...)}},
+}
+
+// board is the spec of a rectangle in chunks of three by three.
+func board(rows, columns int64) zarr.Spec {
+	s := fixture.Every(rows, 3)
+	s.Shape, s.Chunks = []int64{rows, columns}, []grid.Cut{grid.Every(3), grid.Every(3)}
+	return s
+}
+
+// TestFence lets three programs change one array in a store without locks: in every order
+// with one interrupt, in every order with one fault, and in random orders with and
+// without faults. Whatever happens, the array holds what was said to be done, once and
+// whole, and nothing of what was said to have failed.
+func TestFence(t *testing.T) {
+	fixture.OneByOne(t)
+	all, most, times := []bounds{{1, 0}, {0, 1}}, 100, 20
+	if os.Getenv("VARVE_LONG") != "" {
+		all, most, times = []bounds{{1, 0}, {0, 1}, {2, 0}, {1, 1}}, 400, 200
+	}
+	seed := uint64(time.Now().UnixNano())
+	var runs atomic.Int64
+	group := new(errgroup.Group)
+	group.SetLimit(8)
+	for i := range scenes {
+		s := &scenes[i]
+		for kind := range stores {
+			group.Go(func() error {
+				for _, b := range all {
+					runs.Add(int64(newTheatre(kind).explore(t, s, b, most)))
+				}
+				return nil
+			})
+			group.Go(func() error {
+				p := newTheatre(kind)
+				for i, b := range []bounds{{2, 0}, {3, 0}, {-1, 0}, {3, 1}, {-1, 2}} {
+					runs.Add(int64(p.sample(t, s, b, seed+uint64(i), times)))
+				}
+				return nil
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	rarely(t, runs.Load())
+	if want := int64(len(scenes) * len(stores) * (5*times + most)); runs.Load() < want && !t.Failed() {
+		t.Errorf("%d runs, want at least %d", runs.Load(), want)
+	}
+}

@@ -1,0 +1,208 @@
+package crash_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/test/fixture"
+)
+
+// killStep is one change of an array of one axis: an append of rows, another extent, or
+// new values from a row on.
+type killStep struct {
+	op string
+	at int64   // the new extent, or the first row that is written
+	v  []int32 // what is appended or written
+}
+
+// nextKillStep draws a change of an array with n rows, at most 60.
+func nextKillStep(r *rand.Rand, n int64) killStep {
+	values := func(count int64) []int32 { return fixture.Numbers(1+r.Int32N(1e6), int32(count)) }
+	switch k := r.IntN(4); {
+	case k == 0 && n > 0:
+		at := r.Int64N(n)
+		return killStep{"write", at, values(1 + r.Int64N(n-at))}
+	case k == 1 || n > 50:
+		return killStep{op: "resize", at: r.Int64N(40)}
+	}
+	return killStep{op: "append", v: values(1 + r.Int64N(9))}
+}
+
+// apply changes the array.
+func (s killStep) apply(ctx context.Context, a *zarr.Array) error {
+	switch s.op {
+	case "append":
+		return zarr.Append(ctx, a, 0, s.v, nil)
+	case "resize":
+		return a.Resize(ctx, []int64{s.at}, nil)
+	}
+	return zarr.Write(ctx, a, selection.Box{{s.at, s.at + int64(len(s.v))}}, s.v)
+}
+
+// after returns what the rows are once the change is made.
+func (s killStep) after(rows []int32) []int32 {
+	switch s.op {
+	case "append":
+		return slices.Concat(rows, s.v)
+	case "resize":
+		_, next := resized(int(s.at))(rows)
+		return next
+	}
+	next := slices.Clone(rows)
+	copy(next[s.at:], s.v)
+	return next
+}
+
+// changeInChild changes the array in a directory for as long as it lives, and says after
+// each change that it is made.
+func changeInChild(args []string) error {
+	ctx := context.Background()
+	s, err := filestore.Open(args[0], nil)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	seed, err := strconv.ParseUint(args[1], 10, 64)
+	if err != nil {
+		return err
+	}
+	a, err := zarr.At(s, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
+	if err != nil {
+		return err
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	for n := 0; ; n++ {
+		if _, err := fmt.Println(n); err != nil {
+			return err
+		}
+		if err := nextKillStep(r, a.Shape()[0]).apply(ctx, a); err != nil {
+			return fmt.Errorf("change %d: %w", n, err)
+		}
+	}
+}
+
+// TestKill kills a process again and again while it changes an array. What is found is
+// the state after the last change that it told of, or after the one that it was at,
+// whole; only a write may be there in part, chunk by chunk. The next process goes on from
+// there.
+func TestKill(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows keeps files that a killed process had open locked for a while")
+	}
+	kills := 30
+	if os.Getenv("VARVE_LONG") != "" {
+		kills = 300
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	specs := map[string]zarr.Spec{"edges": fixture.Edges(1, 2, 3), "regular": fixture.Every(6, 4), "ahead": {
+		Shape: []int64{6}, Type: fixture.Edges(1).Type, Chunks: []grid.Cut{grid.Edges(4, 4, 4, 4)},
+	}}
+	for kind, spec := range specs {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			h := zarr.At(fixture.OpenStore(t, dir), "")
+			a, err := h.At("g/a").CreateArray(t.Context(), spec, nil)
+			if err == nil {
+				err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 6))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, changes := fixture.Numbers(1, 6), 0
+			for range kills / len(specs) {
+				seed := r.Uint64()
+				made := killChild(t, dir, seed, time.Duration(r.Int64N(int64(40*time.Millisecond))))
+				rows = afterKill(t, h, rows, seed, made)
+				changes += made
+			}
+			t.Logf("%d kills, %d changes", kills/len(specs), changes)
+		})
+	}
+}
+
+// killChild kills a process some time after it began with its first change, and returns
+// how many it told of.
+func killChild(t *testing.T, dir string, seed uint64, life time.Duration) (made int) {
+	t.Helper()
+	c := child(t, "change", dir, strconv.FormatUint(seed, 10))
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	made = -1
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if made++; made == 0 {
+			time.AfterFunc(life, func() { c.Process.Kill() })
+		}
+		if lines.Text() != strconv.Itoa(made) {
+			t.Fatalf("the child says %q, want %d", lines.Text(), made)
+		}
+	}
+	if err := c.Wait(); c.ProcessState.Exited() || made < 0 {
+		t.Fatalf("the child ended by itself: %v", err)
+	}
+	return made
+}
+
+// nothingLeft opens the array for writing, and expects that it removes the temporary
+// files of whoever was killed.
+func nothingLeft(t *testing.T, h *zarr.Location) {
+	t.Helper()
+	if _, err := h.At("g/a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	s := h.Store().(*filestore.Store)
+	for f, err := range s.Temporary(t.Context(), store.Path{}) {
+		t.Errorf("%s is left, state %d (%v)", f.Name, f.Writer, err)
+	}
+}
+
+// afterKill repeats the changes in memory, and expects the array to be as it was after
+// those that were told of, or after one more. It returns the rows that are there.
+func afterKill(t *testing.T, h *zarr.Location, rows []int32, seed uint64, made int) []int32 {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range made {
+		rows = nextKillStep(r, int64(len(rows))).after(rows)
+	}
+	s := nextKillStep(r, int64(len(rows)))
+	next := s.after(rows)
+	nothingLeft(t, h)
+	got, err := rowsOf(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is, found := fixture.OfRows(rows), fixture.OfRows(next), fixture.OfRows(got)
+	if !found.Equal(was) && !found.Equal(is) && (s.op != "write" || !found.IsMixOf(was, is)) {
+		t.Fatalf("after %d changes, killed in %s (child seed %d): %v, want %v or %v", made, s.op, seed, got, rows, next)
+	}
+	for e, err := range store.List(t.Context(), h.Store(), store.Path{}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(e.Name, "__") {
+			t.Errorf("%s is listed", e.Name)
+		}
+	}
+	return got
+}

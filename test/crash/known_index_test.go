@@ -1,0 +1,65 @@
+package crash_test
+
+import (
+	"slices"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+// TestKnownIndexLacksInner reads an inner chunk that a known index does not have, after
+// another writer has stored it. No range of the shard has to be read for what the index
+// lacks, so the reader has to ask whether the shard is still the one that it knows.
+func TestKnownIndexLacksInner(t *testing.T) {
+	p := newPinned(t, pinSpec(true, true), zarr.Shards{Gap: -1})
+	p.write(t, 0, 1, 1, zarr.Shards{})
+	read := func() []int32 {
+		t.Helper()
+		return fixture.Must(zarr.Read[int32](t.Context(), p.reader, selection.Box{{56, 64}})).Data
+	}
+	for range 2 { // the second time the index is known
+		if got := read(); !slices.Equal(got, make([]int32, 8)) {
+			t.Fatalf("read %v before anything is stored", got)
+		}
+	}
+	p.write(t, 7, 8, 50, zarr.Shards{})
+	if got := read(); !slices.Equal(got, fixture.Numbers(50, 8)) {
+		t.Errorf("read %v, want what another writer has stored", got)
+	}
+}
+
+// TestIndexAfterWrite counts what is asked for after a write by one who knew the index.
+// What was known of the shard before is forgotten, so no request is lost on it.
+func TestIndexAfterWrite(t *testing.T) {
+	reads := 0
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
+		if op.Name == "Get" && op.Key == store.MustKey("a/c/0") {
+			reads++
+		}
+		return err
+	}})
+	opt := zarr.Options{Write: true, Shards: zarr.Shards{Gap: -1, Strategy: codec.Append}}
+	a := fixture.Must(zarr.At(s, "a").CreateArray(t.Context(), pinSpec(true, true), &zarr.CreateOptions{Options: opt}))
+	if err := zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 64)); err != nil {
+		t.Fatal(err)
+	}
+	read := func() int {
+		t.Helper()
+		reads = 0
+		fixture.Must(zarr.Read[int32](t.Context(), a, selection.Box{{8, 9}}))
+		return reads
+	}
+	first, known := read(), read()
+	if err := zarr.Write(t.Context(), a, selection.Box{{0, 8}}, fixture.Numbers(100, 8)); err != nil {
+		t.Fatal(err)
+	}
+	if after := read(); after != first || known > first {
+		t.Errorf("%d requests at first, %d with the index known, %d after a write, want as many as at first", first, known, after)
+	}
+}

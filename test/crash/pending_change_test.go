@@ -1,0 +1,59 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+// TestPendingChange fails an append to two arrays before it is decided, and right after
+// it, and asks both what is pending.
+func TestPendingChange(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		for _, decided := range []bool{false, true} {
+			ctx, m, dead, died := t.Context(), memstore.New(), false, errors.New("it has died")
+			h := zarr.At(storetest.Conditional(m, storetest.Hooks{
+				Before: func(_ context.Context, op storetest.Op) error {
+					dead = dead || !decided && strings.Contains(op.Key.String(), "together-")
+					if dead {
+						return died
+					}
+					return nil
+				},
+				After: func(op storetest.Op, err error) error {
+					dead = dead || err == nil && strings.Contains(op.Key.String(), "together-")
+					return err
+				},
+			}), "")
+			g := fixture.Must(zarr.At(m, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format}))
+			for _, name := range []string{"a", "b"} {
+				fixture.Must(g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil))
+			}
+			g = fixture.Must(h.At("").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1}))
+			if err := g.Append(ctx, zarr.Add("a", 0, fixture.Numbers(1, 3), nil), zarr.Add("b", 0, fixture.Numbers(1, 3), nil)); err == nil {
+				t.Fatal("the append succeeded")
+			}
+			for _, name := range []string{"a", "b"} {
+				p, err := fixture.Must(zarr.At(m, name).OpenArray(ctx, nil)).PendingChange(ctx)
+				if err != nil || p.Decided != decided || decided != slices.Equal(p.Shape, []int64{7}) || decided != slices.Equal(p.Arrays, []string{"a", "b"}) {
+					t.Errorf("format %d, decided %t: %s has %+v, %v", format, decided, name, p, err)
+				}
+			}
+			fixture.Must(zarr.At(m, "b").OpenArray(ctx, &zarr.Options{Write: true}))
+			a := fixture.Must(zarr.At(m, "b").OpenArray(ctx, nil))
+			if p, err := a.PendingChange(ctx); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("format %d, decided %t: once it is finished: %+v, %v", format, decided, p, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package crash_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+)
+
+// process is an object store as one of several programs has it. Within a program writers
+// of one place take turns, so each has what all share under a name of its own: everything
+// at "program…/x" is at "x". What lies outside is not there.
+type process struct {
+	direct, stepped storetest.ObjectStore
+	begun           atomic.Bool           // before, no operation waits for its turn
+	quiet           func(key string) bool // keys that are only ever read, which wait for no turn
+	name            string                // of the program, which journals have in their paths
+}
+
+// programPrefix begins the names under which programs have what they share.
+const programPrefix = "program"
+
+// inside returns the name that all programs know something by, and false for what lies
+// outside.
+func inside(name string) (string, bool) {
+	first, rest, _ := strings.Cut(name, "/")
+	return rest, strings.HasPrefix(first, programPrefix)
+}
+
+// at returns what to ask and by which key.
+func (p *process) at(key store.Key, reads bool) (storetest.ObjectStore, store.Key, error) {
+	name, ok := inside(key.String())
+	if !ok {
+		return nil, key, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
+	}
+	if !p.begun.Load() || reads && p.quiet != nil && p.quiet(name) {
+		return p.direct, store.MustKey(name), nil
+	}
+	return p.stepped, store.MustKey(name), nil
+}
+
+func (p *process) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	s, key, err := p.at(key, true)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	out, info, err := s.Get(ctx, key, q, dst)
+	if err == nil && isJournal(key) {
+		out = bytes.ReplaceAll(out, []byte(anyProgram), []byte(p.name+"/"))
+	}
+	return out, info, err
+}
+
+// anyProgram stands in the journals that programs share for the name of each.
+const anyProgram = "@program/"
+
+func isJournal(key store.Key) bool { return strings.Contains(key.String(), "__varve/") }
+
+// common returns a value as programs share it.
+func (p *process) common(key store.Key, value []byte) []byte {
+	if isJournal(key) {
+		return bytes.ReplaceAll(value, []byte(p.name+"/"), []byte(anyProgram))
+	}
+	return value
+}
+
+func (p *process) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	s, key, err := p.at(key, true)
+	if err != nil {
+		return store.Info{}, err
+	}
+	return s.Stat(ctx, key)
+}
+
+func (p *process) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	s, key, err := p.at(key, false)
+	if err != nil {
+		return store.Version{}, err
+	}
+	return s.Put(ctx, key, p.common(key, value), d)
+}
+
+func (p *process) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
+	s, key, err := p.at(key, false)
+	if err != nil {
+		return store.Version{}, err
+	}
+	return s.PutIf(ctx, key, p.common(key, value), c, d)
+}
+
+func (p *process) Delete(ctx context.Context, key store.Key) error {
+	s, key, err := p.at(key, false)
+	if err != nil {
+		return err
+	}
+	return s.Delete(ctx, key)
+}
+
+func (p *process) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	s, key, err := p.at(key, false)
+	if err != nil {
+		return err
+	}
+	return s.DeleteIf(ctx, key, v)
+}
+
+func (p *process) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	name, ok := inside(dir.String())
+	to, err := store.ParsePath(name)
+	if !ok || err != nil {
+		return func(func(store.Entry, error) bool) {}
+	}
+	if !p.begun.Load() || p.quiet != nil && p.quiet(name) {
+		return p.direct.List(ctx, to, deep)
+	}
+	return p.stepped.List(ctx, to, deep)
+}
+
+// hashed is an object store whose versions are hashes of the values, as ETags may be: the
+// same bytes have the same version again.
+type hashed struct {
+	*memstore.Store
+	mu *sync.Mutex // makes conditions one step
+}
+
+func newHashed() hashed { return hashed{memstore.New(), new(sync.Mutex)} }
+
+func hashOf(value []byte) store.Version {
+	sum := sha256.Sum256(value)
+	return store.MakeVersion(hex.EncodeToString(sum[:8]))
+}
+
+func (h hashed) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	whole, info, err := h.Store.Get(ctx, key, store.Request{}, nil)
+	if err != nil {
+		return nil, info, err
+	}
+	out, _, err := h.Store.Get(ctx, key, q, dst)
+	info.Version = hashOf(whole)
+	return out, info, err
+}
+
+func (h hashed) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	_, info, err := h.Get(ctx, key, store.Request{}, nil)
+	return info, err
+}
+
+func (h hashed) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	_, err := h.Store.Put(ctx, key, value, d)
+	return hashOf(value), err
+}
+
+func (h hashed) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.holds(ctx, key, c); err != nil {
+		return store.Version{}, err
+	}
+	return h.Put(ctx, key, value, d)
+}
+
+func (h hashed) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.holds(ctx, key, store.IfVersion(v)); err != nil {
+		return err
+	}
+	return h.Delete(ctx, key)
+}
+
+func (h hashed) holds(ctx context.Context, key store.Key, c store.Condition) error {
+	info, err := h.Stat(ctx, key)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !c.Holds(info.Version, err == nil) {
+		return fmt.Errorf("%s: %w", key, store.ErrConflict)
+	}
+	return nil
+}

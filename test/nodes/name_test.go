@@ -1,0 +1,114 @@
+package nodes_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/test/fixture"
+)
+
+// underscored puts a tree with names that begin with "__" into a store, as zarr-python
+// and anndata write it, and beside them what Varve keeps for itself.
+func underscored(t *testing.T, format int) *zarr.Location {
+	t.Helper()
+	s := memstore.New()
+	array := `{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<i4","fill_value":0,"order":"C","filters":null,"compressor":null}`
+	group, documents := `{"zarr_format":2}`, [2]string{".zgroup", ".zarray"}
+	if format == 3 {
+		array = `{"zarr_format":3,"node_type":"array","shape":[2],"data_type":"int32","fill_value":0,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],
+			"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},"chunk_key_encoding":{"name":"default"}}`
+		group, documents = `{"zarr_format":3,"node_type":"group"}`, [2]string{"zarr.json", "zarr.json"}
+	}
+	for _, dir := range []string{"", "obs/", "obs/__categories/"} {
+		fixture.Put(t, s, dir+documents[0], group)
+	}
+	for _, dir := range []string{"obs/__categories/cell/", "__x/", "plain/"} {
+		fixture.Put(t, s, dir+documents[1], array)
+	}
+	fixture.Put(t, s, "__varve/"+documents[0], group) // what stands there is no node, whatever it says
+	return zarr.At(s, "")
+}
+
+// TestUnderscores sees that names with two underscores are those of nodes: they are
+// listed, opened and consolidated. Format 3 reserves them, so they come with a note
+// there.
+func TestUnderscores(t *testing.T) {
+	ctx := t.Context()
+	want := []string{"__x", "obs", "obs/__categories", "obs/__categories/cell", "plain"}
+	for _, format := range []int{2, 3} {
+		h := underscored(t, format)
+		for _, consolidated := range []bool{false, true} {
+			g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, noted []string
+			for m, err := range g.Members(ctx, true) {
+				if err = errors.Join(err, m.Err); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, m.Path)
+				if n := m.Node.Notes(); strings.Contains(fmt.Sprint(n), "reserves") {
+					noted = append(noted, m.Path)
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("format %d, consolidated %t: members %q, want %q", format, consolidated, got, want)
+			}
+			if n := map[int]int{2: 0, 3: 2}[format]; len(noted) != n {
+				t.Errorf("format %d: notes of %q, want %d", format, noted, n)
+			}
+			if err := g.Consolidate(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := h.At("obs/__categories/cell").OpenArray(ctx, nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := h.At("__varve").OpenGroup(ctx, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Errorf("what Varve keeps for itself was opened: %v", err)
+		}
+	}
+}
+
+// TestUnderscoresCreated creates nodes of such names: format 2 has them, format 3 does
+// not.
+func TestUnderscoresCreated(t *testing.T) {
+	ctx := t.Context()
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32]()}
+	for _, format := range []int{2, 3} {
+		h := underscored(t, format)
+		opt := &zarr.CreateOptions{Format: format}
+		create := map[string]func() error{
+			"array":      func() error { _, err := h.At("__new").CreateArray(ctx, spec, opt); return err },
+			"group":      func() error { _, err := h.At("obs/__group").CreateGroup(ctx, nil, opt); return err },
+			"parent":     func() error { _, err := h.At("__above/new").CreateArray(ctx, spec, opt); return err },
+			"by default": func() error { _, err := h.At("__other").CreateArray(ctx, spec, nil); return err },
+			"several": func() error {
+				_, err := h.Create(ctx, map[string]zarr.NodeSpec{"one": spec, "__two": spec}, opt)
+				return err
+			},
+		}
+		for name, f := range create {
+			err := f()
+			if refused := errors.Is(err, zarr.ErrInvalidArgument) && strings.Contains(err.Error(), "reserved"); refused != (format == 3) || format == 2 && err != nil {
+				t.Errorf("format %d, %s: %v", format, name, err)
+			}
+		}
+		if _, err := h.At("obs/__categories/new").CreateArray(ctx, spec, opt); err != nil {
+			t.Errorf("format %d: below a group that is there: %v", format, err)
+		}
+		for _, name := range []string{"__varve", "a/__varve.lock", "__tmp-1"} {
+			if _, err := h.At(name).CreateGroup(ctx, nil, opt); !errors.Is(err, zarr.ErrInvalidArgument) {
+				t.Errorf("format %d, %s: %v", format, name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package nodes_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+)
+
+// seenEvents keeps events by operation.
+type seenEvents struct {
+	mu     sync.Mutex
+	events map[observe.Op][]observe.Event
+}
+
+func (t *seenEvents) Observe(_ context.Context, e observe.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.events == nil {
+		t.events = map[observe.Op][]observe.Event{}
+	}
+	t.events[e.Op] = append(t.events[e.Op], e)
+}
+
+// take returns the events since it was called last.
+func (t *seenEvents) take() map[observe.Op][]observe.Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	events := t.events
+	t.events = nil
+	return events
+}
+
+// sumOf returns the bytes of events, and their keys in order, each once.
+func sumOf(events []observe.Event) (bytes int64, keys []string) {
+	for _, e := range events {
+		bytes += e.Bytes
+		keys = append(keys, e.Key.String())
+	}
+	slices.Sort(keys)
+	return bytes, slices.Compact(keys)
+}
+
+// TestObserver checks that an observer is told of just what is done, for chunks that are
+// stored in any way.
+func TestObserver(t *testing.T) {
+	ctx, ten := t.Context(), []grid.Cut{grid.Every(10)}
+	for name, c := range map[string]struct {
+		spec  zarr.Spec
+		coded int
+		fetch observe.Op
+	}{
+		"plain":  {spec: zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension("little")}}, fetch: observe.Get},
+		"zstd":   {coded: 4, fetch: observe.Get},
+		"shards": {spec: zarr.Spec{InnerChunks: []grid.Cut{grid.Every(5)}}, coded: 8, fetch: observe.Read},
+		"old":    {spec: zarr.Spec{Format: 2}, coded: 4, fetch: observe.Get},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := new(seenEvents)
+			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{40}, dtype.Of[int32](), ten
+			opt := &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: seen}}
+			a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, c.spec, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := seen.take()[observe.PutIf]; len(got) != 2 { // its document, and that of the group above
+				t.Errorf("creation is %v", got)
+			}
+			keys := []string{"a/c/0", "a/c/1", "a/c/2", "a/c/3"}
+			if c.spec.Format == 2 {
+				keys = []string{"a/0", "a/1", "a/2", "a/3"}
+			}
+			values := make([]int32, 40)
+			for i := range values {
+				values[i] = int32(i + 1)
+			}
+			if err := zarr.Write(ctx, a, nil, values); err != nil {
+				t.Fatal(err)
+			}
+			wrote := seen.take()
+			check := func(what string, events []observe.Event, number int, bytes int64) {
+				t.Helper()
+				n, got := sumOf(events)
+				if len(events) != number || n != bytes && bytes >= 0 || number > 0 && !slices.Equal(got, keys) {
+					t.Errorf("%s: %d events of %d bytes on %v, want %d of %d on %v", what, len(events), n, got, number, bytes, keys)
+				}
+			}
+			check("encoding", wrote[observe.Encode], c.coded, int64(min(1, c.coded)*160))
+			check("putting", wrote[observe.Put], 4, -1)
+			if len(wrote[observe.Commit]) != 1 {
+				t.Errorf("the batch is committed %d times", len(wrote[observe.Commit]))
+			}
+			if _, err := zarr.Read[int32](ctx, a, nil); err != nil {
+				t.Fatal(err)
+			}
+			read := seen.take()
+			check("decoding", read[observe.Decode], c.coded, int64(min(1, c.coded)*160))
+			stored, _ := sumOf(wrote[observe.Put])
+			check("fetching", read[c.fetch], 4, stored)
+		})
+	}
+}
+
+// TestObservedEverywhere checks that all that is reached from an observed node is
+// observed, once.
+func TestObservedEverywhere(t *testing.T) {
+	ctx, first, second := t.Context(), new(seenEvents), new(seenEvents)
+	m := memstore.New()
+	g, err := zarr.At(m, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: first}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.At("a").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[uint8]()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if store.Driver(g.Location().Store()) != store.Store(m) {
+		t.Error("the driver is not found")
+	}
+	first.take()
+	a, err := g.At("a").OpenArray(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Fill(ctx, a, nil, uint8(1)); err != nil {
+		t.Fatal(err)
+	}
+	if e := first.take(); len(e[observe.Encode]) != 1 || len(e[observe.Put]) != 1 {
+		t.Errorf("an array of an observed group: %v", e)
+	}
+	b, err := g.At("a").OpenArray(ctx, &zarr.Options{Observer: second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := zarr.Read[uint8](ctx, b, nil); err != nil {
+		t.Fatal(err)
+	}
+	if e := second.take(); len(e[observe.Decode]) != 1 || len(e[observe.Get]) != 3 { // one is a look for a pending change: the group is open for writing
+		t.Errorf("with an observer of its own: %v", e)
+	}
+	if e := first.take(); len(e) != 0 {
+		t.Errorf("the observer of the group is told as well: %v", e)
+	}
+}
+
+// TestObservedShard checks what is told of a shard of which single inner chunks are read.
+func TestObservedShard(t *testing.T) {
+	ctx, seen := t.Context(), new(seenEvents)
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{}) // every range is a request
+	opt := zarr.Options{Write: true, Observer: seen, Shards: zarr.Shards{Gap: -1}}
+	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
+		Shape: []int64{1 << 20}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(1 << 10)},
+		Codecs: []metadata.Extension{bytescodec.Extension("")},
+	}, &zarr.CreateOptions{Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Fill(ctx, a, nil, uint8(1)); err != nil {
+		t.Fatal(err)
+	}
+	seen.take()
+	for try, want := range []observe.Op{observe.IndexMiss, observe.IndexHit} {
+		if _, err := zarr.Read[uint8](ctx, a, selection.Basic{selection.Span(0, 4096)}); err != nil {
+			t.Fatal(err)
+		}
+		e := seen.take()
+		merged := e[observe.Coalesce]
+		if len(e[want]) != 1 || len(e[observe.IndexHit])+len(e[observe.IndexMiss]) != 1 || len(e[observe.Decode]) != 4 {
+			t.Errorf("read %d: %v", try, e)
+		}
+		if len(merged) != 1 || merged[0].Count != 4 || merged[0].Bytes != 4096 || merged[0].Key.String() != "a/c/0" {
+			t.Errorf("read %d merged %v", try, merged)
+		}
+	}
+}
+
+// TestObserverTakesNoMemory checks that reading makes no more allocations for being
+// observed.
+func TestObserverTakesNoMemory(t *testing.T) {
+	racing.Skip(t)
+	ctx := t.Context()
+	allocations := func(o observe.Observer) float64 {
+		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
+			Shape: []int64{1000}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(10)},
+		}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: o, Concurrency: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := zarr.Fill(ctx, a, nil, uint8(1)); err != nil {
+			t.Fatal(err)
+		}
+		values := make([]uint8, 1000)
+		return testing.AllocsPerRun(20, func() {
+			if err := zarr.ReadInto(ctx, a, nil, values); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	alone, observed := allocations(nil), allocations(new(observe.Counter))
+	if observed > alone+20 { // pools are emptied now and then; one for each chunk would be 100 more
+		t.Errorf("100 chunks take %v allocations, observed %v", alone, observed)
+	}
+}
+
+func ExampleOptions_observer() {
+	ctx := context.Background()
+	var c observe.Counter
+	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
+		Shape: []int64{6}, Type: dtype.Of[float64](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
+	}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: &c}})
+	if err != nil {
+		panic(err)
+	}
+	before := c.Stats()
+	if err := zarr.Write(ctx, a, nil, []float64{1, 2, 3, 4, 5, 6}); err != nil {
+		panic(err)
+	}
+	s := c.Stats().Sub(before)
+	fmt.Println("encoded:", s.Of(observe.Encode).Times, "chunks of", s.Of(observe.Encode).Bytes, "bytes")
+	fmt.Println("stored:", s.Of(observe.Put).Times, "values")
+	// Output:
+	// encoded: 3 chunks of 48 bytes
+	// stored: 3 values
+}
+
+func ExampleOptions_log() {
+	ctx := context.Background()
+	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "duration" {
+			return slog.Attr{} // they are never the same
+		}
+		return a
+	}})
+	_, err := zarr.At(memstore.New(), "nothing").Open(ctx, &zarr.Options{Observer: observe.Log(slog.New(handler))})
+	fmt.Println(strings.Contains(err.Error(), "no Zarr node here"))
+	// Output:
+	// level=DEBUG msg=get key=nothing/zarr.json bytes=0 outcome=absent
+	// level=DEBUG msg=get key=nothing/.zarray bytes=0 outcome=absent
+	// level=DEBUG msg=get key=nothing/.zgroup bytes=0 outcome=absent
+	// level=DEBUG msg=list key=nothing bytes=0 outcome=ok
+	// level=DEBUG msg=stat key=nothing bytes=0 outcome=absent
+	// true
+}

@@ -1,0 +1,138 @@
+package nodes_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+// TestWriteToReplaced delays a write until another program has done something to its
+// array, and then stores the chunks. Where they belong to no array, or to another one,
+// the write fails; where the array has only grown or shrunk, or has other attributes, it
+// does not.
+func TestWriteToReplaced(t *testing.T) {
+	spec := zarr.Spec{Shape: []int64{12}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Edges(2, 2, 2, 2, 4, 4)}}
+	created := func(change func(*zarr.Spec)) func(context.Context, *zarr.Location) error {
+		return func(ctx context.Context, h *zarr.Location) error {
+			other := spec
+			change(&other)
+			_, err := h.At("a").CreateArray(ctx, other, &zarr.CreateOptions{Overwrite: true})
+			return err
+		}
+	}
+	resized := func(to int64) func(context.Context, *zarr.Location) error {
+		return func(ctx context.Context, h *zarr.Location) error {
+			a, err := h.At("a").OpenArray(ctx, &zarr.Options{Write: true})
+			if err != nil {
+				return err
+			}
+			return a.Resize(ctx, []int64{to}, nil)
+		}
+	}
+	for name, c := range map[string]struct {
+		does func(context.Context, *zarr.Location) error
+		says string
+	}{
+		"removed": {func(ctx context.Context, h *zarr.Location) error {
+			return h.At("a").Delete(ctx, &zarr.Options{Write: true})
+		}, "not there any more"},
+		"group": {func(ctx context.Context, h *zarr.Location) error {
+			return h.At("").Delete(ctx, &zarr.Options{Write: true})
+		}, "not there any more"},
+		"another type": {created(func(s *zarr.Spec) { s.Type = dtype.Of[int32]() }), "was int64 and is int32"},
+		"other edges":  {created(func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(3, 3, 6)} }), "cut in another way"},
+		"other axes":   {created(func(s *zarr.Spec) { s.Shape, s.Chunks = []int64{4, 3}, nil }), "1 axes and has 2"},
+		"another fill": {created(func(s *zarr.Spec) { s.FillValue = zarr.FillJSON("7") }), "fill value"},
+		"other keys":   {created(func(s *zarr.Spec) { s.KeyEncoding = metadata.V2Dot }), "other keys"},
+		"larger":       {resized(16), ""},
+		"smaller":      {resized(5), ""},
+		"the same":     {func(context.Context, *zarr.Location) error { return nil }, ""},
+		"more metadata": {func(ctx context.Context, h *zarr.Location) error {
+			a, err := h.At("a").OpenArray(ctx, &zarr.Options{Write: true})
+			if err != nil {
+				return err
+			}
+			return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"k":1}`), nil })
+		}, ""},
+	} {
+		for how, write := range map[string]func(context.Context, *zarr.Array) error{
+			"values": func(ctx context.Context, a *zarr.Array) error { return zarr.Fill(ctx, a, nil, int64(1)) },
+			"no border": func(ctx context.Context, a *zarr.Array) error {
+				return zarr.Fill(ctx, a, selection.Box{{2, 8}}, int64(1))
+			},
+			"a chunk": func(ctx context.Context, a *zarr.Array) error {
+				return a.WriteChunk(ctx, []int64{1}, append(make([]byte, 15), 1))
+			},
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				ctx, below := t.Context(), memstore.New()
+				h := zarr.At(below, "")
+				if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := h.At("a").CreateArray(ctx, spec, nil); err != nil {
+					t.Fatal(err)
+				}
+				var done atomic.Bool
+				late := storetest.Conditional(below, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+					if !strings.Contains(op.Key.String(), "/c/") || !done.CompareAndSwap(false, true) {
+						return nil
+					}
+					return c.does(ctx, h)
+				}})
+				a, err := zarr.At(late, "a").OpenArray(ctx, &zarr.Options{Write: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = write(ctx, a)
+				if c.says == "" && err != nil || c.says != "" && (err == nil || zarr.Kind(err) != "conflict" || !strings.Contains(err.Error(), c.says)) {
+					t.Errorf("%v (%s)", err, zarr.Kind(err))
+				}
+				if !done.Load() {
+					t.Error("no chunk was stored")
+				}
+			})
+		}
+	}
+}
+
+// TestWriteToOtherType writes bytes to an array whose place another one has taken since
+// the last write, of a type of the same width.
+func TestWriteToOtherType(t *testing.T) {
+	for name, extent := range map[string]int64{"border": 5, "no border": 4} {
+		t.Run(name, func(t *testing.T) {
+			ctx, h := t.Context(), zarr.At(memstore.New(), "")
+			spec := fixture.Every(extent, 2)
+			a, err := h.At("").CreateArray(ctx, spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := make([]byte, 4*extent)
+			data[0] = 1
+			if err := a.WriteBytes(ctx, nil, data); err != nil {
+				t.Fatal(err)
+			}
+			spec.Type = dtype.Of[float32]()
+			b, err := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.WriteBytes(ctx, nil, data); zarr.Kind(err) != "conflict" {
+				t.Error(err)
+			}
+			for index := range b.StoredChunks(ctx) {
+				t.Errorf("chunk %v is stored", index)
+			}
+		})
+	}
+}

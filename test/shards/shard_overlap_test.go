@@ -1,0 +1,65 @@
+package shards_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/test/fixture"
+)
+
+// paired is an object store whose first range of a shard comes when a second one is asked
+// for.
+type paired struct {
+	far
+	ranges  atomic.Int64
+	second  chan struct{}
+	waiting *testing.T
+}
+
+func (p *paired) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if key.Base() != "zarr.json" && asked(q) != "whole" && strings.HasPrefix(asked(q), "bytes [") {
+		switch p.ranges.Add(1) {
+		case 1:
+			select {
+			case <-p.second:
+			case <-time.After(20 * time.Second):
+				p.waiting.Error("no second range was asked for while the first was read")
+			}
+		case 2:
+			close(p.second)
+		}
+	}
+	return p.far.Get(ctx, key, q, dst)
+}
+
+// TestRangesOverlap shows that of a shard larger than the budget one range is read while
+// another is decoded.
+func TestRangesOverlap(t *testing.T) {
+	ctx := context.Background()
+	p := &paired{far: newFar(), second: make(chan struct{}), waiting: t}
+	a, err := zarr.At(p, "").CreateArray(ctx, zarr.Spec{
+		Shape: []int64{1 << 20}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(4 << 10)}, Codecs: fixture.Plain(),
+	}, &zarr.CreateOptions{Options: zarr.Options{Budget: 64 << 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]uint8, 1<<20)
+	for i := range data {
+		data[i] = uint8(i%251) + 1
+	}
+	if err := zarr.Write(ctx, a, nil, data); err != nil {
+		t.Fatal(err)
+	}
+	got, err := zarr.Read[uint8](ctx, a, nil)
+	if err != nil || !slices.Equal(got.Data, data) {
+		t.Errorf("the elements are not those that were written (%v)", err)
+	}
+}

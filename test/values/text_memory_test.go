@@ -1,0 +1,152 @@
+package values_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec/vlen"
+	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/test/fixture"
+)
+
+// bombs returns an array of one text a chunk, of so many letters each, which are stored
+// in few bytes; inner chunks have a shard each.
+func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *zarr.Array {
+	t.Helper()
+	ctx, s := t.Context(), memstore.New()
+	spec := zarr.Spec{
+		Shape: []int64{int64(chunks)}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)},
+		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
+	}
+	if sharded {
+		spec.InnerChunks = []grid.Cut{grid.Every(1)}
+	}
+	a, err := zarr.At(s, "").CreateArray(ctx, spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := fixture.Runs(letters)
+	for i := range int64(chunks) {
+		if sharded {
+			err = a.Inner().WriteEncodedChunk(ctx, []int64{i}, frame)
+		} else {
+			_, err = s.Put(ctx, store.MustKey(fmt.Sprintf("c/%d", i)), frame, store.Sync)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, err = zarr.At(s, "").OpenArray(ctx, opt); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestMemoryOfText decodes many chunks of text that is far longer than what is stored of
+// it. One at a time is decoded of those that take more than the budget, and more at a
+// time only within it.
+func TestMemoryOfText(t *testing.T) {
+	racing.Skip(t)
+	const letters, chunks = 24 << 20, 12
+	// MiB: the text, what was tried before, the result, and what a pool keeps.
+	most := float64(5 * letters >> 20)
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
+	one := func(ctx context.Context, a *zarr.Array) error {
+		for i := range int64(chunks) {
+			if _, err := zarr.Read[string](ctx, a, selection.Basic{selection.At(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, sharded := range []bool{false, true} {
+		for name, do := range map[string]func(ctx context.Context, a *zarr.Array) error{
+			"check": func(ctx context.Context, a *zarr.Array) error {
+				for f, err := range a.CheckShards(ctx, nil) {
+					if err != nil || f.Err != nil {
+						return errors.Join(err, f.Err)
+					}
+				}
+				return nil
+			},
+			"read": one,
+		} {
+			t.Run(fmt.Sprintf("%s/sharded=%t", name, sharded), func(t *testing.T) {
+				a := bombs(t, chunks, letters, sharded, &zarr.Options{Write: true, Budget: 8 << 20, Concurrency: 16})
+				used := fixture.HeapMiB(func() {
+					if err := do(t.Context(), a); err != nil {
+						t.Error(err)
+					}
+				})
+				t.Logf("%.0f MiB", used)
+				if used > most {
+					t.Errorf("%.0f MiB for chunks of %d MiB, want %.0f at most", used, letters>>20, most)
+				}
+				runtime.KeepAlive(a)
+			})
+		}
+	}
+}
+
+// TestLimitsOfText refuses text that has more bytes than a chunk, or a block, may have,
+// without taking memory for all of it.
+func TestLimitsOfText(t *testing.T) {
+	racing.Skip(t)
+	ctx := t.Context()
+	const letters = 8 << 20
+	for _, sharded := range []bool{false, true} {
+		for _, limits := range []zarr.Limits{{Chunk: letters - 1}, {Block: letters - 1}, {Chunk: 1 << 20}, {Block: 1 << 20}, {Block: 20 << 20}} {
+			a := bombs(t, 8, letters, sharded, &zarr.Options{Limits: limits})
+			if _, err := zarr.Read[string](ctx, a, nil); !errors.Is(err, zarr.ErrLimit) {
+				t.Errorf("%+v, sharded %t: %v", limits, sharded, err)
+			}
+		}
+		a := bombs(t, 8, letters, sharded, &zarr.Options{Limits: zarr.Limits{Chunk: letters, Block: 8 * letters * 5 / 4}})
+		got, err := zarr.Read[string](ctx, a, nil)
+		if err != nil || slices.ContainsFunc(got.Data, func(s string) bool { return len(s) != letters }) {
+			t.Errorf("sharded %t: %d elements, %v", sharded, len(got.Data), err)
+		}
+	}
+}
+
+// TestClaimOfText refuses a short frame that claims to be long, at once.
+func TestClaimOfText(t *testing.T) {
+	ctx, s := t.Context(), memstore.New()
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
+		Shape: []int64{1}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)}, Format: 2,
+		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := binary.LittleEndian.AppendUint32(nil, 0xFD2FB528)
+	frame = binary.LittleEndian.AppendUint64(append(frame, 0xE0), 1<<30) // one segment, a size of 8 bytes
+	frame = append(frame, 1<<1|0x01, 0, 2, 'a')
+	if _, err := s.Put(ctx, store.MustKey("0"), frame, store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = zarr.Read[string](ctx, a, nil)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, zarr.ErrCorrupt) {
+		t.Errorf("error is %v", err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+		t.Errorf("%d bytes were allocated for a frame of %d", n, len(frame))
+	}
+}
