@@ -186,7 +186,7 @@ func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
 	}
 	above, err := c.member(ctx, p.Parent(), "")
 	if err == nil && above != nil && above.From != c.to {
-		err = fmt.Errorf("%w: it is in a group of format %d, whose readers would not see it any more: convert the group, or to another place", zarr.ErrInvalidArgument, above.From)
+		err = fmt.Errorf("%w: it is in a group of format %d, whose readers would no longer see it: convert the group, or convert to another place", zarr.ErrInvalidArgument, above.From)
 	}
 	return err
 }

@@ -117,7 +117,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	}
 	if err == nil && !c.DryRun {
 		if err = c.removeSource(ctx); err != nil {
-			err = fmt.Errorf("%w: the node was copied, but not removed where it was: %w", zarr.ErrIncomplete, err)
+			err = fmt.Errorf("%w: the node was copied, but the source was not removed: %w", zarr.ErrIncomplete, err)
 		}
 	}
 	if err != nil {
@@ -224,7 +224,7 @@ func (c *copier) removable(ctx context.Context) error {
 	if _, ok := store.Driver(c.to).(*zipstore.Archive); ok {
 		// Until Close, the copy exists only in memory or in an incomplete file. A
 		// crash would lose both nodes.
-		return fmt.Errorf("%w: an archive is there only once it is closed; copy to it, close it, and delete the source then", zarr.ErrUnsupported)
+		return fmt.Errorf("%w: an archive is complete only once it is closed; copy to it, close it, and then delete the source", zarr.ErrUnsupported)
 	}
 	// A probe: deleting a note that does not exist shows whether the source is
 	// writable.
@@ -245,7 +245,7 @@ func (c *copier) movable() error {
 	case err != nil:
 		return err
 	case c.report.Lost > 0:
-		return fmt.Errorf("%w: %s is a symbolic link that leads out of the store or to nothing, and the copy would not have it; "+
+		return fmt.Errorf("%w: %s is a symbolic link that leads out of the store or to nothing, so the copy would lack it; "+
 			"remove the link, or copy without removing the source", zarr.ErrInvalidArgument, c.lost)
 	}
 	return nil

@@ -227,16 +227,16 @@ func (s *survey) gauge(ctx context.Context, opt *Options) error {
 		chunks, ok = checked.Add(chunks, m.Filled)
 		size, fits = checked.Add(size, m.FilledBytes)
 		if err == nil && !(ok && fits) {
-			err = fmt.Errorf("%w: their number, or their bytes", zarr.ErrOverflow)
+			err = fmt.Errorf("%w: their number or size", zarr.ErrOverflow)
 		}
 		if err != nil {
-			return fmt.Errorf("%q: the chunks that are missing: %w", "/"+m.path.String(), err)
+			return fmt.Errorf("%q: missing chunks: %w", "/"+m.path.String(), err)
 		}
 	}
 	if opt.DryRun || opt.FillAll || chunks <= MostFilled && size <= MostFilledBytes {
 		return nil
 	}
-	return fmt.Errorf("%w: format 2 needs %d chunks stored, %d bytes, that the source does not store (Options.FillAll permits it)",
+	return fmt.Errorf("%w: format 2 needs %d chunks of %d bytes in total that the source does not store (Options.FillAll permits it)",
 		ErrManyMissing, chunks, size)
 }
 
@@ -253,7 +253,7 @@ func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) err
 	}
 	var ok bool
 	if m.FilledBytes, ok = checked.Mul(m.Filled, int64(len(g.value))); !ok {
-		return fmt.Errorf("%w: their bytes", zarr.ErrOverflow)
+		return fmt.Errorf("%w: their size", zarr.ErrOverflow)
 	}
 	m.gaps = g
 	return nil

@@ -82,9 +82,9 @@ func (c *copier) checkPlace(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s == something:
-		return fmt.Errorf("the destination is no node, but it is not empty: %w", fs.ErrExist)
+		return fmt.Errorf("the destination is not a node and not empty: %w", fs.ErrExist)
 	case (s == current || s == old) && !c.Overwrite:
-		return fmt.Errorf("a node is at the destination already (Options.Overwrite replaces it): %w", fs.ErrExist)
+		return fmt.Errorf("the destination is a node already (Options.Overwrite replaces it): %w", fs.ErrExist)
 	}
 	return c.checkParents(ctx)
 }
@@ -102,7 +102,7 @@ func (c *copier) checkParents(ctx context.Context) error {
 			return err
 		}
 		if c.old && isNew || !c.old && isOld && !isNew {
-			return fmt.Errorf("%w: %q in the store of the destination is of format %d, and below it goes no node of format %d: "+
+			return fmt.Errorf("%w: %q in the store of the destination is of format %d and cannot contain nodes of format %d: "+
 				"convert the node to format %[3]d, or choose another destination", zarr.ErrInvalidArgument, "/"+p.String(), formatOf(!c.old), formatOf(c.old))
 		}
 		isArray := false

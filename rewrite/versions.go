@@ -47,7 +47,7 @@ func (c *copier) checkUnchanged(ctx context.Context) error {
 		return err
 	}
 	if !slices.Equal(now.documents, c.documents) || now.seen.sum != c.seen.sum {
-		return fmt.Errorf("%w: it was changed while it was copied, and the copy may be without the change; the source stays, remove the copy and move it again", zarr.ErrConflict)
+		return fmt.Errorf("%w: it was changed while it was copied, and the copy may lack the change; the source stays; remove the copy and move it again", zarr.ErrConflict)
 	}
 	return nil
 }

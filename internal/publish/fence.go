@@ -147,12 +147,12 @@ func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store
 
 // Delete is refused by rule 6.
 func (s staging) Delete(context.Context, store.Key) error {
-	return fmt.Errorf("%w: deleting before others know", store.ErrUnsupported)
+	return fmt.Errorf("%w: nothing is deleted before the document is published", store.ErrUnsupported)
 }
 
 // DeleteIf is refused by rule 6.
 func (s staging) DeleteIf(context.Context, store.Key, store.Version) error {
-	return fmt.Errorf("%w: deleting before others know", store.ErrUnsupported)
+	return fmt.Errorf("%w: nothing is deleted before the document is published", store.ErrUnsupported)
 }
 
 // Commit does nothing.

@@ -16,7 +16,7 @@ var ErrHeld = fmt.Errorf("%w: the node is held", store.ErrConflict)
 type noHolder string
 
 func (h noHolder) Error() string {
-	return fmt.Sprintf("%v: %s does not hold the node any more", store.ErrConflict, string(h))
+	return fmt.Sprintf("%v: %s no longer holds the node", store.ErrConflict, string(h))
 }
 
 func (h noHolder) Is(target error) bool { return target == ErrHeld || target == store.ErrConflict }

@@ -159,7 +159,7 @@ func (j *journal) write(ctx context.Context) error {
 	}
 	// A journal that recovery cannot read would block its nodes for ever.
 	if len(data) > mostJournal {
-		return fmt.Errorf("%w: a journal of %d bytes, at most %d can be read again; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
+		return fmt.Errorf("%w: a journal of %d bytes, at most %d are allowed; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
 	}
 	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil {
 		return nil
@@ -254,7 +254,7 @@ func (j *journal) check() error {
 	// A pointer that was copied by hand, or forged, names a journal of other nodes.
 	// To replay that would change nodes without a pointer to it.
 	if !found || !j.same(j.home(), j.Parts[0].path) {
-		return fmt.Errorf("it is not that of node %q", j.node.Path)
+		return fmt.Errorf("it does not belong to node %q", j.node.Path)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 	}
 	// A pointer that cannot be read again would block the node for ever.
 	if len(data) > mostPointer {
-		return fmt.Errorf("%w: a note of %d bytes, at most %d can be read again", store.ErrTooLarge, len(data), mostPointer)
+		return fmt.Errorf("%w: a note of %d bytes, at most %d are allowed", store.ErrTooLarge, len(data), mostPointer)
 	}
 	_, err = n.putIf(ctx, n.Path.MustKey(pointerName), data, on)
 	return err

@@ -172,7 +172,7 @@ func (n Node) checkApart(members []store.Path) error {
 		}
 		same := func(x store.Identity) bool { return x != nil && id != nil && x.Same(id) }
 		if p != n.Path && slices.ContainsFunc(above, same) {
-			return &MemberError{p, errors.New("the node that is to be removed is this one by another name, or lies in it; unmount it first")}
+			return &MemberError{p, errors.New("it is another name of the node to be removed, or contains that node; unmount it first")}
 		}
 	}
 	return nil

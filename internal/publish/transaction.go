@@ -71,7 +71,7 @@ func UpdateAll(ctx context.Context, parts []Participant, after After) (err error
 			return err
 		}
 	}
-	if err := t.decide(ctx); err != nil {
+	if err := t.commit(ctx); err != nil {
 		return err
 	}
 	return t.finish(store.Finishing(ctx))
@@ -132,9 +132,9 @@ func (t *transaction) plan(ctx context.Context, p Participant) error {
 	return err
 }
 
-// decide runs steps 2 and 3. After an error that does not wrap [ErrOutcomeUnknown], the
+// commit runs steps 2 and 3. After an error that does not wrap [ErrOutcomeUnknown], the
 // transaction is not committed.
-func (t *transaction) decide(ctx context.Context) error {
+func (t *transaction) commit(ctx context.Context) error {
 	first := t.members[0].node
 	j, err := newJournal(first, rand.Text())
 	if err != nil {
