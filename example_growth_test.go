@@ -173,11 +173,11 @@ func ExampleGroup_Append() {
 
 // An archive with chunks of 30 days wants to go on with a chunk a day. Unlocked by its
 // document alone, it fills its last chunk of 30 and then takes every append as a chunk.
-func ExampleArray_Unlock() {
+func ExampleArray_MakeRectilinear() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{Shape: []int64{89}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(30)}})
 	fmt.Println(a.Grid().Name(), a.Grid().Axis(0).Sizes())
-	if err := a.Unlock(ctx, nil); err != nil {
+	if err := a.MakeRectilinear(ctx, nil); err != nil {
 		log.Fatal(err)
 	}
 	for range 3 {

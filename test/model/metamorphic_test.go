@@ -252,9 +252,9 @@ func TestMetamorphic(t *testing.T) {
 			},
 			"unlock": func(t *rapid.T) {
 				all(func(v *variant) error {
-					err := v.a.Unlock(ctx, &zarr.UnlockOptions{Trim: v.trim})
+					err := v.a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: v.trim})
 					if v.cannotTrim(err) {
-						err = v.a.Unlock(ctx, nil)
+						err = v.a.MakeRectilinear(ctx, nil)
 					}
 					return err
 				})
