@@ -152,7 +152,7 @@ func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Differe
 	}
 	defer y.Heap.Release()
 	at := 0
-	for index := range box.Indices() {
+	for index := range box.IndicesInto(make([]int64, len(box))) {
 		if p, q := x.Heap.Bytes(x.Data[at:]), y.Heap.Bytes(y.Data[at:]); !bytes.Equal(p, q) {
 			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
 			return &Difference{What: "element", Index: slices.Clone(index), A: text(p), B: text(q)}, nil

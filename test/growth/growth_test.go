@@ -152,7 +152,7 @@ func TestGrowthRefused(t *testing.T) {
 		spec  zarr.Spec
 		do    func(context.Context, *zarr.Array) error
 		is    error
-		kind  string
+		kind  zarr.Kind
 		words []string
 	}{
 		{"a policy on a regular axis", fixture.Every(6, 4), more(grid.Fixed(2)), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "unlock"}},

@@ -239,7 +239,7 @@ func TestStreamRefused(t *testing.T) {
 		axis  int
 		opt   zarr.StreamOptions
 		is    error
-		kind  string
+		kind  zarr.Kind
 		words []string
 	}{
 		{"an axis that is not there", stack(), 3, zarr.StreamOptions{}, zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 3"}},
