@@ -118,7 +118,7 @@ func (p *pendingMember) Unwrap() error { return p.err }
 // notPending refuses a node that is part of an unfinished change of several nodes with
 // another journal.
 func (n node) notPending(ctx context.Context, journal store.Key) error {
-	err := publish.Pending(ctx, n.publisher(), journal)
+	err := publish.CheckPending(ctx, n.publisher(), journal)
 	if errors.Is(err, publish.ErrPending) {
 		err = &pendingMember{n, err}
 	}

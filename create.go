@@ -291,7 +291,7 @@ func (h *hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 // unfinished reports whether p has what a copy or a removal left that was not finished.
 // It is no node, but it can be removed like one.
 func (h *hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
-	return store.Exists(ctx, h.store, p.Key(publish.Unfinished))
+	return store.Exists(ctx, h.store, p.MustKey(publish.Unfinished))
 }
 
 // remove removes a node if check, which may be nil, permits it.

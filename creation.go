@@ -234,7 +234,7 @@ func (c *creation) write(ctx context.Context) error {
 			raw, beside, err := documents(document(c.nodes[p]), c.options.Limits)
 			for _, f := range beside {
 				if err == nil {
-					err = putNew(ctx, b, p.Key(f.Name), f.Bytes)
+					err = putNew(ctx, b, p.MustKey(f.Name), f.Bytes)
 				}
 			}
 			if err == nil {

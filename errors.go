@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
@@ -105,14 +104,9 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// unsupported lists what the layers below call not supported.
-var unsupported = []error{metadata.ErrUnsupported, dtype.ErrUnsupported, grid.ErrUnsupported, codec.ErrUnsupported, store.ErrUnsupported}
-
 // Is gives the reasons of the layers below the names that this package has for them.
 func (e *Error) Is(target error) bool {
 	switch target {
-	case ErrUnsupported:
-		return fault.Any(e.Err, unsupported...)
 	case ErrCorrupt:
 		return errors.Is(e.Err, zipstore.ErrCorrupt)
 	case ErrLimit:

@@ -18,7 +18,7 @@ func (a *Array) finish(ctx context.Context) bool {
 	if _, locks := store.As[store.Locker](a.hierarchy.store); !locks || a.hierarchy.ledger != nil {
 		return false
 	}
-	pending := errors.Is(publish.Free(ctx, a.publisher()), publish.ErrPending)
+	pending := errors.Is(publish.CheckFree(ctx, a.publisher()), publish.ErrPending)
 	if !pending && !a.hasAside(ctx) {
 		return false
 	}

@@ -73,7 +73,7 @@ func (n *node) Format() int {
 }
 
 // key returns the key of the document that makes the node.
-func (n *node) key() store.Key { return n.path.Key(n.documentName()) }
+func (n *node) key() store.Key { return n.path.MustKey(n.documentName()) }
 
 // Path returns the place of the node in its store; the root is "".
 func (n *node) Path() string { return n.path.String() }

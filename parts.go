@@ -24,7 +24,7 @@ const partsDir = own.Dir + "/parts/"
 // mark returns the key of the mark of a part.
 func (r *Reservation) mark(part int) store.Key {
 	id := sha256.Sum256([]byte(r.holder)) // which may be any text
-	return r.array.path.Key(partsDir + hex.EncodeToString(id[:16]) + "/" + strconv.Itoa(part))
+	return r.array.path.MustKey(partsDir + hex.EncodeToString(id[:16]) + "/" + strconv.Itoa(part))
 }
 
 // markWritten notes that all chunks of a part are stored.

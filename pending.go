@@ -38,7 +38,7 @@ func (a *Array) pendingChange(ctx context.Context) (*PendingChange, error) {
 	if found == nil {
 		return nil, fault.NotFound("no change of several arrays is pending")
 	}
-	p := &PendingChange{Decided: found.Decided}
+	p := &PendingChange{Decided: found.Committed}
 	for _, node := range found.Nodes {
 		p.Arrays = append(p.Arrays, node.String())
 	}

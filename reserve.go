@@ -88,7 +88,7 @@ func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error
 	if _, err := a.endPublished(ctx, ""); err != nil {
 		return err
 	}
-	err := publish.Free(ctx, a.publisher())
+	err := publish.CheckFree(ctx, a.publisher())
 	if err == nil {
 		err = r.holdFree(ctx, axis, lengths)
 	}

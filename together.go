@@ -119,13 +119,13 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	if err != nil {
 		return err
 	}
-	parts := make([]publish.Part, len(arrays))
+	parts := make([]publish.Participant, len(arrays))
 	for i, a := range arrays {
 		plan, err := a.addition(additions[i])
 		if err != nil {
 			return a.fail("append", err)
 		}
-		parts[i] = publish.Part{Node: a.publisher(), Plan: plan}
+		parts[i] = publish.Participant{Node: a.publisher(), Plan: plan}
 	}
 	return retry(ctx, func() error {
 		err := publish.UpdateAll(ctx, parts, g.hierarchy.refreshAll(g.options))

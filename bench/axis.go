@@ -7,24 +7,24 @@ import (
 	"strconv"
 )
 
-// unit says how the numbers of an axis are spelled and where its ticks are.
+// unit is the unit of the numbers of an axis. It determines their format and the ticks.
 type unit string
 
 const (
 	counted unit = "number"
-	doubled unit = "number that doubles" // ticks are at powers of two, as those of sized are
+	doubled unit = "number that doubles" // ticks are at powers of two, like those of sized
 	sized   unit = "bytes"
 	timed   unit = "seconds"
 	rated   unit = "GB/s"
 )
 
-// axis is one of the two of a chart. Both are logarithmic.
+// axis is one of the two logarithmic axes of a chart.
 type axis struct {
 	Title string
 	Unit  unit
 }
 
-// spell writes a number with its unit.
+// spell formats a number with its unit.
 func (u unit) spell(v float64) string {
 	switch u {
 	case timed:
@@ -46,7 +46,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// bytesOf spells a number of bytes, in whole units where it has them.
+// bytesOf formats a number of bytes, in whole units if possible.
 func bytesOf(n int64) string {
 	for i, name := range []string{"GiB", "MiB", "KiB"} {
 		if one := int64(1) << (30 - 10*i); n >= one {
@@ -56,17 +56,16 @@ func bytesOf(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// mostTicks is how many ticks there are room for where they are powers of two.
+// mostTicks bounds the ticks at powers of two.
 const mostTicks = 8
 
-// scale is an axis from its first tick to its last.
+// scale is an axis between its first and its last tick.
 type scale struct {
 	low, high float64
-	ticks     []float64 // that have a label
+	ticks     []float64 // labelled ones
 }
 
-// fit returns the scale that values have room on. Without any that are above zero there
-// is no scale.
+// fit returns a scale for values. It returns none if no value is positive.
 func (u unit) fit(values []float64) (s scale) {
 	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !(v > 0) || math.IsInf(v, 0) })
 	if len(values) == 0 {
@@ -91,13 +90,14 @@ func twos(low, high float64) (s scale) {
 	return s
 }
 
-// tens begins and ends at 1, 2 or 5 times a power of ten, and has its ticks there if it
-// is short, otherwise at powers of ten alone.
+// tens begins and ends at 1, 2 or 5 times a power of ten. A short scale has its ticks
+// there, a long one at powers of ten only.
 func tens(low, high float64) (s scale) {
 	var steps []float64
 	for e := int(math.Floor(math.Log10(low))); math.Pow10(e) <= 10*high; e++ {
 		for _, m := range []float64{1, 2, 5} {
-			// Numbers are read from text, so that each is the nearest to what it says.
+			// Parse numbers from text, so that each is the float64 nearest to
+			// its decimal form.
 			v, _ := strconv.ParseFloat(fmt.Sprintf("%ge%d", m, e), 64)
 			steps = append(steps, v)
 		}
@@ -119,13 +119,13 @@ func tens(low, high float64) (s scale) {
 	return s
 }
 
-// isPower says whether a number of tens is a power of ten.
+// isPower reports whether a number is a power of ten.
 func isPower(v float64) bool {
 	l := math.Log10(v)
 	return math.Abs(l-math.Round(l)) < 1e-9
 }
 
-// at returns where on the scale a value is, from 0 to 1.
+// at returns the position of a value on the scale, from 0 to 1.
 func (s scale) at(v float64) float64 {
 	return (math.Log(v) - math.Log(s.low)) / (math.Log(s.high) - math.Log(s.low))
 }

@@ -11,17 +11,17 @@ import (
 	"varve.dev/zarr/bench/protocol"
 )
 
-// candidate is a program that is measured.
+// candidate is a program to measure.
 type candidate struct {
 	name    string
-	program []string // what the request is appended to
+	program []string // the request is appended
 	adjust  func(*protocol.Request)
-	// command returns the arguments of a program that does not know the protocol, nil
-	// where it has no such operation. What it prints is then the elements, if they are
-	// needed at all.
+	// command returns the arguments of a program that does not implement the
+	// protocol, or nil if it has no such operation. Its output is the elements, if
+	// they are needed.
 	command func(row, protocol.Request) []string
-	// bound is set where the program does not read Zarr: it shows what the machine can
-	// do.
+	// bound marks a program that does not read Zarr and shows the limit of the
+	// machine.
 	bound bool
 	ours  bool
 }
@@ -47,7 +47,7 @@ func allCandidates(cache string) []candidate {
 	}
 }
 
-// command has the operations of the command that are work of the benchmarks.
+// command lists the benchmark operations that the command can do.
 func command(r row, q protocol.Request) []string {
 	switch {
 	case r.remote:
@@ -61,7 +61,7 @@ func command(r row, q protocol.Request) []string {
 	return nil
 }
 
-// present returns the candidates that can be started, and the names of the others.
+// present returns the installed candidates, and the names of the others.
 func present(cache string, wanted []string) (found []candidate, missing []string, err error) {
 	all := allCandidates(cache)
 	for _, name := range wanted {
@@ -81,7 +81,7 @@ func present(cache string, wanted []string) (found []candidate, missing []string
 	return found, missing, nil
 }
 
-// there says whether program and script exist.
+// there reports whether the program and its script exist.
 func (c candidate) there() bool {
 	for i, name := range c.program {
 		if _, err := os.Stat(name); err == nil {

@@ -9,41 +9,41 @@ import (
 	"strings"
 )
 
-// chart is a drawing of curves on two logarithmic axes.
+// chart is a plot of curves on two logarithmic axes.
 type chart struct {
 	title  string
 	x, y   axis
 	curves []curve
 }
 
-// curve is what one candidate did.
+// curve is the results of one candidate.
 type curve struct {
 	name  string
 	marks []mark
 }
 
-// mark is a place of a curve, how far its runs reach, and how far they lie from each
-// other as [figures] have it.
+// mark is a point of a curve, with the range of its runs and their spread as in
+// [figures].
 type mark struct{ x, y, least, most, spread float64 }
 
-// Where things are, in pixels.
+// Positions, in pixels.
 const (
 	width, height = 720, 400
-	left, right   = 64, 578 // of the field
+	left, right   = 64, 578 // of the plot area
 	top, bottom   = 58, 348
-	inset         = 12 // from the sides of the field to the first and the last mark
+	inset         = 12 // from the edges of the plot area to the first and last mark
 	lineGap       = 16 // between names
 )
 
-// inkColour can be read on white and on black alike, as all colours here.
+// inkColour is readable on white and on black, like all colours here.
 const inkColour = "#767676"
 
-// pen is how a candidate is drawn, in all charts alike.
+// pen is the style of a candidate in all charts.
 type pen struct {
 	colour string
 	width  float64
 	dash   string
-	shape  string // of its marks: a path around them
+	shape  string // path of its marks
 }
 
 const (
@@ -67,7 +67,7 @@ var pens = map[string]pen{
 	"ideal":             {inkColour, 1.4, "3 3", dot},
 }
 
-// penOf returns the pen of a candidate, and a plain one for those that have none.
+// penOf returns the pen of a candidate, or a plain one.
 func penOf(name string) pen {
 	if p, ok := pens[name]; ok {
 		return p
@@ -75,13 +75,13 @@ func penOf(name string) pen {
 	return pen{inkColour, 1.6, "", square}
 }
 
-// sheet is a chart that is being drawn.
+// sheet is a chart while it is drawn.
 type sheet struct {
 	strings.Builder
 	x, y scale
 }
 
-// svg returns the chart as a document that needs nothing from elsewhere.
+// svg returns the chart as a self-contained document.
 func (c chart) svg() []byte {
 	s := &sheet{}
 	s.x, s.y = c.scales()
@@ -100,7 +100,7 @@ func (c chart) svg() []byte {
 	return []byte(s.String())
 }
 
-// scales have room for all marks and for how far they spread.
+// scales fit all marks and their ranges.
 func (c chart) scales() (x, y scale) {
 	var across, up []float64
 	for _, v := range c.curves {
@@ -111,7 +111,8 @@ func (c chart) scales() (x, y scale) {
 	return c.x.Unit.fit(across), c.y.Unit.fit(up)
 }
 
-// description tells those who do not see the chart where each curve begins and ends.
+// description describes for readers who cannot see the chart where each curve begins and
+// ends.
 func (c chart) description() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s by %s.", c.y.Title, c.x.Title)
@@ -133,7 +134,7 @@ func (s *sheet) text(x, y float64, attributes, words string) {
 	fmt.Fprintf(s, `<text x="%.4g" y="%.4g"%s>%s</text>`+"\n", x, y, attributes, escaped(words))
 }
 
-// grid draws lines at all ticks, and what they stand for.
+// grid draws lines and labels at all ticks.
 func (s *sheet) grid(x, y unit) {
 	var d strings.Builder
 	for _, v := range s.y.ticks {
@@ -148,7 +149,7 @@ func (s *sheet) grid(x, y unit) {
 	fmt.Fprintf(s, `<path d="M%d %dV%dH%d" fill="none" stroke="%s"/>`+"\n", left, top, bottom, right, inkColour)
 }
 
-// curve draws one: how far its runs spread, a line from mark to mark, and the marks.
+// curve draws one curve: the range of its runs, the line, and the marks.
 func (s *sheet) curve(c curve) {
 	p := penOf(c.name)
 	var bars, through, marks strings.Builder
@@ -171,7 +172,7 @@ func (s *sheet) curve(c curve) {
 	fmt.Fprintf(s, `/><path d="%s" fill="%s"/></g>`+"\n", marks.String(), p.colour)
 }
 
-// names writes beside the field what each curve is called, with a line from its last
+// names writes the name of each curve beside the plot area, with a line from its last
 // mark.
 func (s *sheet) names(curves []curve) {
 	ends := slices.Clone(curves)
@@ -189,14 +190,14 @@ func (s *sheet) names(curves []curve) {
 	}
 }
 
-// apart moves places that increase as little as it takes until they are a gap apart,
+// apart moves increasing positions as little as possible until they are a gap apart,
 // between low and high if there is room.
 func apart(places []float64, gap, low, high float64) []float64 {
 	out := slices.Clone(places)
-	// Those that are too close make a block around the middle of where they want to be; a
-	// block that reaches into the next joins it.
+	// Positions that are too close form a block around their mean. A block that
+	// reaches into the next one joins it.
 	type block struct {
-		sum float64 // of where each wants the block to begin
+		sum float64 // of the preferred starts of the block
 		n   int
 	}
 	begin := func(b block) float64 {
@@ -223,7 +224,7 @@ func apart(places []float64, gap, low, high float64) []float64 {
 	return out
 }
 
-// escaped makes text that may stand in a document.
+// escaped escapes text for a document.
 func escaped(s string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(s))

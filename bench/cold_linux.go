@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCache takes the files of a folder out of the cache of the system. Others keep what
-// they have of it, and names stay known.
+// dropCache drops the files of a folder from the system's page cache. Pages that other
+// programs use stay, and so do directory entries.
 func dropCache(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -20,7 +20,7 @@ func dropCache(dir string) error {
 			return err
 		}
 		defer f.Close()
-		// What was not written to the disk yet could not be dropped.
+		// Dirty pages cannot be dropped.
 		if err := f.Sync(); err != nil {
 			return err
 		}

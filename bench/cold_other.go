@@ -4,7 +4,7 @@ package main
 
 import "errors"
 
-// dropCache is for Linux alone.
+// dropCache works on Linux only.
 func dropCache(string) error {
 	return errors.New("this system does not tell how to drop files from its cache")
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// effects are what options were measured to cost and win.
+// effects is the measured cost and benefit of options.
 type effects report
 
-// trying says what the figures of the tables are.
+// trying explains the figures of the tables.
 const trying = `
 Options are the fields of zarr.Options. Each figure is the median of all rounds, in which the settings take turns on the same
 stores, and half of the distance between the fastest and the slowest. Time is that of the work, from opening the store on, CPU the seconds of all cores in
@@ -32,7 +32,7 @@ func (e *effects) markdown(w io.Writer) {
 	}
 }
 
-// effect is the table of one row: a line for every setting.
+// effect is the table of one row, with a line for every setting.
 func (m measured) effect(w io.Writer, name string) {
 	far, more, rule := m.far(), "", ""
 	if far {

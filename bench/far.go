@@ -12,14 +12,13 @@ import (
 	"time"
 )
 
-// What a store far away is like.
+// Properties of a far store.
 const (
 	latency   = 20 * time.Millisecond
-	bandwidth = 200e6 // bytes a second, of all requests together
+	bandwidth = 200e6 // bytes per second, of all requests together
 )
 
-// far serves a folder as a store far away would be: every request waits, and all share
-// the way.
+// far serves a folder like a far store: every request waits, and all share the bandwidth.
 type far struct {
 	url             string
 	server          *http.Server
@@ -27,14 +26,14 @@ type far struct {
 	way             way
 }
 
-// way is what all answers go through.
+// way is the shared connection of all answers.
 type way struct {
 	mutex     sync.Mutex
 	free      time.Time
 	bandwidth float64
 }
 
-// take waits until n bytes have gone through.
+// take waits until n bytes are transferred.
 func (w *way) take(n int) {
 	w.mutex.Lock()
 	if now := time.Now(); w.free.Before(now) {
@@ -72,13 +71,13 @@ func (f *far) reset() {
 
 func (f *far) counts() (requests, bytes int64) { return f.requests.Load(), f.bytes.Load() }
 
-// slow is an answer that goes through the way.
+// slow is an answer with limited bandwidth.
 type slow struct {
 	http.ResponseWriter
 	far *far
 }
 
-// Write sends bytes, few at a time so that answers share the way.
+// Write sends few bytes at a time, so that answers share the bandwidth.
 func (s *slow) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && err == nil {
 		part := p[:min(len(p), 32<<10)]
@@ -91,9 +90,9 @@ func (s *slow) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// ideal returns how long it takes at least to read the document and then all chunks, n
-// requests at a time: a request waits for the latency and then its bytes go through the
-// way, one after another.
+// ideal returns the minimum time to read the document and then all chunks with n
+// concurrent requests. Each request waits for the latency, and then its bytes are
+// transferred one after another.
 func ideal(dir string, n int, latency time.Duration, bandwidth float64) (float64, error) {
 	var lengths []int64
 	err := filepath.WalkDir(filepath.Join(dir, "c"), func(_ string, e fs.DirEntry, err error) error {
@@ -117,10 +116,10 @@ func ideal(dir string, n int, latency time.Duration, bandwidth float64) (float64
 	return schedule(begin, lengths, n, latency.Seconds(), bandwidth), nil
 }
 
-// schedule lets n requests fly at a time from begin on, and returns when the last one has
-// ended.
+// schedule runs n concurrent requests from begin on, and returns the time at which the
+// last one ends.
 func schedule(begin float64, lengths []int64, n int, latency, bandwidth float64) float64 {
-	free := make([]float64, max(n, 1)) // when each of n may begin another request
+	free := make([]float64, max(n, 1)) // when each of n may begin its next request
 	for i := range free {
 		free[i] = begin
 	}

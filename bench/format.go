@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// duration spells seconds with three digits.
+// duration formats seconds with three digits.
 func duration(s float64) string {
 	switch {
 	case s <= 0:
@@ -17,7 +17,7 @@ func duration(s float64) string {
 	return fmt.Sprintf("%.0f s", s)
 }
 
-// memory spells bytes.
+// memory formats bytes.
 func memory(n int64) string {
 	switch {
 	case n >= 10<<30:
@@ -30,7 +30,7 @@ func memory(n int64) string {
 	return fmt.Sprintf("%d KiB", n>>10)
 }
 
-// rate is how many elements went through, in 10^9 bytes a second.
+// rate formats the throughput of elements, in 10^9 bytes per second.
 func rate(f figures) string {
 	if f.Bytes == 0 || f.Median == 0 {
 		return "–"
@@ -38,7 +38,7 @@ func rate(f figures) string {
 	return fmt.Sprintf("%.3g", float64(f.Bytes)/f.Median/1e9)
 }
 
-// times is a ratio.
+// times formats a ratio.
 func times(a, b float64) string {
 	if b == 0 {
 		return "–"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// growth is everything that was measured of the series.
+// growth is the results of all series.
 type growth struct {
 	Machine machine
 	Series  []grown
@@ -22,13 +22,13 @@ type grown struct {
 	Places     []place
 }
 
-// place is a point of a series that was measured.
+// place is a measured point of a series.
 type place struct {
 	X, Per float64
 	measured
 }
 
-// save writes tables, figures and plots, or only tables to standard output.
+// save writes tables, figures and plots, or prints only the tables.
 func (g *growth) save(name string) error {
 	if name != "" {
 		if err := g.draw(filepath.Dir(name)); err != nil {
@@ -51,13 +51,13 @@ func (g *growth) draw(dir string) error {
 	return nil
 }
 
-// plots is the folder of the pictures, beside the tables.
+// plots is the folder of the plots, beside the tables.
 const plots = "plots"
 
-// plot is the name of the picture, from the tables.
+// plot returns the path of a plot, relative to the tables.
 func (g grown) plot() string { return plots + "/" + strings.ReplaceAll(g.ID, "/", "-") + ".svg" }
 
-// questions are the headings, in the words of somebody who asks.
+// questions are the headings.
 var questions = map[string]string{
 	"chunk-count": "How many chunks", "chunk-size": "How large a chunk", "array-size": "How large an array", "concurrency": "How many at a time",
 }
@@ -76,7 +76,7 @@ func (g *growth) markdown(w io.Writer) {
 	}
 }
 
-// growing says what the figures of the tables are.
+// growing explains the figures of the tables.
 const growing = `
 Each figure is the median of all rounds, in which the programs take turns on the same stores, and half of the distance between
 the fastest and the slowest; in the plots thin bars reach from the one to the other. Time is that of the work, from opening the store on. What
@@ -109,7 +109,7 @@ func (g grown) markdown(w io.Writer) {
 	}
 }
 
-// cell is what stands in a table for one number.
+// cell returns the contents of a table cell.
 func (c curve) cell(x float64, u unit) string {
 	for _, m := range c.marks {
 		if m.x == x && m.least == m.most {
@@ -122,8 +122,8 @@ func (c curve) cell(x float64, u unit) string {
 	return "–"
 }
 
-// notes say who has no figures and why, once for all places where the reason is the same.
-// That the limit has none says nothing.
+// notes says which candidates have no figures and why, once for each reason. It omits the
+// limit.
 func (g grown) notes() (all []string) {
 	for _, p := range g.Places {
 		for _, r := range p.Results {
@@ -136,7 +136,7 @@ func (g grown) notes() (all []string) {
 	return all
 }
 
-// curves are the results of all candidates that have any, and what is ideal.
+// curves returns the results of all candidates that have any, and the ideal.
 func (g grown) curves() (all []curve) {
 	if len(g.Places) == 0 {
 		return nil
@@ -159,7 +159,7 @@ func (g grown) curves() (all []curve) {
 	return slices.DeleteFunc(append(all, ideal), func(c curve) bool { return len(c.marks) == 0 })
 }
 
-// mark is where the figures of a candidate are in a chart.
+// mark returns the point of a candidate's figures in a chart.
 func (p place) mark(u unit, f figures) mark {
 	if u == rated {
 		rate := func(seconds float64) float64 { return float64(f.Bytes) / seconds / 1e9 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// grow measures series, or reads what was measured, and writes tables and plots.
+// grow measures series, or loads results, and writes tables and plots.
 func grow(ctx context.Context, s settings) error {
 	if s.from != "" {
 		g, err := readGrowth(s.from)
@@ -39,7 +39,7 @@ func grow(ctx context.Context, s settings) error {
 	return g.save(s.out)
 }
 
-// readGrowth reads what save has left.
+// readGrowth reads a file that save wrote.
 func readGrowth(name string) (*growth, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -52,8 +52,8 @@ func readGrowth(name string) (*growth, error) {
 	return g, nil
 }
 
-// measureSeries runs all series. Their data sets are large, so those of a question go
-// before the next one begins.
+// measureSeries runs all series. Data sets are large, so those of one question are
+// deleted before the next one begins.
 func measureSeries(ctx context.Context, s settings, all []series, found []candidate) (done []grown, err error) {
 	b, err := newBench(s)
 	if err != nil {
@@ -77,13 +77,13 @@ func measureSeries(ctx context.Context, s settings, all []series, found []candid
 	return done, ctx.Err()
 }
 
-// question is what the name of a series begins with.
+// question returns the first part of the name of a series.
 func question(id string) string {
 	name, _, _ := strings.Cut(id, "/")
 	return name
 }
 
-// follow measures the points of a series in turn.
+// follow measures the points of a series in order.
 func (b *bench) follow(ctx context.Context, q series, found []candidate) (g grown, err error) {
 	g = grown{ID: q.id, Title: q.title, Across: q.across, Up: q.up}
 	for _, p := range q.points {

@@ -14,24 +14,23 @@ import (
 	"time"
 )
 
-// launch is what is known of a process from outside.
+// launch is what is known about a process from outside.
 type launch struct {
 	Wall, CPU float64 // seconds
 	Peak      int64   // bytes of memory
-	Out       string  // the line that it printed, or the checksum of what it printed
+	Out       string  // the line that it printed, or the checksum of its output
 	Failure   string
 }
 
-// What becomes of the standard output of a program.
+// The treatment of a program's standard output.
 const (
 	keep = "keep" // it is the answer
-	sum  = "sum"  // its checksum is
-	drop = "drop" // it goes to the null device
+	sum  = "sum"  // its checksum is the answer
+	drop = "drop" // discarded
 )
 
-// start runs a program in a process of its own below another one that is small: a process
-// that is forked begins with the peak of the one that it was forked from, and this one
-// may have made data sets.
+// start runs a program as a child of a small intermediate process. A forked process
+// starts with the peak memory of its parent, and this process may have made data sets.
 func start(ctx context.Context, limit time.Duration, mode string, program []string) (l launch, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -50,8 +49,8 @@ func start(ctx context.Context, limit time.Duration, mode string, program []stri
 	return l, json.Unmarshal(out, &l)
 }
 
-// launched is the process between: arguments are the time limit, the mode, the program
-// and its arguments.
+// launched is the intermediate process. Its arguments are the time limit, the mode, the
+// program and its arguments.
 func launched(args []string) int {
 	limit, err := time.ParseDuration(args[0])
 	if err != nil {
@@ -94,8 +93,8 @@ func watch(ctx context.Context, mode string, program []string) (l launch) {
 	return l
 }
 
-// last returns the last line of what a program said before it failed, or of Node the line
-// that has the error, but not more than fits in a table.
+// last returns the last line of a failed program's output, or for Node the line with the
+// error, shortened for a table.
 func last(messages string, err error) string {
 	found := err.Error()
 	for line := range strings.Lines(messages) {

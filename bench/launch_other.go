@@ -4,8 +4,8 @@ package main
 
 import "os"
 
-// used returns the seconds that a finished process took of all cores; its memory is not
-// known here.
+// used returns the processor time of a finished process in seconds. Its memory is unknown
+// here.
 func used(state *os.ProcessState) (peak int64, cpu float64) {
 	return 0, state.UserTime().Seconds() + state.SystemTime().Seconds()
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// used returns the most memory that a finished process had at a time, in bytes, and the
-// seconds that it took of all cores.
+// used returns the peak memory of a finished process in bytes, and its processor time in
+// seconds.
 func used(state *os.ProcessState) (peak int64, cpu float64) {
 	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
 		peak = int64(u.Maxrss) << 10

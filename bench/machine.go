@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// machine is where and with what was measured.
+// machine describes the machine and the programs.
 type machine struct {
 	Date      string
 	System    string
@@ -21,9 +21,9 @@ type machine struct {
 	Size      string
 	Rounds    int
 	Cold      bool
-	Load      string // of the machine when the run began
+	Load      string // of the machine at the start
 	Versions  []string
-	Missing   []string // candidates that are not there
+	Missing   []string // candidates that are not installed
 }
 
 func describe(s settings, missing []string) machine {
@@ -57,7 +57,7 @@ func load() string {
 	return one
 }
 
-// versions returns what is known of the programs: bench/setup leaves a line for each.
+// versions returns the versions of the programs, of which bench/setup writes a line each.
 func versions(cache string) []string {
 	all := []string{"Varve " + commit(), runtime.Version()}
 	data, _ := os.ReadFile(filepath.Join(cache, "versions"))
@@ -69,7 +69,7 @@ func versions(cache string) []string {
 	return all
 }
 
-// commit names the state of the source, where git knows it.
+// commit returns the commit of the source if Git knows it.
 func commit() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Bench measures Varve beside other implementations of Zarr, and beside what the machine
-// can do: the same work on the same stores, in turn, in one run, each answer checked. See
-// PERFORMANCE.md.
+// Bench compares Varve with other implementations of Zarr and with the limits of the
+// machine: the same work on the same stores, in turns, in one run, with every answer
+// checked. See PERFORMANCE.md.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// settings is what the user asks for.
+// settings are the command line's flags.
 type settings struct {
 	cache, out       string
 	rows, candidates []string
@@ -34,9 +34,9 @@ type settings struct {
 	rounds           int
 	cold, list, grow bool
 	options          bool
-	from             string        // a report of series that is drawn anew
-	limit            time.Duration // of one run of a program
-	slow             time.Duration // a run that takes longer is not repeated
+	from             string        // saved results of series to draw again
+	limit            time.Duration // for one run of a program
+	slow             time.Duration // longer runs are not repeated
 }
 
 func parse(args []string) (s settings, err error) {
@@ -116,8 +116,8 @@ func run(ctx context.Context, args []string) error {
 	return save(s.out, report)
 }
 
-// offer reports whether there is anything to run. With -list it prints what there is
-// instead.
+// offer reports whether there is anything to run. With -list it prints the rows and
+// candidates instead.
 func offer[T any](s settings, all []T, name func(T) (id, title string), found []candidate, missing []string) (run bool, err error) {
 	if s.list {
 		for _, v := range all {

@@ -17,19 +17,19 @@ type sample struct {
 	peak, bytes            int64
 }
 
-// result is what one candidate did in a row.
+// result is what one candidate achieved in a row.
 type result struct {
 	Candidate   string
 	Ours, Bound bool
 	figures
-	Requests, Received int64  `json:",omitempty"` // of one run, where the store is far away
-	Why                string `json:",omitempty"` // there are no figures
+	Requests, Received int64  `json:",omitempty"` // of one run, in a far store
+	Why                string `json:",omitempty"` // why there are no figures
 }
 
 // measured is a row with its results.
 type measured struct {
 	ID, Title string
-	Ideal     float64 `json:",omitempty"` // seconds that a store far away would take at least
+	Ideal     float64 `json:",omitempty"` // minimum seconds with a far store
 	Results   []result
 }
 
@@ -56,7 +56,7 @@ type bench struct {
 	settings
 	sets     map[string]set
 	data     string // folder of the data sets
-	scratch  string // folder for what is written
+	scratch  string // folder for output
 	expected map[string]string
 }
 
@@ -70,8 +70,8 @@ func newBench(s settings) (*bench, error) {
 	return b, err
 }
 
-// measure runs one row: everybody once to check the answer and to warm up, then all in
-// turn.
+// measure runs one row: every candidate once to warm up and check the answer, and then
+// all in turns.
 func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measured, err error) {
 	w, err := b.prepare(ctx, r)
 	if err != nil {
@@ -85,7 +85,9 @@ func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measur
 	runs := make([][]sample, len(found))
 	for round := range b.rounds + 1 {
 		for k := range found {
-			i := (k + round) % len(found) // so that nobody always follows the same
+			// Rotate the order, so that no candidate always follows the same
+			// one.
+			i := (k + round) % len(found)
 			c, res := found[i], &m.Results[i]
 			res.Candidate, res.Ours, res.Bound = c.name, c.ours, c.bound
 			if res.Why != "" || len(runs[i]) == 1 && runs[i][0].seconds > b.slow.Seconds() {
@@ -113,7 +115,7 @@ func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measur
 	return m, nil
 }
 
-// run lets one candidate work once; where all is checked the time does not count.
+// run lets one candidate work once. If every byte is checked, the time does not count.
 func (w *work) run(ctx context.Context, c candidate, check bool) (x sample, err error) {
 	q, err := w.fresh(check)
 	if err != nil {
@@ -161,7 +163,8 @@ func (w *work) run(ctx context.Context, c candidate, check bool) (x sample, err 
 	return x, w.verify(ctx, q, a)
 }
 
-// runCommand measures a command as a whole: it does not say how long its work took.
+// runCommand measures the whole process of a command, which does not report the time of
+// its work.
 func (w *work) runCommand(ctx context.Context, c candidate, q protocol.Request, check bool) (x sample, err error) {
 	args := c.command(w.row, q)
 	if args == nil {

@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/bench/protocol"
 )
 
-// option is one of Varve's options, which work is done with at several settings.
+// option is an option of Varve that is measured at several settings.
 type option struct {
 	id, name, text string
 	set            func(*protocol.Request, int64)
@@ -22,7 +22,7 @@ type setting struct {
 	value int64
 }
 
-// spelled are settings in the order of their values, behind the default, which is 0.
+// spelled returns settings in the order of their values, after the default, which is 0.
 func spelled(spell func(int64) string, values ...int64) []setting {
 	all := []setting{{"default", 0}}
 	for _, v := range values {
@@ -31,7 +31,7 @@ func spelled(spell func(int64) string, values ...int64) []setting {
 	return all
 }
 
-// allOptions are those that matter.
+// allOptions are the options that matter.
 var allOptions = []option{
 	{
 		id: "concurrency", name: "Concurrency", settings: spelled(grouped, 1, 2, 4, 8, 16, 32),
@@ -62,8 +62,8 @@ var allOptions = []option{
 	},
 }
 
-// tryouts are the rows that options are tried with: their names begin with those of the
-// options. Reading is tried here and from afar.
+// tryouts are the rows that measure options. Their names begin with those of the options.
+// Reads use local and far stores.
 func tryouts(z size) []row {
 	all := protocol.Request{Work: protocol.ReadAll}
 	rows := []row{
@@ -103,12 +103,12 @@ func (c candidate) with(o option) (all []candidate) {
 	return all
 }
 
-// optionOf returns the option that a row tries.
+// optionOf returns the option that a row measures.
 func optionOf(id string) option {
 	return allOptions[slices.IndexFunc(allOptions, func(o option) bool { return o.id == question(id) })]
 }
 
-// try measures options. There is less to read than beside other programs, so that it
+// try measures options. It reads less than the comparison with other programs, so that it
 // takes minutes.
 func try(ctx context.Context, s settings) error {
 	s.size.planes, s.size.inner, s.size.days = 2, 200, 30
@@ -131,7 +131,7 @@ func try(ctx context.Context, s settings) error {
 	return save(s.out, e)
 }
 
-// tryAll runs rows, of each of which the settings take turns.
+// tryAll runs rows; the settings of each take turns.
 func tryAll(ctx context.Context, s settings, rows []row, varve candidate) (all []measured, err error) {
 	b, err := newBench(s)
 	if err != nil {

@@ -11,17 +11,16 @@ import (
 	"strings"
 )
 
-// report is everything that was measured.
+// report is the results of all rows.
 type report struct {
 	Machine machine
 	Rows    []measured
 }
 
-// tables are what was measured, as they are spelled and as the figures that they are of.
+// tables is a report as text and as data.
 type tables interface{ markdown(w io.Writer) }
 
-// save writes the tables to a file and the figures beside it, or the tables to standard
-// output.
+// save writes the tables to a file and the data beside it, or prints the tables.
 func save(name string, t tables) error {
 	var text bytes.Buffer
 	t.markdown(&text)
@@ -72,7 +71,7 @@ func (m machine) markdown(w io.Writer) {
 	}
 }
 
-// explanation says what the figures of the tables are.
+// explanation explains the figures of the tables.
 const explanation = `
 Seconds are those of the work, as each program measures it, from opening the store on: the median of all rounds, in which the
 programs take turns, and half of the distance between the fastest and the slowest. "Start" is what the process took besides. Memory
@@ -80,9 +79,8 @@ is the peak of the process. A command does not tell its work from its start. All
 bytes, or decodes the same frames, without Zarr.
 `
 
-// overview is one table of all rows: the median of each candidate, and how many times as
-// long as Varve the fastest other library takes, and as many seconds of all cores the one
-// that takes the fewest.
+// overview is one table of all rows: the median of each candidate, the ratio of the
+// fastest other library's time to Varve's, and the same for processor time.
 func (r *report) overview(w io.Writer) {
 	if len(r.Rows) == 0 {
 		return
@@ -109,11 +107,11 @@ func (r *report) overview(w io.Writer) {
 	}
 }
 
-// took and worked are what results are compared by.
+// took and worked are the quantities by which results are compared.
 func took(r result) float64   { return r.Median }
 func worked(r result) float64 { return r.CPU }
 
-// ratio is how many times as long as Varve the fastest other library takes.
+// ratio returns the time of the fastest other library divided by that of Varve.
 func (m measured) ratio(by func(result) float64) string {
 	other, own := fastest(m.Results, by, peer), fastest(m.Results, by, func(r result) bool { return r.Candidate == "varve" })
 	if own == 0 || other == 0 {
@@ -122,7 +120,7 @@ func (m measured) ratio(by func(result) float64) string {
 	return fmt.Sprintf("%.2f", other/own)
 }
 
-// far says that the store was far away, so that requests were counted.
+// far reports whether the store was far, so that requests were counted.
 func (m measured) far() bool {
 	return m.Ideal > 0 || slices.ContainsFunc(m.Results, func(r result) bool { return r.Requests > 0 })
 }
@@ -157,7 +155,7 @@ func (m measured) markdown(w io.Writer) {
 	}
 }
 
-// line is a row in one line, for those who wait.
+// line formats a row in one line, to show progress.
 func line(m measured) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-24s", m.ID)

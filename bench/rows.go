@@ -9,15 +9,15 @@ import (
 	"varve.dev/zarr/bench/protocol"
 )
 
-// row is one line of the tables: work that every candidate does on one store.
+// row is one row of the tables: work that every candidate does on one store.
 type row struct {
 	id, title string
 	set       string
 	request   protocol.Request
-	regions   string // "" or which boxes the work is done in: chunks, inner, some-inner, planes
+	regions   string // "" or the boxes of the work: chunks, inner, some-inner, planes
 	points    int    // that are read
-	seeded    bool   // the target begins as a copy of the set, not empty
-	remote    bool   // the store is behind HTTP, with latency
+	seeded    bool   // the target begins as a copy of the set instead of empty
+	remote    bool   // the store is a web server with latency
 }
 
 // rowsOf makes rows.
@@ -26,7 +26,7 @@ type rowsOf struct {
 	all  []row
 }
 
-// brief are the rows of the small size, so that it takes minutes; the full one has all.
+// brief are the rows of the small size, which takes minutes. The full size has all rows.
 var brief = []string{
 	"1/*/all", "1/*/chunks-4", "1/shard/inner-4", "2/raw-uneven/all", "2/zstd-*/all", "2/zstd-strong/chunks-4", "2/shard-uneven/all",
 	"2/shard-uneven/inner-4", "3/*/all", "4", "5/blosc/all", "6/raw/points", "6/shard", "6/zstd/planes", "7/*/not-synced",
@@ -72,7 +72,7 @@ func allRows(z size) []row {
 	return r.all
 }
 
-// places are rows of random elements and of planes.
+// places returns rows of random elements and of planes.
 func (r *rowsOf) places() {
 	for _, name := range []string{"raw", "zstd", "shard", "zstd-uneven"} {
 		r.add(row{
@@ -115,7 +115,7 @@ func durable(sync bool) string {
 	return "/not-synced"
 }
 
-// words says the same in a sentence.
+// words describes the row in a sentence.
 func words(sync bool) string { return strings.ReplaceAll(durable(sync)[1:], "-", " ") }
 
 func (r *rowsOf) opens() {
@@ -149,7 +149,7 @@ func (r *rowsOf) copies(name string, sync bool) {
 	})
 }
 
-// chosen returns the rows that the patterns name, and without patterns those of the size.
+// chosen returns the rows that the patterns match, or without patterns those of the size.
 func chosen(z size, patterns []string) []row {
 	all := allRows(z)
 	if len(patterns) == 0 {
@@ -161,8 +161,7 @@ func chosen(z size, patterns []string) []row {
 	return slices.DeleteFunc(all, func(r row) bool { return !named(r.id, patterns) })
 }
 
-// named says whether one of the patterns is the name, matches it or is what it begins
-// with.
+// named reports whether a pattern equals the name, matches it, or is a prefix of it.
 func named(id string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		match, _ := path.Match(p, id)

@@ -11,24 +11,23 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// series is the same work again and again, of which one number grows: it shows how the
-// cost grows with it.
+// series is the same work at growing values of one number. It shows how the cost grows.
 type series struct {
 	id, title string
-	across    axis // what grows
-	up        axis // what it costs
+	across    axis // the number that grows
+	up        axis // the cost
 	points    []point
 }
 
-// point is the work at one place of a series.
+// point is the work at one value of a series.
 type point struct {
 	x    float64
-	per  float64 // what the seconds are divided by
+	per  float64 // divides the seconds
 	data set
 	row  row
 }
 
-// reach is how far the numbers of all series go.
+// reach is the range of the numbers of all series.
 type reach struct {
 	counts  []int64 // chunks of an array
 	cell    int64   // bytes of each of them
@@ -40,8 +39,8 @@ type reach struct {
 	chunk   int64   // bytes of its chunks
 	shard   int64   // bytes of its shards
 	inner   int64   // bytes of the inner chunks
-	flying  []int   // regions at a time
-	flown   int64   // bytes of the array that they are chunks of
+	flying  []int   // concurrent regions
+	flown   int64   // bytes of the array from which they are read
 }
 
 const (
@@ -50,7 +49,7 @@ const (
 	gib = int64(1) << 30
 )
 
-// reaches belong to the sizes of the same name. Numbers of bytes are powers of two.
+// reaches are those of the sizes with the same names. Numbers of bytes are powers of two.
 var reaches = map[string]reach{
 	"small": {
 		counts: []int64{100, 1000, 10_000, 100_000}, cell: 16 * kib, appends: 20, listed: []int64{100, 1000, 10_000, 100_000},
@@ -66,11 +65,11 @@ var reaches = map[string]reach{
 	},
 }
 
-// growers are the candidates of the series unless others are asked for, so that lines can
-// be told apart.
+// growers are the default candidates of the series, few enough to tell their curves
+// apart.
 var growers = []string{"varve", "zarrs", "tensorstore", "zarr-python-fused", "limit"}
 
-// What axes show.
+// The axes.
 var (
 	chunksStored = axis{"chunks of the array", counted}
 	edgesListed  = axis{"edges of the first axis", counted}
@@ -83,13 +82,13 @@ var (
 	throughput   = axis{"GB/s", rated}
 )
 
-// allSeries returns what is asked of all: those about the same number stand together and
-// may share data sets.
+// allSeries returns all series. Those about the same number are adjacent and may share
+// data sets.
 func allSeries(z reach) []series {
 	return slices.Concat(z.counting(), []series{z.listing()}, z.cutting(), z.lengthening(), z.flights())
 }
 
-// counting is about many chunks of one size.
+// counting varies the number of chunks of one size.
 func (z reach) counting() []series {
 	read := series{id: "chunk-count/read", across: chunksStored, up: perChunk,
 		title: fmt.Sprintf("Read all of an array in raw chunks of %s", bytesOf(z.cell))}
@@ -108,7 +107,7 @@ func (z reach) counting() []series {
 	return []series{read, open, more}
 }
 
-// listing is about edges that no run or period makes shorter.
+// listing varies the number of listed edges that neither runs nor periods shorten.
 func (z reach) listing() series {
 	s := series{id: "chunk-count/listed", across: edgesListed, up: perOpening,
 		title: "Open an array whose edges are listed and read its last element"}
@@ -118,7 +117,7 @@ func (z reach) listing() series {
 	return s
 }
 
-// cutting is about one array in chunks of several sizes.
+// cutting varies the chunk size of one array.
 func (z reach) cutting() (all []series) {
 	for _, c := range []struct {
 		name   string
@@ -135,7 +134,7 @@ func (z reach) cutting() (all []series) {
 	return all
 }
 
-// lengthening is about arrays of several sizes in chunks of one.
+// lengthening varies the size of an array with chunks of one size.
 func (z reach) lengthening() []series {
 	plain := series{id: "array-size/raw", across: arrayBytes, up: throughput,
 		title: fmt.Sprintf("Read all of an array in raw chunks of %s", bytesOf(z.chunk))}
@@ -148,12 +147,12 @@ func (z reach) lengthening() []series {
 	return []series{plain, shard}
 }
 
-// whole is a point where all of an array is read.
+// whole is a point at which the whole array is read.
 func whole(x float64, data set) point {
 	return point{x, 1, data, row{request: protocol.Request{Work: protocol.ReadAll}}}
 }
 
-// flights are about chunks that are read at the same time, from here and from far away.
+// flights vary the number of chunks in flight, from local and far stores.
 func (z reach) flights() []series {
 	data := blockOf("flown", z.flown, z.chunk, 0, packed())
 	what := fmt.Sprintf("Read the %d chunks of %s, zstd", z.flown/z.chunk, bytesOf(z.flown))
@@ -167,7 +166,7 @@ func (z reach) flights() []series {
 	return []series{local, remote}
 }
 
-// cellsOf is a matrix of n chunks, a power of ten of them.
+// cellsOf is a matrix of n chunks; n is a power of ten.
 func cellsOf(n, bytes int64) set {
 	down := int64(1)
 	for 100*down*down <= n {
@@ -179,8 +178,8 @@ func cellsOf(n, bytes int64) set {
 	}}
 }
 
-// emptyOf has n chunks one behind the other, none of which is stored, so that planes can
-// be appended to many copies of it.
+// emptyOf has n chunks along one axis, none of them stored, so that planes can be
+// appended to many copies of it.
 func emptyOf(n, bytes int64) set {
 	side := near(bytes/4, 2)
 	return set{name: fmt.Sprint("empty-", n), values: since(n), empty: true, spec: zarr.Spec{
@@ -188,8 +187,8 @@ func emptyOf(n, bytes int64) set {
 	}}
 }
 
-// blockOf is an array of uint16 in chunks that are as near to cubes as can be; inner is 0
-// where they are no shards. All sizes are bytes.
+// blockOf is an array of uint16 in chunks that are nearly cubes. inner is 0 without
+// shards. All sizes are in bytes.
 func blockOf(name string, bytes, chunk, inner int64, codecs []metadata.Extension) set {
 	spec := zarr.Spec{Shape: near(bytes/2, 3), Type: dtype.Of[uint16](), Chunks: every(near(chunk/2, 3)...), Codecs: codecs}
 	if inner > 0 {
@@ -198,8 +197,8 @@ func blockOf(name string, bytes, chunk, inner int64, codecs []metadata.Extension
 	return set{name: name, values: uint16s, spec: spec}
 }
 
-// near returns the sides of a box of n elements, a power of two, of which none is more
-// than twice as long as another.
+// near returns the sides of a box of n elements, a power of two, that differ at most by a
+// factor of two.
 func near(n int64, rank int) []int64 {
 	e, sides := bits.Len64(uint64(n))-1, make([]int64, rank)
 	for k := range sides {

@@ -42,8 +42,8 @@ func every(lengths ...int64) (cuts []grid.Cut) {
 	return cuts
 }
 
-// thrice cuts three axes at the same edges, each time turned by one, so that chunks are
-// no cubes.
+// thrice cuts three axes at the same edges, rotated by one for each, so that chunks are
+// not cubes.
 func thrice(edges []int64) (cuts []grid.Cut) {
 	for k := range 3 {
 		k %= len(edges)
@@ -52,7 +52,7 @@ func thrice(edges []int64) (cuts []grid.Cut) {
 	return cuts
 }
 
-// cubeOf is an array of uint16 as that of zarr_benchmarks.
+// cubeOf is an array of uint16 like that of zarr_benchmarks.
 func cubeOf(z size, name string, chunks, inner []grid.Cut, codecs []metadata.Extension) set {
 	n := z.cube
 	return set{name: name, values: uint16s, spec: zarr.Spec{
@@ -78,7 +78,7 @@ func allSets(z size) map[string]set {
 	return byName(append(append(all, smallSets(z)...), otherSets(z)...))
 }
 
-// smallSets have many chunks with little in them.
+// smallSets have many small chunks.
 func smallSets(z size) []set {
 	cells := []int64{64 * z.cells[0], 80 * z.cells[1]}
 	tiny := 4 * z.tiny
@@ -114,11 +114,11 @@ func otherSets(z size) []set {
 	}
 }
 
-// opened is what arrays have in common that are opened and have no chunks.
+// opened is the common part of arrays that are only opened and store no chunks.
 var opened = zarr.Spec{Type: dtype.Of[uint8](), FillValue: zarr.FillJSON("7"), Codecs: packed()}
 
-// listedOf has n edges of 1 to 9 along its first axis, in an order that no run or period
-// shortens.
+// listedOf has n edges of 1 to 9 along its first axis, in an order that neither runs nor
+// periods shorten.
 func listedOf(name string, n int64) set {
 	edges, extent := make([]int64, n), int64(0)
 	for i := range edges {
@@ -138,7 +138,7 @@ func byName(all []set) map[string]set {
 	return m
 }
 
-// makeGroup creates a group of many arrays that have no chunks.
+// makeGroup creates a group of many arrays without chunks.
 func makeGroup(ctx context.Context, dir string, n int, consolidated bool) error {
 	opt := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
 	g, err := zarr.CreateGroup(ctx, dir, nil, opt)
@@ -161,7 +161,7 @@ func makeGroup(ctx context.Context, dir string, n int, consolidated bool) error 
 	return nil
 }
 
-// make creates the store of a set, unless there is one, and returns its folder.
+// make creates the store of a set unless it exists, and returns its folder.
 func (s set) make(ctx context.Context, folder string) (string, error) {
 	dir := filepath.Join(folder, s.name+".zarr")
 	if _, err := os.Stat(dir); err == nil {
@@ -205,8 +205,7 @@ func (s set) write(ctx context.Context, dir string) error {
 	return nil
 }
 
-// corners returns the first element of a selection that is a box, and the one behind its
-// last.
+// corners returns the first element of a box, and the end after its last.
 func corners(a *zarr.Array, sel selection.Selection) (begin, end []int64, err error) {
 	r, err := a.Select(sel)
 	if err != nil {
@@ -232,7 +231,7 @@ func (s set) elements(begin, end []int64) []byte {
 	return data
 }
 
-// boxes returns the chunks of a set, or the inner ones.
+// boxes returns the chunks of a set, or its inner chunks.
 func (s set) boxes(inner bool) ([][]int64, error) {
 	g, err := grid.New(s.spec.Shape, s.spec.Chunks...)
 	if err != nil {
@@ -254,7 +253,7 @@ func (s set) boxes(inner bool) ([][]int64, error) {
 	return all, nil
 }
 
-// expected returns what a program has to find in the boxes, of which limit bytes count.
+// expected returns the checksum of the boxes, with limit bytes of each.
 func (s set) expected(boxes [][]int64, limit int64) string {
 	sum := protocol.Sum{Limit: limit}
 	rank := len(s.spec.Shape)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// size is how large the data sets are. All but these numbers is the same.
+// size is the size of the data sets. Everything else is the same in all sizes.
 type size struct {
 	name     string
 	cube     int64    // elements along an axis of the cubes
@@ -13,14 +13,14 @@ type size struct {
 	tiny     int64    // inner chunks of 4³ along an axis of one shard
 	points   int
 	planes   int64 // along every axis
-	inner    int   // random inner chunks of the tiny ones
+	inner    int   // number of random inner chunks of the tiny ones
 	days     int   // that are appended
 	edges    int64 // that are listed
 	run      int64 // chunks of one run
 	arrays   int   // of a group
-	flying   []int // how many regions at a time
+	flying   []int // concurrent regions
 	slow     time.Duration
-	requests []int // how many at a time, from far away
+	requests []int // concurrent requests to a far store
 }
 
 var sizes = []size{
@@ -43,11 +43,11 @@ func sizeOf(name string) (size, error) {
 	return size{}, fmt.Errorf("no size %q; there are small and full", name)
 }
 
-// chunk is the edge of the chunks of a cube, and inner that of the inner chunks.
+// chunk is the edge of the chunks of a cube, and inner that of its inner chunks.
 func (s size) chunk() int64  { return s.cube / 4 }
 func (s size) inside() int64 { return s.cube / 16 }
 
-// scaled returns edges of an axis of 1024 elements, made for the cube.
+// scaled scales edges of an axis of 1024 elements to the cube.
 func (s size) scaled(edges ...int64) []int64 {
 	for i := range edges {
 		edges[i] = edges[i] * s.cube / 1024

@@ -2,20 +2,19 @@ package main
 
 import "slices"
 
-// figures are what several runs of the same work took.
+// figures summarize several runs of the same work.
 type figures struct {
 	Seconds  []float64 // in the order of the runs
 	Median   float64
 	Least    float64
 	Most     float64
 	CPU      float64 // median of the seconds of all cores
-	Peak     int64   // most bytes of memory
-	Starting float64 // median of the seconds of the process besides the work
+	Peak     int64   // peak memory in bytes
+	Starting float64 // median of the seconds of the process outside the work
 	Bytes    int64   // of elements
 }
 
-// median returns the middle of values, or the mean of the two in the middle; 0 where
-// there are none.
+// median returns the median of values, or 0 without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -41,8 +40,8 @@ func gather(runs []sample) (f figures) {
 	return f
 }
 
-// spread is how far runs lie from each other: half of the distance between the fastest
-// and the slowest, as a part of the median.
+// spread is half the distance between the fastest and the slowest run, as a fraction of
+// the median.
 func (f figures) spread() float64 {
 	if f.Median == 0 {
 		return 0
@@ -50,7 +49,7 @@ func (f figures) spread() float64 {
 	return (f.Most - f.Least) / 2 / f.Median
 }
 
-// fastest returns the least of the results that count.
+// fastest returns the smallest of the results that count.
 func fastest(all []result, by func(result) float64, counts func(result) bool) (least float64) {
 	for _, r := range all {
 		if v := by(r); r.Why == "" && v > 0 && counts(r) && (least == 0 || v < least) {
@@ -60,6 +59,7 @@ func fastest(all []result, by func(result) float64, counts func(result) bool) (l
 	return least
 }
 
-// peer says that a result is of another library; library that it is of one at all.
+// peer reports whether a result is of another library, and library whether it is of any
+// library.
 func peer(r result) bool    { return !r.Ours && !r.Bound }
 func library(r result) bool { return !r.Bound }

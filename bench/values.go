@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// values puts the elements of a box, from begin to before end, into dst, in C order and
-// little endian.
+// values fills dst with the elements of the box from begin to end, in C order and little
+// endian.
 type values func(begin, end []int64, dst []byte)
 
 // rows calls f for every row of a box along its last axis, with the index of its first
-// element and its place in dst.
+// element and its position in dst.
 func rows(begin, end []int64, size int64, dst []byte, f func(at []int64, row []byte)) {
 	last := len(begin) - 1
 	n := size * (end[last] - begin[last])
@@ -26,8 +26,8 @@ func rows(begin, end []int64, size int64, dst []byte, f func(at []int64, row []b
 	}
 }
 
-// base is the part of a value that is the same for a row: those of zarr_benchmarks are g2
-// + g1²/32 + g0³.
+// base is the part of a value that is constant along a row. The values of zarr_benchmarks
+// are g2 + g1²/32 + g0³.
 func base(at []int64) int64 {
 	var b int64
 	if n := len(at); n > 1 {
@@ -59,7 +59,7 @@ func uint8s(begin, end []int64, dst []byte) {
 	})
 }
 
-// float32s are a smooth field with some noise, in hundredths, as temperatures are.
+// float32s are a smooth field with some noise, in hundredths, like temperatures.
 func float32s(begin, end []int64, dst []byte) {
 	rows(begin, end, 4, dst, func(at []int64, row []byte) {
 		z, y, x := at[0], at[1], at[2]
@@ -73,7 +73,7 @@ func float32s(begin, end []int64, dst []byte) {
 	})
 }
 
-// wave is what the field is along its last axis.
+// wave is the field along its last axis.
 var wave = func() (w [1024]float64) {
 	for i := range w {
 		w[i] = 3 * math.Sin(float64(i)/7)
@@ -81,7 +81,7 @@ var wave = func() (w [1024]float64) {
 	return w
 }()
 
-// noise returns a number from -0.5 to 0.5 that belongs to n (splitmix64).
+// noise returns a number from -0.5 to 0.5 that depends on n (splitmix64).
 func noise(n uint64) float64 {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -89,10 +89,10 @@ func noise(n uint64) float64 {
 	return float64((n^n>>31)>>11)/(1<<53) - 0.5
 }
 
-// days are planes of float32 that hold their own number.
+// days are planes of float32 that contain their own number.
 func days(begin, end []int64, dst []byte) { since(0)(begin, end, dst) }
 
-// since are such planes from the first one on; those before are zero.
+// since are such planes from the first one on; earlier ones are zero.
 func since(first int64) values {
 	return func(begin, end []int64, dst []byte) {
 		rows(begin, end, 4, dst, func(at []int64, row []byte) {

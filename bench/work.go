@@ -13,23 +13,23 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// first is how many bytes of a region count when it is not the turn of all of them.
+// first is the number of bytes of a region that are checked in later rounds.
 const first = 1024
 
-// work is a row that is ready to be done.
+// work is a row that is ready to run.
 type work struct {
 	*bench
 	row
 	data  set
 	dir   string    // of the store
-	far   *far      // nil where the store is a folder
-	boxes [][]int64 // of which the checksum is made
-	found []byte    // in place of boxes: the values of points, or the sum of a group
+	far   *far      // nil if the store is a folder
+	boxes [][]int64 // the input of the checksum
+	found []byte    // instead of boxes: the values of points, or the sum of a group
 	bytes int64     // of all elements
 	ideal float64
 }
 
-// prepare makes data set and files of a row.
+// prepare makes the data set and the files of a row.
 func (b *bench) prepare(ctx context.Context, r row) (w *work, err error) {
 	w = &work{bench: b, row: r, data: b.sets[r.set]}
 	if w.dir, err = w.data.make(ctx, b.data); err != nil {
@@ -55,8 +55,8 @@ func (b *bench) prepare(ctx context.Context, r row) (w *work, err error) {
 	return w, err
 }
 
-// places writes the regions or points of the work to a file, and remembers what is to be
-// found there.
+// places writes the regions or points of the work to a file, and keeps the expected
+// values.
 func (w *work) places() (err error) {
 	name := filepath.Join(w.scratch, "places")
 	shape := w.data.spec.Shape
@@ -100,7 +100,7 @@ func (w *work) regionsOf() ([][]int64, error) {
 	return w.data.boxes(w.regions == "inner")
 }
 
-// planes returns some planes across every axis, spread evenly.
+// planes returns planes across every axis, spread evenly.
 func planes(shape []int64, n int64) (boxes [][]int64) {
 	for k := range shape {
 		for i := range n {
@@ -133,7 +133,7 @@ func after(p []int64) []int64 {
 	return end
 }
 
-// fresh returns the request of the next run, with a target that is new.
+// fresh returns the request of the next run, with a new target.
 func (w *work) fresh(check bool) (q protocol.Request, err error) {
 	q = w.request
 	if q.Work == protocol.ReadRegions && !check {
@@ -159,7 +159,7 @@ func (w *work) fresh(check bool) (q protocol.Request, err error) {
 	return q, os.WriteFile(filepath.Join(q.Target, "zarr.json"), document, 0o666)
 }
 
-// want returns the checksum that a request has to be answered with.
+// want returns the expected checksum of a request.
 func (w *work) want(q protocol.Request) string {
 	if w.found != nil {
 		var sum protocol.Sum
@@ -173,7 +173,7 @@ func (w *work) want(q protocol.Request) string {
 	return w.expected[key]
 }
 
-// verify compares an answer with what it has to be; what was written is read with Varve.
+// verify compares an answer with the expected one, and reads with Varve what was written.
 func (w *work) verify(ctx context.Context, q protocol.Request, a protocol.Answer) error {
 	if q.Target != "" {
 		return w.verifyWritten(ctx, q)
@@ -184,8 +184,8 @@ func (w *work) verify(ctx context.Context, q protocol.Request, a protocol.Answer
 	return nil
 }
 
-// written selects what has to be looked at: of an array that was empty the planes behind
-// its last chunk, and that chunk.
+// written selects what to check: in an array that was empty, its last chunk and the
+// planes after it.
 func (w *work) written(shape []int64) selection.Selection {
 	if !w.data.empty {
 		return nil

@@ -9,51 +9,49 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Error says which codec of a chain failed.
+// Error says which codec of a chain failed, and why.
 type Error struct {
 	Codec string // name in the metadata
 	Place int    // position in the chain, from 0
 	Err   error
 }
 
-// Error returns place and name of the codec, and what went wrong.
+// Error returns the place and name of the codec, and the message of Err.
 func (e *Error) Error() string { return fmt.Sprintf("codec %d (%s): %v", e.Place, e.Codec, e.Err) }
 
-// Unwrap returns what went wrong.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Chain codes the chunks of one array. It does not change, but for what it learned of
-// them, and may be used from several goroutines at once.
+// Chain codes the chunks of one array. Several goroutines may use it at once.
 type Chain struct {
 	names  []string
 	spec   Spec
-	specs  []Spec // of the arrays before each of arrays, and behind the last
+	specs  []Spec // of the arrays before each array codec, and after the last
 	arrays []ArrayArray
 	serial ArrayBytes
 	bytes  []BytesBytes
 
-	plain   bool         // encoded and decoded bytes of serial are the same
-	order   []int        // axis order of the encoded array where arrays only permute, else nil
-	inOrder bool         // order changes nothing
-	shows   bool         // stored chunks hold their elements as they are
-	divides bool         // serial is a Divider
-	varies  bool         // elements differ in length, so that blocks refer to them
-	limit   int64        // most bytes of a decoded chunk
-	longer  longer       // how long elements were that differ in length
+	plain   bool         // serial is Transparent
+	order   []int        // of axes in the encoded array, nil if arrays do more than reorder axes
+	inOrder bool         // order is that of the decoded array
+	shows   bool         // stored chunks contain their elements unchanged
+	divides bool         // serial is a divider
+	varies  bool         // elements differ in length, so that blocks have references
+	limit   int64        // bytes of a decoded chunk, at most
+	longer  longer       // estimates the length of elements that differ in length
 	ranges  RangeDecoder // decodes parts of chunks, or nil
 
 	repairs []Repair
-	now     []metadata.Extension // the codecs as they are specified, nil without repairs
+	now     []metadata.Extension // the specified forms of the codecs, nil without repairs
 }
 
-// NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors
-// are of type [*Error] and wrap [ErrUnsupported] for an unknown codec and
-// [ErrConfiguration] for a chain that cannot be.
+// NewChain makes the codecs that exts describe and binds them to arrays of spec; see
+// [Environment.NewChain].
 func NewChain(r *Registry, exts []metadata.Extension, spec Spec) (*Chain, error) {
 	return (&Environment{Registry: r}).NewChain(exts, spec)
 }
 
-// finish looks at a chain that has all its codecs.
+// finish sets the fields that depend on all codecs.
 func (c *Chain) finish() error {
 	if c.serial == nil {
 		return fmt.Errorf("%w: no codec of %q turns arrays into bytes; one of the chain has to (as \"bytes\" does)", ErrConfiguration, c.names)
@@ -61,7 +59,7 @@ func (c *Chain) finish() error {
 	if t, ok := c.serial.(Transparent); ok {
 		c.plain = t.Transparent()
 	}
-	_, c.divides = c.serial.(Divider)
+	_, c.divides = c.serial.(divider)
 	c.varies = c.spec.Type.Variable()
 	c.order = permutation(c.arrays, c.spec.Rank)
 	c.inOrder = c.order != nil && slices.IsSorted(c.order)
@@ -73,8 +71,8 @@ func (c *Chain) finish() error {
 	return nil
 }
 
-// add appends one codec; spec is what it is given and becomes what it gives.
-// Where it fails, chain and spec are as before.
+// add appends one codec. It replaces spec by that of the encoded arrays. If it fails, it
+// changes nothing.
 func (c *Chain) add(made any, spec *Spec) error {
 	switch made := made.(type) {
 	case ArrayArray:
@@ -116,8 +114,8 @@ func (c *Chain) add(made any, spec *Spec) error {
 	return fmt.Errorf("codec: %T is no codec", made)
 }
 
-// permutation returns the order of axes that the codecs make of a decoded array, nil
-// where one does more than reorder.
+// permutation returns the order of axes that the codecs make of a decoded array, nil if
+// one does more than reorder them.
 func permutation(arrays []ArrayArray, rank int) []int {
 	order := make([]int, rank)
 	for i := range order {
@@ -137,11 +135,11 @@ func permutation(arrays []ArrayArray, rank int) []int {
 	return order
 }
 
-// Repairs returns how codecs were read whose metadata is not as it is specified.
+// Repairs returns how codecs were read whose metadata does not follow its specification.
 func (c *Chain) Repairs() []Repair { return slices.Clone(c.repairs) }
 
-// Specified returns the codecs exts, which are those that the chain was made of, as they
-// are specified: exts itself without repairs.
+// Specified returns the specified forms of exts, which the chain was made of. Without
+// repairs it returns exts itself.
 func (c *Chain) Specified(exts []metadata.Extension) []metadata.Extension {
 	if c.now == nil {
 		return exts
@@ -152,13 +150,26 @@ func (c *Chain) Specified(exts []metadata.Extension) []metadata.Extension {
 // Names returns the names of the codecs in the order of the metadata.
 func (c *Chain) Names() []string { return c.names }
 
+// Codecs returns the codecs in the order of the metadata, bound to the array.
+func (c *Chain) Codecs() []any {
+	all := make([]any, len(c.names))
+	for i := range all {
+		all[i] = c.codec(i)
+	}
+	return all
+}
+
+// Order returns the axes of the decoded array in the order of the encoded array. It is
+// nil if array-to-array codecs do more than reorder axes.
+func (c *Chain) Order() []int { return slices.Clone(c.order) }
+
 // Plain reports whether stored bytes are the elements of a chunk in C order and host byte
-// order, with nothing to decode.
+// order, so that there is nothing to decode.
 func (c *Chain) Plain() bool {
 	return c.plain && len(c.bytes) == 0 && c.inOrder && !c.spec.Type.HasBool()
 }
 
-// InOrder reports whether decoded elements come out in C order.
+// InOrder reports whether [Chain.Decode] sets strides of C order.
 func (c *Chain) InOrder() bool { return c.inOrder || c.order == nil }
 
 // HasChecksum reports whether a checksum guards the stored bytes.
@@ -169,9 +180,9 @@ func (c *Chain) HasChecksum() bool {
 	})
 }
 
-// Buffers returns how many buffers of about the size of a decoded chunk are in use at one
-// time while a chunk is decoded, or while one in C order is encoded, besides what comes
-// in and what goes out.
+// Buffers returns how many buffers of about the size of a decoded chunk are in use at
+// once while a chunk is decoded, or one in C order is encoded. It counts neither the
+// source nor the destination.
 func (c *Chain) Buffers() int {
 	n := 0
 	for _, b := range c.bytes {
@@ -180,7 +191,7 @@ func (c *Chain) Buffers() int {
 		}
 	}
 	if c.plain && n > 0 {
-		n-- // the last step goes to where the elements belong
+		n-- // the last step writes to the destination
 	}
 	n = min(n, 2)
 	if c.order == nil {
@@ -189,13 +200,13 @@ func (c *Chain) Buffers() int {
 		n++
 	}
 	if c.varies {
-		n++ // offsets, while references are made of them; elements come on top (TextWeight)
+		n++ // offsets, while they are turned into references; TextWeight has the elements
 	}
 	return n
 }
 
-// widest returns how many times as long as an element its encoded form gets at most,
-// rounded up.
+// widest returns how many times as long as an element the elements between array codecs
+// are, at most and rounded up.
 func (c *Chain) widest() int {
 	n := 1
 	for _, s := range c.specs {
@@ -204,8 +215,8 @@ func (c *Chain) widest() int {
 	return n
 }
 
-// MaxEncoded returns the most bytes that a chunk of the given shape may take in a store;
-// longer objects are corrupt.
+// MaxEncoded returns the most bytes that a stored chunk of the given shape may have.
+// Longer ones are corrupt. decoded is the bytes of its elements.
 func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
 	s := newScratch()
 	defer s.free()
@@ -218,12 +229,11 @@ func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
 	return c.most(serial, decoded, len(c.bytes))
 }
 
-// gaps is how many bytes of no use a chunk of inner chunks may have that is compressed as
-// a whole.
+// gaps is how many dead bytes a shard may have that is compressed as a whole.
 const gaps = 64 << 10
 
 // most returns the most bytes that the array-to-bytes codec and the first n bytes codecs
-// make of an array of that shape.
+// make of an array of the given shape.
 func (c *Chain) most(shape []int64, decoded int64, n int) int64 {
 	size, _ := c.serial.EncodedSize(shape, decoded)
 	if c.divides && len(c.bytes) > 0 {
@@ -235,8 +245,8 @@ func (c *Chain) most(shape []int64, decoded int64, n int) int64 {
 	return size
 }
 
-// serialShape returns the shape of the arrays that the array-to-bytes codec is given for
-// chunks of a shape. It may be in the memory of s.
+// serialShape returns the shape in which chunks of the given shape reach the
+// array-to-bytes codec. It may be in the memory of s.
 func (c *Chain) serialShape(s *scratch, shape []int64) []int64 {
 	switch {
 	case c.inOrder:
@@ -246,25 +256,25 @@ func (c *Chain) serialShape(s *scratch, shape []int64) []int64 {
 		return s.numbers
 	}
 	if err := c.shapes(s, shape); err != nil {
-		return shape // coding says so
+		return shape // coding the chunk reports the error
 	}
 	return s.shapes[len(c.arrays)]
 }
 
-// serialBytes returns the bytes of an array of that shape, where those of the decoded one
-// are given.
+// serialBytes returns the bytes of an array that reaches the array-to-bytes codec, from
+// its shape and the bytes of the decoded array.
 func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
 	n, ok := blockBytes(serial, c.specs[len(c.arrays)].Width())
 	if !ok {
-		return decoded // coding says so
+		return decoded // coding the chunk reports the error
 	}
 	return n
 }
 
-// Decode decodes the stored bytes src of a chunk into v: the caller sets Data, which has
-// just as many bytes as the chunk's elements, Shape, the encoded shape of the chunk,
-// Size, and Heap where elements differ in length; Decode sets Strides, in the memory it
-// has. They are those of C order unless codecs reordered axes. Errors wrap [ErrCorrupt].
+// Decode decodes the stored bytes src of a chunk into v. The caller sets Shape to the
+// encoded shape of the chunk, Size, Data to exactly the bytes of its elements, and Heap
+// if elements differ in length. Decode sets Strides, reusing their memory. They are those
+// of C order unless codecs reorder axes. Errors wrap [ErrCorrupt].
 func (c *Chain) Decode(v *strided.View, src []byte) error {
 	c.setStrides(v)
 	if c.inOrder && !c.varies {
@@ -278,8 +288,8 @@ func (c *Chain) Decode(v *strided.View, src []byte) error {
 	return c.decodeSerial(s, Block{Shape: c.serialShape(s, v.Shape), Data: v.Data, Heap: v.Heap}, src)
 }
 
-// setStrides makes v show a chunk whose axes the codecs only reordered: those of C order
-// where they did not, or did more.
+// setStrides sets the strides of a decoded chunk. They undo the order of axes if codecs
+// only reorder axes, and else are those of C order.
 func (c *Chain) setStrides(v *strided.View) {
 	if c.InOrder() {
 		v.Strides = strided.AppendStrides(v.Strides[:0], v.Shape, v.Size)
@@ -293,11 +303,7 @@ func (c *Chain) setStrides(v *strided.View) {
 	}
 }
 
-// permuted returns the numbers of axes in the order of the encoded array.
-func (c *Chain) permuted(shape []int64) []int64 {
-	return c.appendPermuted(make([]int64, 0, len(shape)), shape)
-}
-
+// appendPermuted appends the numbers of axes in the order of the encoded array to dst.
 func (c *Chain) appendPermuted(dst, shape []int64) []int64 {
 	for _, axis := range c.order {
 		dst = append(dst, shape[axis])
@@ -305,8 +311,8 @@ func (c *Chain) appendPermuted(dst, shape []int64) []int64 {
 	return dst
 }
 
-// decodeSerial turns stored bytes into the block that the last array codec made. Elements
-// of one width need no scratch.
+// decodeSerial decodes stored bytes into the block that the array-to-bytes codec encoded.
+// s may be nil unless elements differ in length.
 func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
 	switch {
 	case c.varies:
@@ -315,7 +321,7 @@ func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
 		return c.decodeBlock(dst, src)
 	}
 	out, free, err := c.decodeBytes(dst.Data, dst.Shape, int64(len(dst.Data)), src)
-	defer free.Put() // out is in dst or in src by now
+	defer free.Put() // out is in dst or in src
 	switch {
 	case err != nil:
 		return err
@@ -325,8 +331,7 @@ func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
 	return c.checkSerial(out, dst.Shape, int64(len(dst.Data)))
 }
 
-// checkSerial refuses bytes that are not the elements of a chunk, of which there have to
-// be n bytes.
+// checkSerial reports an error unless data has n bytes and they are valid elements.
 func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
 	if int64(len(data)) != n {
 		return c.failSerial(fmt.Errorf("%w: %d bytes, its shape %d takes %d", ErrCorrupt, len(data), shape, n))
@@ -337,7 +342,7 @@ func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
 	return nil
 }
 
-// decodeBlock is the way of chains whose array-to-bytes codec has something to do.
+// decodeBlock is decodeSerial if the array-to-bytes codec is not plain.
 func (c *Chain) decodeBlock(dst Block, src []byte) error {
 	serial, free, err := c.decodeBytes(nil, dst.Shape, int64(len(dst.Data)), src)
 	defer free.Put()
@@ -350,8 +355,8 @@ func (c *Chain) decodeBlock(dst Block, src []byte) error {
 	return c.failSerial(c.serial.Decode(&s.block, serial))
 }
 
-// decodeBytes undoes the bytes codecs. The last step goes to dst where it is given, else
-// to a buffer that the caller puts back; without bytes codecs src is returned.
+// decodeBytes undoes the bytes codecs. The last step writes to dst, or if that is nil to
+// a buffer that the caller puts back. Without bytes codecs it returns src.
 func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte) ([]byte, *budget.Buffer, error) {
 	var last *budget.Buffer
 	for i := len(c.bytes) - 1; i >= 0; i-- {
@@ -385,15 +390,15 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 			return nil, last, c.failBytes(i, err)
 		}
 		if to == nil && len(out) > 0 && &out[0] != &dst[0] {
-			out = dst[:copy(dst, out)] // a codec that has memory of its own
+			out = dst[:copy(dst, out)] // the codec returned its own memory
 		}
 		src = out
 	}
 	return src, last, nil
 }
 
-// Encode appends the encoded form of the elements that src shows, a chunk in its encoded
-// shape, to dst.
+// Encode appends the stored form of a chunk to dst. src has its elements in its encoded
+// shape.
 func (c *Chain) Encode(dst []byte, src strided.View) ([]byte, error) {
 	if c.plain && c.order != nil && len(c.bytes) == 0 {
 		if c.inOrder {
@@ -424,8 +429,8 @@ func (c *Chain) Encode(dst []byte, src strided.View) ([]byte, error) {
 	return c.encodeBytes(dst, serial.B, serial)
 }
 
-// likelySerialSize returns about how many bytes the array-to-bytes codec makes of a block
-// of the elements of src, at most if they are of one width.
+// likelySerialSize estimates how many bytes the array-to-bytes codec makes of a block
+// with the elements of src. If they have one width, it is the most.
 func (c *Chain) likelySerialSize(src strided.View, block Block) int64 {
 	if c.varies {
 		return likelySize(src)
@@ -434,7 +439,8 @@ func (c *Chain) likelySerialSize(src strided.View, block Block) int64 {
 	return size
 }
 
-// encodeSerial appends what the array-to-bytes codec makes of a block to dst.
+// encodeSerial encodes a block with the array-to-bytes codec and appends the result to
+// dst.
 func (c *Chain) encodeSerial(s *scratch, dst []byte, block Block) ([]byte, error) {
 	if c.varies && !c.divides {
 		return c.encodeVarying(s, dst, block)
@@ -442,8 +448,7 @@ func (c *Chain) encodeSerial(s *scratch, dst []byte, block Block) ([]byte, error
 	return c.serial.Encode(dst, block)
 }
 
-// encodeArrays returns the block that the array-to-bytes codec is given, and a buffer to
-// put back.
+// encodeArrays encodes src with the array codecs. The caller puts the buffer back.
 func (c *Chain) encodeArrays(s *scratch, src strided.View) (Block, *budget.Buffer, error) {
 	if c.order == nil {
 		return c.encodeBlocks(s, src)
@@ -457,8 +462,8 @@ func (c *Chain) encodeArrays(s *scratch, src strided.View) (Block, *budget.Buffe
 	return Block{Shape: v.Shape, Data: data, Heap: v.Heap}, free, nil
 }
 
-// reordered returns v with its axes in the order of the encoded array; their numbers are
-// appended to room.
+// reordered returns v with its axes in the order of the encoded array. Its shape and
+// strides are appended to room.
 func (c *Chain) reordered(v strided.View, room []int64) strided.View {
 	for _, axis := range c.order {
 		room = append(room, v.Shape[axis])
@@ -470,8 +475,8 @@ func (c *Chain) reordered(v strided.View, room []int64) strided.View {
 	return v
 }
 
-// gather returns the elements of v in C order: its own bytes where they are, else a copy
-// in a buffer to put back.
+// gather returns the elements of v in C order: its own bytes if they are in C order, else
+// a copy in a buffer that the caller puts back.
 func gather(v strided.View) ([]byte, *budget.Buffer) {
 	if data, ok := v.Bytes(); ok {
 		return data, nil
@@ -502,8 +507,8 @@ func bytesOf(v strided.View) int64 {
 	return n
 }
 
-// encodeBytes appends what the bytes codecs make of src to dst. It puts the buffer of src
-// back, which may be nil.
+// encodeBytes encodes src with the bytes codecs and appends the result to dst. It puts
+// back own, the buffer of src, which may be nil.
 func (c *Chain) encodeBytes(dst, src []byte, own *budget.Buffer) ([]byte, error) {
 	last := len(c.bytes) - 1
 	if last < 0 {
@@ -519,8 +524,8 @@ func (c *Chain) encodeBytes(dst, src []byte, own *budget.Buffer) ([]byte, error)
 	return out, c.failBytes(last, err)
 }
 
-// encodeSteps returns what the first n bytes codecs make of src, and the buffer that it
-// is in. Each step puts back the buffer of the one before, the first that of src.
+// encodeSteps encodes src with the first n bytes codecs. It returns the result and its
+// buffer. Each step puts back the buffer of its source, the first puts back own.
 func (c *Chain) encodeSteps(src []byte, own *budget.Buffer, n int) ([]byte, *budget.Buffer, error) {
 	for i, b := range c.bytes[:n] {
 		next := budget.Get(b.MaxEncoded(int64(len(src))))
@@ -541,8 +546,8 @@ func (c *Chain) fail(place int, err error) error {
 	return &Error{c.names[place], place, err}
 }
 
-// Fixed returns the bytes of every stored chunk of the given shape with n bytes of
-// elements, and whether they are the same for all.
+// Fixed returns the most bytes of a stored chunk with the given shape and n bytes of
+// elements, and whether each has exactly that many.
 func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
 	if c.varies {
 		return c.MaxEncoded(shape, n), false

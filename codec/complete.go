@@ -6,17 +6,16 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Completer is the power of a codec whose configuration means the same with and without
-// some of its members.
+// Completer is the power of a codec whose configuration has optional members.
 type Completer interface {
-	// Complete is called after Bind. It returns e, of which the codec was made, with all
-	// members that mean something for the bound arrays, and without those that do not.
+	// Complete is called after Bind, with the e that the codec was made of. It returns e
+	// with all members that matter for the bound arrays, and without those that do not.
 	Complete(e metadata.Extension) metadata.Extension
 }
 
-// Complete returns the codecs exts, of which the chain was made, as they are specified,
-// in their plain spelling and with the members that writers may leave out ([Completer]).
-// So chains that differ only in what is spelled out become equal.
+// Complete returns the specified forms of exts, which the chain was made of, in their
+// plain spelling and with all optional members ([Completer]). Chains that mean the same
+// become equal.
 func (c *Chain) Complete(exts []metadata.Extension) []metadata.Extension {
 	full := slices.Clone(c.Specified(exts))
 	for i := range full {

@@ -6,71 +6,69 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Environment is what codecs have in common with the program that uses them: where their
-// own codecs come from, what it permits, and how it wants parts of chunks to be read and
-// written. Nothing of it is stored. The zero Environment is useful.
+// Environment is what a program sets for all its codecs: the registry, limits, and how
+// shards are written. None of it is stored. The zero Environment is useful.
 type Environment struct {
-	// Registry has the codecs; nil stands for [Default].
+	// Registry has the codecs; nil means [Default].
 	Registry *Registry
-	// Unaligned permits inner chunks that do not divide their shards, and inner grids of
-	// several lengths.
+	// Unaligned permits inner chunks that do not divide their shards evenly, and inner
+	// grids with several edges along an axis.
 	Unaligned bool
-	// Inner is the most inner chunks of a shard; 0 stands for 2^24.
+	// Inner limits the inner chunks of a shard; 0 means 2^24.
 	Inner int64
-	// Chunk is the most bytes of a decoded inner chunk; 0 stands for 1 GiB.
+	// Chunk limits the bytes of a decoded chunk; 0 means 1 GiB.
 	Chunk int64
-	// Order is that of inner chunks in the shards that are written.
+	// Order is the order of inner chunks in new shards.
 	Order Order
-	// Strategy says how a stored shard is changed.
+	// Strategy is how to change a stored shard.
 	Strategy Strategy
-	// IndexCache is the most bytes of shard indexes that are kept for later reads; 0
-	// stands for 16 MiB, below 0 keeps none.
+	// IndexCache limits the bytes of cached shard indexes; 0 means 16 MiB, a negative
+	// number disables the cache.
 	IndexCache int64
 }
 
-// Nester is the power of a codec that has codecs of its own.
+// Nester is the power of a codec that contains other codecs.
 type Nester interface {
-	// Nest makes them. It is called once, before Bind.
+	// Nest makes the other codecs. It is called once, before Bind.
 	Nest(env *Environment) error
 }
 
-// Order is an order in which the inner chunks of a shard are stored. All readers take
-// any.
+// Order is the order in which inner chunks are stored in a new shard. Readers accept any
+// order.
 type Order uint8
 
-// The orders that are written.
+// The orders of inner chunks.
 const (
-	Morton  Order = iota // neighbours along every axis lie close together; the first axis counts in the lowest bits
-	C                    // the last axis counts fastest
-	Fortran              // the first axis counts fastest
+	Morton  Order = iota // Z order, with the first axis in the lowest bits
+	C                    // the last axis varies fastest
+	Fortran              // the first axis varies fastest
 )
 
-// Strategy is a way to change some inner chunks of a stored shard. Every one publishes
-// the shard in one step.
+// Strategy is a way to change some inner chunks of a stored shard. Each publishes the
+// changed shard in one step.
 type Strategy uint8
 
 // The strategies.
 const (
-	// Rewrite stores the shard anew: inner chunks that do not change are taken over as
-	// they are encoded, in order and without gaps. It costs the bytes of the shard, read
-	// and written.
+	// Rewrite stores the whole shard again, in order and without gaps. It copies inner
+	// chunks that do not change as they are encoded. It reads and writes all bytes of the
+	// shard.
 	Rewrite Strategy = iota
-	// Append stores new inner chunks and a new index behind all that the shard has, which
-	// stays as dead bytes until the shard is compacted. Where the store can put values
-	// together from their older version ([store.Splicer]), it costs the index and the new
-	// bytes; elsewhere as much as Rewrite.
+	// Append adds new inner chunks and a new index at the end of the shard. Old ones stay
+	// as dead bytes until the shard is compacted. In a store that can splice
+	// ([store.Splicer]) it transfers only the index and the new bytes, in others as much
+	// as Rewrite.
 	Append
-	// InPlace overwrites inner chunks whose encoded length does not change where they
-	// are, in stores that can do that safely ([store.Patcher]), at the cost of the new
-	// bytes and, if its checksums are not to be trusted, the index. Otherwise it is
-	// Rewrite.
+	// InPlace overwrites inner chunks whose encoded length stays, in stores that can do
+	// that safely ([store.Patcher]). It reads the index and writes only the new bytes. In
+	// all other cases it is Rewrite.
 	InPlace
 )
 
-// NewChain makes the codecs that exts describe and binds them to arrays of spec. Forms
-// that older programs wrote are read, too; see [Chain.Repairs]. Errors are of type
-// [*Error] and wrap [ErrUnsupported] for an unknown codec and [ErrConfiguration] for a
-// chain that cannot be.
+// NewChain makes the codecs that exts describe and binds them to arrays of spec. It also
+// reads forms that other programs wrote; see [Chain.Repairs]. Errors of a codec are of
+// type [*Error]. They wrap [ErrUnsupported] for an unknown codec, and [ErrConfiguration]
+// for an invalid chain.
 func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, error) {
 	c := &Chain{spec: spec, specs: []Spec{spec}, limit: e.Chunk}
 	if c.limit <= 0 {
@@ -80,7 +78,7 @@ func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, er
 		c.names = append(c.names, ext.Name)
 		made, err := c.extend(e, ext, &spec)
 		if err != nil {
-			if now, r, ok := readOlder(ext, spec, err); ok {
+			if now, r, ok := readForm(ext, spec, err); ok {
 				if r.Strict != nil {
 					r.Strict = &Error{ext.Name, i, r.Strict}
 				}
@@ -91,7 +89,7 @@ func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, er
 		if err != nil {
 			return nil, &Error{ext.Name, i, err}
 		}
-		if r, ok := made.(Repairer); ok {
+		if r, ok := made.(repairer); ok {
 			if now, repairs := r.Repaired(); len(repairs) > 0 {
 				now.Optional = ext.Optional
 				c.repair(exts, i, now, repairs...)
@@ -116,7 +114,7 @@ func (c *Chain) extend(e *Environment, ext metadata.Extension, spec *Spec) (made
 	return made, err
 }
 
-// repair notes that codec i of exts was read as another one.
+// repair records that codec i of exts was read as now.
 func (c *Chain) repair(exts []metadata.Extension, i int, now metadata.Extension, repairs ...Repair) {
 	if c.now == nil {
 		c.now = slices.Clone(exts)

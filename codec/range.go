@@ -6,19 +6,17 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// RangeDecoder is the power of a [BytesBytes] codec to decode some of the bytes with less
-// work than all of them.
+// RangeDecoder is the power of a [BytesBytes] codec to decode a range of the bytes with
+// less work than all of them.
 type RangeDecoder interface {
-	// DecodeRange fills dst with the bytes from off on of what src decodes to. The caller
-	// knows that these are size bytes, and that dst is among them. A src that decodes to
-	// any other number of bytes is [ErrCorrupt]; damage that does not change the wanted
-	// bytes may go unnoticed.
+	// DecodeRange fills dst with the decoded bytes from off on. src must decode to
+	// exactly size bytes, which contain the range, or DecodeRange returns [ErrCorrupt].
+	// It may miss damage that does not affect the range.
 	DecodeRange(dst, src []byte, off, size int64) error
 }
 
-// ranger returns the codec that can decode a range of a chunk, nil where the chain has
-// none: elements are stored as they are, then by that codec, and after it nothing but
-// checksums follow.
+// ranger returns the codec that can decode a range of elements, nil if there is none. It
+// is the first bytes codec of a plain chain, followed by nothing but checksums.
 func (c *Chain) ranger() RangeDecoder {
 	if !c.plain || c.order == nil || len(c.bytes) == 0 {
 		return nil
@@ -32,9 +30,9 @@ func (c *Chain) ranger() RangeDecoder {
 	return r
 }
 
-// DecodeWithin is [Chain.Decode] of a chunk of which nothing but a part is wanted. The
-// part has at least one element and lies within the chunk; what the others become is not
-// defined, and damage that does not change the part may go unnoticed.
+// DecodeWithin is [Chain.Decode] for callers that need only a part of the chunk. The part
+// has at least one element and lies within the chunk. All other elements of v are
+// undefined afterwards. DecodeWithin may miss damage that does not affect the part.
 func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (err error) {
 	if c.ranges == nil {
 		return c.Decode(v, src)
@@ -60,8 +58,8 @@ func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (er
 	return nil
 }
 
-// spanOf returns where the first and the last element of a part begin, in units of the
-// strides of a block of that shape.
+// spanOf returns the offsets of the first and the last element of a part within a block
+// of the given shape, in units of its strides.
 func spanOf(part strided.Part, shape, strides []int64) (first, last int64) {
 	if part.Picks != nil && part.Picks.Points != nil {
 		return spanOfPoints(part.Picks.Points, shape, strides)
@@ -80,7 +78,7 @@ func spanOf(part strided.Part, shape, strides []int64) (first, last int64) {
 	return first, last
 }
 
-// spanOfPoints is spanOf of points, which are numbered in C order.
+// spanOfPoints is spanOf for points, which are numbered in C order.
 func spanOfPoints(points []strided.Point, shape, strides []int64) (first, last int64) {
 	first = math.MaxInt64
 	for _, p := range points {

@@ -9,27 +9,27 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Factory makes a codec from its configuration, a JSON object or nil where the metadata
-// has none. It returns an [ArrayArray], [ArrayBytes] or [BytesBytes]. A configuration
-// with an unknown member is refused with an error that wraps [ErrConfiguration].
+// Factory makes a codec from its configuration: a JSON object, or nil if the metadata has
+// none. It returns an [ArrayArray], [ArrayBytes] or [BytesBytes]. It wraps
+// [ErrConfiguration] if the configuration is invalid or has an unknown member.
 type Factory func(configuration []byte) (any, error)
 
-// Registry maps names to codecs. The zero Registry is empty. It may be used from several
-// goroutines at once.
+// Registry maps names to codecs. The zero Registry is empty. Several goroutines may use
+// it at once.
 type Registry struct {
 	mu     sync.RWMutex
 	byName map[string]Factory
 }
 
-// Default is the registry that arrays use unless told otherwise. Importing a codec's
-// package registers it here.
+// Default is the registry that arrays use by default. Importing the package of a codec
+// registers it here.
 var Default = new(Registry)
 
-// Register adds a codec to the default registry. It panics where the name is taken: two
-// packages then claim one name.
+// Register adds a codec to the default registry. It panics if the name is taken, because
+// two packages then claim one name.
 func Register(name string, f Factory) { Default.Register(name, f) }
 
-// Register adds a codec under a name; it panics where the name is taken.
+// Register adds a codec under a name. It panics if the name is taken.
 func (r *Registry) Register(name string, f Factory) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,9 +49,8 @@ func (r *Registry) Names() []string {
 	return slices.Sorted(maps.Keys(r.byName))
 }
 
-// New makes the codec that ext describes. An unknown name wraps [ErrUnsupported],
-// whatever must_understand says: bytes that went through an unknown codec cannot be
-// understood.
+// New makes the codec that ext describes. It wraps [ErrUnsupported] if the name is
+// unknown, whatever must_understand says: no program can decode an unknown codec.
 func (r *Registry) New(ext metadata.Extension) (any, error) {
 	made, err := r.make(ext)
 	if err != nil {
@@ -60,7 +59,7 @@ func (r *Registry) New(ext metadata.Extension) (any, error) {
 	return made, nil
 }
 
-// make is New for callers who say themselves which codec an error is of.
+// make is New for callers that add the name of the codec to errors themselves.
 func (r *Registry) make(ext metadata.Extension) (any, error) {
 	r.mu.RLock()
 	f, ok := r.byName[ext.Name]

@@ -2,12 +2,12 @@ package codec
 
 import "sync"
 
-// scratch is what coding one chunk takes besides the memory of its bytes. It is used
-// again.
+// scratch is the small memory that coding one chunk takes. It comes from a pool, so that
+// coding a chunk allocates nothing.
 type scratch struct {
 	numbers        []int64 // of shapes
 	shapes         [][]int64
-	block          Block   // what is passed to a codec has to be on the heap
+	block          Block   // passed to a codec by pointer, so it would escape
 	offsets        []int64 // of elements that differ in length
 	length, stride [1]int64
 }
@@ -16,8 +16,8 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func newScratch() *scratch { return scratches.Get().(*scratch) }
 
-// free gives s back; nothing that it holds may be used any more. The memory of other
-// owners is let go of.
+// free puts s back; the caller must not use its memory again. It drops references to the
+// memory of others.
 func (s *scratch) free() {
 	clear(s.shapes)
 	s.block = Block{}

@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// The way of chains whose array codecs do more than reorder axes: one block each.
+// Chains whose array codecs do more than reorder axes take a block for each such codec.
 
 // decodeArrays decodes stored bytes into v, which has C order.
 func (c *Chain) decodeArrays(s *scratch, v *strided.View, src []byte) error {
@@ -44,8 +44,7 @@ func (c *Chain) decodeArrays(s *scratch, v *strided.View, src []byte) error {
 	return nil
 }
 
-// encodeBlocks returns the block that the array-to-bytes codec is given, and a buffer to
-// put back.
+// encodeBlocks encodes src with the array codecs. The caller puts the buffer back.
 func (c *Chain) encodeBlocks(s *scratch, src strided.View) (Block, *budget.Buffer, error) {
 	if err := c.shapes(s, src.Shape); err != nil {
 		return Block{}, nil, err
@@ -69,8 +68,8 @@ func (c *Chain) encodeBlocks(s *scratch, src strided.View) (Block, *budget.Buffe
 	return block, free, nil
 }
 
-// block returns room for an array of a shape as the first n array codecs make it, and the
-// buffer to put back.
+// block returns memory for an array of the given shape after the first n array codecs,
+// and the buffer that the caller puts back.
 func (c *Chain) block(shape []int64, n int) (Block, *budget.Buffer, error) {
 	size, ok := blockBytes(shape, c.specs[n].Width())
 	if !ok || size > c.mostBetween() {
@@ -80,11 +79,11 @@ func (c *Chain) block(shape []int64, n int) (Block, *budget.Buffer, error) {
 	return Block{Shape: shape, Data: b.Bytes(size)}, b, nil
 }
 
-// mostBetween returns the most bytes of an array between two codecs: some codecs make
-// numbers longer.
+// mostBetween returns the most bytes of an array between two codecs, which may be longer
+// than a chunk because some codecs widen elements.
 func (c *Chain) mostBetween() int64 { return c.limit * int64(c.widest()) }
 
-// blockBytes returns the bytes of an array, and whether that fits.
+// blockBytes returns the bytes of an array. ok is false if they overflow an int64.
 func blockBytes(shape []int64, width int) (int64, bool) {
 	n, ok := checked.Product(shape...)
 	if !ok {
@@ -93,8 +92,7 @@ func blockBytes(shape []int64, width int) (int64, bool) {
 	return checked.Mul(n, int64(width))
 }
 
-// shapes sets s.shapes to the shape of the array before each array codec, and after the
-// last.
+// shapes sets s.shapes to the shapes before each array codec and after the last.
 func (c *Chain) shapes(s *scratch, shape []int64) (err error) {
 	s.numbers, s.shapes = s.numbers[:0], append(s.shapes[:0], shape)
 	for i, a := range c.arrays {

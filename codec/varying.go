@@ -11,13 +11,11 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Elements that differ in length, as text does: inside of a chain, and wherever else they
-// are moved about, they are references to a heap; codecs that turn them into bytes see
-// the elements themselves.
+// Elements that differ in length, such as text, are references to a heap inside a chain
+// and wherever they are moved. Only array-to-bytes codecs see the elements themselves.
 
-// decodeVarying turns stored bytes into references, for which dst has room, and adds what
-// they refer to to its heap. Elements that take more bytes than the heap has room for are
-// [ErrRoom].
+// decodeVarying decodes stored bytes into references, for which dst has memory, and adds
+// the elements to its heap. It returns [ErrRoom] if the heap has too little room.
 func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 	count, ok := checked.Product(dst.Shape...)
 	if !ok || !c.divides && count > int64(len(dst.Data)) {
@@ -26,7 +24,7 @@ func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 	room := c.room(dst.Heap)
 	first := c.expected(src)
 	if room.left < c.limit {
-		first = room.left // of which somebody thinks that it is enough
+		first = room.left // the caller limited the heap to what it expects
 	}
 	serial, free, err := c.growing(dst.Shape, src, room, first)
 	defer func() { free.Put() }()
@@ -39,7 +37,7 @@ func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 	}
 	var lent *budget.Buffer
 	s.block = Block{Shape: dst.Shape, Offsets: s.offsets[:0]}
-	if in, ok := c.serial.(Overwriter); ok && fills(free, serial) {
+	if in, ok := c.serial.(inPlaceDecoder); ok && fills(free, serial) {
 		err = in.DecodeInPlace(&s.block, serial)
 		lent, free = free, nil // the heap keeps it
 	} else if int64(len(serial)) > room.left+lengthBytes*(count+1) {
@@ -64,10 +62,10 @@ func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 	return nil
 }
 
-// room is how many bytes elements may have, and the limit that leaves so few.
+// room is how many bytes elements may have, and the limit that it follows from.
 type room struct{ left, most int64 }
 
-// room returns the room for elements of a chunk in a heap.
+// room returns the room for elements of one chunk in a heap.
 func (c *Chain) room(h *strided.Heap) room {
 	left, most := h.Room()
 	if left >= c.limit {
@@ -76,8 +74,8 @@ func (c *Chain) room(h *strided.Heap) room {
 	return room{left, most}
 }
 
-// tooMuchText says that elements of n bytes do not fit into the room, which others may
-// get more of unless it is the limit.
+// tooMuchText is the error for elements of n bytes that do not fit: ErrRoom if a caller
+// could give more room, ErrLimit if a chunk may not have so many bytes.
 func tooMuchText(n int64, r room, limit int64) error {
 	if r.left < limit {
 		return &roomError{n, r}
@@ -85,7 +83,7 @@ func tooMuchText(n int64, r room, limit int64) error {
 	return fmt.Errorf("%w: elements of about %d bytes, a chunk may have %d (Limits.Chunk)", ErrLimit, n, limit)
 }
 
-// roomError is the [ErrRoom] of elements that have more bytes than there was room for.
+// roomError is an [ErrRoom] with the bytes of the elements and the room that they had.
 type roomError struct {
 	bytes int64
 	room
@@ -97,9 +95,9 @@ func (e *roomError) Error() string {
 
 func (e *roomError) Is(target error) bool { return target == ErrRoom }
 
-// CheckRoom returns an [ErrRoom] where a heap has more bytes than there are to be in it:
-// who limited it may give it more room, as [Chain.Grow] does.
-func CheckRoom(h *strided.Heap) error {
+// CheckRoom returns an [ErrRoom] if a heap has more bytes than its limit. The caller that
+// set the limit may raise it, as [Chain.Grow] does.
+func (c *Chain) CheckRoom(h *strided.Heap) error {
 	if !h.Full() {
 		return nil
 	}
@@ -107,12 +105,12 @@ func CheckRoom(h *strided.Heap) error {
 	return &roomError{most + 1, room{0, most}}
 }
 
-// leastInPlace is how many bytes a buffer has that may become a page of a heap. Shorter
-// ones are used again.
+// leastInPlace is the least bytes of a buffer that may become a page of a heap. Shorter
+// buffers go back to their pool.
 const leastInPlace = 256 << 10
 
-// fills reports whether data is in the buffer and takes so much of it that a heap may
-// keep all of it.
+// fills reports whether data is in the buffer and uses at least two thirds of it, so that
+// a heap may keep the whole buffer.
 func fills(b *budget.Buffer, data []byte) bool {
 	if b == nil || len(data) < leastInPlace || len(data) < cap(b.B)/3*2 {
 		return false
@@ -120,7 +118,7 @@ func fills(b *budget.Buffer, data []byte) bool {
 	return &data[0] == &b.B[:1][0]
 }
 
-// likelySize returns about how many bytes elements that differ in length take in a row.
+// likelySize estimates the encoded bytes of elements that differ in length.
 func likelySize(v strided.View) int64 {
 	n := int64(1)
 	for _, l := range v.Shape {
@@ -129,10 +127,11 @@ func likelySize(v strided.View) int64 {
 	return v.ElementBytes() + lengthBytes*n + 64
 }
 
-// lengthBytes is how many bytes it takes to tell how long an element is.
+// lengthBytes is how many bytes codecs take to store the length of an element.
 const lengthBytes = 4
 
-// checkOffsets refuses a block that does not have so many elements.
+// checkOffsets reports an error unless the offsets of a block are those of count
+// elements.
 func checkOffsets(b Block, count int64) error {
 	if int64(len(b.Offsets)) != count+1 {
 		return fmt.Errorf("%w: %d elements, its shape %d takes %d", ErrCorrupt, len(b.Offsets)-1, b.Shape, count)
@@ -147,13 +146,12 @@ func checkOffsets(b Block, count int64) error {
 	return nil
 }
 
-// firstTry is how many times as long as its encoded form a chunk of unknown length is
-// taken to be at first.
+// firstTry is the first guess how many times as long as its encoded form a chunk is.
 const firstTry = 8
 
-// growing undoes the bytes codecs where nobody knows how many bytes come out: it tries
-// with twice as many each time, up to what elements that fill the room take. Of them it
-// expects first.
+// growing undoes the bytes codecs if the decoded length is unknown. It begins with the
+// memory for elements of first bytes, and doubles it as long as it is too little, up to
+// what elements that fill the room take.
 func (c *Chain) growing(shape []int64, src []byte, room room, first int64) ([]byte, *budget.Buffer, error) {
 	whole := min(c.most(shape, room.left, 0), 2*c.limit)
 	if c.divides {
@@ -172,28 +170,27 @@ func (c *Chain) growing(shape []int64, src []byte, room room, first int64) ([]by
 		case most == whole:
 			return nil, nil, fmt.Errorf("%w: %w (Limits.Chunk)", ErrLimit, err)
 		}
-		if most < leastInPlace { // a larger one would wait in vain for another chunk that is longer than expected
+		if most < leastInPlace { // a larger buffer in the pool would hardly be used again
 			free.Put()
 		}
 	}
 }
 
-// leastText is how many bytes a chunk of unknown length is taken to have at least, at
-// first.
+// leastText is the least bytes to try first for a chunk of unknown length.
 const leastText = 64 << 10
 
-// leastClaim is how many bytes are tried at least of a chunk that says how long it is:
-// more frames may follow the first.
+// leastClaim is the least bytes to try for a chunk that states its length: the statement
+// covers one frame, and more frames may follow.
 const leastClaim = 512
 
-// expected returns about how many bytes the bytes codecs make of src: what it claims to
-// be, or a guess.
+// expected returns how many bytes src decodes to: the length that it states, or an
+// estimate.
 func (c *Chain) expected(src []byte) int64 {
 	for i := len(c.bytes) - 1; i >= 0; i-- {
 		if t, ok := c.bytes[i].(Trimmer); ok {
 			out, err := t.Trim(src)
 			if err != nil {
-				break // decoding says so
+				break // decoding reports the error
 			}
 			src = out
 			continue
@@ -208,12 +205,11 @@ func (c *Chain) expected(src []byte) int64 {
 	return max(1, int64(len(src)))
 }
 
-// longer is how many times as long as stored the elements of the chunk were that was
-// decoded last, in units of 1/256. The zero value has seen none.
+// longer is the ratio of decoded to stored length of the last chunk, in units of 1/256.
+// It is zero before the first chunk.
 type longer struct{ atomic.Int64 }
 
-// times returns how long the elements of a chunk of n stored bytes probably are, and a
-// little more.
+// times estimates the decoded length of a chunk of n stored bytes, plus an eighth.
 func (l *longer) times(n int64) int64 {
 	ratio := l.Load()
 	if ratio == 0 {
@@ -226,7 +222,7 @@ func (l *longer) times(n int64) int64 {
 	return more>>8 + lengthBytes
 }
 
-// saw notes what the elements of a chunk have been.
+// saw records the decoded and stored length of a chunk.
 func (l *longer) saw(decoded, stored int64) {
 	if more, ok := checked.Mul(decoded, 1<<8); ok && stored > 0 {
 		l.Store(more/stored + 1)
@@ -236,11 +232,11 @@ func (l *longer) saw(decoded, stored int64) {
 // Varies reports whether elements differ in length.
 func (c *Chain) Varies() bool { return c.varies }
 
-// Grow calls decode with room for the elements of a stored chunk as long as they probably
-// are, and again with twice the room as long as it fails for want of it ([ErrRoom]), up
-// to the limit of a chunk. decode limits a heap to that room, which may be shared by
-// inner chunks. Grow gives up where another limit left no room, as that of a block or of
-// the chunk around this one: whoever set it may raise it.
+// Grow calls decode with room for as many bytes as the elements of a stored chunk are
+// expected to have. While decode fails with [ErrRoom], it doubles the room, up to the
+// limit of a chunk. decode limits a heap to the room, which inner chunks may share. Grow
+// returns an ErrRoom of another limit, as of a block or an enclosing chunk, so that the
+// caller which set that limit can raise it.
 func (c *Chain) Grow(src []byte, decode func(room int64) error) error {
 	for room := min(c.limit, c.expected(src)); ; room = min(c.limit, 2*room) {
 		err := decode(room)
@@ -251,10 +247,10 @@ func (c *Chain) Grow(src []byte, decode func(room int64) error) error {
 	}
 }
 
-// TextWeight returns the bytes that it takes to decode elements that have so many bytes,
-// besides references to them.
+// TextWeight returns how many bytes of memory it takes to decode elements of room bytes,
+// besides their references.
 func (c *Chain) TextWeight(room int64) int64 {
-	n := int64(1) // where the elements come to be
+	n := int64(1) // the heap
 	for _, b := range c.bytes {
 		if _, trims := b.(Trimmer); !trims {
 			n++
@@ -263,8 +259,7 @@ func (c *Chain) TextWeight(room int64) int64 {
 	return min(n, 3) * room
 }
 
-// decodeWithin undoes the bytes codecs, of which each has a result of at most about so
-// many bytes.
+// decodeWithin undoes the bytes codecs. The last result has at most that many bytes.
 func (c *Chain) decodeWithin(src []byte, most int64) ([]byte, *budget.Buffer, error) {
 	var last *budget.Buffer
 	for i := len(c.bytes) - 1; i >= 0; i-- {
@@ -291,8 +286,9 @@ func (c *Chain) decodeWithin(src []byte, most int64) ([]byte, *budget.Buffer, er
 	return src, last, nil
 }
 
-// decodeStep undoes bytes codec i, the result of which has at most so many bytes. That of
-// all but the last to be undone is bytes which are encoded, probably far fewer.
+// decodeStep undoes bytes codec i, whose result has at most room bytes. The result of any
+// but the last step is still encoded and usually far shorter, so decodeStep begins with
+// less memory there.
 func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffer, error) {
 	first := room
 	if i > 0 {
@@ -311,13 +307,13 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 	}
 }
 
-// EncodeNew is [Chain.Encode] to a buffer that the caller puts back, also after an error.
+// EncodeNew is [Chain.Encode] to a new buffer, which the caller puts back also after an
+// error.
 //
-// Elements that differ in length are long beside their references, so each step takes its
-// memory when it begins, and gives back that of the step before. If last is set, that
-// goes for the elements of src, too: neither they nor any others in their heap may be
-// used again.
-func (c *Chain) EncodeNew(src strided.View, last bool) ([]byte, *budget.Buffer, error) {
+// If elements differ in length, each step takes its memory when it begins and puts back
+// that of its source. If last is set, the first step releases the whole heap of src, so
+// the caller must not use its elements again.
+func (c *Chain) EncodeNew(src strided.View, last bool) (value []byte, buffer interface{ Put() }, err error) {
 	if !c.varies {
 		b := budget.Get(c.MaxEncoded(src.Shape, src.ElementBytes()))
 		out, err := c.Encode(b.B, src)
@@ -330,11 +326,12 @@ func (c *Chain) EncodeNew(src strided.View, last bool) ([]byte, *budget.Buffer, 
 	if last {
 		src.Heap.Release()
 	}
-	return c.encodeSteps(serial, own, len(c.bytes))
+	value, own, err = c.encodeSteps(serial, own, len(c.bytes))
+	return value, own, err
 }
 
-// encodeText returns what the array-to-bytes codec makes of elements that differ in
-// length, and the buffer that it is in.
+// encodeText encodes elements that differ in length with the array-to-bytes codec. It
+// returns the result and its buffer.
 func (c *Chain) encodeText(src strided.View) ([]byte, *budget.Buffer, error) {
 	s := newScratch()
 	defer s.free()
@@ -348,10 +345,10 @@ func (c *Chain) encodeText(src strided.View) ([]byte, *budget.Buffer, error) {
 	return out, own, c.failSerial(err)
 }
 
-// encodeVarying appends what a codec that is no [Divider] makes of the elements that a
-// block refers to.
+// encodeVarying encodes the elements that a block refers to, with a codec that has no
+// inner chunks, and appends the result to dst.
 func (c *Chain) encodeVarying(s *scratch, dst []byte, b Block) ([]byte, error) {
-	if serial, ok := c.serial.(HeapEncoder); ok {
+	if serial, ok := c.serial.(heapEncoder); ok {
 		return serial.EncodeHeap(dst, b)
 	}
 	s.length[0], s.stride[0] = int64(len(b.Data))/strided.RefSize, strided.RefSize

@@ -66,7 +66,7 @@ type besideRequest struct {
 	Indices string `json:"indices"` // file of int64
 
 	Readers  int    `json:"readers"`
-	Cold     bool   `json:"cold"`     // every round opens the array anew, which is not measured
+	Cold     bool   `json:"cold"`     // open the array in every round, without measuring that
 	Pipeline string `json:"pipeline"` // that is not the usual one
 }
 

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestConformance has the command print arrays like those of
-// github.com/Bisaloo/zarr-conformance-tests as these want it: status 0, and, what they do
-// not look at, every element as zarr-python has it. ZARR_CONFORMANCE_DATA is a folder
-// with arrays to take instead, as in that protocol.
+// TestConformance checks that the command prints arrays as
+// github.com/Bisaloo/zarr-conformance-tests expects: with status 0 and, beyond that,
+// every element as zarr-python has it. ZARR_CONFORMANCE_DATA names another folder of
+// arrays.
 func TestConformance(t *testing.T) {
 	run, dir := scriptOf(t, "everything.py"), os.Getenv("ZARR_CONFORMANCE_DATA")
 	if dir == "" {

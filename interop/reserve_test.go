@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// reserve has Varve append in parts that are written at one time, by two openers of the
-// array. What is not published is seen by nobody, zarr-python included.
+// reserve appends in parts that two concurrent openers of the array write. Unpublished
+// parts are invisible to all readers, including zarr-python.
 func (h *history) reserve(t *testing.T) {
 	axis := h.r.IntN(len(h.want.shape))
 	from, c := h.want.shape[axis], h.spec.Chunks[axis]

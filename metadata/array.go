@@ -23,9 +23,10 @@ type Array struct {
 	// DimensionNames is nil if the document has none. Otherwise it has one entry per
 	// dimension, which is nil for a dimension without a name.
 	DimensionNames []*string
-	// Attributes is a JSON object as it was spelled. A bare NaN, Infinity or -Infinity,
-	// which zarr-python writes, is a string with an escape that is not needed, such as
-	// "\u004eaN", and is written as it was. Text never has that spelling.
+	// Attributes is a JSON object with its original spelling. A bare NaN, Infinity or
+	// -Infinity, as zarr-python writes, is represented by a string with an
+	// unnecessary escape, such as "\u004eaN". Marshal writes the bare number again.
+	// Ordinary text never has that spelling.
 	Attributes []byte
 
 	kept    []member

@@ -220,9 +220,9 @@ func (c *Consolidated) find(path string) (int, bool) {
 }
 
 // Entry parses the document at path. It returns nil and no error if there is no such
-// entry. If the entry is damaged, the error is an [*Error] whose pointer names it.
-// Consolidated metadata within the entry is ignored: [Consolidated.Below] returns the
-// same information, up to date.
+// entry. If the entry is damaged, the error is an [*Error] whose pointer names it. Entry
+// ignores consolidated metadata within the entry, which may be stale: use
+// [Consolidated.Below].
 func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 	at, ok := c.find(path)
 	if !ok {

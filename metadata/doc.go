@@ -17,13 +17,12 @@
 // other writers are repaired and reported ([Array.Notes]). Data types, grids, codecs and
 // fill values stay JSON here. The packages that implement them check their meaning.
 //
-// Marshal returns a canonical document. It parses the document again and refuses whatever
-// Parse would refuse. Everything that was parsed and not changed is written as it was
-// spelled, including numbers: attributes, the fill value, extensions, unknown members and
-// consolidated documents. Format version, node type, shape and dimension names are always
-// written anew.
+// Marshal returns a canonical document. It parses its own output and refuses whatever
+// Parse would refuse. Parsed values that were not changed keep their spelling, including
+// that of numbers: attributes, the fill value, extensions, unknown members and
+// consolidated documents. Format version, node type, shape and dimension names always
+// have the canonical form.
 //
-// Arrays and groups should not be modified: methods whose names begin with With return a
-// changed copy. Parsed values refer to the document, which must not be changed
-// afterwards.
+// Do not modify arrays and groups: methods whose names begin with With return a changed
+// copy. Parsed values refer to the document, which must not be changed afterwards.
 package metadata

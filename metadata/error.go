@@ -4,17 +4,18 @@ import (
 	"errors"
 	"fmt"
 
+	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/internal/strictjson"
 )
 
 var (
-	// ErrInvalid means that a document violates the specification. It must be repaired or
-	// written anew.
+	// ErrInvalid means that a document violates the specification. It must be
+	// repaired or written again.
 	ErrInvalid = errors.New("metadata: invalid")
 	// ErrUnsupported means that a document may be valid but requires something that this
 	// library does not support: another format version, an extension that must be
 	// understood, or a storage transformer.
-	ErrUnsupported = errors.New("metadata: not supported")
+	ErrUnsupported = sentinel.New("metadata: not supported", sentinel.Unsupported)
 )
 
 // Error is a fault of a document. It matches either [ErrInvalid] or [ErrUnsupported] in
@@ -47,8 +48,8 @@ func (e *Error) Is(target error) bool {
 // unsupported is a message that matches ErrUnsupported in errors.Is.
 type unsupported string
 
-func (u unsupported) Error() string        { return string(u) }
-func (u unsupported) Is(target error) bool { return target == ErrUnsupported }
+func (u unsupported) Error() string { return string(u) }
+func (u unsupported) Unwrap() error { return ErrUnsupported }
 
 func unsupportedf(format string, args ...any) error { return unsupported(fmt.Sprintf(format, args...)) }
 

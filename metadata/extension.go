@@ -135,8 +135,8 @@ func (e Extension) Equal(o Extension) bool {
 		(e.Configuration == nil) == (o.Configuration == nil) && sameValue(e.Configuration, o.Configuration)
 }
 
-// Plain returns e in the one of its spellings that is an object in full. It has no
-// configuration if that is empty.
+// Plain returns e without its original spelling: Append then writes an object. Plain
+// drops an empty configuration.
 func (e Extension) Plain() Extension {
 	if sameValue(e.Configuration, []byte("{}")) {
 		e.Configuration = nil

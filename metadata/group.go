@@ -7,9 +7,9 @@ type Group struct {
 	Attributes []byte
 	// Consolidated is the metadata of the nodes below, nil if the document has none.
 	Consolidated *Consolidated
-	// Damaged is set if the group has a document [V2Consolidated] that cannot be read.
-	// Consolidated is then nil, the nodes below must be found without it, and writing the
-	// document anew repairs it.
+	// Damaged is set if the group has a document [V2Consolidated] that cannot be
+	// read. Consolidated is then nil, the nodes below must be found without it, and
+	// writing the document again repairs it.
 	Damaged error
 
 	kept    []member

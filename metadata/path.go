@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/nodename"
 )
 
 // Limits for the path of a node and the number of names in it. A path becomes part of
@@ -31,34 +31,12 @@ func checkPath(path string) error {
 		return errors.New("path is not valid UTF-8")
 	}
 	for name := range strings.SplitSeq(path, "/") {
-		if err := checkName(name); err != nil {
+		if err := nodename.Check(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-func checkName(name string) error {
-	switch {
-	case name == "":
-		return errors.New("a node name must not be empty; there is a slash too many")
-	// The name .. would lead out of the group.
-	case strings.Trim(name, ".") == "":
-		return fmt.Errorf("node name %q is made of periods only", name)
-	case own.Is(name):
-		return fmt.Errorf("node name %q is reserved: Varve keeps it for itself", name)
-	case name == "zarr.json":
-		return fmt.Errorf("a node must not be named %q", name)
-	// On Windows a path that begins with C: leads to another drive.
-	case len(name) >= 2 && name[1] == ':' && isLetter(name[0]):
-		return fmt.Errorf("node name %q looks like a drive", name)
-	case strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\\' }):
-		return fmt.Errorf("node name %q has a control character or a backslash", name)
-	}
-	return nil
-}
-
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // comparePaths orders paths as in a walk over the tree: each node is followed by all
 // nodes below it.

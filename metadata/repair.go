@@ -5,12 +5,11 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// repair is a deviation from the specification that is read but not written.
+// repair is a deviation from the specification that is accepted when reading.
 type repair int
 
-// The deviations. When a document is written again, they take the specified form. Only
-// bare numbers in attributes are written as they were, because attributes belong to the
-// user.
+// The deviations. A document that is written again has the specified form. Only bare
+// numbers in attributes keep theirs, because attributes belong to the user.
 const (
 	bareNumbers repair = iota
 	bareNumbersV2
@@ -25,8 +24,8 @@ const (
 	wordForChecksum
 )
 
-// repairs lists for each deviation the programs that write it and the note for the reader
-// of the node. Packages grid and codec have similar tables.
+// repairs lists the programs that write each deviation, and the note for the reader of
+// the node. Packages grid and codec have similar tables.
 var repairs = [...]struct{ source, note string }{
 	bareNumbers: {
 		"zarr-python 2 and 3: Python's json module writes NaN and Infinity",
@@ -45,27 +44,27 @@ var repairs = [...]struct{ source, note string }{
 		"the fill value null, which format 3 does not have, was read as the zero of the data type, NaT for times (GDAL writes it)",
 	},
 	nullAttributes: {
-		"writers that encode a map that is not there, as Go and Java do",
-		"attributes are null, which was read as none",
+		"writers that encode a missing map as null, as Go and Java do",
+		"attributes are null: read as no attributes",
 	},
 	nullNames: {
-		"writers that encode a list that is not there; zarr-python 3.0 to 3.1 reads it",
-		"dimension_names are null, which was read as none",
+		"writers that encode a missing list as null; zarr-python 3.0 to 3.1 reads it",
+		"dimension_names are null: read as no names",
 	},
 	nullTransformers: {
-		"writers that encode a list that is not there",
-		"storage_transformers are null, which was read as none",
+		"writers that encode a missing list as null",
+		"storage_transformers are null: read as no transformers",
 	},
 	numberForBool: {
-		"writers that take a bool for an integer, as NumPy's and C's do; zarr-python reads it",
+		"writers in NumPy and C that store a bool as an integer; zarr-python reads it",
 		"the fill value of the bool elements is a number: 0 was read as false, 1 as true",
 	},
 	zeroForText: {
 		"zarr-python 2",
-		"the fill value 0 of elements that are no numbers was read as an empty one (zarr-python 2 writes it)",
+		"the fill value 0 of elements that are not numbers was read as an empty one (zarr-python 2 writes it)",
 	},
 	nullSeparator: {
-		"writers that encode an option that is not set",
+		"writers that encode an unset option as null",
 		"dimension_separator is null, which was read as \".\", the separator where none is given",
 	},
 	wordForChecksum: {

@@ -3,17 +3,18 @@ package metadata
 import (
 	"fmt"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/strictjson"
 )
 
 // Names of the documents of a node. There is one in format 3, and several in format 2
 // (zarr-specs v2, "Metadata").
 const (
-	V3Node         = "zarr.json"
-	V2Array        = ".zarray"
-	V2Group        = ".zgroup"
-	V2Attributes   = ".zattrs"
-	V2Consolidated = ".zmetadata"
+	V3Node         = nodename.V3Node
+	V2Array        = nodename.V2Array
+	V2Group        = nodename.V2Group
+	V2Attributes   = nodename.V2Attributes
+	V2Consolidated = nodename.V2Consolidated
 )
 
 // ParseV2 parses a node of format 2. name is the name of document: [V2Array] or
@@ -47,8 +48,8 @@ func parseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	bare := false
 	if err != nil {
 		var quoted []byte
-		// The strings that replace bare numbers are valid as fill values. Elsewhere in
-		// the document they are refused.
+		// The strings that replace bare numbers are valid as fill values.
+		// Elsewhere in the document they are refused.
 		if quoted, bare = quoteFill(document); bare {
 			root, err = strictjson.Parse(quoted, l.json())
 		}
@@ -238,7 +239,7 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 func (g *Group) Notes() []string {
 	notes := texts(g.repairs)
 	if g.Damaged != nil {
-		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate makes it new", V2Consolidated, g.Damaged))
+		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate rebuilds it", V2Consolidated, g.Damaged))
 	}
 	return notes
 }

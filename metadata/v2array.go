@@ -179,8 +179,7 @@ func namesV2(attributes []byte, rank int) []*string {
 	return names
 }
 
-// Notes describes how the documents as they were read differ from what is stored, one
-// sentence each.
+// Notes describes how the documents differ from what is stored, one sentence each.
 func (a *Array) Notes() []string {
 	return texts(a.repairs)
 }

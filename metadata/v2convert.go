@@ -12,7 +12,7 @@ import (
 
 // ToV3 returns the array in format 3. Chunk keys and chunk bytes stay the same, and the
 // attribute that names the dimensions is removed. Unknown members of the document of
-// format 2 are dropped. An array of format 3 is returned as it is. If fields have
+// format 2 are dropped. It returns an array of format 3 unchanged. If fields have
 // different byte orders ([BytesByField]), format 3 cannot express the array: Marshal
 // returns an error for the result.
 func (a *Array) ToV3() *Array {
@@ -28,8 +28,8 @@ func (a *Array) ToV3() *Array {
 	return &b
 }
 
-// ToV3 returns the group in format 3, without consolidated metadata. A group of format 3
-// is returned as it is.
+// ToV3 returns the group in format 3, without consolidated metadata. It returns a group
+// of format 3 unchanged.
 func (g *Group) ToV3() *Group {
 	if g.v2 == nil {
 		return g
@@ -37,8 +37,8 @@ func (g *Group) ToV3() *Group {
 	return &Group{Attributes: g.Attributes}
 }
 
-// ToV2 returns the group in format 2, without consolidated metadata. A group of format 2
-// is returned as it is.
+// ToV2 returns the group in format 2, without consolidated metadata. It returns a group
+// of format 2 unchanged.
 func (g *Group) ToV2() *Group {
 	if g.v2 != nil {
 		return g
@@ -57,14 +57,14 @@ type writerV2 struct {
 	object  bool
 }
 
-// ToV2 returns the array in format 2. Chunk keys and chunk bytes stay the same. An array
-// of format 2 is returned as it is.
+// ToV2 returns the array in format 2. Chunk keys and chunk bytes stay the same. It
+// returns an array of format 2 unchanged.
 //
 // Format 2 can express arrays with regular chunks, a data type of NumPy, codecs of
 // numcodecs, a v2 key encoding, and names for all dimensions or for none. For any other
 // array the error wraps [ErrUnsupported] and has the position in the document of format
 // 3. The names of the dimensions become the attribute that xarray uses. An array without
-// dimensions has that attribute too.
+// dimensions has that attribute, too.
 func (a *Array) ToV2(l Limits) (*Array, error) {
 	if a.v2 != nil {
 		return a, nil

@@ -24,9 +24,9 @@ func admit(raw []byte) []byte {
 	return raw
 }
 
-// PlainText returns JSON in which every string is text: where one is spelled like those
-// that stand for a bare NaN or Infinity (see [Array.Attributes]), it takes the usual
-// spelling. It is for JSON that was not read by this package, and for JSON that goes to
+// PlainText returns JSON in which every string is text. A string that happens to look
+// like one that stands for a bare NaN or Infinity (see [Array.Attributes]) gets the usual
+// spelling. Use it for JSON that this package did not read, and for JSON that goes to
 // other programs.
 func PlainText(raw []byte) []byte {
 	for _, f := range nonFinite {
@@ -38,8 +38,8 @@ func PlainText(raw []byte) []byte {
 	return raw
 }
 
-// BareNumbers returns attributes with a bare NaN or Infinity where one was read, for
-// people: the result is not JSON then.
+// BareNumbers returns attributes with a bare NaN or Infinity wherever one was read. The
+// result is for people and may not be valid JSON.
 func BareNumbers(raw []byte) []byte { return bareNonFinite(raw) }
 
 // quoteNonFinite returns a copy of a document with strings in place of bare non-finite

@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/observe"
 )
 
-// span makes the span of an event, which is over by now.
+// span makes the span of an event, which has ended.
 func (o *observer) span(ctx context.Context, e *observe.Event) {
 	kind := trace.SpanKindClient
 	if e.Op.IsCodec() {
@@ -25,7 +25,7 @@ func (o *observer) span(ctx context.Context, e *observe.Event) {
 	case observe.Failed, observe.Conflict:
 		span.RecordError(e.Err)
 		span.SetStatus(codes.Error, outcome.String())
-	default: // no fault: a chunk that holds only the fill value is absent
+	default: // not an error: a chunk of fill values only is absent
 		span.SetAttributes(attribute.String("zarr.outcome", outcome.String()))
 	}
 	span.End(trace.WithTimestamp(e.Start.Add(e.Duration)))

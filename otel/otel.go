@@ -1,13 +1,13 @@
-// Package otel tells OpenTelemetry what the library does: an observer (package observe of
-// the core) that makes spans and metrics.
+// Package otel reports to OpenTelemetry what the library does. [New] returns an observer
+// (package observe of the core) that makes spans and metrics.
 //
 // # Spans
 //
-// Every request to a store is a span below the one of its context, where that is
-// recorded; elsewhere there is none, so that a program without traces does not begin
-// thousands. It is named as the operation, as "zarr.get", is of kind client, and has the
-// attributes "zarr.key" and "zarr.bytes". [Options.Chunks] adds spans of kind internal
-// for chunks that are decoded and encoded.
+// Every request to a store is a span below the span of its context, if that one is
+// recorded. Without it there is no span, so a program without traces does not start
+// thousands. A span is named after the operation, such as "zarr.get", has kind client,
+// and has the attributes "zarr.key" and "zarr.bytes". [Options.Chunks] adds spans of kind
+// internal for chunks that are decoded or encoded.
 //
 // # Metrics
 //
@@ -15,8 +15,8 @@
 //	zarr.store.io        counter, By         bytes of values, by zarr.direction: read, write or copy
 //	zarr.codec.duration  histogram, s        chunks, by zarr.operation (decode or encode) and zarr.outcome
 //	zarr.codec.io        counter, By         bytes of their elements, by zarr.operation
-//	zarr.shard.coalesced counter, {range}    ranges of shards that were read together with others
-//	zarr.shard.index     counter, {lookup}   indexes of shards that were wanted, by zarr.cache: hit or miss
+//	zarr.shard.coalesced counter, {range}    ranges of shards that were merged into others
+//	zarr.shard.index     counter, {lookup}   look-ups of shard indexes, by zarr.cache: hit or miss
 //
 // Outcomes are those of observe.Outcome: ok, absent, conflict, canceled and failed.
 package otel
@@ -38,15 +38,15 @@ const scope = "varve.dev/zarr/otel"
 
 // Options says where spans and metrics go. A nil *Options means the zero Options.
 type Options struct {
-	// Tracers and Meters stand for those of the process where they are nil.
+	// Tracers and Meters are the providers to use. Nil means the global ones.
 	Tracers trace.TracerProvider
 	Meters  metric.MeterProvider
-	// Chunks makes spans for chunks that are decoded and encoded, too. Of an array of
-	// small chunks these are many.
+	// Chunks adds spans for chunks that are decoded or encoded. An array with small
+	// chunks has many of them.
 	Chunks bool
 }
 
-// observer tells OpenTelemetry of events.
+// observer reports events to OpenTelemetry.
 type observer struct {
 	tracer trace.Tracer
 	chunks bool
@@ -60,8 +60,8 @@ const (
 	outcomes = observe.Failed + 1
 )
 
-// New returns an observer for zarr.Options.Observer. An error is one of the meter that it
-// is given.
+// New returns an observer for zarr.Options.Observer. An error comes from the meter
+// provider.
 func New(opt *Options) (observe.Observer, error) {
 	if opt == nil {
 		opt = new(Options)
@@ -89,7 +89,7 @@ func New(opt *Options) (observe.Observer, error) {
 // Observe implements [observe.Observer].
 func (o *observer) Observe(ctx context.Context, e observe.Event) {
 	if e.Op >= ops {
-		return // one of a later version
+		return // an operation of a later version
 	}
 	if o.traced(e.Op) && trace.SpanFromContext(ctx).IsRecording() {
 		o.span(ctx, &e)
@@ -97,10 +97,10 @@ func (o *observer) Observe(ctx context.Context, e observe.Event) {
 	o.measure(ctx, &e)
 }
 
-// traced reports whether there are spans of an operation.
+// traced reports whether operations of a kind have spans.
 func (o *observer) traced(op observe.Op) bool { return op.IsRequest() || o.chunks && op.IsCodec() }
 
-// attributes are made once, so that an event takes no memory for them.
+// attributes are built once, so that an event allocates nothing for them.
 type attributes struct {
 	record []metric.RecordOption
 	add    []metric.AddOption
@@ -111,7 +111,7 @@ func attributesOf(list ...attribute.KeyValue) attributes {
 	return attributes{[]metric.RecordOption{set}, []metric.AddOption{set}}
 }
 
-// instruments are those of the package's comment.
+// instruments are the metrics listed in the package comment.
 type instruments struct {
 	storeTime, codecTime  metric.Float64Histogram
 	storeBytes            metric.Int64Counter

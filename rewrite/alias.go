@@ -8,15 +8,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// noteAliases marks the nodes that are other names of nodes here: at or below a symbolic
-// link that leads to one of the members. They are converted by the name that they have
-// without links, and stay in consolidated metadata by both.
+// noteAliases marks the members that are at or below a symbolic link to another member.
+// They are converted once, by their name without links, and stay in consolidated metadata
+// by both names.
 func (s *survey) noteAliases(ctx context.Context) error {
 	if _, links := store.As[store.TreeChecker](s.store); !links || len(s.members) == 0 {
 		return nil
 	}
 	var linked, plain []*member
-	at := "\x00" // the latest link, which members below it follow at once
+	at := "\x00" // the latest link; members below it follow in the order
 	for _, m := range s.members {
 		below := strings.HasPrefix(m.Path, at+"/")
 		if !below && m.Path != "" && store.CheckTree(s.store, m.path) != nil {
@@ -32,8 +32,10 @@ func (s *survey) noteAliases(ctx context.Context) error {
 		return nil
 	}
 	seen := map[store.Version]bool{}
-	for i, m := range slices.Concat(plain, linked) { // links may lead out of what is converted: then the first one counts
-		info, err := store.Stat(ctx, s.store, m.path.Key(m.sources[len(m.sources)-1].name))
+	// If several links lead to one node outside of what is converted, the first one
+	// counts.
+	for i, m := range slices.Concat(plain, linked) {
+		info, err := store.Stat(ctx, s.store, m.path.MustKey(m.sources[len(m.sources)-1].name))
 		if err != nil {
 			return err
 		}
@@ -43,7 +45,7 @@ func (s *survey) noteAliases(ctx context.Context) error {
 	return nil
 }
 
-// own are the members without those that are other names of them.
+// own returns the members without aliases.
 func (s *survey) own() []*member {
 	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.alias })
 }

@@ -13,37 +13,46 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Conversion tells what was converted, or would be.
+// Conversion is the result of a conversion, done or planned.
 type Conversion struct {
 	Nodes  []Converted // parents first
-	Values int64       // stored values that were copied or encoded anew
-	Bytes  int64       // of values that were copied
-	// Lost counts the symbolic links below the source that lead out of its store or to
-	// nothing. [ConvertTo] leaves them out; [Convert] leaves them alone, and counts none.
+	Values int64       // stored values that were copied or encoded again
+	Bytes  int64       // of copied values
+	// Lost counts the symbolic links below the source that lead out of its store or
+	// to nothing. [ConvertTo] omits them. [Convert] keeps them and counts none.
 	Lost int
 }
 
-// Convert makes format 2 or 3 of the node at a place and of all nodes below it, where
-// they are: the documents are written anew, and chunks stay as they are under their keys.
-// Byte order, axis order, filters and compressor of format 2 are codecs in format 3, and
-// the attribute _ARRAY_DIMENSIONS names of dimensions. Consolidated metadata is made anew
-// where there is some. Nodes that have the format already stay, and documents of the
-// other one beside them go. A symbolic link to a node among them stays, and leads to what
-// was converted.
+// Convert changes the node at a place, and all nodes below it, to format 2 or 3. It
+// rewrites the documents and keeps the chunks as they are, under their keys. Byte order,
+// axis order, filters and compressor of format 2 become codecs of format 3, and the
+// attribute _ARRAY_DIMENSIONS becomes dimension names. Consolidated metadata is
+// converted, too. Nodes that have the format already keep their documents, and lose those
+// of the other format beside them. A symbolic link to one of the nodes stays, and leads
+// to the converted node.
 //
-// An array that the other format cannot describe with its chunks as they are wraps
-// [zarr.ErrUnsupported], and nothing is changed: [ConvertTo] encodes it anew. So does a
-// node below a group that keeps the other format wrap [zarr.ErrInvalidArgument].
+// If the other format cannot describe the chunks of an array, the error wraps
+// [zarr.ErrUnsupported], and nothing is changed; [ConvertTo] encodes such chunks again.
+// If a group above the node keeps the other format, the error wraps
+// [zarr.ErrInvalidArgument].
 //
-// Missing values stay what they are to xarray: from 2 to 3 the fill value becomes the
-// attribute _FillValue; from 3 to 2 the attribute becomes the fill value, or that becomes
-// null where there is none. Chunks that are missing would read as something else then.
-// They are stored before any document is written, or it wraps [ErrManyMissing].
+// Missing values keep their meaning for xarray. From 2 to 3, the fill value becomes the
+// attribute _FillValue. From 3 to 2, the attribute becomes the fill value; without an
+// attribute, the fill value becomes null. Missing chunks would then read as something
+// else. So they are stored before any document is written; too many of them are an error
+// that wraps [ErrManyMissing].
 //
-// All new documents are written before the first of the old ones is removed. In between,
-// and after a death there, both stand, and the one of format 3 is read; another call
-// finishes it. Nobody may change the nodes meanwhile: where a document was changed, the
-// new ones are taken back, and the error wraps [zarr.ErrConflict].
+// # Protocol
+//
+//  1. Store the missing chunks. In format 3 they read as before.
+//  2. Write all new documents, inner nodes first.
+//  3. Check that no old document has changed.
+//  4. Remove the old documents.
+//
+// A crash after step 2 begins leaves documents of both formats. Readers prefer format 3,
+// and another call finishes the conversion. Nodes must not be changed meanwhile. If a
+// document was changed, the new ones are removed again, and the error wraps
+// [zarr.ErrConflict].
 func Convert(ctx context.Context, at *zarr.Location, to int, opt *Options) (Conversion, error) {
 	c := &inPlace{to: to, hierarchy: at.Root()}
 	if opt != nil {
@@ -57,18 +66,18 @@ func Convert(ctx context.Context, at *zarr.Location, to int, opt *Options) (Conv
 	return c.result(), nil
 }
 
-// inPlace is one conversion where the nodes are.
+// inPlace is one run of Convert.
 type inPlace struct {
 	Options
 	survey
 	hierarchy *zarr.Location
 	to        int
-	written   []store.Key // that were not there before
+	written   []store.Key // keys that did not exist before
 	done      atomic.Int64
 	steps     int64
 }
 
-// begin tells how many steps there are.
+// begin reports the number of steps.
 func (c *inPlace) begin() {
 	c.steps = 3 * int64(len(c.own()))
 	for _, m := range c.own() {
@@ -77,7 +86,7 @@ func (c *inPlace) begin() {
 	c.did(0)
 }
 
-// did tells that steps are done.
+// did reports n more steps.
 func (c *inPlace) did(n int64) {
 	if done := c.done.Add(n); c.Progress != nil {
 		c.Progress(done, c.steps)
@@ -106,7 +115,8 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 		return err
 	}
 	if len(c.members) == 0 {
-		_, err := c.hierarchy.At(path).Open(ctx, nil) // it says what is there instead
+		// Open returns an error that says what is there.
+		_, err := c.hierarchy.At(path).Open(ctx, nil)
 		return err
 	}
 	if err := c.checkAbove(ctx, p); err != nil {
@@ -124,19 +134,19 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 	return c.apply(ctx)
 }
 
-// apply changes the nodes as it was worked out.
+// apply runs the protocol of [Convert].
 func (c *inPlace) apply(ctx context.Context) error {
 	c.begin()
 	for _, m := range c.own() {
 		if m.gaps == nil {
 			continue
 		}
-		// Before any document: in format 3 these chunks read as the missing ones did, so
-		// a crash here changes nothing.
+		// Step 1. Each lock is held for one step of one node only.
 		if err := c.locked(ctx, m, c.fill); err != nil {
 			return err
 		}
 	}
+	// Step 2. A crash or failure from here on leaves documents of both formats.
 	for _, m := range slices.Backward(c.own()) {
 		if err := c.locked(ctx, m, c.write); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
@@ -144,6 +154,8 @@ func (c *inPlace) apply(ctx context.Context) error {
 		c.did(1)
 	}
 	for _, m := range c.own() {
+		// Step 3. A writer that changed an old document after its new one was
+		// written would lose that change in step 4.
 		if err := c.locked(ctx, m, c.unchanged); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
@@ -151,7 +163,8 @@ func (c *inPlace) apply(ctx context.Context) error {
 	}
 	for _, m := range c.own() {
 		if err := c.locked(ctx, m, c.remove); err != nil {
-			return fmt.Errorf("%w: the new documents are there, not all of the old ones are gone: %w", zarr.ErrIncomplete, err)
+			// Step 4 cannot be rolled back: some old documents are gone.
+			return fmt.Errorf("%w: the new documents are stored, but some old ones were not removed: %w", zarr.ErrIncomplete, err)
 		}
 		c.did(1)
 	}
@@ -165,15 +178,15 @@ func checkFormat(to int) error {
 	return nil
 }
 
-// checkAbove refuses a node below a group of the other format, whose readers would not
-// see it any more.
+// checkAbove refuses a node below a group of the other format, because readers of that
+// format would no longer see it.
 func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
 	if p.IsRoot() {
 		return nil
 	}
 	above, err := c.member(ctx, p.Parent(), "")
 	if err == nil && above != nil && above.From != c.to {
-		err = fmt.Errorf("%w: it is in a group of format %d, whose readers would not see it any more: convert the group, or to another place", zarr.ErrInvalidArgument, above.From)
+		err = fmt.Errorf("%w: it is in a group of format %d, whose readers would no longer see it: convert the group, or convert to another place", zarr.ErrInvalidArgument, above.From)
 	}
 	return err
 }
@@ -188,20 +201,17 @@ func (c *inPlace) translate(ctx context.Context) error {
 		}
 		if err == nil {
 			if err := c.settled(ctx, m); err != nil {
-				return err // another place would not help
+				return err // ConvertTo would fail, too
 			}
 		}
-		if errors.Is(err, metadata.ErrUnsupported) && !errors.Is(err, zarr.ErrUnsupported) {
-			err = fmt.Errorf("%w: %w", zarr.ErrUnsupported, err)
-		}
 		if err != nil {
-			return fmt.Errorf("%q cannot be converted where it is (give a DST, and it is encoded anew there): %w", "/"+m.path.String(), err)
+			return fmt.Errorf("%q cannot be converted in place (give a DST to encode its chunks again there): %w", "/"+m.path.String(), err)
 		}
 	}
 	return nil
 }
 
-// settled refuses a node in the middle of a change.
+// settled refuses a node with an unfinished change.
 func (c *inPlace) settled(ctx context.Context, m *member) error {
 	if err := settled(ctx, c.store, m.path); err != nil {
 		return err
@@ -220,8 +230,7 @@ func (c *inPlace) settled(ctx context.Context, m *member) error {
 	return err
 }
 
-// locked runs a step with a node while no other program of this kind changes it, in
-// stores that have locks.
+// locked runs a step while it holds the lock of the node, if the store has locks.
 func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Context, *member) error) (err error) {
 	unlock, err := store.Lock(store.WithLocking(ctx, c.Locking), c.store, m.path)
 	if errors.Is(err, store.ErrUnsupported) {
@@ -234,8 +243,8 @@ func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Conte
 	return step(ctx, m)
 }
 
-// fill stores the chunks that are missing, each only where none is by now: somebody else
-// may just have written it.
+// fill stores the missing chunks on the condition that they are still missing: a
+// concurrent writer may have stored one since.
 func (c *inPlace) fill(ctx context.Context, m *member) error {
 	if err := c.unchanged(ctx, m); err != nil {
 		return err
@@ -247,7 +256,7 @@ func (c *inPlace) fill(ctx context.Context, m *member) error {
 	defer b.Discard()
 	put := func(ctx context.Context, name string, value []byte) error {
 		c.did(1)
-		return putMissing(ctx, b, m.path.Key(name), value)
+		return putMissing(ctx, b, m.path.MustKey(name), value)
 	}
 	if err := m.gaps.fill(ctx, workers(&c.Options), c.store, m.path, put); err != nil {
 		return err
@@ -265,11 +274,13 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 		return err
 	}
 	if m.From == c.to {
+		// The node has the format already. Only consolidated metadata may change,
+		// because members below it changed.
 		list = slices.DeleteFunc(list, func(t text) bool { return !m.consolidated || t.name != consolidatedIn(c.to) })
 	}
 	for _, t := range list {
 		isNew := m.From != c.to && !slices.Contains(m.others, t.name)
-		if err := c.put(ctx, m.path.Key(t.name), t.bytes, isNew); err != nil {
+		if err := c.put(ctx, m.path.MustKey(t.name), t.bytes, isNew); err != nil {
 			return err
 		}
 		m.noteWritten(c.to, t)
@@ -277,25 +288,27 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 	if m.From == c.to {
 		return nil
 	}
-	for _, name := range m.others { // they say what the node was some other time
+	// Remains of an earlier conversion, which readers ignore beside format 3.
+	for _, name := range m.others {
 		if slices.ContainsFunc(list, func(t text) bool { return t.name == name }) {
 			continue
 		}
-		if err := store.Delete(ctx, c.store, m.path.Key(name)); err != nil {
+		if err := store.Delete(ctx, c.store, m.path.MustKey(name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// put writes a document; one that is new only where there is none still.
+// put writes a document. A new one is written only if its key is free.
 func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew bool) error {
 	if isNew {
 		_, err := store.PutIf(ctx, c.store, key, document, store.IfAbsent(), c.Durability)
 		if errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("%w: somebody else just made %s; convert again", zarr.ErrConflict, key)
+			return fmt.Errorf("%w: another writer just created %s; convert again", zarr.ErrConflict, key)
 		}
-		c.written = append(c.written, key) // perhaps, where it failed
+		// Remember it even after an error, because the write may have happened.
+		c.written = append(c.written, key)
 		if !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
@@ -304,7 +317,7 @@ func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew
 	return err
 }
 
-// consolidatedIn returns the name of the document that has consolidated metadata.
+// consolidatedIn returns the name of the document with the consolidated metadata.
 func consolidatedIn(format int) string {
 	if format == 2 {
 		return metadata.V2Consolidated
@@ -312,8 +325,8 @@ func consolidatedIn(format int) string {
 	return metadata.V3Node
 }
 
-// noteWritten makes a document that was written anew, of a node that has the format
-// already, one that is expected to be there.
+// noteWritten updates the expected digest of a document that was rewritten in a node
+// which has the format already.
 func (m *member) noteWritten(to int, t text) {
 	for i, s := range m.sources {
 		if m.From == to && s.name == t.name {
@@ -322,7 +335,7 @@ func (m *member) noteWritten(to int, t text) {
 	}
 }
 
-// unchanged refuses a node whose documents are not those any more that were read.
+// unchanged returns an error if a document of the node has changed since it was read.
 func (s *survey) unchanged(ctx context.Context, m *member) error {
 	for _, was := range m.sources {
 		raw, err := s.get(ctx, m.path, was.name)
@@ -330,7 +343,7 @@ func (s *survey) unchanged(ctx context.Context, m *member) error {
 			return err
 		}
 		if sha256.Sum256(raw) != was.digest {
-			return fmt.Errorf("%w: %s was changed while it was converted; convert it again", zarr.ErrSourceChanged, m.path.Key(was.name))
+			return fmt.Errorf("%w: %s was changed while it was converted; convert it again", zarr.ErrSourceChanged, m.path.MustKey(was.name))
 		}
 	}
 	return nil
@@ -346,14 +359,14 @@ func (c *inPlace) remove(ctx context.Context, m *member) error {
 		return err
 	}
 	for _, name := range names {
-		if err := store.Delete(ctx, c.store, m.path.Key(name)); err != nil {
+		if err := store.Delete(ctx, c.store, m.path.MustKey(name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeBack removes the new documents that stand where none was.
+// takeBack removes the new documents.
 func (c *inPlace) takeBack(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var failed error

@@ -27,8 +27,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// archive puts a tree of format 2 at a path: arrays of several types, orders and codecs,
-// two of them in a group below, with consolidated metadata.
+// archive stores a tree of format 2 at a path: arrays of several types, orders and
+// codecs, two of them in a subgroup, with consolidated metadata.
 func archive(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	p, err := store.ParsePath(path)
@@ -48,7 +48,7 @@ func archive(t testing.TB, s store.Store, path string) {
 		"deep/delta/.zarray": doc("[9]", "[4]", `"<i2"`, "null", "C", `[{"id":"delta","dtype":"<i2"}]`, `{"id":"zlib","level":1}`, "."),
 		"deep/text/.zarray":  doc("[4]", "[2]", `"|O"`, `""`, "C", `[{"id":"vlen-utf8"}]`, `{"id":"zstd","level":1}`, "."),
 	} {
-		if _, err := store.Put(t.Context(), s, p.Key(rel), []byte(text), store.Flush); err != nil {
+		if _, err := store.Put(t.Context(), s, p.MustKey(rel), []byte(text), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,9 +80,9 @@ func write[T dtype.Element](t testing.TB, g *zarr.Group, path string, v []T) {
 	}
 }
 
-// content returns what all arrays below a path hold, their names and attributes, and the
-// attributes of groups. What says which values are missing differs between the formats:
-// TestConvertMissing looks at that.
+// content returns elements, names and attributes of all arrays below a path, and the
+// attributes of groups. It ignores the definition of missing values, which
+// TestConvertMissing checks.
 func content(t testing.TB, s store.Store, path string, format int) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -131,7 +131,7 @@ func content(t testing.TB, s store.Store, path string, format int) map[string]st
 	return all
 }
 
-// chunksOf returns the values that are no documents.
+// chunksOf returns the values other than documents.
 func chunksOf(t testing.TB, s store.Store, path string) map[string]string {
 	all := values(t, s, path)
 	for name := range all {
@@ -142,7 +142,7 @@ func chunksOf(t testing.TB, s store.Store, path string) map[string]string {
 	return all
 }
 
-// documentNamesIn returns the names of documents that stand below a path, each once.
+// documentNamesIn returns the distinct names of documents below a path.
 func documentNamesIn(t testing.TB, s store.Store, path string) string {
 	var names []string
 	for name := range values(t, s, path) {
@@ -154,8 +154,8 @@ func documentNamesIn(t testing.TB, s store.Store, path string) string {
 	return strings.Join(slices.Compact(names), " ")
 }
 
-// TestConvert converts a tree to format 3, and back: chunks stay as they are, and it
-// holds the same.
+// TestConvert converts a tree to format 3 and back. Chunks do not change, and the content
+// is the same.
 func TestConvert(t *testing.T) {
 	for _, s := range []store.Store{memstore.New(), directory(t)} {
 		archive(t, s, "")
@@ -186,8 +186,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertInterrupted stops a conversion at every operation: at any time the tree
-// holds the same, and another one finishes it.
+// TestConvertInterrupted stops a conversion before every operation. The content is the
+// same at any time, and another call finishes the conversion.
 func TestConvertInterrupted(t *testing.T) {
 	racing.Skip(t)
 	for _, to := range []int{3, 2} {
@@ -234,8 +234,8 @@ func TestConvertInterrupted(t *testing.T) {
 	}
 }
 
-// TestConvertRefused sees what is not converted where it is, and that nothing is changed
-// then.
+// TestConvertRefused checks which nodes cannot be converted in place, and that they are
+// not changed.
 func TestConvertRefused(t *testing.T) {
 	s, recent := memstore.New(), memstore.New()
 	tree(t, recent, "")
@@ -261,7 +261,7 @@ func TestConvertRefused(t *testing.T) {
 		}
 	}
 	after := values(t, s, "")
-	for name := range before { // that which stays may be consolidated anew
+	for name := range before { // that which stays may be consolidated again
 		if strings.HasSuffix(name, ".zmetadata") {
 			delete(before, name)
 			delete(after, name)
@@ -272,8 +272,8 @@ func TestConvertRefused(t *testing.T) {
 	}
 }
 
-// TestConvertChanged changes a document while the tree is converted: the new documents
-// are taken back.
+// TestConvertChanged changes a document during the conversion: the new documents are
+// removed.
 func TestConvertChanged(t *testing.T) {
 	left := memstore.New()
 	archive(t, left, "")
@@ -298,7 +298,7 @@ func TestConvertChanged(t *testing.T) {
 	}
 }
 
-// TestConvertTo converts trees to other places, with arrays that have to be encoded anew.
+// TestConvertTo converts trees to other places. Some arrays have to be encoded again.
 func TestConvertTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(testing.TB, store.Store, string)
@@ -332,7 +332,7 @@ func TestConvertTo(t *testing.T) {
 			}
 		}
 		if got := strings.Join(anew, " "); got != c.anew {
-			t.Errorf("%s: encoded anew: %s, want %s", name, got, c.anew)
+			t.Errorf("%s: encoded again: %s, want %s", name, got, c.anew)
 		}
 		if _, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(dst, "in/y"), c.to, nil); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: again: %v", name, err)
@@ -343,8 +343,8 @@ func TestConvertTo(t *testing.T) {
 	}
 }
 
-// arrays makes a group of format 3 with arrays whose chunks format 2 can describe, and
-// others.
+// arrays makes a group of format 3. Format 2 can describe the chunks of some of its
+// arrays.
 func arrays(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	g, err := zarr.At(s, path).CreateGroup(t.Context(), map[string]int{"n": 1}, nil)
@@ -375,8 +375,8 @@ func arrays(t testing.TB, s store.Store, path string) {
 	}
 }
 
-// TestConvertToStopped stops a conversion to another place at every operation there:
-// nothing of the node is to be seen, or all.
+// TestConvertToStopped stops a conversion to another place before every operation: either
+// nothing of the node is visible, or all of it.
 func TestConvertToStopped(t *testing.T) {
 	racing.Skip(t)
 	src := memstore.New()
@@ -435,8 +435,8 @@ func ExampleConvert() {
 	// 3 <nil>
 }
 
-// TestConvertFieldOrders has structs of format 2 whose fields have byte orders of their
-// own: they stay as they are, or are encoded anew with the other codecs that they have.
+// TestConvertFieldOrders converts structs of format 2 whose fields have different byte
+// orders. They stay in format 2, or are encoded again with their other codecs.
 func TestConvertFieldOrders(t *testing.T) {
 	s := memstore.New()
 	c, err := crc32c.New(nil)
@@ -487,8 +487,8 @@ func TestConvertFieldOrders(t *testing.T) {
 	}
 }
 
-// TestConvertFrom converts what cannot be listed: trees on a web server, by way of
-// consolidated metadata, some arrays encoded anew.
+// TestConvertFrom converts trees that cannot be listed, on a web server, through
+// consolidated metadata. Some arrays are encoded again.
 func TestConvertFrom(t *testing.T) {
 	for to, build := range map[int]func(testing.TB, store.Store, string){3: archive, 2: arrays} {
 		dir := t.TempDir()
@@ -517,8 +517,8 @@ func TestConvertFrom(t *testing.T) {
 	}
 }
 
-// TestConvertLinks converts a group with symbolic links to nodes of it and beside it,
-// there and back: each node once, by the name without links where it has one in the
+// TestConvertLinks converts a group with symbolic links to its own and other nodes, there
+// and back. Each node is converted once, by its name without links if it has one in the
 // group.
 func TestConvertLinks(t *testing.T) {
 	dir := t.TempDir()

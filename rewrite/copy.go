@@ -1,28 +1,30 @@
-// Package rewrite makes nodes anew from nodes that there are.
+// Package rewrite copies, moves and converts nodes.
 //
-// [Copy] and [Move] put arrays and groups elsewhere, within a store or from one to
-// another. Nothing is decoded: chunks, documents, attributes and consolidated metadata
-// are copied as they are stored, in format 3 and in format 2, so that nodes which this
-// program does not understand are copied as well.
+// [Copy] and [Move] put arrays and groups elsewhere, within a store or in another one.
+// They decode nothing: chunks, documents, attributes and consolidated metadata are copied
+// as they are stored, in both formats. So nodes that Varve does not understand are
+// copied, too. [Convert] and [ConvertTo] change the format of nodes.
 //
 // # Protocol
 //
-//  1. The documents of all nodes are read, and a summary of each is kept.
-//  2. The place is made ready: the groups above it are there, and nothing else is at it. A note says that a copy was begun.
-//  3. All else is copied.
-//  4. The documents are read again. Where one is another now, chunks may be of both times: the copy fails with [zarr.ErrConflict].
-//  5. The documents are written, those of inner nodes first and that of the copied node last: it is the moment from which on it is there.
-//  6. The note goes, and the consolidated metadata of the groups above is brought up to date.
+//  1. Read the documents of all nodes and keep a digest of each.
+//  2. Prepare the destination: create the groups above it, make sure that it is empty,
+//     and store a note that a copy has begun.
+//  3. Copy everything but documents.
+//  4. Read the documents again. If one has changed, chunks may belong to either version:
+//     the copy fails with [zarr.ErrConflict].
+//  5. Write the documents, those of inner nodes first and that of the copied node last.
+//     The last one makes the copy visible.
+//  6. Delete the note, and update the consolidated metadata of the groups above.
 //
-// A death before step 5 is through leaves nothing that readers see, and the note, by
-// which another copy to the same place knows that it may remove what is left. A copy is
-// no snapshot of elements that are written meanwhile.
+// A crash before step 5 is complete leaves values that readers do not see. It also leaves
+// the note, which permits another copy to the same place to delete them. A copy is no
+// snapshot of elements that are written meanwhile.
 //
-// A source that is part of an unfinished change of several nodes wraps
-// [zarr.ErrConflict]: its documents do not go together, and the journal stays behind.
-// Chunks that an unfinished trim has put aside are copied, and moved to their places by
-// the next writer of the copy. Both are found by their keys where the store cannot be
-// listed.
+// If the source belongs to an unfinished transaction, the error wraps [zarr.ErrConflict]:
+// its documents may not match, and the journal would not be copied. Chunks that an
+// unfinished trim has set aside are copied, and the next writer of the copy moves them to
+// their places. In a store that cannot be listed, both are found by their keys.
 package rewrite
 
 import (
@@ -37,45 +39,47 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// Options say how nodes are copied. A nil *Options means the zero Options.
+// Options configure [Copy], [Move], [Convert] and [ConvertTo]. A nil *Options means the
+// zero Options.
 type Options struct {
-	// Options are those with which nodes are opened where a store has to be asked for its
-	// chunks one by one, with limits, codecs and durability. Write is not needed.
+	// Options open the nodes whose chunks cannot be listed, with limits, codecs and
+	// durability. Write is not needed.
 	zarr.Options
-	// Overwrite removes a node that is at the destination first. It is not one step: a
-	// crash in between leaves nothing there. A destination behind a symbolic link in its
-	// store wraps [zarr.ErrInvalidArgument] then.
+	// Overwrite first removes a node at the destination. That is not atomic: a crash
+	// in between leaves no node there. If the destination is behind a symbolic link
+	// in its store, the error wraps [zarr.ErrInvalidArgument].
 	Overwrite bool
-	// DryRun changes nothing, and counts what would be copied.
+	// DryRun changes nothing and counts what would be copied.
 	DryRun bool
 	// FillAll permits a conversion to format 2 to store any number of chunks that the
-	// source does not store. Without it more than [MostFilled] of them, or
-	// [MostFilledBytes], wrap [ErrManyMissing], and nothing is changed.
+	// source does not store. Without it, more than [MostFilled] of them, or
+	// [MostFilledBytes], are an error that wraps [ErrManyMissing], and nothing is
+	// changed.
 	FillAll bool
-	// Progress is called by [Convert] once it begins to change something, and whenever
-	// one more of its steps is done: a missing chunk that is stored, documents that are
-	// written, looked at again or removed. It may be called from several goroutines at
-	// once.
+	// Progress is called by [Convert] when the changes begin and after each step: a
+	// stored missing chunk, or documents that are written, checked or removed. It may
+	// be called concurrently.
 	Progress func(done, total int64)
 }
 
-// Report counts what was copied, or would be.
+// Report counts what was or would be copied.
 type Report struct {
-	Arrays, Groups int   // nodes; those with a document that tells neither are counted in neither
-	Values         int64 // stored values, as chunks, besides documents
+	Arrays, Groups int   // nodes; excludes those whose document does not tell which they are
+	Values         int64 // stored values other than documents, such as chunks
 	Bytes          int64 // of values and documents
 	// Reserved counts the nodes of format 3 whose names begin with "__", which that
-	// format reserves. They keep their names, since zarr-python reads and writes them.
+	// format reserves. They keep their names, because zarr-python reads and writes
+	// such names.
 	Reserved int
-	// Lost counts the symbolic links below the source that lead out of its store or to
-	// nothing. The copy is without them.
+	// Lost counts the symbolic links below the source that lead out of its store or
+	// to nothing. The copy does not contain them.
 	Lost int
 }
 
-// Copy copies the node at src, with everything below it, to dst, where nothing may be
-// unless Options.Overwrite is set: that wraps [fs.ErrExist]. A place within the other is
-// an error that wraps [zarr.ErrInvalidArgument], a source without a node
-// [fs.ErrNotExist]. See the package's protocol for what a failure leaves.
+// Copy copies the node at src and everything below it to dst. If something is at dst and
+// Options.Overwrite is not set, the error wraps [fs.ErrExist]. If one place is inside the
+// other, it wraps [zarr.ErrInvalidArgument]; if there is no node at src,
+// [fs.ErrNotExist]. The package comment says what a failure leaves.
 func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
@@ -87,17 +91,18 @@ func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	return c.report, nil
 }
 
-// Move is [Copy], and then removes the source. Where the source cannot be changed nothing
-// is copied, nor where its path leads through a symbolic link, or one below it leads to
-// what the copy would not have. A failure after the copy wraps [zarr.ErrIncomplete]: the
-// node is at both places then.
+// Move copies a node as [Copy] does and then removes the source.
 //
-// The locks of all nodes at the source are held while it is removed, and it is looked at
-// once more before: where anything was written since it was copied, the source stays, and
-// the error wraps [zarr.ErrConflict], too. What is written between this look and the
-// removal by a program that takes no locks is lost. So it is in a store without locks,
-// and in arrays beyond the first thousand of a group, whose locks are not held all the
-// time.
+// Nothing is copied if the source cannot be removed, if its path contains a symbolic
+// link, or if a link below it leads to something that the copy would not contain. If the
+// removal fails after the copy, the error wraps [zarr.ErrIncomplete], and the node is at
+// both places.
+//
+// The removal locks all nodes of the source and compares them with what was copied. If
+// anything was written since, the source stays, and the error wraps [zarr.ErrConflict] as
+// well. A write between this comparison and the removal is lost if it takes no lock: in a
+// store without locks, by a program that does not lock, or in an array beyond the first
+// thousand of a group, whose locks are not held throughout.
 func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
@@ -112,7 +117,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	}
 	if err == nil && !c.DryRun {
 		if err = c.removeSource(ctx); err != nil {
-			err = fmt.Errorf("%w: the node was copied, but not removed where it was: %w", zarr.ErrIncomplete, err)
+			err = fmt.Errorf("%w: the node was copied, but the source was not removed: %w", zarr.ErrIncomplete, err)
 		}
 	}
 	if err != nil {
@@ -121,7 +126,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	return c.report, nil
 }
 
-// wrap returns err as one of package zarr.
+// wrap returns err as a [*zarr.Error].
 func wrap(op, path string, err error) error {
 	var e *zarr.Error
 	if errors.As(err, &e) {
@@ -137,11 +142,11 @@ type copier struct {
 	from, to store.Store
 	at, goal store.Path // of the node in from and in to
 
-	above []store.Identity // of the destination and what it is in, as far as that is known
+	above []store.Identity // identities of the destination and the directories above it, if known
 	lost  string           // one of the links that Report.Lost counts
-	seen  *versions        // of the values that were copied; nil where they stay
+	seen  *versions        // of the copied values; nil unless the source is to be removed
 
-	documents []document // those that are written first come first
+	documents []document // in the order in which they are written
 	old       bool       // the node is of format 2
 	report    Report
 }
@@ -159,8 +164,8 @@ func newCopier(ctx context.Context, src, dst *zarr.Location, opt *Options) (*cop
 		return c, err
 	}
 	if c.Overwrite {
-		// What a link leads to has another name, by which others know it: it is replaced
-		// by that only.
+		// A link is another name of its target, which other programs may know by
+		// its own name. Replace the target only if the caller names it directly.
 		if err := direct(c.to, c.goal, "the destination"); err != nil {
 			return c, err
 		}
@@ -168,7 +173,7 @@ func newCopier(ctx context.Context, src, dst *zarr.Location, opt *Options) (*cop
 	return c, c.checkApart(ctx)
 }
 
-// direct refuses a path with a symbolic link on its way, and says where it leads.
+// direct refuses a path that contains a symbolic link, and names the resolved path.
 func direct(s store.Store, p store.Path, what string) error {
 	plain, err := store.Resolve(s, p)
 	if err == nil && plain != p {
@@ -206,43 +211,47 @@ func (c *copier) run(ctx context.Context) error {
 	return nil
 }
 
-// writing returns the options of what is changed.
+// writing returns the options for changes.
 func (c *copier) writing() *zarr.Options {
 	o := c.Options.Options
 	o.Write = true
 	return &o
 }
 
-// removable sees that the source can be changed, and that the copy stays, before anything
-// is copied.
+// removable checks, before anything is copied, that the source can be removed and that
+// the copy will be durable.
 func (c *copier) removable(ctx context.Context) error {
 	if _, ok := store.Driver(c.to).(*zipstore.Archive); ok {
-		return fmt.Errorf("%w: an archive is there only once it is closed; copy to it, close it, and delete the source then", zarr.ErrUnsupported)
+		// Until Close, the copy exists only in memory or in an incomplete file. A
+		// crash would lose both nodes.
+		return fmt.Errorf("%w: an archive is complete only once it is closed; copy to it, close it, and then delete the source", zarr.ErrUnsupported)
 	}
-	if err := store.Delete(ctx, c.from, c.at.Key(noteName)); err != nil {
+	// A probe: deleting a note that does not exist shows whether the source is
+	// writable.
+	if err := store.Delete(ctx, c.from, c.at.MustKey(noteName)); err != nil {
 		return fmt.Errorf("the source cannot be changed: %w", err)
 	}
 	if err := store.CheckTree(c.from, c.at); err != nil {
 		return fmt.Errorf("the source cannot be removed: %w", err)
 	}
-	return publish.Removable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
+	return publish.CheckRemovable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
 }
 
-// movable sees that all of the source would be at the destination, and that the source
-// has no other name.
+// movable checks that the destination would contain all of the source, and that the
+// source is not named through a link.
 func (c *copier) movable() error {
 	err := direct(c.from, c.at, "the path")
 	switch {
 	case err != nil:
 		return err
 	case c.report.Lost > 0:
-		return fmt.Errorf("%w: %s is a symbolic link that leads out of the store or to nothing, and the copy would not have it; "+
+		return fmt.Errorf("%w: %s is a symbolic link that leads out of the store or to nothing, so the copy would lack it; "+
 			"remove the link, or copy without removing the source", zarr.ErrInvalidArgument, c.lost)
 	}
 	return nil
 }
 
-// removeSource removes the source, if it is still what was copied.
+// removeSource removes the source if it has not changed since it was copied.
 func (c *copier) removeSource(ctx context.Context) error {
 	return c.src.DeleteIf(ctx, c.writing(), c.checkUnchanged)
 }

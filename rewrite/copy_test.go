@@ -30,8 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tree makes a group at a path of a store, with arrays of several kinds in it, and
-// consolidated metadata.
+// tree makes a group with arrays of several kinds and consolidated metadata.
 func tree(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	o := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
@@ -67,7 +66,7 @@ func tree(t testing.TB, s store.Store, path string) {
 	}
 }
 
-// oldTree puts a tree of format 2 at a path of a store.
+// oldTree stores a tree of format 2.
 func oldTree(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	p, err := store.ParsePath(path)
@@ -78,7 +77,7 @@ func oldTree(t testing.TB, s store.Store, path string) {
 		".zgroup": `{"zarr_format": 2}`, ".zattrs": `{"title": "old"}`, ".zmetadata": `{"zarr_consolidated_format": 1, "metadata": {}}`,
 		"a/.zarray": `{"zarr_format": 2}`, "a/.zattrs": `{"_ARRAY_DIMENSIONS": ["x"]}`, "a/0.0": "one", "a/0.1": "two", "b/.zarray": "{}", "b/0/0": "three",
 	} {
-		if _, err := store.Put(t.Context(), s, p.Key(rel), []byte(text), store.Flush); err != nil {
+		if _, err := store.Put(t.Context(), s, p.MustKey(rel), []byte(text), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +120,7 @@ func values(t testing.TB, s store.Store, path string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, _, err := s.Get(t.Context(), p.Key(e.Name), store.Request{}, nil)
+		v, _, err := s.Get(t.Context(), p.MustKey(e.Name), store.Request{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +129,7 @@ func values(t testing.TB, s store.Store, path string) map[string]string {
 	return all
 }
 
-// differ says in what two sets of values differ, "" where they are the same.
+// differ describes how two sets of values differ, or returns "".
 func differ(a, b map[string]string) string {
 	var names []string
 	for name, v := range a {
@@ -175,8 +174,8 @@ func located(t testing.TB, location string, access store.Access) *zarr.Location 
 	return at
 }
 
-// TestCopy copies trees of both formats between stores of all kinds, and finds the same
-// values at the other place.
+// TestCopy copies trees of both formats between all kinds of stores, and compares the
+// values.
 func TestCopy(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree, "two": formatTwo} {
 		for name, c := range map[string]struct{ src, dst func() *zarr.Location }{
@@ -229,8 +228,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCopyFrom copies from what cannot be listed: a web server, by way of consolidated
-// metadata; and from an archive.
+// TestCopyFrom copies from stores that cannot be listed: a web server, through
+// consolidated metadata, and an archive.
 func TestCopyFrom(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "two": formatTwo} {
 		t.Run(kind, func(t *testing.T) {
@@ -325,7 +324,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRefused sees what is not copied, and that nothing is changed then.
+// TestRefused checks which copies are refused, and that nothing is changed then.
 func TestRefused(t *testing.T) {
 	s := memstore.New()
 	tree(t, s, "x")
@@ -401,7 +400,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestUnknown copies what this program cannot open.
+// TestUnknown copies nodes that Varve cannot open.
 func TestUnknown(t *testing.T) {
 	s := memstore.New()
 	tree(t, s, "")
@@ -435,7 +434,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestLarge copies values that are too large to be in memory beside others.
+// TestLarge copies values that are too large to be in memory together.
 func TestLarge(t *testing.T) {
 	s := memstore.New()
 	tree(t, s, "")
@@ -453,8 +452,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestInterrupted stops a copy at every operation of the destination: nothing is to be
-// seen of it, or all; and another copy to the same place succeeds.
+// TestInterrupted stops a copy before every operation of the destination. Either nothing
+// of it is visible, or all, and another copy to the same place succeeds.
 func TestInterrupted(t *testing.T) {
 	src := memstore.New()
 	tree(t, src, "")
@@ -501,7 +500,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestChanged changes a document of the source while it is copied.
+// TestChanged changes a document of the source during the copy.
 func TestChanged(t *testing.T) {
 	left := memstore.New()
 	tree(t, left, "")
@@ -532,7 +531,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestMove moves trees, and leaves them where they cannot be moved.
+// TestMove moves trees, and checks that those which cannot be moved stay.
 func TestMove(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree, "two": formatTwo} {
 		s := memstore.New()

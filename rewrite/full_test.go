@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestFullDisk checks that copies and conversions report the disk that is full, and not
-// that this stopped the others who listed, read and wrote at that moment.
+// TestFullDisk checks that copies and conversions report the full disk, and not the
+// cancellation of the other goroutines.
 func TestFullDisk(t *testing.T) {
 	src := memstore.New()
 	tree(t, src, "x")

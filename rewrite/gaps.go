@@ -16,24 +16,22 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// What a conversion to format 2 stores in place of missing chunks without
-// Options.FillAll.
+// What a conversion to format 2 stores for missing chunks without Options.FillAll.
 const (
 	MostFilled      = 10_000  // chunks
-	MostFilledBytes = 1 << 30 // bytes, as they are stored
+	MostFilledBytes = 1 << 30 // bytes as stored
 )
 
-// ErrManyMissing says that a conversion to format 2 has more missing chunks to store than
-// is permitted. It wraps [zarr.ErrLimit]. Options.FillAll permits any number.
+// ErrManyMissing reports that a conversion to format 2 would have to store more missing
+// chunks than permitted. It wraps [zarr.ErrLimit]. Options.FillAll permits any number.
 var ErrManyMissing = fmt.Errorf("%w: too many chunks are missing", zarr.ErrLimit)
 
-// gaps are the chunks of an array that its source does not store and its new format has
-// to.
+// gaps are the chunks that the source does not store but the new format needs.
 type gaps struct {
 	from, to *grid.Grid
-	named    metadata.KeyEncoding // keys of the source
-	names    metadata.KeyEncoding // keys of the new format
-	value    []byte               // one such chunk as it is stored
+	named    metadata.KeyEncoding // of the source
+	names    metadata.KeyEncoding // of the new format
+	value    []byte               // one such chunk as stored
 }
 
 // newGaps returns the gaps of a member.
@@ -49,8 +47,8 @@ func newGaps(m *member) (*gaps, error) {
 	return &gaps{from: is.Grid, to: will.Grid, named: is.KeyEncoding, names: will.KeyEncoding}, nil
 }
 
-// chunk returns what a chunk is stored as that holds one element everywhere. All chunks
-// of format 2 are of one shape, so one stands for all of them.
+// chunk returns the stored form of a chunk with the same element everywhere. All chunks
+// of format 2 have one shape, so one value serves for all.
 func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt *zarr.Options) ([]byte, error) {
 	shape := make([]int64, g.to.Rank())
 	for i := range shape {
@@ -67,6 +65,7 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 		}
 	}
 	o := *opt
+	// Without StoreFill a chunk of fill values would not be stored at all.
 	o.Write, o.StoreFill, o.Observer = true, true, nil
 	a, err := zarr.At(s, "").OpenArray(ctx, &o)
 	if err != nil {
@@ -80,11 +79,11 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 	if err != nil {
 		return nil, err
 	}
-	value, _, err := s.Get(ctx, store.Path{}.Key(string(g.names.AppendKey(nil, make([]int64, len(shape))))), store.Request{}, nil)
+	value, _, err := s.Get(ctx, store.Path{}.MustKey(string(g.names.AppendKey(nil, make([]int64, len(shape))))), store.Request{}, nil)
 	return value, err
 }
 
-// stored yields the indices of the chunks that the source stores. The slice is reused.
+// stored yields the indices of the chunks that the source stores. It reuses the slice.
 func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
 		index := make([]int64, g.from.Rank())
@@ -105,8 +104,8 @@ func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq
 	}
 }
 
-// within reports whether there is such a chunk. Others may be left of when the array was
-// larger.
+// within reports whether the array has a chunk. Chunks of a formerly larger array may be
+// left over.
 func (g *gaps) within(index []int64) bool {
 	for i, k := range index {
 		if k >= g.from.Axis(i).Chunks() {
@@ -116,21 +115,21 @@ func (g *gaps) within(index []int64) bool {
 	return true
 }
 
-// asked is stored for a store that cannot be listed: it is asked for every chunk.
+// asked is stored for a store that cannot be listed: it asks for every chunk.
 func (g *gaps) asked(ctx context.Context, s store.Store, p store.Path, yield func([]int64, error) bool) {
 	var key []byte
 	for c := range g.from.All() {
 		key = g.named.AppendKey(key[:0], c.Index)
-		found, err := store.Exists(ctx, s, p.Key(string(key)))
+		found, err := store.Exists(ctx, s, p.MustKey(string(key)))
 		if (found || err != nil) && !yield(c.Index, err) || err != nil {
 			return
 		}
 	}
 }
 
-// count returns how many chunks of the new format hold nothing that the source stores.
-// Where both are cut alike these are all that are missing. A shard that is stored counts
-// as whole.
+// count returns how many chunks of the new format contain nothing that the source stores.
+// If both formats cut the array alike, these are all missing chunks. A stored shard
+// counts as complete.
 func (g *gaps) count(ctx context.Context, s store.Store, p store.Path) (int64, error) {
 	total, ok := g.to.NumChunks()
 	if !ok {
@@ -142,10 +141,12 @@ func (g *gaps) count(ctx context.Context, s store.Store, p store.Path) (int64, e
 		}
 		total -= g.touched(index)
 	}
+	// A chunk of the new format may overlap several of the source, so the count may
+	// go below zero.
 	return max(0, total), nil
 }
 
-// touched returns how many chunks of the new format a chunk of the source lies in.
+// touched returns how many chunks of the new format overlap a chunk of the source.
 func (g *gaps) touched(index []int64) int64 {
 	n := int64(1)
 	for i, k := range index {
@@ -157,10 +158,10 @@ func (g *gaps) touched(index []int64) int64 {
 	return n
 }
 
-// mostMarked is for how many chunks there is a mark each in memory.
+// mostMarked bounds the chunks for which marks are kept in memory.
 const mostMarked = 1 << 30
 
-// fill calls put for every chunk that is missing.
+// fill calls put for every missing chunk.
 func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Path, put func(ctx context.Context, name string, value []byte) error) error {
 	marks, err := g.marks(ctx, s, p)
 	if err != nil {
@@ -170,11 +171,13 @@ func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Pat
 	work.SetLimit(workers)
 	i := int64(-1)
 	for c := range g.to.All() {
+		// C order, as in marks.
 		if i++; marks != nil && marks[i/bits.UintSize]&(1<<(i%bits.UintSize)) != 0 {
 			continue
 		}
-		name, was := string(g.names.AppendKey(nil, c.Index)), p.Key(string(g.named.AppendKey(nil, c.Index)))
+		name, was := string(g.names.AppendKey(nil, c.Index)), p.MustKey(string(g.named.AppendKey(nil, c.Index)))
 		work.Go(func() error {
+			// Too many chunks for marks: ask the store for each.
 			if marks == nil {
 				if found, err := store.Exists(each, s, was); found || err != nil {
 					return err
@@ -189,8 +192,8 @@ func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Pat
 	return work.Wait(nil)
 }
 
-// marks returns one bit for every chunk in C order, set for those that are stored. It is
-// nil where there are too many chunks, and all of them are tried.
+// marks returns one bit for every chunk in C order, set if the chunk is stored. It
+// returns nil if there are too many chunks; then each one is looked up.
 func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, error) {
 	total, ok := g.to.NumChunks()
 	if !ok || total > mostMarked {
@@ -211,8 +214,8 @@ func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, 
 	return marks, nil
 }
 
-// gauge finds what the conversion has to store in place of missing chunks, and refuses
-// more of it than is permitted.
+// gauge counts the missing chunks that the conversion has to store, and refuses more than
+// permitted.
 func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	var chunks, size int64
 	for _, m := range s.own() {
@@ -224,16 +227,16 @@ func (s *survey) gauge(ctx context.Context, opt *Options) error {
 		chunks, ok = checked.Add(chunks, m.Filled)
 		size, fits = checked.Add(size, m.FilledBytes)
 		if err == nil && !(ok && fits) {
-			err = fmt.Errorf("%w: their number, or their bytes", zarr.ErrOverflow)
+			err = fmt.Errorf("%w: their number or size", zarr.ErrOverflow)
 		}
 		if err != nil {
-			return fmt.Errorf("%q: the chunks that are missing: %w", "/"+m.path.String(), err)
+			return fmt.Errorf("%q: missing chunks: %w", "/"+m.path.String(), err)
 		}
 	}
 	if opt.DryRun || opt.FillAll || chunks <= MostFilled && size <= MostFilledBytes {
 		return nil
 	}
-	return fmt.Errorf("%w: format 2 needs %d chunks stored, %d bytes, that the source does not store (Options.FillAll permits it)",
+	return fmt.Errorf("%w: format 2 needs %d chunks of %d bytes in total that the source does not store (Options.FillAll permits it)",
 		ErrManyMissing, chunks, size)
 }
 
@@ -250,15 +253,17 @@ func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) err
 	}
 	var ok bool
 	if m.FilledBytes, ok = checked.Mul(m.Filled, int64(len(g.value))); !ok {
-		return fmt.Errorf("%w: their bytes", zarr.ErrOverflow)
+		return fmt.Errorf("%w: their size", zarr.ErrOverflow)
 	}
 	m.gaps = g
 	return nil
 }
 
-// putMissing stores a chunk where none is. One that somebody wrote meanwhile stays.
+// putMissing stores a chunk if it is missing. One that a concurrent writer stored
+// meanwhile stays.
 func putMissing(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
 	err := store.BatchPutNew(ctx, b, key, value)
+	// A concurrent writer stored the chunk. Its elements are newer than the fill.
 	if errors.Is(err, store.ErrConflict) {
 		return nil
 	}

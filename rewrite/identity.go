@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// checkApart refuses a destination that is the node, lies in it, or has it below itself.
-// Names alone do not tell: a link in the store or a mount gives a directory another one.
-// So the directories are compared where the stores know them.
+// checkApart refuses a destination that is the node itself, inside it or above it. A link
+// or a mount gives a directory another name, so names are not enough: where the stores
+// have identities, the directories are compared.
 func (c *copier) checkApart(ctx context.Context) error {
 	if err := refused(overlap(c.from, c.at, c.to, c.goal)); err != nil {
 		return err
@@ -23,6 +23,7 @@ func (c *copier) checkApart(ctx context.Context) error {
 	if err != nil || len(source) == 0 {
 		return err
 	}
+	// Identities follow links and mounts; names do not.
 	if c.above, err = store.Identities(c.to, c.goal); err != nil {
 		return err
 	}
@@ -37,8 +38,8 @@ func (c *copier) checkApart(ctx context.Context) error {
 	return c.checkLinks(ctx)
 }
 
-// checkLinks counts the links below the node that lead nowhere, wherever the destination
-// is, and looks at the others.
+// checkLinks counts the links below the node that lead out of the store or to nothing,
+// and compares the targets of the others with the destination.
 func (c *copier) checkLinks(ctx context.Context) error {
 	for link, err := range store.Links(ctx, c.from, c.at) {
 		if err != nil {
@@ -50,7 +51,7 @@ func (c *copier) checkLinks(ctx context.Context) error {
 			continue
 		}
 		if len(c.above) == 0 {
-			continue // the destination is in no store that has links
+			continue // the store of the destination has no links
 		}
 		if err := c.checkMember(link.Name, link.To); err != nil {
 			return err
@@ -59,8 +60,8 @@ func (c *copier) checkLinks(ctx context.Context) error {
 	return nil
 }
 
-// checkReplaced refuses a destination that is to be replaced and has the node, or a
-// directory that the node is in, below it: mounted there, that has another place.
+// checkReplaced refuses to overwrite a destination below which the node, or a directory
+// above the node, is mounted.
 func (c *copier) checkReplaced(ctx context.Context, source []store.Identity) error {
 	if !c.Overwrite || c.above[0] == nil {
 		return nil
@@ -81,7 +82,7 @@ func (c *copier) checkReplaced(ctx context.Context, source []store.Identity) err
 	return nil
 }
 
-// refused returns why a copy is refused for how the destination lies to the node.
+// refused returns the error for a relation of the destination to the node.
 func refused(r relation) error {
 	switch r {
 	case same:
@@ -94,8 +95,8 @@ func refused(r relation) error {
 	return nil
 }
 
-// relation tells how the destination lies to a directory, given that one's identity and
-// those above it.
+// relation returns how the destination relates to a directory, given the identities of
+// that directory and of those above it.
 func (c *copier) relation(dir []store.Identity) relation {
 	is := func(x store.Identity) func(store.Identity) bool {
 		return func(y store.Identity) bool { return x != nil && y != nil && x.Same(y) }
@@ -111,8 +112,8 @@ func (c *copier) relation(dir []store.Identity) relation {
 	return apart
 }
 
-// checkMember refuses a directory below the node that is, by another name, the
-// destination, above it, or below it.
+// checkMember refuses a directory below the node if its target is the destination, above
+// it, or below it.
 func (c *copier) checkMember(name string, at store.Path) error {
 	ids, err := store.Identities(c.from, at)
 	if err != nil || len(ids) == 0 {
@@ -125,8 +126,7 @@ func (c *copier) checkMember(name string, at store.Path) error {
 	return nil
 }
 
-// checkNodes is [copier.checkMember] of directories below the node: what is mounted there
-// has another place, too.
+// checkNodes refuses directories below the node that are mounted from the destination.
 func (c *copier) checkNodes(dirs iter.Seq[string]) error {
 	if len(c.above) == 0 {
 		return nil
@@ -140,8 +140,8 @@ func (c *copier) checkNodes(dirs iter.Seq[string]) error {
 		if err != nil {
 			return err
 		}
-		// The directories above are those of the node, and of links, which were looked at
-		// before.
+		// The directories above are those of the node and of links, which are
+		// checked elsewhere.
 		if r := c.relation([]store.Identity{id}); r != apart {
 			return fmt.Errorf("%w: %s in the node is the destination by another name, or the destination lies there", zarr.ErrInvalidArgument, dir)
 		}

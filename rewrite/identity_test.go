@@ -64,9 +64,9 @@ func keys(t *testing.T, s store.Store) map[string]string {
 	return all
 }
 
-// TestCopyOntoItselfByALink copies, moves and converts nodes to places that are, by way
-// of a link in the store, the node itself, in it, or above it. All of that is refused
-// before anything is changed.
+// TestCopyOntoItselfByALink copies, moves and converts nodes to places that are, through
+// a link in the store, the node itself, in it, or above it. All of that is refused before
+// anything changes.
 func TestCopyOntoItselfByALink(t *testing.T) {
 	for name, c := range map[string]struct {
 		links    map[string]string
@@ -121,8 +121,7 @@ func TestCopyOntoItselfByALink(t *testing.T) {
 	}
 }
 
-// TestCopyBesideALink copies nodes whose links lead to elsewhere, which is no reason to
-// refuse it.
+// TestCopyBesideALink copies nodes with links to other places, which are permitted.
 func TestCopyBesideALink(t *testing.T) {
 	h, _ := linkedTree(t, map[string]string{"ls": "sub", "g2/l": "../a", "g2/loop": "..", "g2/again": "c"})
 	for _, c := range [][2]string{{"ls", "new"}, {"g2", "h/g2"}, {"sub/a", "h/a"}, {"g2", "sub/a"}} {

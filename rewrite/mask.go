@@ -12,34 +12,36 @@ import (
 
 // Missing values in both formats, as xarray reads them:
 //
-//   - In format 2 the fill value is the mask: elements equal to it are missing, unless it is
-//     null. It wins over the attribute _FillValue. Moments and durations are not masked.
-//   - In format 3 the fill value means nothing. The attribute _FillValue is the mask, in an
-//     encoding of its own, and text has the attribute missing_value.
+//   - In format 2 the fill value is the mask: elements equal to it are missing, unless it
+//     is null. It takes precedence over the attribute _FillValue. Dates and durations are
+//     not masked.
+//   - In format 3 the fill value has no such meaning. The attribute _FillValue is the
+//     mask, in an encoding of its own. Text uses the attribute missing_value.
 //
-// So 2→3 adds the attribute. A list of values, which format 2 may have, becomes its only
-// value, or the attribute missing_value where it has several. 3→2 moves the attribute
-// into the fill value. Without one the fill value of format 2 has to be null, or zeros
-// that were written would become missing. Chunks that were missing then read as something
-// else, and are stored.
+// So 2→3 adds the attribute. If _FillValue is a list, as format 2 permits, its only value
+// becomes the new attribute, or missing_value if it has several. 3→2 moves the attribute
+// to the fill value. Without an attribute the fill value of format 2 must be null;
+// otherwise stored zeros would become missing. In both cases missing chunks may read as
+// something else, so they are stored.
 
-// mask is an array on its way to the other format.
+// mask converts the missing values of one array.
 type mask struct {
 	array *metadata.Array // of format 3
-	typ   dtype.Type      // zero where it is not known here
+	typ   dtype.Type      // zero if unknown
 	null  bool            // the fill value of format 2 is null
-	// fills says that chunks that are missing have to be stored, full of the element gap.
+	// fills reports that missing chunks have to be stored, filled with the element
+	// gap.
 	fills bool
 	gap   []byte
-	said  string // what said in format 2 which value is missing
-	note  string // what becomes of missing values
+	said  string // what defined the missing value in format 2
+	note  string // what happens to missing values
 	lost  bool   // they become ordinary values
-	// refused says that xarray opens no group of format 3 with the array, for the
-	// attribute _FillValue that nothing can be made of.
+	// refused reports that xarray cannot open a group of format 3 with the array,
+	// because of its attribute _FillValue.
 	refused bool
 }
 
-// newMask begins with the array as format 3 describes it.
+// newMask starts from the array as format 3 describes it.
 func newMask(a *metadata.Array) *mask {
 	b := *a.ToV3()
 	m := &mask{array: &b}
@@ -47,11 +49,11 @@ func newMask(a *metadata.Array) *mask {
 	return m
 }
 
-// attribute returns the JSON of an attribute, nil where there is none.
+// attribute returns the JSON of an attribute, or nil if it does not exist.
 func (m *mask) attribute(name string) []byte {
 	raw, _, err := metadata.Attribute(m.array.Attributes, name)
 	if err != nil {
-		return nil // a null object has none
+		return nil // attributes that are null
 	}
 	return raw
 }
@@ -69,7 +71,7 @@ func (m *mask) unset(name string) (err error) {
 	return err
 }
 
-// maskToV3 translates an array of format 2.
+// maskToV3 converts an array of format 2.
 func maskToV3(a *metadata.Array) (*mask, error) {
 	m := newMask(a)
 	if m.typ.IsZero() {
@@ -98,20 +100,21 @@ func (m *mask) fromV2(a *metadata.Array) error {
 	}
 	switch {
 	case err != nil:
-		// No reader knows what is missing. The attribute stays as it is.
+		// The fill value is not valid, so no reader masks anything. Keep the
+		// attribute.
 	case missing.Coded(m.typ):
 		return m.encode(elem, raw)
 	case missing.IsText(m.typ):
 		return m.encodeText(elem, raw)
 	case m.typ.Kind() == dtype.Terminated || m.typ.Variable():
 		m.lost = true
-		m.note = fmt.Sprintf("the fill value %s stands for no value in format 2 and is an ordinary value in format 3: xarray has no way to say it of bytes", a.FillValue)
+		m.note = fmt.Sprintf("the fill value %s marks missing values in format 2 and is an ordinary value in format 3: xarray cannot mark missing byte strings there", a.FillValue)
 	}
 	return nil
 }
 
-// refuse notes that xarray opens no group with the array, for an attribute that it passes
-// by in format 2.
+// refuse records that xarray cannot open a group with the array, because of an attribute
+// that it ignores in format 2.
 func (m *mask) refuse() {
 	raw := m.attribute(missing.FillValue)
 	if raw == nil || m.note != "" {
@@ -122,16 +125,16 @@ func (m *mask) refuse() {
 		return
 	}
 	m.refused = true
-	m.note = fmt.Sprintf("the attribute %s %s stays, and xarray opens no such group of format 3: %s; set it to a value of type %s, or unset it",
+	m.note = fmt.Sprintf("the attribute %s %s stays, and xarray cannot open such a group of format 3: %s; set it to a value of type %s, or unset it",
 		missing.FillValue, strictjson.Abbreviate(string(raw)), reason, m.typ)
 }
 
-// parse returns the element that the attribute _FillValue of the array stands for.
+// parse returns the element that the attribute _FillValue denotes.
 func (m *mask) parse(raw []byte) ([]byte, error) {
 	return missing.ParseSpelled(m.typ, m.attribute(missing.Unsigned), raw)
 }
 
-// encode sets the attribute _FillValue of format 3. was is what the attribute was.
+// encode sets the attribute _FillValue of format 3. was is its previous value.
 func (m *mask) encode(elem, was []byte) error {
 	now, err := missing.Format(missing.Spelled(m.typ, m.attribute(missing.Unsigned)), elem)
 	if err != nil || bytes.Equal(now, was) {
@@ -139,12 +142,12 @@ func (m *mask) encode(elem, was []byte) error {
 	}
 	m.tell(elem, missing.FillValue)
 	if was != nil && !m.says(was, elem) {
-		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 pass by", strictjson.Abbreviate(was))
+		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 ignore", strictjson.Abbreviate(was))
 	}
 	return m.set(missing.FillValue, now)
 }
 
-// says reports whether an attribute has an element as its only value.
+// says reports whether an element is the only value of an attribute.
 func (m *mask) says(raw, elem []byte) bool {
 	list := missing.List(m.typ, raw)
 	if len(list) != 1 {
@@ -154,13 +157,13 @@ func (m *mask) says(raw, elem []byte) bool {
 	return err == nil && bytes.Equal(has, elem)
 }
 
-// tell notes that an attribute of format 3 says which value is missing.
+// tell records that an attribute of format 3 now defines the missing value.
 func (m *mask) tell(elem []byte, attribute string) {
-	m.note = fmt.Sprintf("%s %s, which is missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
+	m.note = fmt.Sprintf("%s %s, which marks missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
 }
 
-// encodeText sets the attribute missing_value, since xarray 2026.9 opens no group in
-// which text has the attribute _FillValue.
+// encodeText sets the attribute missing_value. xarray 2026.9 cannot open a group in which
+// text has the attribute _FillValue.
 func (m *mask) encodeText(elem, was []byte) error {
 	now, err := m.typ.FormatFill(elem)
 	if err != nil {
@@ -180,8 +183,8 @@ func (m *mask) encodeText(elem, was []byte) error {
 	return m.set(missing.Value, now)
 }
 
-// encodeList makes a list of several values, or of none, the attribute missing_value,
-// since xarray opens no group of format 3 in which _FillValue is a list.
+// encodeList moves a list of several values, or of none, to the attribute missing_value.
+// xarray cannot open a group of format 3 in which _FillValue is a list.
 func (m *mask) encodeList(list [][]byte) error {
 	now := m.attribute(missing.Value)
 	for _, value := range list {
@@ -200,8 +203,8 @@ func (m *mask) encodeList(list [][]byte) error {
 	return m.unset(missing.FillValue)
 }
 
-// listed returns a list of the values that an attribute has and of one more, nil where
-// the attribute has that one already.
+// listed returns a list of the values of an attribute and one more, or nil if the
+// attribute has that value already.
 func listed(attribute, value []byte) []byte {
 	v, err := strictjson.Parse(attribute, strictjson.Limits{})
 	if err != nil {
@@ -222,7 +225,7 @@ func listed(attribute, value []byte) []byte {
 	return fmt.Appendf(nil, "[%s]", bytes.Join(append(all, value), []byte(",")))
 }
 
-// fill returns an element as people read fill values.
+// fill formats an element as a fill value.
 func (m *mask) fill(elem []byte) string {
 	raw, err := m.typ.FormatFill(elem)
 	if err != nil {
@@ -231,7 +234,7 @@ func (m *mask) fill(elem []byte) string {
 	return strictjson.Abbreviate(raw)
 }
 
-// maskToV2 translates an array of format 3.
+// maskToV2 converts an array of format 3.
 func maskToV2(a *metadata.Array) (*mask, error) {
 	m := newMask(a)
 	if k := m.typ.Kind(); m.typ.IsZero() || k == dtype.Datetime || k == dtype.Timedelta {
@@ -239,7 +242,8 @@ func maskToV2(a *metadata.Array) (*mask, error) {
 	}
 	old, err := m.typ.ParseFill(a.FillValue)
 	if err != nil {
-		return m, nil // it is refused later, and the error says where it stands
+		// Refused later, with an error that names the place.
+		return m, nil
 	}
 	raw := m.attribute(missing.FillValue)
 	if raw != nil && (missing.Coded(m.typ) || m.isString()) {
@@ -250,11 +254,12 @@ func maskToV2(a *metadata.Array) (*mask, error) {
 	if raw == nil {
 		if text := m.attribute(missing.Value); text != nil && missing.IsText(m.typ) {
 			if elem, err := m.typ.ParseFill(text); err == nil && bytes.Equal(elem, old) {
-				return m, m.move(missing.Value, elem, old) // where maskToV3 has put it
+				return m, m.move(missing.Value, elem, old) // moved there by maskToV3
 			}
 		}
 		if m.typ.Kind() == dtype.Float && m.fill(old) == `"NaN"` {
-			return m, nil // it masks nothing that is not missing anyway
+			// NaN marks only values that are missing anyway.
+			return m, nil
 		}
 	}
 	return m, m.withoutFill(old)
@@ -265,7 +270,7 @@ func (m *mask) isString() bool {
 	return missing.IsText(m.typ) || m.typ.Kind() == dtype.Terminated || m.typ.Variable()
 }
 
-// move makes an attribute the fill value. Missing chunks read as the old one until then.
+// move moves an attribute to the fill value. Missing chunks read as old before that.
 func (m *mask) move(name string, elem, old []byte) error {
 	fill, err := m.typ.FormatFill(elem)
 	if err != nil {
@@ -276,11 +281,11 @@ func (m *mask) move(name string, elem, old []byte) error {
 	return m.unset(name)
 }
 
-// withoutFill makes the fill value null. What a missing chunk reads as then is up to the
-// reader, so all of them are stored.
+// withoutFill makes the fill value null. Readers disagree on what a missing chunk
+// contains then, so all missing chunks are stored.
 func (m *mask) withoutFill(old []byte) (err error) {
 	m.null, m.fills, m.gap = true, true, old
-	m.note = fmt.Sprintf("the fill value %s becomes null, since readers of format 2 take it for missing", m.fill(old))
+	m.note = fmt.Sprintf("the fill value %s becomes null, because readers of format 2 would treat it as missing", m.fill(old))
 	m.array.FillValue, err = m.typ.FormatFill(m.typ.Default())
 	return err
 }

@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestConvertMissing converts single arrays: what says which values are missing is
+// TestConvertMissing converts single arrays. The definition of missing values is
 // translated as xarray reads it, and the note says how.
 func TestConvertMissing(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -60,11 +60,11 @@ func TestConvertMissing(t *testing.T) {
 		},
 		"no such number": {
 			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":"none"}`, fill3: "0", attributes3: `{"_FillValue":"none"}`,
-			note: `_FillValue "none" stays, and xarray opens no such group of format 3`, fill2: "null",
+			note: `_FillValue "none" stays, and xarray cannot open such a group of format 3`, fill2: "null",
 		},
 		"number as text": {
 			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":"-9999"}`, fill3: "0", attributes3: `{"_FillValue":"-9999"}`,
-			note: `_FillValue "-9999" stays, and xarray opens no such group of format 3`, fill2: "null",
+			note: `_FillValue "-9999" stays, and xarray cannot open such a group of format 3`, fill2: "null",
 		},
 		"list of one": {
 			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":[-9999]}`, fill3: "0", attributes3: `{"_FillValue":-9999}`,
@@ -190,12 +190,12 @@ func sparse(t testing.TB, s store.Store, path string, keys metadata.KeyEncoding)
 	}
 }
 
-// filledChunks are the chunks of sparse that format 2 needs stored.
+// filledChunks are the chunks of sparse that format 2 needs.
 const filledChunks = 3 + 3 + 4 + 1
 
-// TestConvertFills converts arrays with missing chunks to format 2, where they are and to
-// another place: the chunks are stored, as many as the dry run says, and hold what they
-// were.
+// TestConvertFills converts arrays with missing chunks to format 2, in place and to
+// another place. It stores as many chunks as the dry run reports, and the content does
+// not change.
 func TestConvertFills(t *testing.T) {
 	for _, inPlace := range []bool{true, false} {
 		src, keys := memstore.New(), metadata.V2Slash
@@ -243,8 +243,8 @@ func TestConvertFills(t *testing.T) {
 	}
 }
 
-// TestConvertFillsStopped stops a conversion with missing chunks at every operation: the
-// arrays hold the same at any time, and another conversion finishes it.
+// TestConvertFillsStopped stops such a conversion before every operation. The content is
+// the same at any time, and another call finishes the conversion.
 func TestConvertFillsStopped(t *testing.T) {
 	racing.Skip(t)
 	stop := errors.New("stopped")
@@ -307,8 +307,8 @@ func TestConvertFillsRaced(t *testing.T) {
 	}
 }
 
-// TestConvertManyMissing converts an array with more missing chunks than are stored
-// unasked.
+// TestConvertManyMissing converts an array with more missing chunks than are stored by
+// default.
 func TestConvertManyMissing(t *testing.T) {
 	s := memstore.New()
 	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Of[int8](), KeyEncoding: metadata.V2Dot}
@@ -317,7 +317,7 @@ func TestConvertManyMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := values(t, s, "")
-	taken := memstore.New() // nobody is to be asked about chunks for a place that is not free
+	taken := memstore.New() // no question about chunks for a place that is not free
 	if _, err := zarr.At(taken, "").CreateGroup(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// target is a store that calls done when a copy is there, and before its source is
+// target is a store that calls done after the copy is complete and before its source is
 // removed.
 type target struct {
 	*memstore.Store
@@ -32,8 +32,8 @@ func (s *target) PutIf(ctx context.Context, key store.Key, value []byte, cond st
 	return v, err
 }
 
-// TestMoveOfChangedSource changes the source after it was copied: then it stays, as does
-// what was written.
+// TestMoveOfChangedSource changes the source after it was copied: it stays, with the
+// change.
 func TestMoveOfChangedSource(t *testing.T) {
 	array := func(h *zarr.Location) *zarr.Array {
 		a, err := h.At("x/a").OpenArray(t.Context(), &zarr.Options{Write: true})
@@ -95,7 +95,7 @@ func TestMoveOfChangedSource(t *testing.T) {
 	}
 }
 
-// stores returns stores that know versions.
+// stores returns stores that have versions.
 func stores(t *testing.T) map[string]func() store.Store {
 	return map[string]func() store.Store{
 		"memory": func() store.Store { return memstore.New() },
@@ -110,7 +110,7 @@ func stores(t *testing.T) map[string]func() store.Store {
 	}
 }
 
-// key returns the key that a text spells.
+// key parses a key.
 func key(t *testing.T, text string) store.Key {
 	t.Helper()
 	k, err := store.ParseKey(text)
@@ -120,11 +120,11 @@ func key(t *testing.T, text string) store.Key {
 	return k
 }
 
-// TestMoveOfLocked moves a group of which somebody holds an array: nothing is copied.
+// TestMoveOfLocked moves a group with a locked array: nothing is copied.
 func TestMoveOfLocked(t *testing.T) {
 	from, to := memstore.New(), memstore.New()
 	tree(t, from, "x")
-	unlock, err := from.Lock(t.Context(), store.Path{}.Key("x/deep/b").Dir())
+	unlock, err := from.Lock(t.Context(), store.MustKey("x/deep/b").Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestMoveOfLocked(t *testing.T) {
 }
 
 // TestMoveByLinks moves nodes that have other names, and nodes with links to what the
-// copy would not have.
+// copy would not contain.
 func TestMoveByLinks(t *testing.T) {
 	for name, c := range map[string]struct {
 		links     map[string]string
@@ -175,8 +175,8 @@ func TestMoveByLinks(t *testing.T) {
 	}
 }
 
-// TestLostLinksElsewhere copies a node with a link to nothing to a store that has no
-// links: it counts the link all the same, and a move refuses it.
+// TestLostLinksElsewhere copies a node with a dangling link to a store without links. The
+// link is counted, and a move refuses it.
 func TestLostLinksElsewhere(t *testing.T) {
 	h, _ := linkedTree(t, map[string]string{"a/c/1": "../nothing"})
 	src := h.At("a")
@@ -191,8 +191,8 @@ func TestLostLinksElsewhere(t *testing.T) {
 	}
 }
 
-// TestOverwriteThroughLink refuses to replace what is behind a symbolic link, and names
-// what it leads to. A new node may be put there.
+// TestOverwriteThroughLink refuses to replace a node behind a symbolic link, and names
+// its target. A new node may be created there.
 func TestOverwriteThroughLink(t *testing.T) {
 	h, _ := linkedTree(t, map[string]string{"l": "sub", "la": "sub/a", "out": "../elsewhere"})
 	src := h.At("a")

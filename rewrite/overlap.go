@@ -7,18 +7,18 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// relation is how two places lie to one another.
+// relation is how two places relate to each other.
 type relation int
 
 const (
 	apart  relation = iota
-	same            // one place
-	inside          // the second in the first
-	around          // the first in the second
+	same            // the same place
+	inside          // the second is inside the first
+	around          // the first is inside the second
 )
 
-// overlap tells how the place b of a store lies to the place a of perhaps another, as far
-// as stores say where they are.
+// overlap returns how place b of store t relates to place a of store s, as far as the
+// stores know where they are.
 func overlap(s store.Store, a store.Path, t store.Store, b store.Path) relation {
 	x, y := a.String(), b.String()
 	if !identical(s, t) {
@@ -39,8 +39,8 @@ func overlap(s store.Store, a store.Path, t store.Store, b store.Path) relation 
 	return apart
 }
 
-// identical reports whether two stores are one below what they are wrapped in. Of two
-// that cannot be compared it is said, to be on the safe side, if they are of one kind.
+// identical reports whether two stores are the same below their wrappers. If they cannot
+// be compared, stores of the same type count as identical, to be safe.
 func identical(s, t store.Store) bool {
 	s, t = store.Driver(s), store.Driver(t)
 	if reflect.TypeOf(s) != reflect.TypeOf(t) {
@@ -54,5 +54,5 @@ func join(place, path string) string {
 	return strings.TrimRight(strings.TrimRight(place, "/")+"/"+path, "/")
 }
 
-// below reports whether y lies below x.
+// below reports whether y is below x.
 func below(x, y string) bool { return x == "" || strings.HasPrefix(y, x+"/") }

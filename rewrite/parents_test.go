@@ -11,9 +11,9 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestParentsListed puts an array into groups that are missing, of a store with
-// consolidated metadata: that lists the groups, too, since zarr-python opens no store
-// where the group of a listed member is not.
+// TestParentsListed copies an array into missing groups of a store with consolidated
+// metadata. The groups are listed there, too: zarr-python cannot open a store that lists
+// a member without its group.
 func TestParentsListed(t *testing.T) {
 	for format := 2; format <= 3; format++ {
 		for name, do := range map[string]func(src, dst *zarr.Location) error{

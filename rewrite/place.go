@@ -13,13 +13,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// noteName is the key, below the destination, of the note that a copy or a removal was
-// begun.
+// noteName is the key, relative to the destination, of the note that a copy or a removal
+// has begun.
 const noteName = publish.Unfinished
 
-// Unfinished reports whether a copy or a conversion to a place was begun and not
-// finished. Nobody sees what it has left there. Another one to the same place removes
-// that, and so does [zarr.Hierarchy.Delete].
+// Unfinished reports whether an unfinished copy or conversion has left values at a place.
+// Readers do not see them. Another copy to the same place deletes them, and so does
+// [zarr.Location.Delete].
 func Unfinished(ctx context.Context, at *zarr.Location) (bool, error) {
 	p, err := store.ParsePath(at.Path())
 	if err != nil {
@@ -33,25 +33,25 @@ func Unfinished(ctx context.Context, at *zarr.Location) (bool, error) {
 // exists reports whether a key has a value.
 func exists(ctx context.Context, s store.Store, p store.Path, names ...string) (bool, error) {
 	for _, name := range names {
-		if found, err := store.Exists(ctx, s, p.Key(name)); found || err != nil {
+		if found, err := store.Exists(ctx, s, p.MustKey(name)); found || err != nil {
 			return found, err
 		}
 	}
 	return false, nil
 }
 
-// state is what stands at the destination.
+// state describes the destination.
 type state int
 
 const (
 	free      state = iota // nothing
-	begun                  // what a copy left that was not finished
+	begun                  // leftovers of an unfinished copy
 	current                // a node of format 3
 	old                    // a node of format 2
-	something              // values of which nobody knows what they are
+	something              // values of unknown origin
 )
 
-// look tells what stands at the destination.
+// look returns the state of the destination.
 func (c *copier) look(ctx context.Context) (state, error) {
 	for _, s := range []struct {
 		names []string
@@ -65,8 +65,8 @@ func (c *copier) look(ctx context.Context) (state, error) {
 		if errors.Is(err, store.ErrUnsupported) {
 			break
 		}
-		// A crash before the first note is complete leaves the directory of the note,
-		// without values, or the file of a lock.
+		// A crash before the first note is complete leaves the directory of the
+		// note without values, or the file of a lock.
 		if _, name := split(e.Name); err == nil && own.Is(name) {
 			continue
 		}
@@ -75,21 +75,21 @@ func (c *copier) look(ctx context.Context) (state, error) {
 	return free, nil
 }
 
-// checkPlace refuses a destination that cannot become the copy.
+// checkPlace refuses a destination that cannot hold the copy.
 func (c *copier) checkPlace(ctx context.Context) error {
 	s, err := c.look(ctx)
 	switch {
 	case err != nil:
 		return err
 	case s == something:
-		return fmt.Errorf("the destination is no node, but it is not empty: %w", fs.ErrExist)
+		return fmt.Errorf("the destination is not a node and not empty: %w", fs.ErrExist)
 	case (s == current || s == old) && !c.Overwrite:
-		return fmt.Errorf("a node is at the destination already (Options.Overwrite replaces it): %w", fs.ErrExist)
+		return fmt.Errorf("the destination is a node already (Options.Overwrite replaces it): %w", fs.ErrExist)
 	}
 	return c.checkParents(ctx)
 }
 
-// checkParents refuses groups of the other format above the destination, and arrays.
+// checkParents refuses arrays, and groups of the other format, above the destination.
 func (c *copier) checkParents(ctx context.Context) error {
 	for p := c.goal; !p.IsRoot(); {
 		p = p.Parent()
@@ -102,7 +102,7 @@ func (c *copier) checkParents(ctx context.Context) error {
 			return err
 		}
 		if c.old && isNew || !c.old && isOld && !isNew {
-			return fmt.Errorf("%w: %q in the store of the destination is of format %d, and below it goes no node of format %d: "+
+			return fmt.Errorf("%w: %q in the store of the destination is of format %d and cannot contain nodes of format %d: "+
 				"convert the node to format %[3]d, or choose another destination", zarr.ErrInvalidArgument, "/"+p.String(), formatOf(!c.old), formatOf(c.old))
 		}
 		isArray := false
@@ -122,7 +122,7 @@ func (c *copier) checkParents(ctx context.Context) error {
 	return nil
 }
 
-// formatOf returns the version of the format that is the old one, or the other.
+// formatOf returns 2 if old is set, and 3 otherwise.
 func formatOf(old bool) int {
 	if old {
 		return 2
@@ -130,7 +130,7 @@ func formatOf(old bool) int {
 	return 3
 }
 
-// prepare makes the destination ready.
+// prepare runs step 2.
 func (c *copier) prepare(ctx context.Context) error {
 	if err := c.checkPlace(ctx); err != nil {
 		return err
@@ -140,8 +140,11 @@ func (c *copier) prepare(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s == current || s == old:
+		// Not atomic: a crash after this leaves no node at the destination, and
+		// the note of the removal, so that the copy can be repeated.
 		err = c.dst.Delete(ctx, c.writing())
 	case s == begun:
+		// A copy crashed or failed here before its step 6.
 		err = c.clear(ctx)
 	}
 	if err != nil {
@@ -150,18 +153,20 @@ func (c *copier) prepare(ctx context.Context) error {
 	if err := c.makeParents(ctx); err != nil {
 		return err
 	}
-	return c.put(ctx, c.goal.Key(noteName), []byte("{}"))
+	// The note comes before the first value. A crash from here on leaves values that
+	// the next copy or removal knows to be leftovers.
+	return c.put(ctx, c.goal.MustKey(noteName), []byte("{}"))
 }
 
-// put writes a value as durably as all else.
+// put writes a value with the durability of the copy.
 func (c *copier) put(ctx context.Context, key store.Key, value []byte) error {
 	_, err := store.Put(ctx, c.to, key, value, c.Durability)
 	return err
 }
 
-// makeParents creates the groups above the destination that are missing, and enters them
-// in the consolidated metadata above them: a reader of that refuses a member whose group
-// is not listed.
+// makeParents creates missing groups above the destination and adds them to the
+// consolidated metadata above them. Readers of consolidated metadata refuse a member
+// whose group is not listed.
 func (c *copier) makeParents(ctx context.Context) error {
 	if c.goal.IsRoot() {
 		return nil
@@ -175,41 +180,45 @@ func (c *copier) makeParents(ctx context.Context) error {
 	}
 	_, err := c.dst.Root().At(parent.String()).CreateGroup(ctx, nil, &zarr.CreateOptions{Options: *c.writing(), Format: formatOf(c.old)})
 	if errors.Is(err, fs.ErrExist) {
-		return nil // somebody else just made it
+		return nil // created by a concurrent writer
 	}
 	return err
 }
 
-// clear removes what a copy left that was not finished, documents first.
+// clear deletes the leftovers of an unfinished copy, documents first.
 func (c *copier) clear(ctx context.Context) error {
-	order := store.TreeOrder{First: documentNames, Last: noteName} // the note last, so that this can be begun anew
+	// The note goes last, so that a crash in here leaves a state that can be cleared
+	// again.
+	order := store.TreeOrder{First: documentNames, Last: noteName}
 	return store.DeleteTree(ctx, c.to, c.goal, order, c.Durability)
 }
 
-// publish writes the documents, once they are known to be those that were read before
-// anything was copied.
+// publish runs steps 4 and 5 and deletes the note. It reads every document twice: nothing
+// is written unless all of them are unchanged, and each is compared again as it is
+// written.
 func (c *copier) publish(ctx context.Context) error {
 	for _, write := range [...]bool{false, true} {
 		for i, d := range c.documents {
-			raw, err := c.document(ctx, c.from, c.at.Key(d.rel))
+			raw, err := c.document(ctx, c.from, c.at.MustKey(d.rel))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			if err != nil || sha256.Sum256(raw) != d.digest {
-				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.at.Key(d.rel))
+				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.at.MustKey(d.rel))
 			}
 			if !write {
 				continue
 			}
-			if err := c.putDocument(ctx, c.goal.Key(d.rel), raw, i == len(c.documents)-1); err != nil {
+			if err := c.putDocument(ctx, c.goal.MustKey(d.rel), raw, i == len(c.documents)-1); err != nil {
 				return err
 			}
 		}
 	}
-	return store.Delete(ctx, c.to, c.goal.Key(noteName))
+	return store.Delete(ctx, c.to, c.goal.MustKey(noteName))
 }
 
-// putDocument writes a document where none is. The last one is that of the copied node.
+// putDocument writes a document. The last one, which makes the copy visible, is written
+// only if there is none: a concurrent copy to the same place must not mix with this one.
 func (c *copier) putDocument(ctx context.Context, key store.Key, raw []byte, last bool) error {
 	if !last {
 		return c.put(ctx, key, raw)
@@ -219,7 +228,7 @@ func (c *copier) putDocument(ctx context.Context, key store.Key, raw []byte, las
 	case errors.Is(err, store.ErrUnsupported):
 		return c.put(ctx, key, raw)
 	case errors.Is(err, store.ErrConflict):
-		return fmt.Errorf("somebody else made a node at the destination: %w", fs.ErrExist)
+		return fmt.Errorf("another writer created a node at the destination: %w", fs.ErrExist)
 	}
 	return err
 }

@@ -10,13 +10,13 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// withoutPolicy removes the policy that is stored with an array where regular chunks,
-// which follow the extent, cannot follow it: every append would be refused. It says so,
-// and returns "" where nothing is removed. What is no policy stays.
+// withoutPolicy removes a stored growth policy that regular chunks cannot follow, because
+// every append would be refused. It returns a note for the caller, or "" if it removes
+// nothing. An attribute that is not a valid policy stays.
 func withoutPolicy(a *metadata.Array) (note string, err error) {
 	raw, found, err := metadata.Attribute(a.Attributes, own.GrowthAttribute)
 	if err != nil || !found {
-		return "", nil // a null object has none
+		return "", nil // attributes that are null
 	}
 	var stored struct {
 		Policy string `json:"policy"`

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestStoppedCopy stops a copy at each of its operations on the file system, as a kill
-// does. The same copy then finds a place that it can use, whatever the first one left.
+// TestStoppedCopy stops a copy before each of its file system operations, as a kill does.
+// The same copy then succeeds, whatever the first one left.
 func TestStoppedCopy(t *testing.T) {
 	src := memstore.New()
 	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}

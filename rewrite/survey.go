@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// documentNames are the names of the documents of nodes, in both formats, those first
-// that are written first: without the last two there is no node.
+// documentNames are the names of documents in both formats, in the order in which they
+// are written. Only the last three make a node.
 var documentNames = []string{".zattrs", ".zmetadata", ".zarray", ".zgroup", "zarr.json"}
 
 // document is a document of a node, or of one below it.
@@ -33,15 +33,14 @@ type document struct {
 	digest [sha256.Size]byte
 }
 
-// split returns the name of a value, and the directory that it is in with a slash at its
-// end.
+// split splits a key into the directory, with a slash at its end, and the name.
 func split(rel string) (dir, name string) {
 	i := strings.LastIndexByte(rel, '/') + 1
 	return rel[:i], rel[i:]
 }
 
-// kept returns what a value is in the directory of its node that this program keeps for
-// itself, if it is in one.
+// kept returns the rest of a key behind a directory that Varve keeps for itself, if it
+// contains one.
 func kept(rel string) (string, bool) {
 	if what, ok := strings.CutPrefix(rel, own.Dir+"/"); ok {
 		return what, true
@@ -50,17 +49,17 @@ func kept(rel string) (string, bool) {
 	return what, ok
 }
 
-// isData reports whether a value is copied with the chunks: all but documents, and what
-// is about changes under way.
+// isData reports whether a value is copied with the chunks. Documents are not, nor are
+// the records of unfinished changes.
 func isData(rel string) bool {
 	if what, ok := kept(rel); ok {
-		return strings.HasPrefix(what, "aside/") // chunks that are to be moved to their places yet
+		return strings.HasPrefix(what, "aside/") // set aside by a trim; the next writer of the copy moves them
 	}
 	_, name := split(rel)
 	return !slices.Contains(documentNames, name)
 }
 
-// survey finds all documents.
+// survey runs step 1 of the protocol.
 func (c *copier) survey(ctx context.Context) error {
 	for rel, err := range c.names(ctx) {
 		if err == nil {
@@ -71,6 +70,8 @@ func (c *copier) survey(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(c.documents, func(a, b document) int {
+		// Deepest nodes first, and in a node the document that makes it last. A
+		// crash while they are written then leaves no group that lacks members.
 		return cmp.Or(strings.Count(b.rel, "/")-strings.Count(a.rel, "/"), a.rank-b.rank, strings.Compare(a.rel, b.rel))
 	})
 	c.tally()
@@ -83,10 +84,10 @@ func (c *copier) survey(ctx context.Context) error {
 	return nil
 }
 
-// note takes a value for a document if it is one, and refuses a node in the middle of a
-// change.
+// note records a value if it is a document, and refuses a node with an unfinished change.
 func (c *copier) note(ctx context.Context, rel string) error {
 	if what, isOwn := kept(rel); isOwn {
+		// Locks, notes and aborted journals belong to the source only.
 		if what != own.Pending {
 			return nil
 		}
@@ -94,6 +95,8 @@ func (c *copier) note(ctx context.Context, rel string) error {
 		if err != nil {
 			return err
 		}
+		// Half of a transaction may be published here: its other nodes may still
+		// have their old documents.
 		return settled(ctx, c.from, p)
 	}
 	_, name := split(rel)
@@ -101,9 +104,9 @@ func (c *copier) note(ctx context.Context, rel string) error {
 	if rank < 0 {
 		return nil
 	}
-	raw, err := c.document(ctx, c.from, c.at.Key(rel))
+	raw, err := c.document(ctx, c.from, c.at.MustKey(rel))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it went since it was listed, or is one of those that are tried
+		return nil // deleted since it was listed, or a possible key that does not exist
 	}
 	if err != nil {
 		return err
@@ -113,7 +116,7 @@ func (c *copier) note(ctx context.Context, rel string) error {
 	return nil
 }
 
-// kindOf returns what node a document makes: "array", "group" or "".
+// kindOf returns the kind of node that a document makes: "array", "group" or "".
 func kindOf(name string, raw []byte) string {
 	switch name {
 	case ".zarray":
@@ -126,10 +129,11 @@ func kindOf(name string, raw []byte) string {
 	return ""
 }
 
-// tally counts the nodes. Where documents of both formats stand, that of format 3 counts.
+// tally counts the nodes. If a node has documents of both formats, that of format 3
+// counts.
 func (c *copier) tally() {
 	kinds, current := map[string]string{}, map[string]bool{}
-	for _, d := range c.documents { // zarr.json is the last of every node
+	for _, d := range c.documents { // zarr.json is the last one of each node
 		if dir, name := split(d.rel); d.kind != "" {
 			kinds[dir], current[dir] = d.kind, name == metadata.V3Node
 		}
@@ -164,21 +168,19 @@ func (c *copier) document(ctx context.Context, s store.Store, key store.Key) ([]
 	return raw, err
 }
 
-// settled refuses a node that is part of an unfinished change of several: the documents
-// of the nodes do not go together. The pointer is found by its key, so the store need not
-// be listed. It is looked for once the document is read, and stands until all documents
-// are written.
+// settled refuses a node that belongs to an unfinished transaction, because its documents
+// may not match. Call it after reading the document: the pointer stays until all
+// documents are written. It is found by its key, so the store need not be listed.
 func settled(ctx context.Context, s store.Store, p store.Path) error {
-	err := publish.Pending(ctx, publish.Node{Store: s, Path: p, Document: metadata.V3Node}, store.Key{})
+	err := publish.CheckPending(ctx, publish.Node{Store: s, Path: p, Document: metadata.V3Node}, store.Key{})
 	if errors.Is(err, publish.ErrPending) {
 		err = fmt.Errorf("%q: %w; the next change of the node, or opening it with Options.Finish, finishes it", "/"+p.String(), err)
 	}
 	return err
 }
 
-// names yields the keys below the node, relative to it. In a store that cannot be listed
-// it yields those that there may be: the documents of the node and of the members that it
-// knows, and the keys of all their chunks.
+// names yields the keys below the node, relative to it. In a store that cannot be listed,
+// it yields the possible keys: documents and chunks of the node and its known members.
 func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for e, err := range store.List(ctx, c.from, c.at, true) {
@@ -193,7 +195,7 @@ func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// known yields the keys that the metadata tells of.
+// known yields the keys that the metadata implies.
 func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 	o := c.Options.Options
 	o.Write = false
@@ -219,8 +221,8 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 		}
 		n := m.Node
 		if _, isArray := n.(*zarr.Array); isArray {
-			// Consolidated metadata may be older than the document, which is what is
-			// copied.
+			// Consolidated metadata may be stale. The document itself is what
+			// is copied.
 			if n, err = c.src.Root().At(n.Path()).OpenArray(ctx, &o); err != nil {
 				yield("", err)
 				return
@@ -264,7 +266,7 @@ func (c *copier) knownOf(ctx context.Context, n zarr.Node, dir string, yield fun
 // count counts the values that would be copied, and their bytes.
 func (c *copier) count(ctx context.Context) error {
 	return c.each(ctx, func(ctx context.Context, rel string) (int64, error) {
-		info, err := store.Stat(ctx, c.from, c.at.Key(rel))
+		info, err := store.Stat(ctx, c.from, c.at.MustKey(rel))
 		return info.Size, err
 	})
 }

@@ -18,11 +18,10 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// unlisted is a store that can do nothing but get values, as a web server.
+// unlisted is a store that can only get values, like a web server.
 type unlisted struct{ store.Store }
 
-// dying returns a store on another one that fails for ever after the first operation that
-// is the last.
+// dying wraps a store so that every operation after the last permitted one fails.
 func dying(s *memstore.Store, last func(op storetest.Op) bool) store.Store {
 	var dead atomic.Bool
 	died := errors.New("the writer is dead")
@@ -51,8 +50,8 @@ func row(n int) []int32 {
 	return v
 }
 
-// pair stores a group of two arrays with consolidated metadata, whose writer dies right
-// after it has decided to append to both.
+// pair stores a group of two arrays with consolidated metadata, whose writer crashed
+// right after it committed a transaction on both.
 func pair(t *testing.T, format int) *memstore.Store {
 	t.Helper()
 	ctx, m := t.Context(), memstore.New()
@@ -87,9 +86,9 @@ func pair(t *testing.T, format int) *memstore.Store {
 	return m
 }
 
-// TestUnsettled copies and converts a group in the middle of a change of several arrays:
-// it is refused, also where the store cannot be listed, and once somebody has finished
-// it, it works.
+// TestUnsettled copies and converts a group with an unfinished transaction. It is
+// refused, even if the store cannot be listed, and works once the transaction is
+// finished.
 func TestUnsettled(t *testing.T) {
 	for name, run := range map[string]func(ctx context.Context, src, dst *zarr.Location) error{
 		"copy": func(ctx context.Context, src, dst *zarr.Location) error {
@@ -128,7 +127,7 @@ func TestUnsettled(t *testing.T) {
 	}
 }
 
-// TestUnsettledInPlace converts such a group where it is: it is refused, and nothing is
+// TestUnsettledInPlace converts such a group in place: it is refused, and nothing is
 // lost.
 func TestUnsettledInPlace(t *testing.T) {
 	m := pair(t, 2)
@@ -143,8 +142,8 @@ func TestUnsettledInPlace(t *testing.T) {
 	}
 }
 
-// TestUntrimmed copies and converts an array in the middle of a trim, from a store that
-// can be listed and from one that cannot: all elements are there, or it is refused.
+// TestUntrimmed copies and converts an array with an unfinished trim, from stores that
+// can and cannot be listed: all elements are there, or it is refused.
 func TestUntrimmed(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	g, err := zarr.At(m, "g").CreateGroup(ctx, nil, nil)
@@ -196,7 +195,7 @@ func TestUntrimmed(t *testing.T) {
 			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(memstore.New(), "x"), 3, nil); !errors.Is(err, zarr.ErrConflict) {
 				t.Errorf("%s, %s to format 3: %v, want %v", kind, path, err, zarr.ErrConflict)
 			}
-			old := memstore.New() // its chunks are encoded anew
+			old := memstore.New() // its chunks are encoded again
 			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(old, "x"), 2, nil); err != nil {
 				t.Fatalf("%s, %s to format 2: %v", kind, path, err)
 			}
@@ -205,9 +204,9 @@ func TestUntrimmed(t *testing.T) {
 	}
 }
 
-// TestOlderConsolidated copies a group from a store that cannot be listed, whose
-// consolidated metadata is older than an array that has grown since: all of its chunks
-// are copied.
+// TestOlderConsolidated copies a group from a store that cannot be listed. Its
+// consolidated metadata is stale, because an array has grown since; all chunks are copied
+// nevertheless.
 func TestOlderConsolidated(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	g, err := zarr.At(m, "").CreateGroup(ctx, nil, nil)
@@ -242,7 +241,7 @@ func TestOlderConsolidated(t *testing.T) {
 	wantRow(t, dst, "x/a", slices.Repeat(row(4), 2))
 }
 
-// wantRow expects elements of the array at a path.
+// wantRow checks the elements of the array at a path.
 func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 	t.Helper()
 	a, err := zarr.At(s, path).OpenArray(t.Context(), nil)
@@ -254,8 +253,8 @@ func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 	}
 }
 
-// TestCopyUnlistedHuge copies arrays of more chunks than can be asked for from stores
-// that cannot be listed.
+// TestCopyUnlistedHuge copies arrays with too many chunks to ask for, from stores that
+// cannot be listed.
 func TestCopyUnlistedHuge(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(1), "listed": grid.Runs(grid.Run{Length: 1, Count: 1 << 62})} {

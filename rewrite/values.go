@@ -11,11 +11,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// small is how many bytes a value may have that is copied by way of memory beside others.
-// Larger ones are copied one at a time.
+// small bounds the bytes of a value that is copied through memory concurrently with
+// others. Larger values are copied one at a time.
 const small = 16 << 20
 
-// workers returns how many values are copied at once.
+// workers returns the number of values that are copied concurrently.
 func (c *copier) workers() int { return workers(&c.Options) }
 
 func workers(o *Options) int {
@@ -25,8 +25,8 @@ func workers(o *Options) int {
 	return max(8, 2*runtime.GOMAXPROCS(0))
 }
 
-// each calls do for every value besides documents, some at a time, and counts those that
-// are there, and the bytes that do returns.
+// each calls do concurrently for every value other than documents. It counts the values
+// that exist and the bytes that do returns.
 func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel string) (int64, error)) error {
 	g, ctx := parallel.New(ctx)
 	g.SetLimit(c.workers())
@@ -43,7 +43,7 @@ func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel stri
 		g.Go(func() error {
 			n, err := do(ctx, rel)
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // it went since, or is a chunk that is not stored
+				return nil // deleted since, or a chunk that is not stored
 			}
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel stri
 	return g.Wait(listed)
 }
 
-// copyValues copies all values besides documents, in one batch.
+// copyValues runs step 3.
 func (c *copier) copyValues(ctx context.Context) error {
 	b, err := store.NewBatch(ctx, c.to, c.Durability)
 	if err != nil {
@@ -79,27 +79,28 @@ func (c *copier) copyValues(ctx context.Context) error {
 type values struct {
 	c     *copier
 	batch store.Batch
-	large sync.Mutex // held while one is in memory
+	large sync.Mutex // held while a large value is in memory
 	pool  sync.Pool  // of *[]byte
 }
 
-// copy copies one value to the same place below the destination.
+// copy copies one value.
 func (v *values) copy(ctx context.Context, rel string) (int64, error) {
 	if v.c.seen == nil {
-		return v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+		return v.between(ctx, v.c.goal.MustKey(rel), v.c.at.MustKey(rel))
 	}
-	info, err := store.Stat(ctx, v.c.from, v.c.at.Key(rel)) // before it is read: what is written from now on is seen
+	// Take the version before reading. A write after this shows as a changed version.
+	info, err := store.Stat(ctx, v.c.from, v.c.at.MustKey(rel))
 	if err != nil {
 		return 0, err
 	}
-	n, err := v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+	n, err := v.between(ctx, v.c.goal.MustKey(rel), v.c.at.MustKey(rel))
 	if err == nil {
 		v.c.seen.add(rel, info)
 	}
 	return n, err
 }
 
-// between copies one value, by way of the store if it can.
+// between copies one value, within the store if it can.
 func (v *values) between(ctx context.Context, to, from store.Key) (int64, error) {
 	n, err := store.BatchCopy(ctx, v.batch, to, v.c.from, from)
 	if !errors.Is(err, store.ErrUnsupported) {

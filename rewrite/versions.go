@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// versions are names of values with their versions, as the sum of a digest of each: there
-// may be millions, and only whether all are the same is asked.
+// versions accumulates names and versions of values as a sum of digests. The sum does not
+// depend on the order, and is all that is kept: there may be millions of values.
 type versions struct {
 	mu  sync.Mutex
 	sum [sha256.Size / 8]uint64
@@ -29,15 +29,15 @@ func (v *versions) add(name string, info store.Info) {
 	}
 }
 
-// checkUnchanged sees that the source is what was copied. It is called while the locks of
-// all its nodes are held.
+// checkUnchanged checks that the source is still what was copied. The caller holds the
+// locks of all its nodes.
 func (c *copier) checkUnchanged(ctx context.Context) error {
 	now := &copier{Options: c.Options, src: c.src, from: c.from, at: c.at, seen: new(versions)}
 	if err := now.survey(ctx); err != nil {
 		return err
 	}
 	err := now.each(ctx, func(ctx context.Context, rel string) (int64, error) {
-		info, err := store.Stat(ctx, c.from, c.at.Key(rel))
+		info, err := store.Stat(ctx, c.from, c.at.MustKey(rel))
 		if err == nil {
 			now.seen.add(rel, info)
 		}
@@ -47,7 +47,7 @@ func (c *copier) checkUnchanged(ctx context.Context) error {
 		return err
 	}
 	if !slices.Equal(now.documents, c.documents) || now.seen.sum != c.seen.sum {
-		return fmt.Errorf("%w: it was changed while it was copied, and the copy may be without the change; the source stays, remove the copy and move it again", zarr.ErrConflict)
+		return fmt.Errorf("%w: it was changed while it was copied, and the copy may lack the change; the source stays; remove the copy and move it again", zarr.ErrConflict)
 	}
 	return nil
 }

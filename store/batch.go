@@ -2,12 +2,11 @@ package store
 
 import "context"
 
-// NewBatch begins a batch of writes. Where s is no [Batcher], every write stands alone.
+// NewBatch begins a batch of writes. If s is not a [Batcher], each write of the batch is
+// a call of its own, and Commit does nothing.
 //
-// The batch is a [ConditionalBatch] and a [SplicingBatch] wherever s can write on
-// conditions, inside of batches or outside, a [PatchingBatch] wherever s can patch, and a
-// [CopyingBatch] wherever s can copy. What neither the batches of s nor s itself can do
-// fails with [ErrUnsupported].
+// The batch can write on conditions and splice wherever s can, in a batch or outside of
+// one. It can patch or copy wherever s can. Other calls fail with [ErrUnsupported].
 func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	if b, ok := As[Batcher](s); ok {
 		return batchOf(ctx, s, b, d)
@@ -18,8 +17,8 @@ func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	return single{s, d}, nil
 }
 
-// batchOf begins a batch of a store that has batches. Powers that these lack are left to
-// the store itself.
+// batchOf begins a batch of a store that has batches. Powers that the batches lack are
+// calls to the store itself.
 func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, error) {
 	b, err := by.Batch(ctx, d)
 	if err != nil {
@@ -37,7 +36,8 @@ func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, err
 	return beside{b, single{s, d}}, nil
 }
 
-// beside is a batch of a store whose batches lack a power: what needs it stands alone.
+// beside is a batch of a store whose batches lack a power. A call that needs the power
+// goes to the store, outside of the batch.
 type beside struct {
 	Batch
 	single single
@@ -61,6 +61,9 @@ func (b beside) Splice(ctx context.Context, key Key, from Version, pieces []Piec
 	if c, ok := b.Batch.(SplicingBatch); ok {
 		return c.Splice(ctx, key, from, pieces)
 	}
+	// The store's own Splice comes first, since it moves the old bytes without reading
+	// them. Otherwise write the whole value through the batch, so that Commit makes it
+	// durable with the rest.
 	_, alone := As[Splicer](b.single.s)
 	c, conditional := b.Batch.(ConditionalBatch)
 	if alone || !conditional {

@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// Condition is what has to hold for a conditional write.
+// Condition is what must hold for a conditional write. Make one with [IfAbsent] or
+// [IfVersion].
 type Condition struct {
 	absent  bool
 	version Version
@@ -14,17 +15,17 @@ type Condition struct {
 // IfAbsent is the condition that the key has no value.
 func IfAbsent() Condition { return Condition{absent: true} }
 
-// IfVersion is the condition that the key's value is of version v.
+// IfVersion is the condition that the key has a value of version v.
 func IfVersion(v Version) Condition { return Condition{version: v} }
 
-// Absent reports whether the condition is that of [IfAbsent].
+// Absent reports whether c was made by [IfAbsent].
 func (c Condition) Absent() bool { return c.absent }
 
-// Version returns the version of [IfVersion].
+// Version returns the version given to [IfVersion].
 func (c Condition) Version() Version { return c.version }
 
-// Holds reports whether the condition holds for a key whose value has version v;
-// exists says whether there is a value.
+// Holds reports whether the condition holds. exists says whether the key has a value, and
+// v is the version of that value.
 func (c Condition) Holds(v Version, exists bool) bool {
 	if c.absent {
 		return !exists
@@ -32,44 +33,45 @@ func (c Condition) Holds(v Version, exists bool) bool {
 	return exists && v == c.version
 }
 
-// ConditionalWriter is the power to write a value only if nobody else did.
+// ConditionalWriter writes a value only if a condition holds.
 type ConditionalWriter interface {
-	// PutIf is Put under a condition that is checked and acted on in one step. Where the
-	// condition does not hold, it fails with ErrConflict and nothing has changed. An
-	// error that wraps neither ErrConflict nor ErrUnsupported leaves open whether the
-	// value was written.
+	// PutIf is Put under a condition. The check and the write are one atomic step. If the
+	// condition does not hold, PutIf returns ErrConflict and changes nothing. After an
+	// error that wraps neither ErrConflict nor ErrUnsupported, the outcome is unknown:
+	// the value may have been written.
 	PutIf(ctx context.Context, key Key, value []byte, cond Condition, d Durability) (Version, error)
 }
 
-// ConditionalDeleter is the power to remove a value only if nobody replaced it.
+// ConditionalDeleter deletes a value only if it is of an expected version.
 type ConditionalDeleter interface {
-	// DeleteIf removes the value at key if it is of version v, in one step. A value of
-	// another version, and a key without a value, is ErrConflict, and nothing has
-	// changed. An error that wraps neither ErrConflict nor ErrUnsupported leaves open
-	// whether the value was removed.
+	// DeleteIf deletes the value at key if it is of version v, in one atomic step. If the
+	// value is of another version, or there is none, DeleteIf returns ErrConflict and
+	// changes nothing. After an error that wraps neither ErrConflict nor ErrUnsupported,
+	// the outcome is unknown: the value may have been deleted.
 	DeleteIf(ctx context.Context, key Key, v Version) error
 }
 
-// ConditionalBatch is a [Batch] that can also write and delete on conditions. The
-// conditions are those of [ConditionalWriter] and [ConditionalDeleter]: each is checked
-// and acted on in one step, when it is called, against all conditional writes and
-// deletions inside and outside of batches, and against unconditional ones that have
-// returned. An unconditional one at the same time may go unseen: whoever shares a key has
-// to write it on conditions throughout.
+// ConditionalBatch is a [Batch] that can also write and delete on conditions.
 //
-// What was done is visible when the call returns, and durable when Commit does. Where the
-// condition does not hold, the call fails with ErrConflict, nothing has changed, and the
+// As in [ConditionalWriter] and [ConditionalDeleter], each check and its change are one
+// atomic step, made when the method is called. The check sees all conditional changes, in
+// batches and outside, and all unconditional ones that have returned. It may miss a
+// concurrent unconditional change, so writers that share a key must all use conditions.
+//
+// A change is visible when the call returns, and durable when Commit returns. If the
+// condition does not hold, the call returns ErrConflict and changes nothing, and the
 // batch goes on.
 type ConditionalBatch interface {
 	Batch
 	// PutIf is Put under a condition.
 	PutIf(ctx context.Context, key Key, value []byte, cond Condition) error
-	// DeleteIf removes the value at key if it is of version v. A key without a value is
-	// ErrConflict too.
+	// DeleteIf deletes the value at key if it is of version v. It returns ErrConflict if
+	// there is no value.
 	DeleteIf(ctx context.Context, key Key, v Version) error
 }
 
-// PutIf writes value at key under a condition, or fails with [ErrUnsupported].
+// PutIf writes value at key under a condition. If s is not a [ConditionalWriter], the
+// error is [ErrUnsupported].
 func PutIf(ctx context.Context, s Store, key Key, value []byte, cond Condition, d Durability) (Version, error) {
 	w, ok := As[ConditionalWriter](s)
 	if !ok {
@@ -78,8 +80,8 @@ func PutIf(ctx context.Context, s Store, key Key, value []byte, cond Condition, 
 	return w.PutIf(ctx, key, value, cond, d)
 }
 
-// DeleteIf removes the value at key if it is of version v, or fails with
-// [ErrUnsupported].
+// DeleteIf deletes the value at key if it is of version v. If s is not a
+// [ConditionalDeleter], the error is [ErrUnsupported].
 func DeleteIf(ctx context.Context, s Store, key Key, v Version) error {
 	w, ok := As[ConditionalDeleter](s)
 	if !ok {
@@ -88,8 +90,8 @@ func DeleteIf(ctx context.Context, s Store, key Key, v Version) error {
 	return w.DeleteIf(ctx, key, v)
 }
 
-// BatchPutIf writes value at key under a condition as part of b, or fails with
-// [ErrUnsupported]; see [ConditionalBatch].
+// BatchPutIf writes value at key under a condition, as part of b. If b is not a
+// [ConditionalBatch], the error is [ErrUnsupported].
 func BatchPutIf(ctx context.Context, b Batch, key Key, value []byte, cond Condition) error {
 	c, ok := b.(ConditionalBatch)
 	if !ok {
@@ -98,8 +100,8 @@ func BatchPutIf(ctx context.Context, b Batch, key Key, value []byte, cond Condit
 	return c.PutIf(ctx, key, value, cond)
 }
 
-// BatchPutNew writes value at key as part of b where nothing is, or fails with
-// [ErrConflict]. A batch that cannot tell writes it in any case.
+// BatchPutNew writes value at key as part of b and returns [ErrConflict] if the key has a
+// value. A batch without conditions overwrites an existing value instead.
 func BatchPutNew(ctx context.Context, b Batch, key Key, value []byte) error {
 	err := BatchPutIf(ctx, b, key, value, IfAbsent())
 	if errors.Is(err, ErrUnsupported) {
@@ -108,8 +110,8 @@ func BatchPutNew(ctx context.Context, b Batch, key Key, value []byte) error {
 	return err
 }
 
-// BatchDeleteIf removes the value at key as part of b if it is of version v, or fails
-// with [ErrUnsupported].
+// BatchDeleteIf deletes the value at key if it is of version v, as part of b. If b is not
+// a [ConditionalBatch], the error is [ErrUnsupported].
 func BatchDeleteIf(ctx context.Context, b Batch, key Key, v Version) error {
 	c, ok := b.(ConditionalBatch)
 	if !ok {

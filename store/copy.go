@@ -5,26 +5,27 @@ import (
 	"errors"
 )
 
-// Copier is the power to copy a value from another store, or from elsewhere in this one,
-// without the bytes passing through the program: a server copies them, or the file system
-// shares them.
+// Copier copies a value from another store, or within this one, without moving the bytes
+// through the program: a server copies them, or the file system shares them.
 type Copier interface {
-	// CopyFrom stores at key the value that from has at source, as Put does, and returns
-	// its bytes and its version. A source without a value is [fs.ErrNotExist]. A store
-	// that this one cannot copy from is ErrUnsupported, and nothing has changed.
+	// CopyFrom stores at key the value that from has at source, as Put does. It returns
+	// the size in bytes and the new version. If source has no value, the error is
+	// [fs.ErrNotExist]. If this store cannot copy from that one, the error is
+	// ErrUnsupported, and nothing has changed.
 	CopyFrom(ctx context.Context, key Key, from Store, source Key, d Durability) (int64, Version, error)
 }
 
-// CopyingBatch is a [Batch] that can also copy. What [Batch] says of its writes holds
-// here.
+// CopyingBatch is a [Batch] that can also copy. A copy becomes visible and durable as a
+// Put of the batch does.
 type CopyingBatch interface {
 	Batch
 	// CopyFrom is that of [Copier].
 	CopyFrom(ctx context.Context, key Key, from Store, source Key) (int64, error)
 }
 
-// BatchCopy copies as part of b, or fails with [ErrUnsupported]; see [CopyingBatch]. A
-// batch of [NewBatch] copies wherever its store can. It returns the bytes of the value.
+// BatchCopy copies a value as part of b and returns its size in bytes. If b is not a
+// [CopyingBatch], the error is [ErrUnsupported]. A batch made by [NewBatch] copies if its
+// store is a [Copier].
 func BatchCopy(ctx context.Context, b Batch, key Key, from Store, source Key) (int64, error) {
 	c, ok := b.(CopyingBatch)
 	if !ok {
@@ -33,12 +34,16 @@ func BatchCopy(ctx context.Context, b Batch, key Key, from Store, source Key) (i
 	return c.CopyFrom(ctx, key, from, source)
 }
 
-// CopyValue stores at key of s the value that from has at source, by way of memory where
-// s is no [Copier] of such a store, and then only if it has at most limit bytes: more are
-// [ErrTooLarge]. A limit of 0 is none. It returns the bytes of the value.
+// CopyValue stores at key of s the value that from has at source, and returns its size in
+// bytes and the new version.
+//
+// If s is not a [Copier], or cannot copy from that store, the value passes through
+// memory. Then a value of more than limit bytes is [ErrTooLarge]. A limit of 0 means no
+// limit.
 func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, limit int64, d Durability) (int64, Version, error) {
 	if c, ok := As[Copier](s); ok {
 		n, v, err := c.CopyFrom(ctx, key, from, source, d)
+		// A Copier refuses stores of another kind before it changes anything.
 		if !errors.Is(err, ErrUnsupported) {
 			return n, v, err
 		}
@@ -53,13 +58,13 @@ func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, li
 
 // Placer is a store that can say where it is.
 type Placer interface {
-	// Place returns where the keys are: a URL without credentials, in which the segments
-	// of a key go on behind a slash. Two stores with one place have the same values. It
-	// is "" where that is not known.
+	// Place returns a URL without credentials. The URL of a key is the place, a slash and
+	// the key. Two stores with the same place have the same values. If the place is not
+	// known, Place returns "".
 	Place() string
 }
 
-// PlaceOf returns where a store is, "" where it does not say; see [Placer].
+// PlaceOf returns the place of s, or "" if s is not a [Placer].
 func PlaceOf(s Store) string {
 	if p, ok := As[Placer](s); ok {
 		return p.Place()

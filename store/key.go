@@ -4,23 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
-	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/nodename"
 )
 
-// ErrInvalidKey says that a text is no legal key, node path or node name.
-// The message names the offending segment.
+// ErrInvalidKey means that a text is not a legal key, node path or node name. The message
+// names the offending segment.
 var ErrInvalidKey = errors.New("store: invalid key")
 
-// maxKeyLength is the longest key in bytes; object stores allow 1024.
+// maxKeyLength is the longest key in bytes. Object stores allow 1024.
 const maxKeyLength = 1024
 
-// Key names one value of a store: segments separated by '/', as in "t2m/c/0/1". A Key
-// made by [ParseKey] is legal on every store: valid UTF-8, no empty, "." or ".." segment,
-// no NUL or other control character, no backslash, and no segment that looks like a
-// Windows drive. The zero Key names nothing.
+// Key names one value of a store: segments separated by '/', such as "t2m/c/0/1".
+//
+// A key is valid UTF-8. It has no empty, "." or ".." segment, no control character, no
+// backslash, and no segment that looks like a Windows drive, so it cannot lead out of a
+// store. [ParseKey] accepts at most 1024 bytes, which every store can hold. The zero Key
+// names nothing.
 type Key struct{ s string }
 
 // ParseKey returns the key that s spells, or an error that wraps [ErrInvalidKey].
@@ -28,13 +29,13 @@ func ParseKey(s string) (Key, error) {
 	if s == "" {
 		return Key{}, fmt.Errorf("%w: empty", ErrInvalidKey)
 	}
-	if err := checkSegments(s); err != nil {
+	if err := checkText(s); err != nil {
 		return Key{}, err
 	}
 	return Key{s}, nil
 }
 
-// MustKey is ParseKey for constants; it panics where ParseKey fails.
+// MustKey is like [ParseKey] but panics if s is not a key. It is for constants.
 func MustKey(s string) Key {
 	k, err := ParseKey(s)
 	if err != nil {
@@ -64,22 +65,24 @@ func (k Key) Base() string { return k.s[strings.LastIndexByte(k.s, '/')+1:] }
 // Path names a node of a hierarchy, or a directory of keys. The zero Path is the root.
 type Path struct{ s string }
 
-// ParsePath returns the node path that s spells: "" or "/" is the root, a leading slash
-// is permitted. Besides the rules of [ParseKey], every segment has to be a legal node
-// name (zarr-specs v3 core, "Node names"): not made of periods only, not "zarr.json", and
-// not one that Varve keeps for itself, as "__varve". Other names with "__" in front are
-// read in both formats.
+// ParsePath returns the node path that s spells. The root is "" or "/", and s may begin
+// with a slash. Errors wrap [ErrInvalidKey].
+//
+// Besides the rules of [ParseKey], every segment must be a legal node name (zarr-specs v3
+// core, "Node names"). It must not be made of periods only, be "zarr.json", or be a name
+// that Varve reserves, such as "__varve". Other names that begin with "__" are legal,
+// because both formats have nodes with such names.
 func ParsePath(s string) (Path, error) {
 	s = strings.TrimPrefix(s, "/")
 	if s == "" {
 		return Path{}, nil
 	}
-	if err := checkSegments(s); err != nil {
+	if err := checkText(s); err != nil {
 		return Path{}, err
 	}
 	for name := range strings.SplitSeq(s, "/") {
-		if err := checkName(name); err != nil {
-			return Path{}, err
+		if err := nodename.Check(name); err != nil {
+			return Path{}, fmt.Errorf("%w: %w", ErrInvalidKey, err)
 		}
 	}
 	return Path{s}, nil
@@ -115,13 +118,34 @@ func (p Path) Join(rel string) (Path, error) {
 	return ParsePath(p.s + "/" + c.s)
 }
 
-// Key returns the key of the value rel below p, as "zarr.json" or "c/0/1".
-// rel has to be a legal key; this is the fast way for keys that the program makes itself.
-func (p Path) Key(rel string) Key {
-	if p.s == "" {
-		return Key{rel}
+// Key returns the key of the value rel below p, such as "zarr.json" or "c/0/1". If that
+// is not a key, the error wraps [ErrInvalidKey].
+func (p Path) Key(rel string) (Key, error) {
+	return ParseKey(p.prefix() + rel)
+}
+
+// MustKey returns the key of the value rel below p. It panics if rel has an illegal
+// segment, so rel must be a constant or made from numbers: text from outside the program
+// belongs in [Path.Key].
+//
+// MustKey does not limit the length, because p may be long already. A store refuses a key
+// that it cannot hold.
+func (p Path) MustKey(rel string) Key {
+	if err := checkSegments(rel); err != nil {
+		panic(err)
 	}
-	return Key{p.s + "/" + rel}
+	return Key{p.prefix() + rel}
+}
+
+// AsKey returns the key that is spelled like p, the zero Key for the root.
+func (p Path) AsKey() Key { return Key(p) }
+
+// prefix returns what keys below p begin with.
+func (p Path) prefix() string {
+	if p.s == "" {
+		return ""
+	}
+	return p.s + "/"
 }
 
 // Contains reports whether k lies below p.
@@ -129,7 +153,7 @@ func (p Path) Contains(k Key) bool {
 	return p.s == "" || len(k.s) > len(p.s) && k.s[len(p.s)] == '/' && k.s[:len(p.s)] == p.s
 }
 
-// Rel returns the part of k below p. It is "" where k does not lie below p.
+// Rel returns the part of k below p, or "" if k does not lie below p.
 func (p Path) Rel(k Key) string {
 	switch {
 	case !p.Contains(k):
@@ -140,45 +164,25 @@ func (p Path) Rel(k Key) string {
 	return k.s[len(p.s)+1:]
 }
 
-func checkSegments(s string) error {
+// checkText returns an error if s is not a key.
+func checkText(s string) error {
 	if len(s) > maxKeyLength {
 		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrInvalidKey, len(s), maxKeyLength)
+	}
+	return checkSegments(s)
+}
+
+func checkSegments(s string) error {
+	if nodename.IsPlain(s) {
+		return nil
 	}
 	if !utf8.ValidString(s) {
 		return fmt.Errorf("%w: %q is not valid UTF-8", ErrInvalidKey, s)
 	}
 	for seg := range strings.SplitSeq(s, "/") {
-		if err := checkSegment(seg); err != nil {
-			return fmt.Errorf("%w %q: %s", ErrInvalidKey, s, err)
+		if err := nodename.CheckSegment(seg); err != nil {
+			return fmt.Errorf("%w %q: %w", ErrInvalidKey, s, err)
 		}
 	}
 	return nil
 }
-
-func checkSegment(seg string) error {
-	switch {
-	case seg == "":
-		return errors.New("empty segment (a slash too many)")
-	case seg == "." || seg == "..":
-		return fmt.Errorf("segment %q leaves its place", seg)
-	case len(seg) >= 2 && seg[1] == ':' && isLetter(seg[0]):
-		return fmt.Errorf("segment %q looks like a drive", seg)
-	case strings.ContainsFunc(seg, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }):
-		return fmt.Errorf("segment %q has a control character or a backslash", seg)
-	}
-	return nil
-}
-
-func checkName(name string) error {
-	switch {
-	case strings.Trim(name, ".") == "":
-		return fmt.Errorf("%w: node name %q is made of periods only", ErrInvalidKey, name)
-	case own.Is(name):
-		return fmt.Errorf("%w: node name %q is reserved: Varve keeps it for itself", ErrInvalidKey, name)
-	case name == "zarr.json":
-		return fmt.Errorf("%w: a node must not be named %q", ErrInvalidKey, name)
-	}
-	return nil
-}
-
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,22 +134,23 @@ func TestContains(t *testing.T) {
 		if p.Contains(key) != (c.rel != "") || p.Rel(key) != c.rel {
 			t.Errorf("%q of %q: contains %t, rest %q, want %q", key, p, p.Contains(key), p.Rel(key), c.rel)
 		}
-		if c.rel != "" && p.Key(c.rel) != key {
-			t.Errorf("%q.Key(%q) is %q, want %q", p, c.rel, p.Key(c.rel), key)
+		if c.rel != "" && p.MustKey(c.rel) != key {
+			t.Errorf("%q.Key(%q) is %q, want %q", p, c.rel, p.MustKey(c.rel), key)
 		}
 	}
 }
 
-// TestKeyAlgebra draws keys and sees that a key is the key of its base in its directory.
+// TestKeyAlgebra draws keys and checks that a key is the key of its base in its
+// directory.
 func TestKeyAlgebra(t *testing.T) {
 	seg := rapid.StringMatching(`[a-z0-9.]{0,3}[a-z0-9]`)
 	rapid.Check(t, func(r *rapid.T) {
 		key := store.MustKey(strings.Join(rapid.SliceOfN(seg, 1, 6).Draw(r, "segments"), "/"))
-		if again := key.Dir().Key(key.Base()); again != key {
+		if again := key.Dir().MustKey(key.Base()); again != key {
 			r.Fatalf("%q becomes %q", key, again)
 		}
 		for dir := key.Dir(); ; dir = dir.Parent() {
-			if !dir.Contains(key) || dir.Key(dir.Rel(key)) != key {
+			if !dir.Contains(key) || dir.MustKey(dir.Rel(key)) != key {
 				r.Fatalf("%q is not below %q", key, dir)
 			}
 			if dir.IsRoot() {
@@ -212,5 +215,58 @@ func ExampleParseKey() {
 	fmt.Println(err)
 	// Output:
 	// t2m/c/0 1 <nil>
-	// store: invalid key "../secret": segment ".." leaves its place
+	// store: invalid key "../secret": segment ".." leads out of its directory
+}
+
+// TestPathKey checks that no name leads out of a path.
+func TestPathKey(t *testing.T) {
+	p := path(t, "a/b")
+	if key, err := p.Key("c/0/1"); err != nil || key.String() != "a/b/c/0/1" {
+		t.Errorf("%q, error %v", key, err)
+	}
+	for _, rel := range []string{"", "../../etc/passwd", "/etc", "c/..", "c//0", `c\0`, "C:", "c/\x00", "\xff", strings.Repeat("x", 1024)} {
+		if key, err := p.Key(rel); !errors.Is(err, store.ErrInvalidKey) || !key.IsZero() {
+			t.Errorf("%q: key %q, error %v", rel, key, err)
+		}
+	}
+	if key := p.MustKey(strings.Repeat("x", 1024)); len(key.String()) != 1028 {
+		t.Errorf("a long key has %d bytes", len(key.String()))
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("MustKey accepts ..")
+		}
+	}()
+	p.MustKey("../x")
+}
+
+func TestAsKey(t *testing.T) {
+	if key := path(t, "a/b").AsKey(); key.String() != "a/b" {
+		t.Errorf("%q", key)
+	}
+	if key := path(t, "").AsKey(); !key.IsZero() {
+		t.Errorf("the root is %q", key)
+	}
+}
+
+// liar is a store that lists a name outside of the directory.
+type liar struct{ store.Store }
+
+func (liar) List(context.Context, store.Path, bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		_ = yield(store.Entry{Name: "x"}, nil) && yield(store.Entry{Name: "../../etc/passwd"}, nil) && yield(store.Entry{Name: "y"}, nil)
+	}
+}
+
+func TestListRefusesNames(t *testing.T) {
+	var names []string
+	var failed error
+	for e, err := range store.List(t.Context(), liar{}, path(t, "a"), true) {
+		if failed = err; err == nil {
+			names = append(names, e.Name)
+		}
+	}
+	if !errors.Is(failed, store.ErrInvalidKey) || len(names) != 1 || names[0] != "x" {
+		t.Errorf("names %q, error %v", names, failed)
+	}
 }

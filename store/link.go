@@ -7,46 +7,45 @@ import (
 	"iter"
 )
 
-// Identity tells directories apart, whatever their names are.
+// Identity identifies a directory whatever its names are.
 type Identity interface {
-	// Same reports whether both are surely of one directory, perhaps of two stores.
+	// Same reports whether both are known to be the same directory, even of two stores.
 	Same(Identity) bool
 }
 
 // Link is a symbolic link in a store.
 type Link struct {
 	Name string // relative to the listed directory
-	To   Path   // where it leads, without links
-	// Lost tells that it leads out of the store, or to nothing: no listing shows what it
-	// leads to, and To says nothing.
+	To   Path   // the target, without links
+	// Lost means that the link leads out of the store, or to nothing. No listing shows
+	// its target, and To is not set.
 	Lost bool
 }
 
-// Linker is the power to tell which names are of one directory. A store needs it whose
-// directories may have several names, because of symbolic links or mounts. Of other
-// stores names say it all.
+// Linker tells which names belong to one directory. A store needs it if symbolic links or
+// mounts can give a directory several names. In other stores, different names are
+// different directories.
 type Linker interface {
-	// Resolve returns the path of dir without symbolic links, as far as there is
-	// something. A link on the way that leads out of the store is an error.
+	// Resolve returns the path of dir without symbolic links. Segments that do not exist
+	// stay as they are. A link on the way that leads out of the store is an error.
 	Resolve(dir Path) (Path, error)
-	// Identify returns the identity of dir; links are followed. A dir that is not there
-	// is [fs.ErrNotExist].
+	// Identify returns the identity of dir, following links. If dir does not exist, the
+	// error is [fs.ErrNotExist].
 	Identify(dir Path) (Identity, error)
-	// Links yields the symbolic links at any depth below dir, in no order. It goes
-	// through those that a deep listing goes through, and leaves out those that lead to a
-	// directory which they are in.
+	// Links yields the symbolic links at any depth below dir, in no order. It follows the
+	// links that a deep listing follows, and skips a link to a directory that contains
+	// the link.
 	Links(ctx context.Context, dir Path) iter.Seq2[Link, error]
 }
 
-// linker returns the power of the store below all wrappers, which change nothing about
+// linker returns the Linker of the store below all wrappers. Wrappers do not change
 // directories.
 func linker(s Store) (Linker, bool) {
 	l, ok := Driver(s).(Linker)
 	return l, ok
 }
 
-// Resolve returns the path of dir without symbolic links, dir itself where s is no
-// [Linker].
+// Resolve returns the path of dir without symbolic links, or dir if s is not a [Linker].
 func Resolve(s Store, dir Path) (Path, error) {
 	if l, ok := linker(s); ok {
 		return l.Resolve(dir)
@@ -54,7 +53,7 @@ func Resolve(s Store, dir Path) (Path, error) {
 	return dir, nil
 }
 
-// Links yields the symbolic links below dir, none where s is no [Linker].
+// Links yields the symbolic links below dir, or nothing if s is not a [Linker].
 func Links(ctx context.Context, s Store, dir Path) iter.Seq2[Link, error] {
 	if l, ok := linker(s); ok {
 		return l.Links(ctx, dir)
@@ -62,8 +61,8 @@ func Links(ctx context.Context, s Store, dir Path) iter.Seq2[Link, error] {
 	return func(func(Link, error) bool) {}
 }
 
-// Identify returns the identity of dir, nil where it is not there and where s is no
-// [Linker].
+// Identify returns the identity of dir. It returns nil if dir does not exist or s is not
+// a [Linker].
 func Identify(s Store, dir Path) (Identity, error) {
 	l, ok := linker(s)
 	if !ok {
@@ -76,9 +75,9 @@ func Identify(s Store, dir Path) (Identity, error) {
 	return id, err
 }
 
-// Identities returns the identities of dir and of all directories that it really is in,
-// up to the top of the store. Those that are not there are nil. Of a store that is no
-// [Linker] there are none.
+// Identities returns the identities of dir and of all directories above it, after links
+// are resolved, up to the top of the store. Directories that do not exist have a nil
+// identity. If s is not a [Linker], the result is empty.
 func Identities(s Store, dir Path) (ids []Identity, err error) {
 	if _, ok := linker(s); !ok {
 		return nil, nil
@@ -94,8 +93,8 @@ func Identities(s Store, dir Path) (ids []Identity, err error) {
 	return ids, err
 }
 
-// SameDirectory reports whether two paths are of one directory: the paths are the same,
-// or the store says so.
+// SameDirectory reports whether two paths name one directory: the paths are equal, or s
+// says that they lead to the same one.
 func SameDirectory(s Store, a, b Path) (bool, error) {
 	if a == b {
 		return true, nil

@@ -11,49 +11,50 @@ import (
 	"time"
 )
 
-// ErrLocked says that another writer holds a lock and that this one did not wait any
-// longer. The error is a [*LockError].
+// ErrLocked means that another writer holds a lock and that the caller's timeout has
+// passed. The error is a [*LockError].
 var ErrLocked = errors.New("store: locked by another writer")
 
-// Locking says how a call takes locks. The zero Locking waits for as long as it takes,
-// and says nothing.
+// Locking says how a call takes locks. The zero Locking waits without limit and reports
+// nothing.
 type Locking struct {
-	// Operation is what the lock is for, as "append". Others who wait for it are told.
+	// Operation names what the lock is for, such as "append". Other writers that wait for
+	// the lock see it.
 	Operation string
-	// Timeout is the most time to wait for a lock; 0 stands for no limit, and below 0
-	// nothing is waited for.
+	// Timeout is the most time to wait for a lock. Zero means no limit. A negative
+	// timeout does not wait.
 	Timeout time.Duration
-	// Waiting is called once for a lock that is waited for longer than a second, on a
-	// goroutine of its own.
+	// Waiting is called once, on a goroutine of its own, if a lock is not free after one
+	// second.
 	Waiting func(LockWait)
 }
 
-// LockWait is a lock that is waited for.
+// LockWait describes a lock that a call waits for.
 type LockWait struct {
-	Name   string // what is locked: a directory of the store, or a file in it
+	Name   string // a directory of the store, or a file in it
 	Holder Holder
 }
 
-// Holder is who holds a lock. What is not known is zero.
+// Holder describes the process that holds a lock. Unknown fields are zero.
 type Holder struct {
-	PID       int       `json:"pid,omitempty"`       // of the process; containers have numbers of their own
-	Host      string    `json:"host,omitempty"`      // name of the machine or the container
-	Operation string    `json:"operation,omitempty"` // what it does
+	PID       int       `json:"pid,omitempty"`       // process ID; each container has its own numbers
+	Host      string    `json:"host,omitempty"`      // name of the machine or container
+	Operation string    `json:"operation,omitempty"` // what the holder does
 	Since     time.Time `json:"since,omitzero"`
 }
 
 // host is the name of this machine, "" where it has none.
 var host = sync.OnceValue(func() string {
-	name, _ := os.Hostname() // a holder without one is a holder
+	name, _ := os.Hostname() // a machine without a name is no reason to fail
 	return name
 })
 
-// ThisProcess describes this process as a holder from now on.
+// ThisProcess describes this process as the holder of a lock from now on.
 func ThisProcess(operation string) Holder {
 	return Holder{PID: os.Getpid(), Host: host(), Operation: operation, Since: time.Now()}
 }
 
-// String names the holder and what it does, "another program" where nothing is known.
+// String describes the holder. It is "another program" if nothing is known.
 func (h Holder) String() string {
 	text := "another program"
 	if h.PID != 0 {
@@ -71,13 +72,13 @@ func (h Holder) String() string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// LockError is a lock that was not had in time.
+// LockError reports a lock that was not free in time.
 type LockError struct {
 	LockWait
-	Waited time.Duration // 0 where nothing was waited for
+	Waited time.Duration // 0 if the call did not wait
 }
 
-// Error says what is locked by whom, and what to do.
+// Error says what is locked, who holds it, and what to do.
 func (e *LockError) Error() string {
 	waited := ""
 	if e.Waited > 0 {
@@ -87,8 +88,8 @@ func (e *LockError) Error() string {
 		cmp.Or(e.Name, "the store"), e.Holder, waited)
 }
 
-// Is reports whether target is [ErrLocked], or [os.ErrDeadlineExceeded] where the lock
-// was waited for.
+// Is reports whether target is [ErrLocked], or [os.ErrDeadlineExceeded] if the call
+// waited.
 func (e *LockError) Is(target error) bool {
 	return target == ErrLocked || target == os.ErrDeadlineExceeded && e.Waited > 0
 }
@@ -103,22 +104,22 @@ func WithLocking(ctx context.Context, how Locking) context.Context {
 	return context.WithValue(ctx, lockingKey{}, how)
 }
 
-// LockingOf returns how the calls with a context take locks; for drivers.
+// LockingOf returns how calls with ctx take locks. It is for drivers.
 func LockingOf(ctx context.Context) Locking {
 	how, _ := ctx.Value(lockingKey{}).(Locking)
 	return how
 }
 
-// HeldLocker is a [Locker] that knows who holds a lock.
+// HeldLocker is a [Locker] that can tell who holds a lock.
 type HeldLocker interface {
 	Locker
-	// LockHolder returns who holds dir, the zero Holder where nobody does or it is not
-	// known.
+	// LockHolder returns the holder of the lock on dir. It returns the zero Holder if the
+	// lock is free or the holder is not known.
 	LockHolder(dir Path) Holder
 }
 
-// Lock keeps other writers away from dir; see [Locker]. It waits as the context's
-// [Locking] says.
+// Lock excludes other writers from dir; see [Locker]. It waits as the [Locking] of ctx
+// says. If s is not a Locker, the error is [ErrUnsupported].
 func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err error) {
 	l, ok := As[Locker](s)
 	if !ok {
@@ -133,15 +134,15 @@ func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err erro
 		})
 }
 
-// slowLock is how long a lock is waited for before [Locking].Waiting is told.
+// slowLock is how long a call waits for a lock before it calls [Locking].Waiting.
 const slowLock = time.Second
 
-// shortest is how long lock is given where nothing is to be waited for. It tries once
-// before its context has ended, also on a machine that is slow to run this goroutine.
+// shortest is the timeout of a call that is not to wait. It lets even a slow machine try
+// the lock once before the context ends.
 const shortest = 50 * time.Millisecond
 
-// AwaitLock calls lock, which waits for a lock until its context ends, as the [Locking]
-// of ctx says; for drivers.
+// AwaitLock calls lock, which waits for a lock until its context ends. It applies the
+// [Locking] of ctx and the grace of [Finishing]. It is for drivers.
 func AwaitLock(
 	ctx context.Context, name string, lock func(context.Context) (func() error, error), holder func() Holder,
 ) (unlock func() error, err error) {
@@ -154,18 +155,21 @@ func AwaitLock(
 			defer close(told)
 			how.Waiting(LockWait{name, holder()})
 		})
+		// Waiting must not be called, or still run, after AwaitLock has returned.
 		defer func() {
 			if !slow.Stop() {
 				<-told
 			}
 		}()
 	}
+	// No limit: only ctx ends the wait.
 	if how.Timeout == 0 {
 		return lock(ctx)
 	}
 	limited, cancel := context.WithTimeout(ctx, max(how.Timeout, shortest))
 	defer cancel()
 	unlock, err = lock(limited)
+	// Only the timeout is a LockError. If ctx itself ended, return its error.
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return nil, &LockError{LockWait{name, holder()}, max(how.Timeout, 0)}
 	}

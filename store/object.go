@@ -2,9 +2,9 @@ package store
 
 import "context"
 
-// Open returns the value at key as it is now, pinned to its version. Where s is no
-// [Opener], every read of the object is a Get of its own whose version is compared: a
-// change in between is [ErrConflict].
+// Open returns the value at key, pinned to its present version. If s is not an [Opener],
+// every read is a Get that compares versions, and returns [ErrConflict] if the value was
+// replaced.
 func Open(ctx context.Context, s Store, key Key) (Object, error) {
 	if o, ok := As[Opener](s); ok {
 		return o.Open(ctx, key)
@@ -27,6 +27,7 @@ func (o *object) Close() error { return nil }
 
 func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
 	out, info, err := o.s.Get(ctx, o.key, q, dst)
+	// Get reads one version, but perhaps a later one than Stat described.
 	if err == nil && !info.Same(o.info) {
 		return nil, replaced(o.key)
 	}

@@ -6,36 +6,36 @@ import (
 	"io"
 )
 
-// Patch is a stretch of a value that is overwritten: the bytes from byte Off on become
-// those of Data.
+// Patch overwrites bytes of a value: Data replaces the bytes from offset Off on.
 type Patch struct {
 	Off  int64
 	Data []byte
 }
 
-// Patcher is the power to overwrite bytes within a value, in place. Only a store where
-// that is all or nothing has it, to readers and to whatever stops the machine: see
-// [Splicer] for what every store with conditional writes can do.
+// Patcher overwrites bytes within a value, in place. A store should have it only if
+// all patches take effect or none, for readers and after a crash. A store with
+// conditional writes can always [Splice] instead.
 type Patcher interface {
-	// Patch overwrites bytes of the value at key, which has to be of version from, patch
-	// by patch, and returns the new version. The value keeps its length. Readers see all
-	// patches or none; an object that was open before may fail with ErrConflict from then
-	// on. Where the value is of another version, and where there is none, Patch fails
-	// with ErrConflict; where [CheckPatches] does, with its error; and then nothing has
-	// changed. The driver does not keep the bytes of the patches. An error of another
-	// kind leaves open whether they were written.
+	// Patch overwrites bytes of the value at key, in the order of patches, and returns
+	// the new version. The value keeps its length. Readers see all patches or none.
+	// Objects opened before may fail with ErrConflict from then on.
+	//
+	// Patch returns ErrConflict if the value is not of version from, or does not exist,
+	// and the error of [CheckPatches] if that fails. Then nothing has changed. After any
+	// other error the outcome is unknown. The driver does not keep the bytes of the
+	// patches.
 	Patch(ctx context.Context, key Key, from Version, patches []Patch, d Durability) (Version, error)
 }
 
-// PatchingBatch is a [Batch] that can also patch. What [ConditionalBatch] says of its
-// writes holds here.
+// PatchingBatch is a [Batch] that can also patch. A patch is checked, visible and durable
+// as the writes of [ConditionalBatch] are.
 type PatchingBatch interface {
 	Batch
 	// Patch is that of [Patcher].
 	Patch(ctx context.Context, key Key, from Version, patches []Patch) error
 }
 
-// CheckPatches returns an error that wraps [io.ErrUnexpectedEOF] where a patch is not
+// CheckPatches returns an error that wraps [io.ErrUnexpectedEOF] if a patch does not lie
 // within a value of size bytes. Drivers call it once they know the size.
 func CheckPatches(size int64, patches []Patch) error {
 	for i, p := range patches {
@@ -47,8 +47,8 @@ func CheckPatches(size int64, patches []Patch) error {
 	return nil
 }
 
-// PatchValue overwrites bytes of the value at key, of version from; see [Patcher]. A
-// store that is none is [ErrUnsupported]: use [Splice] there.
+// PatchValue overwrites bytes of the value at key, which must be of version from; see
+// [Patcher]. If s is not a Patcher, the error is [ErrUnsupported]; use [Splice] instead.
 func PatchValue(ctx context.Context, s Store, key Key, from Version, patches []Patch, d Durability) (Version, error) {
 	p, ok := As[Patcher](s)
 	if !ok {
@@ -57,8 +57,8 @@ func PatchValue(ctx context.Context, s Store, key Key, from Version, patches []P
 	return p.Patch(ctx, key, from, patches, d)
 }
 
-// BatchPatch patches as part of b, or fails with [ErrUnsupported]; see [PatchingBatch]. A
-// batch of [NewBatch] patches wherever its store can.
+// BatchPatch patches a value as part of b. If b is not a [PatchingBatch], the error is
+// [ErrUnsupported]. A batch made by [NewBatch] patches if its store is a [Patcher].
 func BatchPatch(ctx context.Context, b Batch, key Key, from Version, patches []Patch) error {
 	p, ok := b.(PatchingBatch)
 	if !ok {

@@ -9,38 +9,38 @@ import (
 	"sync"
 )
 
-// Pinned is one version of a value, read piece by piece: the version that its first read
-// finds, or one that is known beforehand. [Open] looks at a value before anything is
-// read, which costs a far store a request; a Pinned learns the version from the first
-// bytes. Its methods may be called from several goroutines at once, Close last.
+// Pinned reads one version of a value, range by range. The version is given beforehand,
+// or is the one that the first read finds. So, unlike [Open], it needs no request of its
+// own to learn the version. Its methods may be called from several goroutines at once.
+// Close must be the last call.
 type Pinned struct {
 	s   Store
 	key Key
 
 	mu     sync.Mutex
 	info   Info
-	known  bool   // info is what every read has to find
-	object Object // what an Opener opened
+	known  bool   // every read must find info
+	object Object // from an Opener; nil for other stores
 	closed bool
 }
 
-// Pin returns the value at key, pinned to the version that expected describes, as far as
-// [Info.Same] tells: by the size alone where the store knows no versions. The zero Info
-// expects nothing; the first read that succeeds pins.
+// Pin returns the value at key, pinned to the version that expected describes.
+// [Info.Same] compares versions; a store without versions is compared by size alone. If
+// expected is zero, the first successful read pins the version it finds.
 //
-// Nothing is asked of s before the first read. An [Opener] is asked to open the value
-// then, once; every read of another store is one Get and nothing more, so a store for
-// which to open is a request of its own had better not be an Opener.
+// Pin itself makes no request. The first read opens the value if s is an [Opener]; reads
+// of other stores are one Get each. So a store should not be an Opener if opening costs
+// it a request.
 func Pin(s Store, key Key, expected Info) *Pinned {
 	return &Pinned{s: s, key: key, info: expected, known: expected != Info{}}
 }
 
-// Read appends the bytes that q selects to dst, as Store.Get does, and tells which
-// version they are of.
+// Read appends the bytes that q selects to dst, as Store.Get does, and returns the
+// version they are from.
 //
-// A value of another version than the pinned one is [ErrConflict], and so is none: what
-// was read before does not belong to what is there now. Where no version is pinned yet, a
-// key without a value is [fs.ErrNotExist].
+// If the value is not of the pinned version, or was deleted, the error is [ErrConflict]:
+// what was read before does not belong to the present value. If no version is pinned yet
+// and there is no value, the error is [fs.ErrNotExist].
 func (p *Pinned) Read(ctx context.Context, q Request, dst []byte) ([]byte, Info, error) {
 	o, err := p.open(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *Pinned) Read(ctx context.Context, q Request, dst []byte) ([]byte, Info,
 	return out, info, nil
 }
 
-// Close lets go of the value. A later Read is [fs.ErrClosed].
+// Close releases the value. Later reads return [fs.ErrClosed].
 func (p *Pinned) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,8 +73,8 @@ func (p *Pinned) Close() error {
 	return o.Close()
 }
 
-// open returns the open value, nil where the store is no [Opener]. Who comes while it is
-// being opened waits for it.
+// open returns the open value, or nil if the store is not an [Opener]. Concurrent calls
+// wait until the first one has opened it.
 func (p *Pinned) open(ctx context.Context) (Object, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,6 +93,7 @@ func (p *Pinned) open(ctx context.Context) (Object, error) {
 		return nil, err
 	}
 	info := o.Info()
+	// The value was replaced between the expectation and this open.
 	if p.known && !info.Same(p.info) {
 		return nil, errors.Join(replaced(p.key), o.Close())
 	}
@@ -100,8 +101,8 @@ func (p *Pinned) open(ctx context.Context) (Object, error) {
 	return o, nil
 }
 
-// settle takes what a read said: it pins the version, or compares it with the one that is
-// pinned.
+// settle checks the result of a read. It pins the version, or compares it with the pinned
+// one.
 func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) error {
 	p.mu.Lock()
 	if !p.known && err == nil {
@@ -116,15 +117,16 @@ func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) er
 		return replaced(p.key)
 	case !known:
 		return err
+	// The pinned version existed, so a concurrent writer has deleted it.
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %s was deleted while it was read", ErrConflict, p.key)
 	}
 	return p.doubt(ctx, q, pinned, err)
 }
 
-// doubt takes an error that the pinned version cannot have caused, a range beyond the end
-// or too long a value, for [ErrConflict] where another version is there by now. It asks
-// only then.
+// doubt returns [ErrConflict] for an error that the pinned version cannot cause: a range
+// beyond the end, or a value that is too long. A Stat then tells whether the value was
+// replaced. Other errors stay.
 func (p *Pinned) doubt(ctx context.Context, q Request, pinned Info, err error) error {
 	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrTooLarge) {
 		return err

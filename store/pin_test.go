@@ -167,7 +167,7 @@ func remove(t *testing.T, m *memstore.Store) {
 	}
 }
 
-// TestPinOpened sees that an opened value stays what it was, and that one of another
+// TestPinOpened checks that an opened value stays what it was, and that one of another
 // version than expected is not opened.
 func TestPinOpened(t *testing.T) {
 	m := memstore.New()

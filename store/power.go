@@ -1,17 +1,22 @@
 package store
 
-// Wrapper is a [Store] that shows the values of another one, the same under the same
-// keys, and does something besides: it counts, or waits. Its type has the method of every
-// power that it can pass on; which of these powers it really has, the store below says.
+import (
+	"fmt"
+	"strings"
+)
+
+// Wrapper is a [Store] that shows the values of another store under the same keys, and
+// adds something else, such as counting or waiting. Its type has the methods of every
+// power that it can pass on. It has a power only if the store below has it.
 type Wrapper interface {
 	Store
 	// Unwrap returns the store below.
 	Unwrap() Store
 }
 
-// As returns the power P of a store, as in As[Lister](s), and whether it has that power:
-// its type has the methods, and where it is a [Wrapper] so has the store below. A plain
-// type assertion would find powers that a wrapper merely passes on.
+// As returns s as the power P, as in As[Lister](s), and reports whether s has that power.
+// The type of s must have the methods and, if s is a [Wrapper], so must the store below.
+// A plain type assertion would also find powers that a wrapper has no store for.
 func As[P any](s Store) (power P, ok bool) {
 	p, ok := s.(P)
 	if !ok {
@@ -25,7 +30,7 @@ func As[P any](s Store) (power P, ok bool) {
 	return p, true
 }
 
-// Driver returns the store below all wrappers, s itself where it is none.
+// Driver returns the store below all wrappers, or s if it is not a [Wrapper].
 func Driver(s Store) Store {
 	for {
 		w, ok := s.(Wrapper)
@@ -34,4 +39,15 @@ func Driver(s Store) Store {
 		}
 		s = w.Unwrap()
 	}
+}
+
+// unsupported names the store and the power that it lacks.
+func unsupported(s Store, power string) error { return cannot(Driver(s), "store", power) }
+
+// cannot names the type without the power by its package, as in "the zip store": users of
+// a program need not know Go types.
+func cannot(what any, kind, power string) error {
+	name, _, _ := strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", what), "*"), ".")
+	name = strings.TrimSuffix(name, "store") // package httpstore is "the http store"
+	return fmt.Errorf("%w: the %s %s cannot %s", ErrUnsupported, name, kind, power)
 }

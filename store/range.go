@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Range selects bytes of a value. The zero Range is the whole value.
+// Range selects bytes of a value. The zero Range selects all.
 type Range struct {
 	kind   rangeKind
 	off, n int64
@@ -24,17 +24,18 @@ const (
 // Whole is the range of all bytes.
 func Whole() Range { return Range{} }
 
-// Span is the range of n bytes from byte off on. A value that ends earlier is an error.
+// Span is the range of n bytes from offset off on. A value that ends earlier is an error.
 func Span(off, n int64) Range { return Range{rangeSpan, off, n} }
 
-// From is the range of all bytes from byte off on.
+// From is the range of all bytes from offset off on.
 func From(off int64) Range { return Range{rangeFrom, off, 0} }
 
-// Suffix is the range of the last n bytes, or of all where the value is shorter.
+// Suffix is the range of the last n bytes, or of all bytes if the value is shorter.
 func Suffix(n int64) Range { return Range{rangeSuffix, 0, n} }
 
-// Resolve returns the offset and the number of bytes that r selects of a value of size
-// bytes. A span or a start beyond the end is an error that wraps [io.ErrUnexpectedEOF].
+// Resolve returns the offset and the number of the bytes that r selects of a value of
+// size bytes. If r begins or ends beyond the value, the error wraps
+// [io.ErrUnexpectedEOF].
 func (r Range) Resolve(size int64) (off, n int64, err error) {
 	if r.off < 0 || r.n < 0 {
 		return 0, 0, fmt.Errorf("store: range %s has a negative bound", r)
@@ -56,7 +57,7 @@ func (r Range) Resolve(size int64) (off, n int64, err error) {
 	return off, n, nil
 }
 
-// String describes the range in words for messages.
+// String describes the range for messages.
 func (r Range) String() string {
 	switch r.kind {
 	case rangeSpan:
@@ -70,8 +71,8 @@ func (r Range) String() string {
 }
 
 // Header returns the range as the value of an HTTP Range header (RFC 9110, section 14.2),
-// "" for the whole value. It is false for ranges that no header can express: those of no
-// bytes, and those with a negative bound.
+// or "" for all bytes. ok is false if no header can express the range: it selects no
+// bytes, or has a negative bound.
 func (r Range) Header() (value string, ok bool) {
 	if r.off < 0 || r.n < 0 {
 		return "", false
@@ -81,7 +82,8 @@ func (r Range) Header() (value string, ok bool) {
 		if r.n == 0 {
 			return "", false
 		}
-		last := r.off + min(r.n-1, math.MaxInt64-r.off) // what reaches farther is beyond the end anyway
+		// No value reaches farther than MaxInt64, so the sum may be capped.
+		last := r.off + min(r.n-1, math.MaxInt64-r.off)
 		return fmt.Sprintf("bytes=%d-%d", r.off, last), true
 	case rangeFrom:
 		return fmt.Sprintf("bytes=%d-", r.off), true
@@ -91,12 +93,12 @@ func (r Range) Header() (value string, ok bool) {
 	return "", true
 }
 
-// Request says which bytes of a value are wanted. The zero Request asks for all of it.
+// Request says which bytes of a value to read. The zero Request asks for all.
 type Request struct {
 	// Range selects the bytes.
 	Range Range
-	// Limit is the largest number of bytes to return; zero means no limit.
-	// A selection that is longer fails with [ErrTooLarge] before memory is taken for it.
+	// Limit is the most bytes to return; 0 means no limit. A longer selection fails with
+	// [ErrTooLarge] before memory is allocated for it.
 	Limit int64
 }
 

@@ -52,7 +52,7 @@ func TestRequestLimit(t *testing.T) {
 	}
 }
 
-// TestResolveInside sees that what is resolved lies inside the value, whatever the
+// TestResolveInside checks that what is resolved lies inside the value, whatever the
 // numbers are.
 func TestResolveInside(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

@@ -13,14 +13,14 @@ import (
 type Access int
 
 const (
-	Read   Access = iota // reading only
-	Write                // changing what is there
-	Create               // changing, and making what is missing
+	Read   Access = iota // read only
+	Write                // read and change existing nodes
+	Create               // also create what is missing
 )
 
-// OpenFunc opens the store of a location, as "s3://bucket/era5.zarr/t2m", and returns it
-// with the path of the node in it. A location where nothing is wraps [fs.ErrNotExist].
-// The caller closes a store that has a Close method.
+// OpenFunc opens the store of a location such as "s3://bucket/era5.zarr/t2m". It returns
+// the store and the path of the node in it. If nothing exists there, the error wraps
+// [fs.ErrNotExist]. The caller closes the store if it has a Close method.
 type OpenFunc func(ctx context.Context, location string, access Access) (Store, Path, error)
 
 var schemes struct {
@@ -28,9 +28,9 @@ var schemes struct {
 	byName map[string]OpenFunc
 }
 
-// Register makes locations that begin with "scheme://" known; a program that imports the
-// driver's package can then open them. It panics where the scheme is taken: two packages
-// then claim one name.
+// Register makes open the opener of locations that begin with "scheme://". Drivers call
+// it in init, so that a program supports a scheme by importing the driver's package. It
+// panics if the scheme is registered already.
 func Register(scheme string, open OpenFunc) {
 	schemes.Lock()
 	defer schemes.Unlock()
@@ -43,9 +43,9 @@ func Register(scheme string, open OpenFunc) {
 	schemes.byName[scheme] = open
 }
 
-// OpenLocation opens the store of a location. One without a scheme is a path of the file
-// system, which is what the scheme "file" is registered for. An unknown scheme wraps
-// [ErrUnsupported] and names those that are known.
+// OpenLocation opens the store of a location. A location without a scheme is a path of
+// the file system and has the scheme "file". If the scheme is not registered, the error
+// wraps [ErrUnsupported] and names those that are.
 func OpenLocation(ctx context.Context, location string, access Access) (Store, Path, error) {
 	scheme, _, found := strings.Cut(location, "://")
 	if !found {
@@ -60,7 +60,7 @@ func OpenLocation(ctx context.Context, location string, access Access) (Store, P
 	return open(ctx, location, access)
 }
 
-// schemeNames returns the schemes that are known, in alphabetical order.
+// schemeNames returns the registered schemes in alphabetical order.
 func schemeNames() []string {
 	schemes.RLock()
 	defer schemes.RUnlock()

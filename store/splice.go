@@ -8,27 +8,28 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Piece is a stretch of a value that is put together by [Splice]: the bytes of Data where
-// it is not nil, else the N bytes from byte Off on of the version that is replaced.
+// Piece is a part of the value that [Splice] builds. It is the bytes of Data or, if Data
+// is nil, the N bytes from offset Off on of the version that is replaced.
 type Piece struct {
 	Data   []byte
 	Off, N int64
 }
 
-// Splicer is the power to write a value that is made of parts of its present version and
-// of new bytes, without the old bytes passing through the program.
+// Splicer builds a value from new bytes and parts of its present version, without moving
+// the old bytes through the program.
 type Splicer interface {
-	// Splice replaces the value at key, which has to be of version from, by the pieces,
-	// first to last, and returns the new version. It is whole or not at all as PutIf is:
-	// where the value is of another version, and where there is none, it fails with
-	// ErrConflict; where [SplicedSize] refuses the pieces, with its error; and then
-	// nothing has changed. The driver does not keep the bytes of the pieces. An error of
-	// another kind leaves open whether the value was written.
+	// Splice replaces the value at key by the pieces, first to last, and returns the new
+	// version. It is atomic as PutIf is.
+	//
+	// Splice returns ErrConflict if the value is not of version from, or does not exist,
+	// and the error of [SplicedSize] if that fails. Then nothing has changed. After any
+	// other error the outcome is unknown. The driver does not keep the bytes of the
+	// pieces.
 	Splice(ctx context.Context, key Key, from Version, pieces []Piece, d Durability) (Version, error)
 }
 
-// SplicingBatch is a [Batch] that can also splice. What [ConditionalBatch] says of its
-// writes holds here.
+// SplicingBatch is a [Batch] that can also splice. A splice is checked, visible and
+// durable as the writes of [ConditionalBatch] are.
 type SplicingBatch interface {
 	Batch
 	// Splice is that of [Splicer].
@@ -36,10 +37,11 @@ type SplicingBatch interface {
 }
 
 // SplicedSize returns the number of bytes that pieces make of a value of size bytes.
-// Drivers call it once they know the size. A piece that is not in the value is
-// [io.ErrUnexpectedEOF]; pieces that take more old bytes than there are in all, which is
-// to take some twice, are [ErrTooLarge], so that a few numbers cannot ask for a value
-// without bounds.
+// Drivers call it once they know the size.
+//
+// If a piece is not within the value, the error is [io.ErrUnexpectedEOF]. If the pieces
+// take more old bytes in total than the value has, some are taken twice, and the error is
+// [ErrTooLarge]. Otherwise a few numbers could ask for a value of any length.
 func SplicedSize(size int64, pieces []Piece) (int64, error) {
 	var old, fresh int64
 	for i, p := range pieces {
@@ -64,9 +66,9 @@ func SplicedSize(size int64, pieces []Piece) (int64, error) {
 	return n, nil
 }
 
-// Splice replaces the value at key, of version from, by the pieces; see [Splicer]. Where
-// s is none, the old bytes are read and written again as [PutIf] does, and fit into
-// memory; a store without that power is [ErrUnsupported].
+// Splice replaces the value at key, which must be of version from, by the pieces; see
+// [Splicer]. If s is not a Splicer, Splice reads the old bytes into memory and writes the
+// value with [PutIf]. If s cannot do that either, the error is [ErrUnsupported].
 func Splice(ctx context.Context, s Store, key Key, from Version, pieces []Piece, d Durability) (Version, error) {
 	if w, ok := As[Splicer](s); ok {
 		return w.Splice(ctx, key, from, pieces, d)
@@ -81,8 +83,9 @@ func Splice(ctx context.Context, s Store, key Key, from Version, pieces []Piece,
 	return PutIf(ctx, s, key, value, IfVersion(from), d)
 }
 
-// BatchSplice splices as part of b, or fails with [ErrUnsupported]; see [SplicingBatch].
-// A batch of [NewBatch] splices wherever its store can write on a condition.
+// BatchSplice splices a value as part of b. If b is not a [SplicingBatch], the error is
+// [ErrUnsupported]. A batch made by [NewBatch] splices if its store can write on a
+// condition.
 func BatchSplice(ctx context.Context, b Batch, key Key, from Version, pieces []Piece) error {
 	c, ok := b.(SplicingBatch)
 	if !ok {

@@ -232,7 +232,7 @@ func TestSpliceBatch(t *testing.T) {
 	}
 }
 
-// TestBatchForwards sees that what a batch can do itself is left to it where it lacks
+// TestBatchForwards checks that what a batch can do itself is left to it where it lacks
 // another power.
 func TestBatchForwards(t *testing.T) {
 	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")

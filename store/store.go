@@ -1,20 +1,42 @@
-// Package store is the contract between Varve and the places where bytes live.
+// Package store is the contract between Varve and the places where values are stored.
 //
-// A store maps keys to values. Implementers write one method, [Store.Get]; every further
-// power is an interface of its own ([Writer], [ConditionalWriter], [Splicer], [Patcher],
-// [Batcher], [ConditionalBatch], [SplicingBatch], [PatchingBatch], [Copier],
-// [CopyingBatch], [Deleter], [ConditionalDeleter], [TreeDeleter], [Sweeper], [Lister],
-// [Stater], [Opener], [Locker], [HeldLocker], [Placer], [Linker]), and a function of this
-// package uses the power where the store has it and falls back where it can. A store that
-// wraps another one, and changes nothing about its values, is a [Wrapper]; [As] finds the
-// powers of any. The suite in package storetest makes the contract true: a driver is done
-// when storetest.Run passes.
+// A store maps keys to values. An implementation needs one method, [Store.Get].
+// Everything else is an optional interface, called a power. For most powers the package
+// has a function that uses the power if the store has it, and falls back otherwise:
+//
+//	interface           function    without the power
+//	Writer              Put         ErrUnsupported: the store is read-only
+//	Deleter             Delete      ErrUnsupported
+//	Lister              List        ErrUnsupported
+//	Stater              Stat        Get of no bytes
+//	Opener              Open        Get, comparing versions
+//	ConditionalWriter   PutIf       ErrUnsupported
+//	ConditionalDeleter  DeleteIf    ErrUnsupported
+//	Splicer             Splice      read the old bytes, PutIf
+//	Patcher             PatchValue  ErrUnsupported: use Splice
+//	Copier              CopyValue   Get, Put
+//	Batcher             NewBatch    one call for each write
+//	TreeDeleter         DeleteTree  List, Delete
+//	Locker              Lock        ErrUnsupported
+//
+// A store for reading needs Get, and Lister to find nodes. A store for one writer needs
+// Writer and Deleter too. Concurrent writers also need ConditionalWriter and
+// ConditionalDeleter, or Locker.
+//
+// The rest is for stores that can do more. A [Batch] may be a [ConditionalBatch], a
+// [SplicingBatch], a [PatchingBatch] or a [CopyingBatch]; without these, a batch made by
+// NewBatch calls the store itself. [HeldLocker], [Sweeper], [Placer], [Linker] and
+// [TreeChecker] are for directories of files; other stores need none of them.
+//
+// A [Wrapper] is a store that adds something to another one. Use [As], not a type
+// assertion, to find the powers of any store. The conformance suite in package storetest
+// tests the contract: a driver is complete when storetest.Run passes.
 //
 // # Errors
 //
-// A key without a value is [fs.ErrNotExist]; a refused access is [fs.ErrPermission]; a
-// power that a store lacks is [ErrUnsupported]; a condition that does not hold is
-// [ErrConflict]. All are found with errors.Is.
+// A key without a value is [fs.ErrNotExist], and a refused access is [fs.ErrPermission].
+// A power that a store lacks is [ErrUnsupported]. A condition that does not hold is
+// [ErrConflict]. Find them with errors.Is.
 package store
 
 import (
@@ -23,166 +45,164 @@ import (
 	"io/fs"
 	"iter"
 	"time"
+
+	"varve.dev/zarr/internal/sentinel"
 )
 
 var (
-	// ErrUnsupported says that a store lacks the power asked for. Use another store or
-	// another call.
-	ErrUnsupported = errors.New("store: not supported by this store")
-	// ErrConflict says that the condition of a conditional write did not hold: somebody
-	// else wrote first, and nothing was written now. Read again and decide anew.
+	// ErrUnsupported means that a store lacks a power. Use another store or another call.
+	ErrUnsupported = sentinel.New("store: not supported by this store", sentinel.Unsupported)
+	// ErrConflict means that the condition of a conditional write did not hold: a
+	// concurrent writer came first, and nothing was written. Read again and decide again.
 	ErrConflict = errors.New("store: changed by another writer")
-	// ErrTooLarge says that a value is longer than the caller's limit. Raise the limit if
-	// the value is to be trusted.
+	// ErrTooLarge means that a value is longer than the caller's limit. Raise the limit
+	// if the value is to be trusted.
 	ErrTooLarge = errors.New("store: value too large")
-	// ErrDurability says that the operating system could not promise that written bytes
+	// ErrDurability means that the operating system could not promise that written bytes
 	// survive a power cut. The store refuses further writes, because a second sync of the
-	// same data proves nothing; open it anew.
+	// same data proves nothing. Open the store again.
 	ErrDurability = errors.New("store: written data may not be durable")
 )
 
-// Store is the power that every store has: it reads values.
-// Its methods may be called from several goroutines at once.
+// Store reads values. Its methods may be called from several goroutines at once.
 type Store interface {
-	// Get appends the bytes of the value at key that q selects to dst and returns the
-	// extended slice. The caller guarantees that key is legal. The driver allocates only
-	// where dst lacks capacity, writes no byte of dst beyond what it returns, and honours
-	// q.Limit before it allocates. It does not keep the slice. On an error the returned
-	// slice is nil and the capacity of dst may hold anything. The value is read from one
-	// version of the object, whole or not at all.
+	// Get appends the bytes of the value at key that q selects to dst, and returns the
+	// extended slice. The bytes come from one version of the value, which the returned
+	// Info describes.
+	//
+	// The driver allocates only if dst lacks capacity, and only after it has checked
+	// q.Limit. It writes no byte of dst beyond what it returns, and does not keep the
+	// slice. After an error the returned slice is nil, and the free capacity of dst may
+	// hold anything.
 	Get(ctx context.Context, key Key, q Request, dst []byte) ([]byte, Info, error)
 }
 
 // Info describes one version of a value.
 type Info struct {
-	Size    int64   // bytes of the whole value
-	Version Version // zero where the store knows none
-	// Modified is when this version was written, by the clock of this machine, and zero
-	// where the store does not know. It is never earlier than the write by more than a
-	// tick of the clock behind it, so that who knows when something else was read can
-	// tell that this version is newer; it may be later. A driver whose clock is elsewhere
-	// converts, and may then say something else every time: compare Size and Version to
+	Size    int64   // size of the whole value, in bytes
+	Version Version // zero if the store has no versions
+	// Modified is the time of the last write, by the clock of this machine. It is zero if
+	// the store does not know. It may lag the true time by one clock tick, so compare it
+	// with at least that much slack; it may also be later. A driver that converts from
+	// another clock may return a different time for each call, so use Size and Version to
 	// tell versions apart.
 	Modified time.Time
 }
 
-// Same reports whether i and o describe the same version, as far as the store tells
-// versions apart.
+// Same reports whether i and o describe the same version, as far as the store can tell.
 func (i Info) Same(o Info) bool { return i.Size == o.Size && i.Version == o.Version }
 
-// Version identifies the content that a key had at one time: an ETag, a generation, or
-// what a file system tells. Versions are opaque, comparable with == for one key of one
-// store, and change with every write.
+// Version identifies the content of a key at one time: an ETag, a generation, or the
+// inode and times of a file. Versions are opaque. They change with every write, and can
+// be compared with == for one key of one store.
 type Version struct{ s string }
 
-// MakeVersion returns the version with the given text; for drivers.
+// MakeVersion returns the version with the given text. It is for drivers.
 func MakeVersion(text string) Version { return Version{text} }
 
 // String returns the text of the version, "" for the zero Version.
 func (v Version) String() string { return v.s }
 
-// IsZero reports whether v is no version.
+// IsZero reports whether v is the zero Version.
 func (v Version) IsZero() bool { return v.s == "" }
 
-// Durability says when written bytes survive a power cut. In every case other readers see
-// a value whole or not at all, and a program that dies leaves values whole.
+// Durability says when written bytes survive a power cut. In either case readers see a
+// value whole or not at all, and a crash of the program leaves values whole.
 type Durability int
 
 const (
-	// Sync means that bytes are durable when the call, or the commit of the batch,
-	// returns. It is the default.
+	// Sync means that bytes are durable when the call returns or, for a batch, when
+	// Commit returns. It is the default.
 	Sync Durability = iota
 	// Flush means that bytes are handed to the operating system. A power cut may lose or
-	// damage what was written last.
+	// damage the latest writes.
 	Flush
 )
 
-// Writer is the power to write values.
+// Writer writes values.
 type Writer interface {
-	// Put stores value at key, whole or not at all, and returns the new version where the
-	// store knows it. The driver does not keep value.
+	// Put stores value at key, whole or not at all. It returns the new version, or the
+	// zero Version if the store does not know it. The driver does not keep value.
 	Put(ctx context.Context, key Key, value []byte, d Durability) (Version, error)
 }
 
-// Batcher is the power to make many writes durable at the price of few.
+// Batcher groups writes, so that making many of them durable costs little more than one.
 type Batcher interface {
-	// Batch begins a batch. It has to end in Commit or Discard.
+	// Batch begins a batch. The caller must end it with Commit or Discard.
 	Batch(ctx context.Context, d Durability) (Batch, error)
 }
 
-// Batch collects writes. Its methods may be called from several goroutines at once,
-// Commit and Discard last and once. A value put is visible, whole, when its Put returns,
-// and durable when Commit does.
+// Batch is a group of writes. A value is visible, whole, when its Put returns, and
+// durable when Commit returns. Methods may be called from several goroutines at once,
+// except that Commit or Discard comes last.
 type Batch interface {
 	Put(ctx context.Context, key Key, value []byte) error
+	// Delete deletes the value at key. A key without a value is no error.
 	Delete(ctx context.Context, key Key) error
-	// Commit makes all that was put visible and, with Sync, durable. After an error
-	// nothing is known of what was put.
+	// Commit makes the writes durable if the batch began with Sync. After an error, each
+	// write may or may not have taken effect.
 	Commit(ctx context.Context) error
-	// Discard ends the batch without a promise; values already visible stay. After Commit
-	// it does nothing.
+	// Discard ends the batch without making it durable. Values already visible stay.
+	// After Commit it does nothing.
 	Discard()
 }
 
-// Deleter is the power to remove values.
+// Deleter deletes values.
 type Deleter interface {
-	// Delete removes the value at key. A key without a value is no error.
+	// Delete deletes the value at key. A key without a value is no error.
 	Delete(ctx context.Context, key Key) error
 }
 
-// Entry is one item of a listing: a value, or a directory (a prefix below which there are
-// keys).
+// Entry is one item of a listing: a value, or a directory, which is a prefix of keys.
 type Entry struct {
-	// Name is the path of the entry relative to the listed directory, "zarr.json" or, in
-	// a deep listing, "c/0/1".
+	// Name is the path relative to the listed directory, such as "zarr.json" or, in a
+	// deep listing, "c/0/1".
 	Name string
-	// Dir tells that the entry is a directory; only flat listings have such entries.
+	// Dir means that the entry is a directory. Only flat listings have such entries.
 	Dir bool
-	// Size is the number of bytes of the value, -1 where the store would have to ask for
-	// it.
+	// Size is the size of the value in bytes, or -1 if finding out would cost a request.
 	Size int64
 }
 
-// Lister is the power to list keys.
+// Lister lists keys.
 type Lister interface {
-	// List yields the entries below dir, in no order: all values at any depth where deep
-	// is set, else the values and directories one level down. A dir without entries
-	// yields nothing. Names that are no legal key, and the driver's own temporary
-	// objects, are left out. An error ends the sequence.
+	// List yields the entries below dir, in no order. A deep listing has all values at
+	// any depth. A flat one has the values and directories one level down. If there are
+	// none, List yields nothing. It leaves out names that are not legal keys and
+	// temporary objects of the driver. An error ends the sequence.
 	List(ctx context.Context, dir Path, deep bool) iter.Seq2[Entry, error]
 }
 
-// Stater is the power to tell size and version of a value without reading it.
+// Stater returns the size and version of a value without reading it.
 type Stater interface {
 	Stat(ctx context.Context, key Key) (Info, error)
 }
 
-// Opener is the power to read one version of a value piece by piece.
+// Opener opens one version of a value for many reads.
 type Opener interface {
-	// Open returns the value at key as it is now. The caller closes it.
+	// Open returns the present version of the value at key. The caller closes it.
 	Open(ctx context.Context, key Key) (Object, error)
 }
 
 // Object is one version of a value. Its methods may be called from several goroutines at
 // once.
 type Object interface {
-	// Info describes the version that is open.
+	// Info describes the version.
 	Info() Info
-	// Read appends the bytes that q selects to dst, as Store.Get does.
-	// Where the store no longer has that version it fails with ErrConflict.
+	// Read appends the bytes that q selects to dst, as Store.Get does. If the store no
+	// longer has this version, the error is ErrConflict.
 	Read(ctx context.Context, q Request, dst []byte) ([]byte, error)
 	Close() error
 }
 
-// Locker is the power to keep other writers away, in this process and in others that use
-// the same power.
+// Locker excludes other writers, in this process and in others that use the same lock.
 type Locker interface {
-	// Lock waits until no other holder has dir and returns the function that lets go of
-	// it. Locks are advisory, not reentrant, and end with the process.
+	// Lock waits until no other holder has the lock on dir, and returns the function that
+	// releases it. Locks are advisory and not reentrant, and end with the process.
 	Lock(ctx context.Context, dir Path) (unlock func() error, err error)
 }
 
-// Put writes value at key, or fails with [ErrUnsupported].
+// Put writes value at key. If s is not a [Writer], the error is [ErrUnsupported].
 func Put(ctx context.Context, s Store, key Key, value []byte, d Durability) (Version, error) {
 	w, ok := As[Writer](s)
 	if !ok {
@@ -191,7 +211,8 @@ func Put(ctx context.Context, s Store, key Key, value []byte, d Durability) (Ver
 	return w.Put(ctx, key, value, d)
 }
 
-// Delete removes the value at key, or fails with [ErrUnsupported].
+// Delete deletes the value at key. If s is not a [Deleter], the error is
+// [ErrUnsupported].
 func Delete(ctx context.Context, s Store, key Key) error {
 	w, ok := As[Deleter](s)
 	if !ok {
@@ -200,17 +221,34 @@ func Delete(ctx context.Context, s Store, key Key) error {
 	return w.Delete(ctx, key)
 }
 
-// List yields the entries below dir; see [Lister]. It yields [ErrUnsupported] where s
-// cannot list.
+// List yields the entries below dir; see [Lister]. It yields [ErrUnsupported] if s is not
+// a Lister, and [ErrInvalidKey] if the driver lists an illegal name.
 func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, error] {
-	if l, ok := As[Lister](s); ok {
-		return l.List(ctx, dir, deep)
+	return func(yield func(Entry, error) bool) {
+		l, ok := As[Lister](s)
+		if !ok {
+			yield(Entry{}, unsupported(s, "list"))
+			return
+		}
+		for e, err := range l.List(ctx, dir, deep) {
+			if err == nil {
+				// Callers make keys of these names. A driver that lists "../x" must not
+				// make them delete or copy outside of dir.
+				err = checkSegments(e.Name)
+			}
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
 	}
-	return func(yield func(Entry, error) bool) { yield(Entry{}, unsupported(s, "list")) }
 }
 
-// Stat returns size and version of the value at key, with a request for no bytes where s
-// has no better way.
+// Stat returns the size and version of the value at key. If s is not a [Stater], it reads
+// no bytes of the value.
 func Stat(ctx context.Context, s Store, key Key) (Info, error) {
 	if st, ok := As[Stater](s); ok {
 		return st.Stat(ctx, key)

@@ -42,8 +42,8 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestOpenFallback sees that an object of a store that cannot pin a version notices that
-// its value was replaced.
+// TestOpenFallback checks that an object of a store that cannot pin a version notices
+// that its value was replaced.
 func TestOpenFallback(t *testing.T) {
 	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	s := readWrite{onlyGet{m}, m}
@@ -166,7 +166,7 @@ func (b bare) Delete(ctx context.Context, key store.Key) error { return b.s.Dele
 func (b bare) Commit(context.Context) error                    { return nil }
 func (b bare) Discard()                                        {}
 
-// TestConditionalBatch sees that conditions hold in batches of every kind, and are
+// TestConditionalBatch checks that conditions hold in batches of every kind, and are
 // refused where a store knows none.
 func TestConditionalBatch(t *testing.T) {
 	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")

@@ -8,32 +8,32 @@ import (
 
 // TreeOrder says in which order [DeleteTree] deletes.
 type TreeOrder struct {
-	// First names the values that go first, as documents that make the rest visible:
-	// those in the directory itself in this order, then those at any depth.
+	// First names the values that go first, such as documents that make the rest visible.
+	// Those in the directory itself go in this order, then those at any depth.
 	First []string
-	// Last names one value in the directory itself that goes after all others; "" is
+	// Last names one value in the directory itself that goes after all others. "" means
 	// none.
 	Last string
 }
 
-// TreeDeleter is the power to remove a directory as a whole. A store whose directories
-// may hold symbolic links, or what is no value, needs it: a listing shows neither, and
-// would lead out of the directory.
+// TreeDeleter deletes a whole directory. A store needs it if its directories can hold
+// symbolic links or other things that are not values: a listing does not show those, and
+// following a link would lead out of the directory.
 type TreeDeleter interface {
-	// DeleteTree removes everything below dir, and dir with it where the store has
-	// directories. It follows no symbolic link: a link itself goes. A dir that is one is
-	// an error, and so is one that appears on the way.
+	// DeleteTree deletes everything below dir, and dir itself if the store has
+	// directories. It follows no symbolic link but deletes the link itself. If dir is a
+	// link, or a directory is replaced by one meanwhile, DeleteTree returns an error.
 	DeleteTree(ctx context.Context, dir Path, order TreeOrder, d Durability) error
 }
 
-// TreeChecker is the power to say why [DeleteTree] would not begin.
+// TreeChecker can tell beforehand why [DeleteTree] would fail.
 type TreeChecker interface {
-	// CheckTree returns why nothing below dir can be removed: the store is read-only, or
-	// dir is a symbolic link or behind one.
+	// CheckTree returns an error if nothing below dir can be deleted, because the store
+	// is read-only, or dir is a symbolic link or lies behind one.
 	CheckTree(dir Path) error
 }
 
-// CheckTree returns why [DeleteTree] would not begin, nil where a store cannot tell.
+// CheckTree returns why [DeleteTree] would fail, or nil if s is not a [TreeChecker].
 func CheckTree(s Store, dir Path) error {
 	if c, ok := As[TreeChecker](s); ok {
 		return c.CheckTree(dir)
@@ -41,18 +41,15 @@ func CheckTree(s Store, dir Path) error {
 	return nil
 }
 
-// DeleteTree removes everything below dir, by way of a listing where s is no
-// [TreeDeleter]. A crash in between leaves what the order puts last.
+// DeleteTree deletes everything below dir. If s is not a [TreeDeleter], it lists the
+// values and deletes them one by one. A crash on the way leaves the values that come last
+// in the order.
 func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durability) error {
 	if t, ok := As[TreeDeleter](s); ok {
 		return t.DeleteTree(ctx, dir, order, d)
 	}
 	for _, name := range order.First {
-		found, err := Exists(ctx, s, dir.Key(name))
-		if err == nil && found {
-			err = Delete(ctx, s, dir.Key(name))
-		}
-		if err != nil {
+		if err := deleteFound(ctx, s, dir, name); err != nil {
 			return err
 		}
 	}
@@ -67,10 +64,26 @@ func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durab
 	if order.Last == "" {
 		return nil
 	}
-	return Delete(ctx, s, dir.Key(order.Last))
+	key, err := dir.Key(order.Last)
+	if err != nil {
+		return err
+	}
+	return Delete(ctx, s, key)
 }
 
-// deleteListed deletes the values below dir whose names, relative to it, are wanted.
+// deleteFound deletes one value in dir if there is one.
+func deleteFound(ctx context.Context, s Store, dir Path, name string) error {
+	key, err := dir.Key(name)
+	if err != nil {
+		return err
+	}
+	if found, err := Exists(ctx, s, key); err != nil || !found {
+		return err
+	}
+	return Delete(ctx, s, key)
+}
+
+// deleteListed deletes the values below dir whose relative names are wanted.
 func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted func(name string) bool) error {
 	b, err := NewBatch(ctx, s, d)
 	if err != nil {
@@ -78,19 +91,22 @@ func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted f
 	}
 	defer b.Discard()
 	for e, err := range List(ctx, s, dir, true) {
-		if err == nil && wanted(e.Name) {
-			err = b.Delete(ctx, dir.Key(e.Name))
-		}
 		if err != nil {
+			return err
+		}
+		if !wanted(e.Name) {
+			continue
+		}
+		if err := b.Delete(ctx, dir.MustKey(e.Name)); err != nil {
 			return err
 		}
 	}
 	return b.Commit(ctx)
 }
 
-// Sweeper is the power to remove what killed writers left behind besides values.
+// Sweeper deletes what crashed writers left behind, other than values.
 type Sweeper interface {
-	// Sweep removes the temporary objects of writers that are known to be dead, and
-	// nobody else's. What it cannot remove does no harm and stays.
+	// Sweep deletes the temporary objects of writers that are known to have ended, and no
+	// others. What it cannot delete does no harm and stays.
 	Sweep(ctx context.Context)
 }

@@ -2,5 +2,5 @@
 
 package protocol
 
-// processor is not known here.
+// processor is not implemented here.
 func processor() float64 { return 0 }

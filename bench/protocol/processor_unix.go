@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processor returns the seconds that this process has taken of all cores.
+// processor returns the processor time of this process in seconds.
 func processor() float64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -1,6 +1,7 @@
-// Package protocol is what the driver of the benchmarks and the programs that it measures
-// say to each other. A program is given one [Request] as JSON, its only argument, and
-// prints one [Answer] as a line of JSON. The programs of other languages do the same.
+// Package protocol defines the messages between the driver of the benchmarks and the
+// programs that it measures. A program gets one [Request] as JSON, its only argument, and
+// prints one [Answer] as a line of JSON. Programs in other languages use the same
+// messages.
 package protocol
 
 import (
@@ -12,62 +13,60 @@ import (
 // The kinds of work.
 const (
 	ReadAll     = "read-all"     // the array at once
-	ReadRegions = "read-regions" // the boxes of a file, one by one, Concurrency of them at a time
-	ReadPoints  = "read-points"  // the elements of a file, in one call where there is such a call
-	Copy        = "copy"         // the array, decoded and encoded anew, into Target, which has a document and no chunks
-	Append      = "append"       // Count planes along the first axis, one by one, to Target
-	Open        = "open"         // opening the array and reading its last element, again and again for Least seconds
-	Members     = "members"      // opening a group and all of its arrays, in the same way
+	ReadRegions = "read-regions" // the boxes of a file, one by one, Concurrency of them at once
+	ReadPoints  = "read-points"  // the elements of a file, in one call if the library has one
+	Copy        = "copy"         // decode the array and encode it again into Target, which has a document and no chunks
+	Append      = "append"       // append Count planes along the first axis, one by one, to Target
+	Open        = "open"         // open the array and read its last element, repeatedly for Least seconds
+	Members     = "members"      // open a group and all its arrays, in the same way
 )
 
-// Least is how many seconds work that is short is repeated for; what is reported is the
-// mean.
+// Least is the number of seconds for which short work is repeated. The mean is reported.
 const Least = 0.2
 
-// Request is the work of a program. Stores are folders or URLs, the other names those of
+// Request is the work of a program. Stores are folders or URLs; other paths are those of
 // files.
 type Request struct {
 	Work   string `json:"work"`
 	Store  string `json:"store,omitempty"`
 	Target string `json:"target,omitempty"`
-	// Regions and Points are files of 64-bit integers in little endian: for a box the
-	// first element of every axis and then the one behind the last, for a point its index
+	// Regions and Points are files of 64-bit integers in little endian. A box has the
+	// first element of every axis and then the end of every axis, a point its index
 	// along every axis.
 	Regions string `json:"regions,omitempty"`
 	Points  string `json:"points,omitempty"`
 	Rank    int    `json:"rank,omitempty"`
-	// Concurrency is how many regions are worked on at a time, and for work without
-	// regions how many requests there may be; 0 leaves it to the program.
+	// Concurrency is the number of concurrent regions, or without regions that of
+	// concurrent requests. 0 means the default of the program.
 	Concurrency int `json:"concurrency,omitempty"`
 	Count       int `json:"count,omitempty"`
-	// Check is how many bytes of every region are added to the checksum; 0 is all of
-	// them.
+	// Check is the number of bytes of every region that enter the checksum. 0 means
+	// all.
 	Check int64 `json:"check,omitempty"`
-	// Sync asks that everything is durable when the work is done: a program whose library
-	// cannot do it syncs all files itself.
+	// Sync asks for durable writes. A program whose library cannot do that syncs all
+	// files itself.
 	Sync bool `json:"sync,omitempty"`
-	// Budget, IndexCache and Gap are for Varve alone: [varve.dev/zarr.Options] and
+	// Budget, IndexCache and Gap are only for Varve: see [varve.dev/zarr.Options] and
 	// [varve.dev/zarr.Shards].
 	Budget     int64 `json:"budget,omitempty"`
 	IndexCache int64 `json:"index_cache,omitempty"`
 	Gap        int64 `json:"gap,omitempty"`
-	// Pipeline is for zarr-python alone: "fused" is its other pipeline of codecs.
+	// Pipeline is only for zarr-python: "fused" is its other codec pipeline.
 	Pipeline string `json:"pipeline,omitempty"`
 }
 
-// Answer is what a program found.
+// Answer is the result of a program.
 type Answer struct {
 	Seconds  float64 `json:"seconds"`            // of the work, from opening the store
 	CPU      float64 `json:"cpu"`                // seconds of all cores in that time
 	Bytes    int64   `json:"bytes"`              // of elements that were read or written
 	Checksum string  `json:"checksum,omitempty"` // [Sum] of what was read
-	Checking float64 `json:"checking,omitempty"` // seconds that the checksum took behind the work
-	// Unsupported says why this program cannot do the work at all; nothing else is set
-	// then.
+	Checking float64 `json:"checking,omitempty"` // seconds for the checksum after the work
+	// Unsupported says why this program cannot do the work. Nothing else is set then.
 	Unsupported string `json:"unsupported,omitempty"`
 }
 
-// Parse reads the request that a program was started with.
+// Parse returns the request with which a program was started.
 func Parse(args []string) (r Request, err error) {
 	if len(args) != 2 {
 		return r, fmt.Errorf("protocol: %d arguments, want one: a request as JSON", len(args)-1)

@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// Sum is the checksum of items that come in any order: the CRC-32 (as in zip) of item i
-// times 2i+1, added up modulo 2^64. So an item that is wrong, or in the place of another,
-// is noticed, and the programs of all languages have what it takes.
+// Sum is the checksum of items that arrive in any order: the sum of (2i+1) times the
+// CRC-32 (as in zip) of item i, modulo 2^64. It detects wrong and misplaced items, and
+// every language has CRC-32.
 type Sum struct {
-	Limit int64 // bytes of every item that count; 0 is all
+	Limit int64 // bytes of every item that count; 0 means all
 	total atomic.Uint64
 	bytes atomic.Int64
 }
 
-// Add adds item i; any number of goroutines may.
+// Add adds item i. It may be called concurrently.
 func (s *Sum) Add(i int, data []byte) {
 	s.bytes.Add(int64(len(data)))
 	if s.Limit > 0 && int64(len(data)) > s.Limit {
@@ -24,7 +24,7 @@ func (s *Sum) Add(i int, data []byte) {
 	s.total.Add(uint64(crc32.ChecksumIEEE(data)) * (2*uint64(i) + 1))
 }
 
-// Bytes returns how many bytes all items have.
+// Bytes returns the total size of all items.
 func (s *Sum) Bytes() int64 { return s.bytes.Load() }
 
 // String returns the sum as 16 hexadecimal digits.

@@ -8,16 +8,16 @@ type Timer struct {
 	cpu   float64
 }
 
-// Start begins to measure.
+// Start starts the measurement.
 func Start() Timer { return Timer{time.Now(), processor()} }
 
-// Stop returns the seconds since Start, and those of all cores.
+// Stop returns the seconds since Start, and the processor time in seconds.
 func (t Timer) Stop() (seconds, cpu float64) {
 	return time.Since(t.begin).Seconds(), processor() - t.cpu
 }
 
-// Repeat does something until [Least] seconds have passed, at least once, and returns the
-// mean of both times.
+// Repeat calls a function until [Least] seconds have passed, at least once, and returns
+// the mean of both times.
 func Repeat(f func() error) (seconds, cpu float64, err error) {
 	t := Start()
 	for n := 1.0; ; n++ {

@@ -136,7 +136,7 @@ func (d *document) stored(ctx context.Context, use func(index []int64, size int6
 			continue
 		}
 		if e.Size < 0 {
-			info, err := store.Stat(ctx, s, store.Path{}.Key(e.Name))
+			info, err := store.Stat(ctx, s, store.Path{}.MustKey(e.Name))
 			if err != nil {
 				return err
 			}

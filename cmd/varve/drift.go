@@ -227,7 +227,7 @@ func (w *nodeWalk) stored(ctx context.Context, p store.Path, n metadata.Node) ([
 }
 
 func (w *nodeWalk) document(ctx context.Context, p store.Path, name string) ([]byte, error) {
-	document, _, err := w.hierarchy.Store().Get(ctx, p.Key(name), store.Request{Limit: mostDocument}, nil)
+	document, _, err := w.hierarchy.Store().Get(ctx, p.MustKey(name), store.Request{Limit: mostDocument}, nil)
 	return document, err
 }
 

@@ -204,21 +204,17 @@ func stagesOf(all ...stage) []stage {
 	return slices.DeleteFunc(all, func(s stage) bool { return s.Tasks == 0 })
 }
 
-// documentNames are those of values that are no chunks.
-var documentNames = []string{"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
-
 // add counts the change of one value.
 func (p *planFacts) add(c rehearsal.Change) {
-	isChunk := !slices.Contains(documentNames, c.Key.Base()) && !strings.Contains("/"+c.Key.String(), "/__varve/")
 	if c.Is < 0 {
 		*p.BytesDropped += c.Was
 	}
 	switch {
-	case c.Is >= 0 && !isChunk:
+	case c.Is >= 0 && !c.IsChunk():
 		*p.Documents++
-	case !isChunk && slices.Contains(documentNames, c.Key.Base()):
+	case c.IsDocument():
 		p.documentsGone++
-	case !isChunk:
+	case !c.IsChunk():
 	case c.Is < 0:
 		*p.Dropped++
 	case c.Was < 0:

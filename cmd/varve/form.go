@@ -58,7 +58,7 @@ func formOfNote(note string, variable bool) form {
 	switch {
 	case strings.Contains(note, " bare NaN or Infinity"):
 		return bareNumbers
-	case variable && strings.HasPrefix(note, "the fill value 0 of elements that are no numbers"):
+	case variable && strings.HasPrefix(note, "the fill value 0 of elements that are not numbers"):
 		return lenient
 	case slices.ContainsFunc(lenientNotes, func(part string) bool { return strings.Contains(note, part) }):
 		return lenient
@@ -73,7 +73,7 @@ func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	if err != nil {
 		return false
 	}
-	raw, _, err := a.Location().Store().Get(ctx, p.Key(a.Metadata().Document()), store.Request{Limit: largestCopy}, nil)
+	raw, _, err := a.Location().Store().Get(ctx, p.MustKey(a.Metadata().Document()), store.Request{Limit: largestCopy}, nil)
 	if err != nil {
 		return false // larger documents are not looked at
 	}

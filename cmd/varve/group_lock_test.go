@@ -22,7 +22,7 @@ func TestRemovalOfLockedMember(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			unlock, err := s.Lock(t.Context(), store.Path{}.Key("g/sub/a/x").Dir())
+			unlock, err := s.Lock(t.Context(), store.MustKey("g/sub/a/x").Dir())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,8 +23,8 @@ func TestMessages(t *testing.T) {
 		{"", "resize g.zarr latt=3", `the dimension "latt"; there are lat (is lat meant?)`},
 		{"", "resize plain.zarr x=3", `the dimension "x"; their dimensions have no names`},
 		{"", "write s.zarr --value [1,2.5]", `expected an object with a value for each field, as {"x":0,"y":0.0}`},
-		{"", "convert old.zarr/a old.zarr/b --to 3", `"/" in the store of the destination is of format 2, and below it goes no node of format 3: convert the node to format 2, or choose`},
-		{"", "copy old.zarr/a g.zarr/b", `"/" in the store of the destination is of format 3, and below it goes no node of format 2: convert the node to format 3, or choose`},
+		{"", "convert old.zarr/a old.zarr/b --to 3", `"/" in the store of the destination is of format 2 and cannot contain nodes of format 3: convert the node to format 2, or choose`},
+		{"", "copy old.zarr/a g.zarr/b", `"/" in the store of the destination is of format 3 and cannot contain nodes of format 2: convert the node to format 3, or choose`},
 	} {
 		_, errs, status := execute(t, c.stdin, strings.Fields(c.line)...)
 		if status != 1 || !strings.Contains(errs, c.want) {

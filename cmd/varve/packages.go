@@ -6,7 +6,7 @@ import (
 )
 
 // packageName finds the name of a Go package that a reason of the library begins with.
-var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|grid|http|iofs|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
+var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
 
 // reworded are beginnings of reasons that say no more than that something is wrong, or
 // mean something to programs in Go alone.

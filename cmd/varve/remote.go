@@ -133,12 +133,12 @@ func (s *nodeStore) Close() error {
 }
 
 func (s *nodeStore) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	return s.Store.Get(ctx, s.path.Key(key.String()), q, dst)
+	return s.Store.Get(ctx, s.path.MustKey(key.String()), q, dst)
 }
 
 // Stat implements [store.Stater].
 func (s *nodeStore) Stat(ctx context.Context, key store.Key) (store.Info, error) {
-	return store.Stat(ctx, s.Store, s.path.Key(key.String()))
+	return store.Stat(ctx, s.Store, s.path.MustKey(key.String()))
 }
 
 // List implements [store.Lister].

@@ -122,8 +122,8 @@ func TestCopy(t *testing.T) {
 		{[]string{in + "/a.zarr", in + "/f.zip", "--move"}, "only once it is closed"},
 		{[]string{in + "/none", in + "/g.zarr"}, "nothing is here"},
 		{[]string{t.TempDir(), in + "/g.zarr"}, "no Zarr node here"},
-		{[]string{in + "/a.zarr", url}, "can be read only"},
-		{[]string{url, in + "/g.zarr", "--move"}, "can be read only"},
+		{[]string{in + "/a.zarr", url}, "can only be read"},
+		{[]string{url, in + "/g.zarr", "--move"}, "can only be read"},
 	} {
 		out, errs, status := execute(t, "", append([]string{"copy"}, c.args...)...)
 		if status != 1 || out != "" || !strings.Contains(errs, c.want) || strings.Contains(errs, "canary") {

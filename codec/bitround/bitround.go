@@ -1,10 +1,9 @@
-// Package bitround is the codec that keeps some bits of every number and rounds the
-// others away, so that what follows compresses better (zarr-extensions, "bitround"). What
-// it loses is lost when it is written: to read is to copy.
+// Package bitround is the codec "bitround" (zarr-extensions). It rounds numbers to some
+// bits when it encodes them, so that they compress better. Decoding only copies.
 //
-// Of floats, and of both parts of complex numbers, it keeps bits of the fraction; of
-// integers, bits from the highest one that is set. It rounds to the nearest, ties to
-// even, and takes negative integers by their magnitude. NaN stays as it is.
+// Of floats, and of both parts of complex numbers, it keeps bits of the fraction. Of
+// integers it keeps bits from the highest one that is set. It rounds to the nearest, ties
+// to even, and rounds negative integers by their magnitude. NaN stays unchanged.
 //
 // Importing the package registers it as "bitround". Package codec/numcodecs has the older
 // "numcodecs.bitround".
@@ -25,7 +24,7 @@ const Name = "bitround"
 
 func init() {
 	codec.Register(Name, New)
-	codec.Register("https://codec.zarrs.dev/array_to_array/bitround", New) // by which zarrs knew it
+	codec.Register("https://codec.zarrs.dev/array_to_array/bitround", New) // the former name in zarrs
 }
 
 // Extension returns the metadata of the codec for a number of bits, at least one.
@@ -33,8 +32,8 @@ func Extension(keepbits int) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: fmt.Appendf(nil, `{"keepbits":%d}`, keepbits)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray]. More bits than a
-// data type has lose nothing.
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayArray]. If it is to
+// keep more bits than a data type has, it changes nothing.
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Keep *config.Int `json:"keepbits"`
@@ -66,8 +65,8 @@ func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	return codec.Spec{}, fmt.Errorf("%w: bitround: %s is no type of integers, floats with infinities, or complex numbers of these", codec.ErrConfiguration, spec.Type)
 }
 
-// numbersOf returns the type of the numbers that elements are made of: moments and
-// durations of one int64.
+// numbersOf returns the name of the type of the numbers that elements consist of: int64
+// for moments and durations.
 func numbersOf(t dtype.Type) (dtype.Type, bool) {
 	switch t.Kind() {
 	case dtype.Datetime, dtype.Timedelta:

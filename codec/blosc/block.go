@@ -3,19 +3,19 @@ package blosc
 import "math"
 
 const (
-	cache         = 32 << 10  // a first-level cache: the unit of blocks
+	cache         = 32 << 10  // an L1 cache: the unit of block sizes
 	smallestSplit = 64 << 10  // the smallest block that is split on purpose
 	largestStream = 256 << 10 // of a block that is split
 	largestSplit  = 1 << 20   // the largest block that is split on purpose
 	maxBlock      = (math.MaxInt32 - 4*maxElement) / 3
 )
 
-// blockFactors say by level how many caches a block has.
+// blockFactors has the size of a block by level, in caches.
 var blockFactors = [10]float64{0.25, 0.5, 1, 2, 4, 4, 8, 8, 8, 8}
 
-// blockFor returns how many bytes blocks of a content of n bytes have, and whether they
-// are split. It decides as c-blosc 1.21 does in its mode of forward compatibility, for
-// what it writes all its versions since 1.3 can read.
+// blockFor returns the bytes of a block for a content of n bytes, and whether blocks are
+// split. It decides as c-blosc 1.21 does in its forward-compatible mode, whose frames all
+// versions since 1.3 can read.
 func (c coder) blockFor(n int) (block int, split bool) {
 	if n < c.element {
 		return 1, false
@@ -43,5 +43,5 @@ func (c coder) blockFor(n int) (block int, split bool) {
 	return block, c.splits(block)
 }
 
-// splits reports whether blocks of that many bytes are split.
+// splits reports whether blocks of so many bytes are split.
 func (c coder) splits(block int) bool { return c.kind != kindZstd && splits(c.element, block) }

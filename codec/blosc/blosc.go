@@ -1,11 +1,10 @@
-// Package blosc is the codec that stores chunks as Blosc frames (zarr-specs v3, codec
-// "blosc"; the chunk format of c-blosc 1). Importing the package registers it as "blosc".
+// Package blosc is the codec "blosc" (zarr-specs v3), which stores chunks as Blosc frames
+// of c-blosc 1. Importing the package registers it.
 //
-// A chunk is cut into blocks, the bytes or bits of each block are shuffled, and the
-// blocks compressed. The decoder reads whatever c-blosc 1.3 to 1.21 writes, which is
-// version 2 of the format. The encoder cuts and splits blocks as c-blosc 1.21 does, and
-// what it writes c-blosc reads; bytes may differ, because the compressors are other
-// programs.
+// A chunk is cut into blocks. The bytes or bits of each block are shuffled, and then
+// compressed. The decoder reads version 2 of the format, which c-blosc 1.3 to 1.21 write.
+// The encoder cuts and splits blocks as c-blosc 1.21 does. c-blosc reads its frames, but
+// writes other bytes, because its compressors are other implementations.
 package blosc
 
 import (
@@ -20,25 +19,25 @@ import (
 
 func init() { codec.Register("blosc", New) }
 
-// Options are what a frame is written with. Reading needs none of them.
+// Options say how to write frames. Reading does not need them.
 type Options struct {
-	// Compressor is "blosclz", "lz4", "lz4hc", "snappy", "zlib" or "zstd". "" stands for
+	// Compressor is "blosclz", "lz4", "lz4hc", "snappy", "zlib" or "zstd". "" means
 	// "zstd".
 	Compressor string
-	// Level goes from 1, the fastest, to 9, the smallest; 0 stores chunks as they are.
+	// Level is from 1, the fastest, to 9, which compresses best; 0 does not compress.
 	Level int
-	// Shuffle is "noshuffle", "shuffle" or "bitshuffle". "" and "auto" stand for
-	// "bitshuffle" where Element is 1, else "shuffle".
+	// Shuffle is "noshuffle", "shuffle" or "bitshuffle". "" and "auto" mean "bitshuffle"
+	// if Element is 1, else "shuffle".
 	Shuffle string
-	// Element is how many bytes an element has, at least one. Shuffling does nothing for
-	// more than 255.
+	// Element is the bytes of an element, at least 1. Elements of more than 255 bytes are
+	// not shuffled.
 	Element int
-	// Block is how many bytes a block has; 0 lets the level and the compressor decide.
+	// Block is the bytes of a block; 0 chooses by the level and the compressor.
 	Block int
 }
 
-// Extension returns the metadata of the codec, which state everything. [New] refuses
-// options that are not valid.
+// Extension returns the metadata of the codec, with all options. [New] refuses invalid
+// ones.
 func Extension(o Options) metadata.Extension {
 	var c configuration
 	c.Compressor, c.Level, c.Block = o.Compressor, config.Int(o.Level), config.Int(o.Block)
@@ -65,9 +64,9 @@ type configuration struct {
 	Block      config.Int `json:"blocksize"`
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
-// [codec.RangeDecoder], too. A member that is missing is "zstd", level 5, automatic
-// blocks; typesize has to be there where something is shuffled.
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes] that is a
+// [codec.RangeDecoder]. The defaults are "zstd", level 5, and automatic blocks. There is
+// no default for typesize, which is required unless shuffle is "noshuffle".
 func New(raw []byte) (any, error) {
 	c := configuration{Compressor: "zstd", Level: 5, Shuffle: "noshuffle"}
 	if err := config.Decode(raw, &c); err != nil {
@@ -79,7 +78,7 @@ func New(raw []byte) (any, error) {
 	return c.coder()
 }
 
-// automatic returns how elements of that many bytes are best shuffled.
+// automatic returns the best shuffle for elements of so many bytes.
 func automatic(element config.Int) string {
 	if element == 1 {
 		return "bitshuffle"
@@ -89,7 +88,7 @@ func automatic(element config.Int) string {
 
 var filters = map[string]filter{"noshuffle": noFilter, "shuffle": byBytes, "bitshuffle": byBits}
 
-// coder checks the configuration, but for the bytes of an element.
+// coder returns the codec of the configuration. It does not check typesize.
 func (c configuration) coder() (any, error) {
 	kind, ok := compressorNames[c.Compressor]
 	if !ok {
@@ -116,7 +115,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: blosc: %s", codec.ErrConfiguration, fmt.Sprintf(format, args...))
 }
 
-// coder writes frames of one kind and reads all.
+// coder writes frames of one kind and reads frames of all kinds.
 type coder struct {
 	kind    compressorKind
 	level   int
@@ -125,8 +124,8 @@ type coder struct {
 	forced  int // bytes of a block, or 0
 }
 
-// MaxEncoded implements [codec.BytesBytes]. c-blosc and this package copy what would take
-// more than the header besides; the rest allows for writers that do not.
+// MaxEncoded implements [codec.BytesBytes]. c-blosc and this package store content as a
+// copy if it does not shrink. The rest allows for writers that do not.
 func (coder) MaxEncoded(n int64) int64 {
 	const table = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/64 + table

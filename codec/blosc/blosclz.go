@@ -5,15 +5,15 @@ import (
 	"errors"
 )
 
-// blosclz is the compressor of c-blosc itself. A stream is a row of instructions. One
-// below 32 is that many and one literal bytes, which follow. Any other is a match: its
-// upper three bits are the length less two, where 7 says that bytes to be added follow,
-// up to the first that is not 255; its lower five bits and one more byte are the distance
-// less one. A distance of all ones says that two bytes with the rest of it follow. The
-// first instruction is literal, whatever its upper bits, and the last is, too.
+// blosclz is the compressor of c-blosc itself. A stream is a sequence of instructions. An
+// instruction below 32 is followed by that many plus one literal bytes. Any other is a
+// match. Its upper three bits are the length minus two; 7 says that bytes to add follow,
+// up to the first that is not 255. Its lower five bits and one more byte are the distance
+// minus one. If they are all ones, two bytes with the rest of the distance follow. The
+// first instruction is literal, whatever its upper bits, and so is the last.
 type blosclz struct{}
 
-// farthest is the first distance, less one, that takes two bytes more.
+// farthest is the first distance, minus one, that takes two more bytes.
 const farthest = 8191
 
 var errBloscLZ = errors.New("an instruction that leads out of the stream or its content")
@@ -70,8 +70,8 @@ func (blosclz) decompress(dst, src []byte) error {
 	}
 }
 
-// lengthOf reads the rest of a length and returns the length and where that ends, a
-// negative number where the stream does.
+// lengthOf reads the rest of a length. It returns the length and where it ends, a
+// negative number if the stream is too short.
 func lengthOf(src []byte, in int) (n, next int) {
 	for n = 9; in < len(src); {
 		more := src[in]
@@ -85,7 +85,7 @@ func lengthOf(src []byte, in int) (n, next int) {
 }
 
 // copyMatch repeats n bytes that begin distance bytes before out. It may change up to 7
-// bytes behind them.
+// bytes after them.
 func copyMatch(dst []byte, out, distance, n int) {
 	end := out + n
 	if distance < 8 { // until what repeats is long enough

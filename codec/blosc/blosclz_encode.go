@@ -11,19 +11,18 @@ const (
 	tail        = 12                       // bytes at the end that no match begins in
 )
 
-// bloscLZWriter makes streams of [blosclz]. It looks where four bytes were seen last, and
-// takes longer steps the longer it finds nothing.
+// bloscLZWriter writes streams of [blosclz]. It looks up where four bytes occurred last,
+// and takes longer steps the longer it finds nothing.
 type bloscLZWriter struct {
 	level int
 	seen  [1 << hashBits]uint32
 }
 
-// leastGain says by level how many times shorter a stream has to become. What becomes
-// hardly shorter is read faster as it is.
+// leastGain has by level how many times shorter a stream has to become. A stream that
+// hardly shrinks is read faster as a copy.
 var leastGain = [10]float64{2, 2, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1}
 
-// sampleSize is how many bytes of a stream, and at most a quarter of it, are tried before
-// all of them.
+// sampleSize is how many bytes of a stream are compressed as a trial, at most a quarter.
 const sampleSize = 4 << 10
 
 func (w *bloscLZWriter) compress(dst, src []byte) int {
@@ -40,11 +39,11 @@ func (w *bloscLZWriter) compress(dst, src []byte) int {
 	return w.run(dst, src)
 }
 
-// run is compress of all of src.
+// run compresses all of src.
 func (w *bloscLZWriter) run(dst, src []byte) int {
 	shift := uint(32 - min(hashBits, max(bits.Len(uint(len(src)))-1, 8), hashBits-3+w.level))
 	clear(w.seen[:1<<(32-shift)])
-	lazy := uint(w.level) // how long single steps are made, as a power of two
+	lazy := uint(w.level) // log2 of the distance before steps grow
 	out, from := 0, 0
 	for i := 1; i < len(src)-tail; {
 		word := binary.LittleEndian.Uint32(src[i:])
@@ -79,8 +78,8 @@ func (w *bloscLZWriter) run(dst, src []byte) int {
 	return max(0, putLiterals(dst, out, src[from:]))
 }
 
-// sameBytes returns how many bytes from i on are those from at on, leaving one at the
-// end: streams end with a literal.
+// sameBytes returns how many bytes from i on equal those from at on. It never includes
+// the last byte, because streams end with a literal.
 func sameBytes(src []byte, at, i int) int {
 	a, b := src[at:], src[i:len(src)-1]
 	n := 0
@@ -96,8 +95,8 @@ func sameBytes(src []byte, at, i int) int {
 	return n
 }
 
-// putLiterals writes instructions for literal bytes and returns where they end, a
-// negative number where there is no room.
+// putLiterals writes instructions for literal bytes. It returns where they end, a
+// negative number if dst is too short.
 func putLiterals(dst []byte, out int, src []byte) int {
 	if out+len(src)+(len(src)+31)/32 > len(dst) {
 		return -1
@@ -114,8 +113,8 @@ func putLiterals(dst []byte, out int, src []byte) int {
 	return out
 }
 
-// putMatch writes an instruction for a match of at least three bytes and returns where it
-// ends, a negative number where there is no room.
+// putMatch writes an instruction for a match of at least three bytes. It returns where it
+// ends, a negative number if dst is too short.
 func putMatch(dst []byte, out, distance, n int) int {
 	if out+5+n/255 > len(dst) {
 		return -1

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/internal/shuffle"
 )
 
-// Decode implements [codec.BytesBytes]. It reads frames of c-blosc 1 whatever the
-// configuration says: of any compressor, filter, element and block.
+// Decode implements [codec.BytesBytes]. It reads frames of any compressor, filter,
+// element and block size, whatever the configuration says.
 func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	h, err := parse(src, most)
 	if err != nil || h.content == 0 {
@@ -25,8 +25,8 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return out, nil
 }
 
-// DecodeRange implements [codec.RangeDecoder]. It decodes the blocks that hold the range
-// and no others, and takes memory for one or two blocks besides.
+// DecodeRange implements [codec.RangeDecoder]. It decodes only the blocks that overlap
+// the range, with memory for one or two blocks.
 func (coder) DecodeRange(dst, src []byte, off, size int64) error {
 	h, err := parse(src, size)
 	switch {
@@ -58,9 +58,9 @@ func (h header) decode(dst, src []byte, off int) error {
 	return nil
 }
 
-// decompressor undoes a compressor. It is used by one goroutine at a time.
+// decompressor undoes a compressor. One goroutine uses it at a time.
 type decompressor interface {
-	// decompress fills dst with what src stands for, which is neither more nor less.
+	// decompress decodes src into dst. It fails unless that fills dst exactly.
 	decompress(dst, src []byte) error
 }
 
@@ -85,8 +85,8 @@ func room(b **budget.Buffer, n int) []byte {
 	return (*b).Bytes(int64(n))
 }
 
-// part decodes block i and puts what out has of it in its place. The first byte of out is
-// byte off of the content.
+// part decodes block i and copies what overlaps out, whose first byte is byte off of the
+// content.
 func (u *unpacker) part(out []byte, i, off int) error {
 	from, to := u.span(i)
 	if from >= off && to <= off+len(out) {
@@ -151,7 +151,7 @@ func (u *unpacker) decompressBlock(dst []byte, at int64) error {
 	return nil
 }
 
-// stream fills dst with what src stands for.
+// stream decodes the stream src into dst.
 func (u *unpacker) stream(dst, src []byte) error {
 	if len(src) == len(dst) {
 		copy(dst, src)

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/internal/shuffle"
 )
 
-// Encode implements [codec.BytesBytes]. It copies what it cannot make shorter. Frames
-// hold at most 2^31-17 bytes; more is [codec.ErrLimit].
+// Encode implements [codec.BytesBytes]. It stores a copy if the content does not shrink.
+// It returns [codec.ErrLimit] for more than 2^31-17 bytes, the most that a frame holds.
 func (c coder) Encode(dst, src []byte) ([]byte, error) {
 	if len(src) > maxContent {
 		return dst, fmt.Errorf("%w: blosc: %d bytes, a frame has at most %d; use smaller chunks", codec.ErrLimit, len(src), maxContent)
@@ -50,15 +50,15 @@ func (c coder) flags(split bool) byte {
 	return flags
 }
 
-// compressor makes streams. It is used by one goroutine at a time.
+// compressor makes streams. One goroutine uses it at a time.
 type compressor interface {
-	// compress writes what src becomes to dst and returns how many bytes that are, 0
-	// where dst has no room for them.
+	// compress encodes src into dst. It returns the number of bytes, 0 if dst is too
+	// short.
 	compress(dst, src []byte) int
 }
 
-// pack writes the table and the blocks of a frame and returns how many bytes the frame
-// has, 0 where there is no room.
+// pack writes the table and the blocks of a frame. It returns the bytes of the frame, 0
+// if dst is too short.
 func (c coder) pack(frame, src []byte, block int, split bool) int {
 	blocks := (len(src) + block - 1) / block
 	at := headerSize + 4*blocks
@@ -87,7 +87,7 @@ func (c coder) pack(frame, src []byte, block int, split bool) int {
 	return at
 }
 
-// filtered returns the bytes of a block with their order changed, in buf.
+// filtered returns the shuffled bytes of a block, in buf.
 func (c coder) filtered(buf *budget.Buffer, b []byte) []byte {
 	switch c.filter {
 	case byBytes:
@@ -102,8 +102,8 @@ func (c coder) filtered(buf *budget.Buffer, b []byte) []byte {
 	return b
 }
 
-// packBlock writes a block at byte at of the frame and returns where it ends, 0 where
-// there is no room.
+// packBlock writes a block at byte at of the frame. It returns where the block ends, 0 if
+// dst is too short.
 func packBlock(frame []byte, at int, b []byte, streams int, c compressor) int {
 	n := len(b) / streams
 	for j := range streams {

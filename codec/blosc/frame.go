@@ -19,18 +19,18 @@ import (
 //	8  bytes of a block, but for the last (uint32)
 //	12 bytes of the frame (uint32)
 //
-// A block is one stream, or as many as elements have bytes. A stream is its length
-// (uint32) and that many bytes; one that is as long as what it stands for is not
-// compressed. The content of a frame that is a copy follows the header at once.
+// A block is one stream, or one for each byte of an element. A stream is its length
+// (uint32) and that many bytes. If it is as long as its content, it is not compressed. In
+// a frame that is a copy, the content follows the header.
 const (
 	headerSize     = 16
 	formatVersion  = 2
 	streamVersion  = 1
 	maxContent     = math.MaxInt32 - headerSize
-	mostTimes      = 1 << 16 // more than the bytes that one byte of a frame can stand for, which are those of zstd: 128 KiB in 4
+	mostTimes      = 1 << 16 // decoded bytes for each byte of a frame, at most: zstd has 128 KiB in 4
 	maxElement     = 255
 	maxSplit       = 16  // elements with more bytes are not split into streams
-	minStream      = 128 // nor are blocks of fewer elements, and less content than this is never compressed
+	minStream      = 128 // blocks of fewer elements are not split, shorter content not compressed
 	flagShuffle    = 0x01
 	flagCopy       = 0x02
 	flagBitshuffle = 0x04
@@ -39,7 +39,7 @@ const (
 	formatShift    = 5
 )
 
-// format says how streams are compressed.
+// format is the compression of streams.
 type format uint8
 
 const (
@@ -51,7 +51,7 @@ const (
 	formats
 )
 
-// filter is what is done to a block before it is compressed.
+// filter is how a block is shuffled before it is compressed.
 type filter uint8
 
 const (
@@ -60,7 +60,7 @@ const (
 	byBits
 )
 
-// header is what the header of a frame says.
+// header is the header of a frame.
 type header struct {
 	format  format
 	filter  filter
@@ -72,8 +72,7 @@ type header struct {
 	encoded int  // bytes of the frame
 }
 
-// parse reads the header of a frame whose content has at most most bytes, and checks what
-// can be without looking further.
+// parse reads and checks the header of a frame whose content has at most most bytes.
 func parse(src []byte, most int64) (header, error) {
 	if len(src) < headerSize {
 		return header{}, corrupt("%d bytes are no header", len(src))
@@ -85,7 +84,7 @@ func parse(src []byte, most int64) (header, error) {
 	switch {
 	case encoded != int64(len(src)):
 		return header{}, corrupt("the header tells of %d bytes, there are %d", encoded, len(src))
-	case content > maxContent || content/mostTimes > encoded: // before anybody makes room for them
+	case content > maxContent || content/mostTimes > encoded: // check before anything is allocated
 		return header{}, corrupt("the header tells of a content of %d bytes, which %d cannot be", content, encoded)
 	case content > most:
 		return header{}, fmt.Errorf("%w: blosc: decodes to %d bytes, at most %d are possible", codec.ErrTooLong, content, most)
@@ -125,23 +124,22 @@ func (h *header) setFlags(flags, version byte) error {
 	case flags&flagBitshuffle != 0:
 		h.filter = byBits
 	}
-	h.split = flags&flagWhole == 0 && splits(h.element, h.block) // writers before the flag split by size alone
+	h.split = flags&flagWhole == 0 && splits(h.element, h.block) // old writers lack the flag and split by size
 	return nil
 }
 
-// splits reports whether blocks are large enough, and elements small enough, for a stream
-// for each byte of an element.
+// splits reports whether blocks are large enough, and elements small enough, to split.
 func splits(element, block int) bool { return element <= maxSplit && block/element >= minStream }
 
 // blocks returns how many blocks there are.
 func (h header) blocks() int { return (h.content + h.block - 1) / h.block }
 
-// span returns where the content of block i begins and ends.
+// span returns the range of block i in the content.
 func (h header) span(i int) (from, to int) {
 	return i * h.block, min((i+1)*h.block, h.content)
 }
 
-// streams returns into how many streams a block with n bytes of content is split.
+// streams returns the number of streams of a block with n bytes of content.
 func (h header) streams(n int) int {
 	if h.split && n == h.block {
 		return h.element

@@ -6,7 +6,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// lz4Streams are LZ4 blocks, as both of its compressors write them.
+// lz4Streams decompresses LZ4 blocks.
 type lz4Streams struct{}
 
 func (lz4Streams) decompress(dst, src []byte) error {
@@ -17,7 +17,7 @@ func (lz4Streams) decompress(dst, src []byte) error {
 	return filled(dst, n)
 }
 
-// filled checks that n bytes fill dst.
+// filled returns an error unless n is the length of dst.
 func filled(dst []byte, n int) error {
 	if n != len(dst) {
 		return fmt.Errorf("%d bytes instead of %d", n, len(dst))
@@ -28,7 +28,7 @@ func filled(dst []byte, n int) error {
 // lz4Writer is the fast compressor.
 type lz4Writer struct{ c lz4.CompressorCCompat }
 
-// newLZ4Writer returns a compressor that is as hasty as that of c-blosc.
+// newLZ4Writer returns a compressor with the acceleration of c-blosc.
 func newLZ4Writer(level int) *lz4Writer {
 	return &lz4Writer{lz4.CompressorCCompat{Acceleration: 10 - level}}
 }
@@ -41,11 +41,11 @@ func (w *lz4Writer) compress(dst, src []byte) int {
 	return n
 }
 
-// lz4HCWriter is the compressor that searches longer.
+// lz4HCWriter is the high-compression compressor.
 type lz4HCWriter struct{ c lz4.CompressorHC }
 
 func newLZ4HCWriter(level int) *lz4HCWriter {
-	return &lz4HCWriter{lz4.CompressorHC{Level: lz4.CompressionLevel(1 << max(level-1, 1))}} // as many places are looked at
+	return &lz4HCWriter{lz4.CompressorHC{Level: lz4.CompressionLevel(1 << max(level-1, 1))}} // candidates for each match
 }
 
 func (w *lz4HCWriter) compress(dst, src []byte) int {

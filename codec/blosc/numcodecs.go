@@ -7,14 +7,13 @@ import (
 	"varve.dev/zarr/internal/config"
 )
 
-// shuffles are the names of numcodecs' numbers from -1 on.
+// shuffles has the names of numcodecs' numbers from -1 on.
 var shuffles = []string{"auto", "noshuffle", "shuffle", "bitshuffle"}
 
-// NewNumcodecs is the [codec.Factory] of the configuration of numcodecs, which names
-// filters by number: 0 is none, 1 shuffle, 2 bitshuffle, and -1 what suits the bytes of
-// an element. It returns what [New] does. A member that is missing is "lz4", level 5,
-// shuffle 1, automatic blocks, and elements of one byte, because that is what a codec of
-// bytes is given.
+// NewNumcodecs is the [codec.Factory] for configurations of numcodecs. They name filters
+// by number: 0 is none, 1 shuffle, 2 bitshuffle, and -1 chooses by the element size. It
+// returns what [New] does. The defaults are "lz4", level 5, shuffle 1, automatic blocks,
+// and elements of one byte.
 func NewNumcodecs(raw []byte) (any, error) {
 	c := struct {
 		ID         string     `json:"id"`

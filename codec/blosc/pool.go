@@ -2,7 +2,7 @@ package blosc
 
 import "sync"
 
-// decompressors are kept between chunks, for all arrays.
+// decompressors are pools that all arrays share.
 var decompressors = [formats]sync.Pool{
 	formatBloscLZ: {New: func() any { return blosclz{} }},
 	formatLZ4:     {New: func() any { return lz4Streams{} }},
@@ -11,7 +11,7 @@ var decompressors = [formats]sync.Pool{
 	formatZstd:    {New: newZstdReader},
 }
 
-// compressorKind is one of the compressors by which frames can be written.
+// compressorKind is one of the compressors.
 type compressorKind uint8
 
 const (
@@ -33,10 +33,10 @@ func (k compressorKind) format() format {
 	return [kinds]format{formatBloscLZ, formatLZ4, formatLZ4, formatSnappy, formatZlib, formatZstd}[k]
 }
 
-// large reports whether the compressor is made for large blocks.
+// large reports whether the compressor needs large blocks.
 func (k compressorKind) large() bool { return k == kindLZ4HC || k == kindZlib || k == kindZstd }
 
-// compressors are kept between chunks, for all arrays, by kind and level.
+// compressors has a pool for each kind and level, which all arrays share.
 var compressors [kinds][10]sync.Pool
 
 func init() {
@@ -50,5 +50,5 @@ func init() {
 	}
 }
 
-// pool returns where compressors of a level are kept.
+// pool returns the pool of compressors of a level.
 func (k compressorKind) pool(level int) *sync.Pool { return &compressors[k][level] }

@@ -6,11 +6,11 @@ import (
 	"varve.dev/zarr/internal/budget"
 )
 
-// snappyStreams are Snappy blocks.
+// snappyStreams decompresses Snappy blocks.
 type snappyStreams struct{}
 
 func (snappyStreams) decompress(dst, src []byte) error {
-	n, err := s2.DecodedLen(src) // before memory is taken for it
+	n, err := s2.DecodedLen(src) // check before decoding allocates
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (snappyStreams) compress(dst, src []byte) int {
 	return fit(dst, s2.EncodeSnappy(b.Bytes(int64(most)), src))
 }
 
-// fit copies src to dst and returns its length, 0 where there is no room.
+// fit copies src to dst. It returns the length of src, 0 if dst is too short.
 func fit(dst, src []byte) int {
 	if len(src) > len(dst) {
 		return 0

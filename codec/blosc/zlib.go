@@ -11,11 +11,11 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// zlibReader decompresses zlib streams. It has memory of 40 KiB that is used again.
+// zlibReader decompresses zlib streams. It takes 40 KiB of memory.
 type zlibReader struct {
 	src bytes.Reader
 	r   io.ReadCloser
-	one [1]byte // room for what should not follow
+	one [1]byte // for a byte after the last, which should not come
 }
 
 func (z *zlibReader) decompress(dst, src []byte) error {
@@ -26,7 +26,7 @@ func (z *zlibReader) decompress(dst, src []byte) error {
 	}
 	n, err := io.ReadFull(z.r, dst)
 	if err == nil {
-		n, err = z.r.Read(z.one[:]) // looks at the checksum
+		n, err = z.r.Read(z.one[:]) // checks the checksum
 	}
 	switch {
 	case errors.Is(err, zlib.ErrChecksum):
@@ -41,7 +41,7 @@ func (z *zlibReader) decompress(dst, src []byte) error {
 	return nil
 }
 
-// reset begins with the source.
+// reset begins again at the source.
 func (z *zlibReader) reset() (err error) {
 	if z.r == nil {
 		z.r, err = zlib.NewReader(&z.src)
@@ -61,13 +61,13 @@ func newZlibWriter(level int) *zlibWriter {
 	z := new(zlibWriter)
 	w, err := zlib.NewWriterLevel(z, level)
 	if err != nil {
-		panic(err) // a level that the library refuses
+		panic(err) // impossible: the level is valid
 	}
 	z.w = w
 	return z
 }
 
-// Write implements [io.Writer]. It fails where there is no room.
+// Write implements [io.Writer]. It fails if the destination is too short.
 func (z *zlibWriter) Write(p []byte) (int, error) {
 	n := copy(z.dst[z.n:], p)
 	z.n += n

@@ -16,7 +16,7 @@ func newZstdReader() any {
 	d, err := zstd.NewReader(nil,
 		zstd.WithDecoderConcurrency(1),
 		zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderMaxWindow(math.MaxInt32), // a window takes no memory: the destination is the history
+		zstd.WithDecoderMaxWindow(math.MaxInt32), // a window takes no memory, because the destination is the history
 	)
 	if err != nil {
 		panic(err) // options that the library refuses
@@ -35,14 +35,14 @@ func (z *zstdReader) decompress(dst, src []byte) error {
 // zstdLevels are the levels of libzstd that c-blosc takes.
 var zstdLevels = [10]int{1, 1, 3, 5, 7, 9, 11, 13, 15, 22}
 
-// An encoder's memory follows its window, which is no larger than what is to be
-// compressed.
+// An encoder takes memory for its window. A window no larger than the source saves
+// memory.
 const (
 	minWindowLog = 17
 	maxWindowLog = 23
 )
 
-// zstdWriter makes Zstandard frames. It has an encoder for every window.
+// zstdWriter writes Zstandard frames. It has an encoder for every window size.
 type zstdWriter struct {
 	effort   zstd.EncoderLevel
 	encoders [maxWindowLog - minWindowLog + 2]*zstd.Encoder
@@ -63,9 +63,9 @@ func (z *zstdWriter) encoder(n int) *zstd.Encoder {
 		e, err := zstd.NewWriter(nil,
 			zstd.WithEncoderLevel(z.effort),
 			zstd.WithEncoderCRC(false),
-			zstd.WithEncoderConcurrency(1), // chunks are what runs side by side
+			zstd.WithEncoderConcurrency(1), // chunks are encoded in parallel instead
 			zstd.WithWindowSize(1<<log),
-			zstd.WithAllLitEntropyCompression(true), // else shuffled numbers, short of matches, are left as they are
+			zstd.WithAllLitEntropyCompression(true), // shuffled numbers have few matches, but entropy coding shrinks them
 			zstd.WithSingleSegment(whole),
 			zstd.WithLowerEncoderMem(whole),
 		)

@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// checkBools returns an error that wraps [codec.ErrCorrupt] and names the offset where
-// one of data is neither 0 nor 1. Seen as a Go bool such a byte has no defined meaning.
+// checkBools returns a [codec.ErrCorrupt] with the offset of the first byte that is
+// neither 0 nor 1. As a Go bool such a byte would have no defined meaning.
 func checkBools(data []byte) error {
 	const notBits = 0xfefefefefefefefe
 	i := 0

@@ -1,5 +1,5 @@
-// Package bytescodec is the codec that stores the elements of a chunk one after the
-// other, in C order and in a given byte order (zarr-specs v3, "Bytes codec"). It takes
+// Package bytescodec is the codec "bytes" (zarr-specs v3, "Bytes codec"). It stores the
+// elements of a chunk one after the other, in C order and in a given byte order. It takes
 // every data type of fixed width.
 //
 // Importing the package registers it as "bytes".
@@ -27,7 +27,7 @@ func init() {
 }
 
 // Extension returns the metadata of the codec for a byte order: [Little], [Big], or ""
-// for data types whose numbers are single bytes, which have none. [New] refuses others.
+// for data types of single bytes, which have none. [New] refuses others.
 func Extension(endian string) metadata.Extension {
 	e := metadata.Extension{Name: "bytes"}
 	if endian != "" {
@@ -36,8 +36,9 @@ func Extension(endian string) metadata.Extension {
 	return e
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is
-// [codec.Transparent] where the stored byte order is the host's, and a [codec.Validator].
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a
+// [codec.Transparent], if the stored byte order is that of the host, and a
+// [codec.Validator].
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Endian *string `json:"endian"`
@@ -55,14 +56,14 @@ func New(configuration []byte) (any, error) {
 }
 
 type coder struct {
-	endian string   // Little, Big, or "" where the metadata has none
-	fields []string // the same for every number of a struct, nil where it is one for all
+	endian string   // Little, Big, or "" if the metadata has none
+	fields []string // endian of each number of a struct, nil if all have one
 	typ    dtype.Type
-	stored dtype.Type // whose Swap turns what is stored in the other byte order than the host's
-	swaps  bool       // stored numbers have the other byte order than those in memory
+	stored dtype.Type // its Swap reverses the stored byte order
+	swaps  bool       // the stored byte order is not that of the host
 	bools  bool
-	small  bool // stored numbers have bits without meaning
-	checks bool // not all bytes are elements, as of a struct with a bool
+	small  bool // stored numbers have unused bits
+	checks bool // not all bytes are valid elements, as of a struct with a bool
 }
 
 // Bind implements [codec.ArrayBytes].
@@ -102,7 +103,7 @@ func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) { return n, true }
 // Transparent implements [codec.Transparent].
 func (c *coder) Transparent() bool { return !c.swaps && !c.small }
 
-// Elementwise implements [codec.Elementwise].
+// Elementwise implements [coding.Elementwise].
 func (c *coder) Elementwise() bool { return true }
 
 // Encode implements [codec.ArrayBytes].
@@ -135,7 +136,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	return nil
 }
 
-// checkFields refuses structs that have a bool which is neither 0 nor 1.
+// checkFields reports an error if a bool in a struct is neither 0 nor 1.
 func (c *coder) checkFields(data []byte) error {
 	if err := checkFields(c.typ, data, c.typ.Size()); err != nil {
 		return fmt.Errorf("%w: bytes: %w", codec.ErrCorrupt, err)
@@ -143,7 +144,7 @@ func (c *coder) checkFields(data []byte) error {
 	return nil
 }
 
-// checkFields looks at the bools of structs that begin step bytes apart.
+// checkFields checks the bools of structs that begin step bytes apart.
 func checkFields(t dtype.Type, data []byte, step int) error {
 	for _, f := range t.Fields() {
 		switch {

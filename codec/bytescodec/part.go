@@ -11,18 +11,19 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
-// leastGap is how many bytes that are not wanted are read rather than asking once more,
-// wherever the chunk is stored.
+// leastGap is up to how many unwanted bytes are read instead of another request, in any
+// store.
 const leastGap = 16 << 10
 
-// DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold
+// DecodePart implements [coding.PartialDecoder]. It reads the spans of bytes that contain
 // wanted elements.
-func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
+func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract, src coding.Source) error {
 	elements, ok := checked.Product(p.Shape...)
 	total, fits := checked.Mul(elements, int64(p.Into.Size))
 	if !ok || !fits {
@@ -43,12 +44,11 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	return r.flying.Wait(r.readAll(ctx, p))
 }
 
-// sideBySide is how many spans are read at a time, at least, where every request takes
-// its time.
+// sideBySide is how many spans are read at once from a far store, at least.
 const sideBySide = 8
 
 // readAll fills p.Into with the part.
-func (r *partReader) readAll(ctx context.Context, p codec.Part) error {
+func (r *partReader) readAll(ctx context.Context, p coding.Extract) error {
 	if p.Picks != nil && p.Picks.Points != nil {
 		return r.readPoints(ctx, p.Into, p.Part)
 	}
@@ -59,20 +59,20 @@ func (r *partReader) readAll(ctx context.Context, p codec.Part) error {
 // partReader reads parts of one chunk.
 type partReader struct {
 	*coder
-	src     codec.Source
+	src     coding.Source
 	total   int64   // bytes of the chunk
-	gap     int64   // most bytes between elements that are read as one
-	most    int64   // bytes of a span that is read at once, but for single elements
+	gap     int64   // bytes between elements that are read together, at most
+	most    int64   // bytes of a span, at most, unless it is a single element
 	size    int     // bytes an element
 	shape   []int64 // of the chunk
 	strides []int64 // bytes
-	dense   int     // axes from this one on have no gaps that are longer than gap
+	dense   int     // axes from this one on have no longer gaps
 
-	flying *parallel.Group // spans that are read side by side; nil where they are read one by one
+	flying *parallel.Group // reads in flight; nil if spans are read one by one
 	room   *budget.Budget  // bytes for them
 }
 
-// list returns the list of a part along an axis, if it has one.
+// list returns the list of a part along an axis. ok is false if it has none.
 func list(part strided.Part, axis int) (strided.List, bool) {
 	if part.Picks == nil || part.Picks.Lists == nil {
 		return strided.List{}, false
@@ -94,8 +94,8 @@ func along(part strided.Part, axis int) (first, distance, step int64) {
 	return l.At[0] - l.Base, l.At[len(l.At)-1] - l.At[0], step
 }
 
-// denseFrom returns the first axis of those at the end along which wanted elements are
-// close together.
+// denseFrom returns the first of the last axes along which wanted elements are close
+// together.
 func (r *partReader) denseFrom(part strided.Part) int {
 	span := int64(r.size)
 	for axis := len(r.strides) - 1; axis >= 0; axis-- {
@@ -108,7 +108,7 @@ func (r *partReader) denseFrom(part strided.Part) int {
 	return 0
 }
 
-// span returns where the bytes begin that hold the part, and how many there are.
+// span returns the offset and the length of the bytes that contain the part.
 func (r *partReader) span(part strided.Part) (first, n int64) {
 	n = int64(r.size)
 	for axis, stride := range r.strides {
@@ -119,8 +119,8 @@ func (r *partReader) span(part strided.Part) (first, n int64) {
 	return first, n
 }
 
-// read fills dst with the part: in one piece if it is dense and no longer than what is
-// read at once, else in several along the axis.
+// read fills dst with the part. It reads one span if the part is dense and short enough,
+// and else several along the axis.
 func (r *partReader) read(ctx context.Context, dst strided.View, part strided.Part, axis int) error {
 	first, n := r.span(part)
 	if axis == len(r.strides) || axis >= r.dense && n <= r.most {
@@ -146,8 +146,7 @@ func (r *partReader) read(ctx context.Context, dst strided.View, part strided.Pa
 	return nil
 }
 
-// readRuns is read along an axis of which a list is taken that has long gaps, but perhaps
-// not everywhere.
+// readRuns is read along an axis with a list that has some long gaps.
 func (r *partReader) readRuns(ctx context.Context, dst strided.View, part strided.Part, axis int, l strided.List) error {
 	near := r.gap/r.strides[axis] + 1 // indices, at most, from one to the next
 	run := *r
@@ -166,7 +165,7 @@ func (r *partReader) readRuns(ctx context.Context, dst strided.View, part stride
 	return nil
 }
 
-// cut returns count indices of a part along an axis, and their place.
+// cut returns count indices of a part along an axis, and their place in dst.
 func cut(part strided.Part, dst strided.View, axis int, from, count int64) (strided.Part, strided.View) {
 	part.Count = slices.Clone(part.Count)
 	part.Count[axis] = count
@@ -182,7 +181,7 @@ func cut(part strided.Part, dst strided.View, axis int, from, count int64) (stri
 	return part, dst
 }
 
-// readSpan reads n bytes from first on, which hold the part, and moves its elements to
+// readSpan reads n bytes from first on, which contain the part, and moves its elements to
 // dst.
 func (r *partReader) readSpan(ctx context.Context, dst strided.View, part strided.Part, first, n int64) error {
 	return r.withSpan(ctx, first, n, func(span strided.View) {
@@ -201,9 +200,9 @@ func (r *partReader) readSpan(ctx context.Context, dst strided.View, part stride
 	})
 }
 
-// withSpan reads n bytes of the chunk from first on and calls use with them, as a view
-// that byte 0 of the chunk is the beginning of. Where spans are read side by side it may
-// return before that, and what it returns is of another.
+// withSpan reads n bytes of the chunk from first on, and calls use with a view of them
+// whose offset 0 is the start of the chunk. If several reads are in flight, it may return
+// before use is called, with the error of an earlier read.
 func (r *partReader) withSpan(ctx context.Context, first, n int64, use func(span strided.View)) error {
 	if r.flying == nil {
 		return r.useSpan(ctx, first, n, use)
@@ -236,7 +235,7 @@ func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span 
 		return err
 	}
 	if r.swaps || r.small {
-		room := b.Bytes(n) // never in the source's own memory
+		room := b.Bytes(n) // never the memory of the source
 		if r.swaps {
 			r.stored.Swap(room, data)
 		} else {

@@ -12,7 +12,7 @@ import (
 type cast struct {
 	number.Cast
 	source, target dtype.Type
-	scalars        *scalars // nil where nothing is mapped
+	scalars        *scalars // nil if nothing is mapped
 }
 
 func (c *cast) bind(source, target dtype.Type, m number.Mode, o number.Overflow) error {
@@ -26,13 +26,13 @@ func (c *cast) bind(source, target dtype.Type, m number.Mode, o number.Overflow)
 		return fmt.Errorf("%s is no integer and no floating-point type", target)
 	}
 	if to.Carrier == number.Float && o == number.Wraps {
-		o = number.Fails // the way back of a cast to integers
+		o = number.Fails // the reverse of a cast to integers
 	}
 	c.Cast = number.NewCast(from, to, m, o)
 	return nil
 }
 
-// run casts all elements of src to dst. It returns the first that cannot be, or nil.
+// run casts all elements of src to dst. It returns the first that has no result, or nil.
 func (c *cast) run(dst, src []byte) *failure {
 	at := -1
 	if c.scalars == nil {
@@ -46,7 +46,7 @@ func (c *cast) run(dst, src []byte) *failure {
 	return &failure{at, src[at*c.From.Bytes:][:c.From.Bytes]}
 }
 
-// mapped is Run with values that are mapped.
+// mapped is run with a scalar map.
 func (c *cast) mapped(dst, src []byte) int {
 	b := number.NewBlock()
 	defer b.Free()
@@ -71,7 +71,7 @@ type failure struct {
 	element []byte
 }
 
-// reason says why there is no value, and what to do.
+// reason says why the element has no result, and what to do.
 func (f *failure) reason(c *cast) string {
 	value := c.source.AppendText(nil, f.element)
 	b := number.NewBlock()

@@ -1,13 +1,12 @@
-// Package castvalue is the codec that stores the values of an array in another data type
-// (zarr-extensions, "cast_value").
+// Package castvalue is the codec "cast_value" (zarr-extensions). It stores the values of
+// an array in another data type, for all integer and floating-point types.
 //
-// It takes all integers and floating-point types. A value that is in the scalar map
-// becomes what the map says; one that the other type has stays; any other is rounded, and
-// where it is out of range clamped or wrapped if the configuration says so. A value for
-// which none of these holds is an error that names it and where it is: nothing is changed
-// silently.
+// A value in the scalar map becomes the mapped one. A value that the other type has
+// stays. Any other value is rounded. If it is out of range, it is clamped or wrapped if
+// the configuration says so, and else it is an error that names the value and its
+// position.
 //
-// Importing the package registers it as "cast_value".
+// Importing the package registers it.
 package castvalue
 
 import (
@@ -28,17 +27,16 @@ func init() { codec.Register(Name, New) }
 
 // The ways to round a value that the other type does not have.
 const (
-	NearestEven     = "nearest-even" // what an empty text stands for
+	NearestEven     = "nearest-even" // the default
 	TowardsZero     = "towards-zero"
 	TowardsPositive = "towards-positive"
 	TowardsNegative = "towards-negative"
 	NearestAway     = "nearest-away"
 )
 
-// The ways to treat a value beyond the range of the other type. Without one it is an
-// error.
+// The ways to treat a value that is out of range. By default it is an error.
 const (
-	Clamp = "clamp" // becomes the nearest value of the type, or an infinity where it has them
+	Clamp = "clamp" // to the nearest value of the type, or to an infinity if it has them
 	Wrap  = "wrap"  // modulo 2^N, for integers of N bits
 )
 
@@ -50,8 +48,8 @@ var modes = map[string]number.Mode{
 // Pair maps one value to another, both as the JSON of fill values.
 type Pair [2]json.RawMessage
 
-// Options are the parts of the configuration that may be left out. A nil *Options is the
-// zero Options.
+// Options are the optional parts of the configuration. A nil *Options is the zero
+// Options.
 type Options struct {
 	Rounding   string // one of the ways to round, "" for NearestEven
 	OutOfRange string // Clamp, Wrap, or "" for an error
@@ -78,11 +76,11 @@ func Extension(t dtype.Type, o *Options) metadata.Extension {
 	if len(o.Encode)+len(o.Decode) > 0 {
 		c.ScalarMap = &scalarMap{o.Encode, o.Decode}
 	}
-	text, _ := json.Marshal(c) // pairs that are no JSON make no text, which New refuses
+	text, _ := json.Marshal(c) // fails if a pair is not JSON; New then refuses the empty text
 	return metadata.Extension{Name: Name, Configuration: text}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray].
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayArray].
 func New(configuration []byte) (any, error) {
 	c := new(coder)
 	if err := c.parse(configuration); err != nil {
@@ -214,8 +212,8 @@ func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
 	return spec, err
 }
 
-// castFill returns the fill value of the encoded array. It has to come back: what is not
-// stored is read as it.
+// castFill returns the fill value of the encoded array. It has to decode to that of the
+// array, because chunks that are not stored are read as fill value.
 func (c *coder) castFill(fill []byte) ([]byte, error) {
 	if fill == nil {
 		return nil, nil

@@ -561,7 +561,8 @@ func ExampleExtension() {
 		Encode:   []Pair{{json.RawMessage(`"NaN"`), json.RawMessage(`0`)}},
 	})
 	fmt.Println(string(e.Configuration))
-	// Output: {"data_type":"uint8","rounding":"towards-zero","scalar_map":{"encode":[["NaN",0]]}}
+	// Output:
+	// {"data_type":"uint8","rounding":"towards-zero","scalar_map":{"encode":[["NaN",0]]}}
 }
 
 func abs(x int64) uint64 {

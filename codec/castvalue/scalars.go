@@ -9,8 +9,7 @@ import (
 	"varve.dev/zarr/internal/number"
 )
 
-// few is the number of mapped values up to which a search along the list is faster than a
-// map.
+// few is up to how many mapped values a linear search is faster than a map.
 const few = 4
 
 // scalars maps values of one data type to elements of another.
@@ -21,7 +20,7 @@ type scalars struct {
 	values  [][]byte // elements of the target
 }
 
-// newScalars returns the map that pairs describe, nil without any. The first of several
+// newScalars returns the map of the pairs, nil if there are none. The first of several
 // pairs for one value counts.
 func newScalars(pairs []Pair, source, target dtype.Type) (*scalars, error) {
 	if len(pairs) == 0 {
@@ -50,8 +49,8 @@ func newScalars(pairs []Pair, source, target dtype.Type) (*scalars, error) {
 	return s, nil
 }
 
-// parseScalar reads a fill value. The page of the codec itself spells an infinity with a
-// plus sign.
+// parseScalar parses a fill value. It also accepts "+Infinity", as the page of the codec
+// in zarr-extensions spells it.
 func parseScalar(t dtype.Type, text []byte) ([]byte, error) {
 	if string(text) == `"+Infinity"` {
 		text = []byte(`"Infinity"`)
@@ -59,8 +58,8 @@ func parseScalar(t dtype.Type, text []byte) ([]byte, error) {
 	return t.ParseFill(text)
 }
 
-// key returns what is the same for two numbers of a carrier just where they are equal.
-// All NaNs are one, and so are both zeros.
+// key returns a key that is the same for two numbers of a carrier if they are equal. All
+// NaNs have one key, and both zeros have one.
 func key(b *number.Block, c number.Carrier, i int) uint64 {
 	switch c {
 	case number.Signed:
@@ -78,7 +77,7 @@ func key(b *number.Block, c number.Carrier, i int) uint64 {
 	}
 }
 
-// find returns the place of the value with a key, or -1.
+// find returns the position of the value with a key, or -1.
 func (s *scalars) find(k uint64) int {
 	if len(s.keys) > few {
 		if at, ok := s.place[k]; ok {
@@ -94,7 +93,8 @@ func (s *scalars) find(k uint64) int {
 	return -1
 }
 
-// matches are the mapped elements of a block: their index, and the place of their value.
+// matches has the mapped elements of a block: their indices, and the positions of their
+// values.
 type matches struct {
 	n         int
 	at, place [number.Size]int32
@@ -104,8 +104,8 @@ var spare = sync.Pool{New: func() any { return new(matches) }}
 
 func (m *matches) free() { spare.Put(m) }
 
-// take finds the numbers of a block that are mapped. It puts a one in their place, which
-// every data type has.
+// take finds the numbers of a block that are mapped. It replaces each by 1, which every
+// data type has, so that the cast does not fail.
 func (s *scalars) take(b *number.Block, n int) *matches {
 	m := spare.Get().(*matches)
 	m.n = 0
@@ -121,7 +121,7 @@ func (s *scalars) take(b *number.Block, n int) *matches {
 	return m
 }
 
-// put writes the values of what was found to the elements of dst.
+// put writes the values of the matches to dst.
 func (s *scalars) put(dst []byte, m *matches) {
 	size := len(s.values[0])
 	for i := range m.n {

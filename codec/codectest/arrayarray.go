@@ -51,8 +51,7 @@ func checkBlock(c codec.ArrayArray, in, out codec.Spec, shape []int64, o *Option
 	return cmp.Or(same(decoded, src, o), checkOrder(c, in, src, encoded))
 }
 
-// checkOrder checks the power of a codec that only reorders axes: the encoded form is
-// that of moving every element alone.
+// checkOrder compares the encoded form of a Permuter with that of moving every element.
 func checkOrder(c codec.ArrayArray, s codec.Spec, src, encoded codec.Block) error {
 	p, ok := c.(codec.Permuter)
 	if !ok || s.Type.Size() == 0 {
@@ -65,7 +64,7 @@ func checkOrder(c codec.ArrayArray, s codec.Spec, src, encoded codec.Block) erro
 }
 
 // Permuted returns the elements of src, each of size bytes, in C order after axis
-// order[i] has become axis i. It is the plain way that faster ones have to equal.
+// order[i] has become axis i. It is the simple reference for faster implementations.
 func Permuted(src codec.Block, order []int, size int) []byte {
 	out := make([]byte, 0, len(src.Data))
 	index := make([]int64, len(order)) // in src

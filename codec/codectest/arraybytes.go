@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/strided"
 )
 
@@ -72,10 +73,12 @@ func checkAgain(c codec.ArrayBytes, src codec.Block, encoded []byte) error {
 	return err
 }
 
-// checkHeap encodes the elements from a heap, where they are in no order, and where the
-// fill value is an element like any other.
+// checkHeap encodes elements from a heap in which they have another order, and one of
+// them is the fill value.
 func checkHeap(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte) error {
-	e, ok := c.(codec.HeapEncoder)
+	e, ok := c.(interface {
+		EncodeHeap(dst []byte, src codec.Block) ([]byte, error)
+	})
 	if !ok {
 		return nil
 	}
@@ -109,14 +112,14 @@ func checkDecode(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []by
 	return same(dst, src, o)
 }
 
-// checkCounted decodes a block as one that is shorter, and as one that is longer, along
-// each axis. Of a codec that cuts, the elements that are in both have to be the same. A
-// divider may take one for the other where what they do not share is fill values.
+// checkCounted decodes a block as a shorter and as a longer one, along each axis. A codec
+// that cuts has to keep the elements that both share. A divider is exempt: it may take
+// one for the other if the elements that they do not share are fill values.
 func checkCounted(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte, o *Options) error {
 	if u, ok := c.(codec.Uncounted); ok && u.Uncounted() {
 		return nil
 	}
-	if _, divides := c.(codec.Divider); divides || slices.Contains(src.Shape, 0) {
+	if _, divides := c.(coding.Divider); divides || slices.Contains(src.Shape, 0) {
 		return nil
 	}
 	for i := range src.Shape {
@@ -136,8 +139,8 @@ func checkCounted(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []b
 	return nil
 }
 
-// sharedElements reports whether two blocks, of which one is longer by a plane along an
-// axis, have the same elements but for that plane.
+// sharedElements reports whether two blocks, one of which is longer by a plane along an
+// axis, have the same elements except for that plane.
 func sharedElements(a, b codec.Block, axis int) bool {
 	if a.Shape[axis] > b.Shape[axis] {
 		a, b = b, a
@@ -202,8 +205,8 @@ func checkDamage(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []by
 	return nil
 }
 
-// checkValidate checks that a codec that may be passed by refuses what its Decode
-// refuses.
+// checkValidate checks that Validate refuses what Decode refuses, if the codec is
+// Transparent.
 func checkValidate(c codec.ArrayBytes, src []byte, decodeErr error) error {
 	t, transparent := c.(codec.Transparent)
 	v, ok := c.(codec.Validator)

@@ -9,9 +9,9 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// Benchmark measures a bytes-to-bytes codec on smooth float32 values, as they are and
-// with their bytes shuffled, in chunks of 16 KiB and 16 MiB: decoded bytes a second, and
-// allocations, of which there should be none.
+// Benchmark measures a bytes-to-bytes codec on smooth float32 values, plain and with
+// their bytes shuffled, in chunks of 16 KiB and 16 MiB. It reports decoded bytes a
+// second, and allocations, of which there should be none.
 func Benchmark(b *testing.B, newCodec func() any) {
 	b.Helper()
 	c, ok := newCodec().(codec.BytesBytes)

@@ -38,7 +38,8 @@ func bytesBytesChecks(c codec.BytesBytes, o *Options) []check {
 	return list
 }
 
-// bounds checks that MaxEncoded grows, and does not overflow where it need not.
+// bounds checks that MaxEncoded grows with n, and does not overflow for lengths that
+// exist.
 func bounds(c codec.BytesBytes) error {
 	last := int64(-1)
 	for _, n := range []int64{0, 1, 1 << 31, 1 << 60} {
@@ -67,7 +68,7 @@ type pair struct {
 	plain, encoded []byte
 }
 
-// concurrentInputs are enough, and short enough, to code in many goroutines.
+// concurrentInputs returns short inputs to code in many goroutines.
 const concurrentInputs = 21
 
 // forEach calls f with every input and its encoded form, until the first error.
@@ -84,7 +85,7 @@ func forEach(c codec.BytesBytes, inputs [][]byte, f func(pair) error) error {
 	return nil
 }
 
-// decode decodes into a buffer of just the promised capacity.
+// decode decodes into a buffer of exactly the promised capacity.
 func (p pair) decode(src []byte, most int) ([]byte, error) {
 	return p.c.Decode(make([]byte, 0, most), src, int64(most))
 }

@@ -1,15 +1,15 @@
-// Package codectest makes the contract of package codec true: a suite for codecs of all
-// three kinds.
+// Package codectest is a test suite for codecs. It tests array-to-array, array-to-bytes
+// and bytes-to-bytes codecs against the contracts of package codec.
 //
 //	func TestCodec(t *testing.T) { codectest.Run(t, newCodec, nil) }
 //	func FuzzCodec(f *testing.F) { codectest.Fuzz(f, newCodec) }
 //
-// where newCodec makes a codec that has not been bound. [Test] is the same without
-// package testing.
+// newCodec returns a codec that is not bound. [Test] runs the same suite without package
+// testing.
 //
-// What the suite wants of bytes that come back: all of them, and no more. It decodes with
-// just the room that they need and with a byte less, with bytes missing, following and
-// altered, and a short form of many bytes, which must not take memory.
+// The suite decodes with exactly the capacity that the bytes need and with one byte less.
+// It decodes with bytes missing, added and altered. It also decodes a bomb, a short form
+// of very many bytes, which must not allocate memory for them.
 package codectest
 
 import (
@@ -22,44 +22,42 @@ import (
 	"varve.dev/zarr/internal/racing"
 )
 
-// Options say what is true of a codec beyond the contract. A nil *Options is the zero
-// Options.
+// Options describe a codec beyond the contract. A nil *Options is the zero Options.
 type Options struct {
-	// Checksum: the encoded form has a checksum, so that no altered bytes decode to wrong
-	// data.
+	// Checksum says that the encoded form has a checksum, so that altered bytes never
+	// decode to wrong data.
 	Checksum bool
-	// Unframed: the encoded form has no end of its own, so that the codec cannot see that
-	// bytes are missing or too many.
+	// Unframed says that the encoded form does not contain its length, so that the codec
+	// cannot detect missing or extra bytes.
 	Unframed bool
-	// Lossy: decoded values may differ from those that were encoded.
+	// Lossy says that decoded values may differ from those that were encoded.
 	Lossy bool
-	// Multiple: a bytes-to-bytes codec takes multiples of so many bytes, and refuses to
-	// encode others. 0 stands for 1.
+	// Multiple says that a bytes-to-bytes codec encodes only multiples of so many bytes.
+	// 0 means 1.
 	Multiple int
-	// Largest: the most bytes of an input of a bytes-to-bytes codec that is too slow for
-	// the suite, which is some 10 MB/s. 0 stands for 1 MiB.
+	// Largest limits the input of a bytes-to-bytes codec in bytes, for codecs slower than
+	// about 10 MB/s. 0 means 1 MiB.
 	Largest int
-	// Memory: the bytes that decoding takes however few it decodes to, of a codec on a
-	// library that keeps nothing between calls.
+	// Memory is how many bytes each decoding allocates even for few bytes, for codecs
+	// whose library reuses nothing.
 	Memory int
-	// Cuts: the encoded form has a shape of its own, and is cut or padded to the one that
-	// it is decoded as.
+	// Cuts says that the encoded form contains its shape, and is clipped or padded to the
+	// shape that it is decoded as.
 	Cuts bool
-	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take,
-	// and the first of them is what a [codec.Binder] is bound to. Nil means several of
-	// every rank up to 4.
+	// Specs are the arrays to test array-to-array and array-to-bytes codecs with. A
+	// [codec.Binder] is bound to the first. Nil means several of every rank up to 4.
 	Specs []codec.Spec
 }
 
-// check is one demand of the contract.
+// check tests one requirement of the contract.
 type check struct {
 	name string
 	run  func() error
 }
 
-// Run runs the suite, with a subtest for each demand. Under the race detector it skips
-// what one goroutine does very often, above all with damaged bytes: test without it as
-// well.
+// Run runs the suite, with a subtest for each requirement. Under the race detector it
+// skips long checks that use one goroutine, such as those with damaged bytes. Run the
+// tests without it, too.
 func Run(t *testing.T, newCodec func() any, o *Options) {
 	t.Helper()
 	for _, c := range checks(newCodec, o) {
@@ -74,7 +72,7 @@ func Run(t *testing.T, newCodec func() any, o *Options) {
 	}
 }
 
-// Test runs the suite and returns the failures, joined: at most one for each demand.
+// Test runs the suite and returns the failures, joined, at most one for each requirement.
 func Test(newCodec func() any, o *Options) error {
 	var errs []error
 	for _, c := range checks(newCodec, o) {
@@ -85,12 +83,12 @@ func Test(newCodec func() any, o *Options) error {
 	return errors.Join(errs...)
 }
 
-// isLong reports whether one goroutine codes very often.
+// isLong reports whether the check codes many times in one goroutine.
 func (c check) isLong() bool {
 	return slices.Contains([]string{"append", "bomb", "damage", "deterministic", "garbage", "limit", "trailing", "trim", "truncated"}, c.name)
 }
 
-// safely runs the check; a panic is a failure.
+// safely runs the check, and turns a panic into a failure.
 func (c check) safely() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -119,7 +117,7 @@ func checks(newCodec func() any, o *Options) []check {
 	}
 }
 
-// bind binds a bytes-to-bytes codec that wants to be.
+// bind binds a bytes-to-bytes codec that is a Binder.
 func bind(c codec.BytesBytes, o *Options) error {
 	if b, ok := c.(codec.Binder); ok {
 		return b.Bind(specs(o)[0])

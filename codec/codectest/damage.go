@@ -10,8 +10,7 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// few limits the inputs that are tried at every byte; longer ones are tried at some
-// places.
+// few limits the inputs that are altered at every byte; longer ones are altered at some.
 const few = 150
 
 // places returns offsets below n: all, or some.
@@ -40,8 +39,8 @@ func truncated(p pair) error {
 	return nil
 }
 
-// isWhole reports whether src is all that out encodes to: then nobody can tell that bytes
-// are missing.
+// isWhole reports whether src is the encoded form of out. Then no codec can tell that
+// bytes are missing.
 func (p pair) isWhole(src, out []byte) bool {
 	whole, err := p.c.Encode(nil, out)
 	return err == nil && bytes.Equal(whole, src)
@@ -59,8 +58,8 @@ func trailing(p pair) error {
 	return nil
 }
 
-// damaged decodes with single bits flipped: an error, or with a checksum the right bytes,
-// as formats have bits without meaning.
+// damaged decodes with single bits flipped. With a checksum, that has to fail or to give
+// the right bytes, because formats have bits without meaning.
 func (p pair) damaged(checksum bool) error {
 	src := bytes.Clone(p.encoded)
 	for _, i := range places(len(src)) {
@@ -78,8 +77,8 @@ func (p pair) damaged(checksum bool) error {
 	return nil
 }
 
-// sane checks what holds for any source: an error of the right kind, or no more bytes
-// than allowed.
+// sane checks that decoding any source returns a proper error, or no more bytes than
+// allowed.
 func (p pair) sane(src []byte, checksum bool) error {
 	out, err := p.decode(src, len(p.plain))
 	switch {
@@ -114,8 +113,8 @@ const (
 	bombAlloc = 2 << 20
 )
 
-// bomb decodes a short form of many bytes into few: it has to stop before it takes much
-// memory.
+// bomb decodes a short form of many bytes with a small limit. It has to stop before it
+// allocates much.
 func bomb(c codec.BytesBytes, o *Options) error {
 	multiple, size := max(1, o.Multiple), min(bombSize, bombTimes*cmp.Or(o.Largest, largest))
 	src, err := c.Encode(nil, zeros(size/multiple*multiple))
@@ -124,7 +123,7 @@ func bomb(c codec.BytesBytes, o *Options) error {
 	}
 	p := pair{c: c, encoded: src}
 	least := uint64(size)
-	for range 3 { // the first fills pools; others may run at the same time
+	for range 3 { // the first fills pools; other tests may run at the same time
 		taken, err := p.allocated(bombLimit)
 		if !errors.Is(err, codec.ErrCorrupt) {
 			return fmt.Errorf("%d bytes into %d: error is %v, want ErrCorrupt", size, bombLimit, err)

@@ -8,8 +8,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// Seeds returns sources to begin fuzzing a decoder with: encoded forms of short inputs,
-// whole and damaged.
+// Seeds returns a seed corpus for fuzzing a decoder: encoded short inputs, intact and
+// damaged.
 func Seeds(c codec.BytesBytes) [][]byte {
 	list := [][]byte{nil}
 	for _, in := range inputs(new(Options)) {
@@ -23,9 +23,8 @@ func Seeds(c codec.BytesBytes) [][]byte {
 	return list
 }
 
-// Fuzz fuzzes a bytes-to-bytes codec: whatever is decoded, it does not panic and keeps
-// the limit; whatever is encoded comes back. [Seeds] are what it begins with, and those
-// that the caller has added.
+// Fuzz fuzzes a bytes-to-bytes codec. It checks that decoding never panics or exceeds its
+// limit, and that encoded bytes decode to themselves. It adds [Seeds] to the corpus.
 func Fuzz(f *testing.F, newCodec func() any) {
 	f.Helper()
 	c, ok := newCodec().(codec.BytesBytes)
@@ -52,8 +51,7 @@ func Fuzz(f *testing.F, newCodec func() any) {
 	})
 }
 
-// again encodes data and decodes them. A codec may refuse lengths that do not suit it,
-// and one that only reads refuses all.
+// again encodes and decodes data. A codec may refuse some lengths, or to encode at all.
 func again(c codec.BytesBytes, data []byte) error {
 	encoded, err := c.Encode(nil, data)
 	if errors.Is(err, codec.ErrConfiguration) || errors.Is(err, codec.ErrUnsupported) {

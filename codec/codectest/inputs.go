@@ -8,14 +8,14 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// newRand returns a source of numbers that are the same in every run.
+// newRand returns a source of the same random numbers in every run.
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 // largest is the length of the longest input, unless the options say otherwise.
 const largest = 1 << 20
 
 // inputs returns byte strings of many lengths and kinds, the short ones first. Their
-// lengths are multiples of what the codec takes.
+// lengths are multiples of Options.Multiple.
 func inputs(o *Options) [][]byte {
 	multiple, most := max(1, o.Multiple), cmp.Or(o.Largest, largest)
 	var list [][]byte
@@ -31,7 +31,7 @@ func inputs(o *Options) [][]byte {
 
 func zeros(n int) []byte { return make([]byte, n) }
 
-// ramp returns the bytes of counting 16-bit numbers: somewhat compressible.
+// ramp returns the bytes of ascending 16-bit numbers, which compress somewhat.
 func ramp(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -108,7 +108,7 @@ func anyByte(t dtype.Type, r *rand.Rand) byte {
 	return byte(r.IntN(256))
 }
 
-// emptyBlock returns a block to decode into, with traces of an earlier use.
+// emptyBlock returns a block to decode into, with garbage in its memory.
 func emptyBlock(t dtype.Type, shape []int64) codec.Block {
 	b := codec.Block{Shape: shape}
 	if t.Size() > 0 {

@@ -1,12 +1,11 @@
-// Package conditional is the codec that applies each of some bytes-to-bytes codecs to a
-// chunk, or leaves it out (zarr-extensions, "conditional"). A mask before the encoded
-// bytes says which were applied: bit 0 of its first byte is the first.
+// Package conditional is the codec "conditional" (zarr-extensions). It contains
+// bytes-to-bytes codecs, and for each chunk applies or skips each of them. A mask before
+// the encoded bytes says which it applied; bit 0 of the first byte is the first codec.
 //
-// Writing, it keeps what helps: a codec is applied where its result is no longer than
-// what it is given, so that compression is left out where it would not pay, and checksums
-// always are. Chunks that others wrote by rules of their own are read alike.
+// When it writes, it skips codecs whose result is longer than their source, except
+// checksums. It reads chunks whatever rule their writer applied.
 //
-// Importing the package registers it as "conditional".
+// Importing the package registers it.
 package conditional
 
 import (
@@ -25,12 +24,12 @@ const Name = "conditional"
 func init() { codec.Register(Name, New) }
 
 const (
-	maxBits   = 256 // of a mask; nobody has as many codecs
-	maxGrowth = 16  // times as long the encoded form may be, so that what is decoded on the way stays in proportion
+	maxBits   = 256 // of a mask
+	maxGrowth = 16  // of the encoded form, to bound the memory between codecs
 )
 
-// Extension returns the metadata of the codec around others. The mask has bits bits, a
-// multiple of 8; with 0 it has as many bytes as the codecs need.
+// Extension returns the metadata of the codec with the given codecs. The mask has bits
+// bits, a multiple of 8; 0 means as many bytes as the codecs need.
 func Extension(bits int, codecs ...metadata.Extension) metadata.Extension {
 	text := []byte(`{"codecs":[`)
 	for i, c := range codecs {
@@ -46,7 +45,7 @@ func Extension(bits int, codecs ...metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: append(text, '}')}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes] that is a
 // [codec.Nester] and a [codec.Binder].
 func New(configuration []byte) (any, error) {
 	c := new(coder)
@@ -142,8 +141,7 @@ func (c *coder) fail(i int, err error) error {
 	return &codec.Error{Codec: c.exts[i].Name, Place: i, Err: err}
 }
 
-// most returns the most bytes that the first k codecs make of n bytes, whichever of them
-// are applied.
+// most returns the most bytes that any of the first k codecs can make of n bytes.
 func (c *coder) most(k int, n int64) int64 {
 	for _, b := range c.codecs[:k] {
 		n = max(n, b.MaxEncoded(n))
@@ -222,8 +220,8 @@ func (c *coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return append(dst, src...), nil
 }
 
-// applied returns the first codec that the mask has, -1 for none. A bit without a codec
-// is an error.
+// applied returns the first codec in the mask, -1 for none. It fails if a bit has no
+// codec.
 func (c *coder) applied(mask []byte) (int, error) {
 	first := -1
 	for i := 8*len(mask) - 1; i >= 0; i-- {

@@ -283,5 +283,6 @@ func Benchmark(b *testing.B) {
 func ExampleExtension() {
 	e := Extension(16, gzipcodec.Extension(5), crc32c.Extension())
 	fmt.Println(string(e.Configuration))
-	// Output: {"codecs":[{"name":"gzip","configuration":{"level":5}},{"name":"crc32c"}],"header_bits":16}
+	// Output:
+	// {"codecs":[{"name":"gzip","configuration":{"level":5}},{"name":"crc32c"}],"header_bits":16}
 }

@@ -1,6 +1,6 @@
-// Package crc32c is the codec that appends a CRC-32C checksum to a chunk and checks it on
-// the way back (zarr-specs v3, "CRC32C checksum codec"). Importing the package registers
-// it as "crc32c".
+// Package crc32c is the codec "crc32c" (zarr-specs v3, "CRC32C checksum codec"). It
+// appends a checksum to a chunk, and checks it when it decodes the chunk. Importing the
+// package registers it.
 package crc32c
 
 import (
@@ -10,11 +10,12 @@ import (
 	"math"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 
-// size is the number of bytes that the checksum takes.
+// size is the length of the checksum in bytes.
 const size = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -24,8 +25,8 @@ func init() { codec.Register("crc32c", New) }
 // Extension returns the metadata of the codec. It has no configuration.
 func Extension() metadata.Extension { return metadata.Extension{Name: "crc32c"} }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
-// [codec.Summer].
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes] that is a
+// [coding.Summer].
 func New(configuration []byte) (any, error) {
 	if err := config.Decode(configuration, &struct{}{}); err != nil {
 		return nil, fmt.Errorf("%w: crc32c: %w", codec.ErrConfiguration, err)
@@ -72,8 +73,7 @@ func tooFew(n int) error {
 	return fmt.Errorf("%w: crc32c: %d bytes are too few for a checksum", codec.ErrCorrupt, n)
 }
 
-// compare returns an error where the checksum of n bytes is another one than that which
-// is stored.
+// compare returns an error if sum, the checksum of n bytes, is not the stored one.
 func compare(n int64, stored, sum uint32) error {
 	if stored != sum {
 		return fmt.Errorf("%w: crc32c of %d bytes is %#08x, stored is %#08x", codec.ErrChecksum, n, sum, stored)
@@ -81,18 +81,18 @@ func compare(n int64, stored, sum uint32) error {
 	return nil
 }
 
-// Sum implements [codec.Summer].
-func (coder) Sum() codec.Sum { return new(sum) }
+// Sum implements [coding.Summer].
+func (coder) Sum() coding.Sum { return new(sum) }
 
-// sum adds up bytes, of which the last are the checksum of those before them.
+// sum is a [coding.Sum]. The last bytes that it is given are the checksum of the others.
 type sum struct {
 	crc  uint32
-	n    int64 // bytes that were added up
+	n    int64 // bytes in the sum so far
 	last []byte
 	room [size]byte
 }
 
-// Add implements [codec.Sum].
+// Add implements [coding.Sum].
 func (s *sum) Add(data []byte) {
 	before := max(0, len(s.last)+len(data)-size) // that are not among the last
 	from := min(before, len(s.last))
@@ -103,7 +103,7 @@ func (s *sum) Add(data []byte) {
 	s.last = s.room[:kept+copy(s.room[kept:], data[before-from:])]
 }
 
-// Err implements [codec.Sum].
+// Err implements [coding.Sum].
 func (s *sum) Err() error {
 	if len(s.last) < size {
 		return tooFew(len(s.last))

@@ -7,11 +7,11 @@ import (
 	"github.com/dsnet/compress/bzip2"
 )
 
-// bz2Writers keeps compressors between chunks, by level. Each has several times the bytes
-// of a block.
+// bz2Writers has a pool of compressors for each level. Each takes several times the
+// memory of a block.
 var bz2Writers [10]sync.Pool
 
-// bz2Writer is a compressor and where it writes to.
+// bz2Writer is a compressor with its destination.
 type bz2Writer struct {
 	sink
 	z *bzip2.Writer

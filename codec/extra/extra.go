@@ -1,11 +1,10 @@
-// Package extra has what takes libraries that few programs need: LZMA, and writing bzip2,
-// which the core of Varve only reads.
-//
-// It is a module of its own. Importing the package is all there is to do:
+// Package extra adds codecs whose libraries few programs need: LZMA, and writing bzip2,
+// which the core of Varve only reads. It is a separate module. Importing the package
+// registers them:
 //
 //	import _ "varve.dev/zarr/codec/extra"
 //
-// The codecs are numcodecs.bz2 and numcodecs.lzma, of package numcodecs.
+// They are the codecs numcodecs.bz2 and numcodecs.lzma of package numcodecs.
 package extra
 
 import "varve.dev/zarr/codec/numcodecs"

@@ -17,14 +17,14 @@ import (
 	"varve.dev/zarr/internal/budget"
 )
 
-// largestDictionary is that of preset 9: the most bytes of a dictionary that a header may
-// claim, unless the configuration or the chunk has more. None takes more memory than the
-// chunk.
+// largestDictionary is the dictionary of preset 9, in bytes. A header may claim no more,
+// unless the configuration or the chunk has more. A dictionary never takes more memory
+// than the chunk.
 const largestDictionary = 64 << 20
 
-// lzmaCoder is the codec numcodecs.lzma. The library keeps nothing between calls:
-// decoding takes the dictionary, at most as many bytes as there are to decode, some 30 kB
-// of probabilities, and 16 bytes for every match, which are soon free again.
+// lzmaCoder is the codec numcodecs.lzma. The library reuses no memory. Each decoding
+// takes the dictionary, at most as long as the decoded bytes, about 30 kB of
+// probabilities, and 16 bytes of garbage for every match.
 type lzmaCoder struct {
 	format     int
 	check      byte // of .xz files
@@ -73,9 +73,9 @@ func (c *lzmaCoder) Encode(dst, src []byte) ([]byte, error) {
 	return to.out, nil
 }
 
-// writer returns what compresses n bytes.
+// writer returns a compressor for n bytes.
 func (c *lzmaCoder) writer(to io.Writer, n int) (io.WriteCloser, error) {
-	dictionary, err := lzma.DecodeDictCap(lzma.EncodeDictCap(int64(min(c.dictionary, n)))) // a size that liblzma believes
+	dictionary, err := lzma.DecodeDictCap(lzma.EncodeDictCap(int64(min(c.dictionary, n)))) // a size that liblzma accepts
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +123,11 @@ func (c *lzmaCoder) decode(dst, src []byte, most int) (out []byte, err error) {
 	return out, err
 }
 
-// allowed returns the most bytes of a dictionary that the header of a chunk of most bytes
-// may claim.
+// allowed returns the largest dictionary that the header of a chunk of most bytes may
+// claim.
 func (c *lzmaCoder) allowed(most int) int64 { return int64(max(largestDictionary, c.dictionary, most)) }
 
-// tooLarge returns the error of a dictionary that the metadata cannot have led to.
+// tooLarge returns the error for a dictionary that is larger than the metadata allows.
 func tooLarge(claimed, allowed int64) error {
 	return fmt.Errorf("%w: %w: a header claims a dictionary of %d bytes, at most %d are possible", codec.ErrCorrupt, codec.ErrLimit, claimed, allowed)
 }
@@ -138,17 +138,17 @@ func corrupt(format string, args ...any) error {
 
 func follows(n int) error { return corrupt("%d bytes follow the end", n) }
 
-// unknownSize is the size of a stream that has an end marker instead.
+// unknownSize is the size in the header of a stream that ends with a marker.
 const unknownSize = math.MaxUint64
 
-// header is what stands before the stream of a .lzma file.
+// header is the header of a .lzma file.
 type header struct {
 	properties byte
 	dictionary int64  // bytes
 	size       uint64 // bytes that it decodes to
 }
 
-// appendAlone appends what src, a .lzma file, decodes to.
+// appendAlone decodes src, a .lzma file, and appends the result.
 func appendAlone(dst, src []byte, most int, allowed int64) ([]byte, error) {
 	if len(src) < lzma.HeaderLen {
 		return dst, corrupt("%d bytes are too few for a file", len(src))
@@ -166,9 +166,9 @@ func appendAlone(dst, src []byte, most int, allowed int64) ([]byte, error) {
 	return appendStream(dst, src[lzma.HeaderLen:], most, h)
 }
 
-// appendStream appends what src, a raw LZMA stream, decodes to. The library wants a
-// header, and takes a dictionary of the size that is in it: it gets one that is no larger
-// than what is wanted.
+// appendStream decodes src, a raw LZMA stream, and appends the result. The library
+// requires a header and allocates the dictionary that it claims. So appendStream passes a
+// header whose dictionary is no larger than the decoded bytes.
 func appendStream(dst, src []byte, most int, h header) ([]byte, error) {
 	b := budget.Get(int64(lzma.HeaderLen + len(src)))
 	defer b.Put()
@@ -187,8 +187,7 @@ func appendStream(dst, src []byte, most int, h header) ([]byte, error) {
 	return out, err
 }
 
-// delta replaces every byte by its difference from the one that stands so many bytes
-// before it.
+// delta replaces every byte by its difference from the byte distance before it.
 func delta(data []byte, distance int) {
 	for i := len(data) - 1; i >= distance; i-- {
 		data[i] -= data[i-distance]

@@ -11,19 +11,19 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// chunk is one of an LZMA2 stream.
+// chunk is a chunk of an LZMA2 stream.
 type chunk struct {
 	stored  int // bytes, its header included
 	decoded int // bytes; 0 for the end
 }
 
-// nextChunk reads the header of the chunk that src begins with. Its properties take the
-// library's memory, six megabytes at most, and so have to be those that LZMA2 may have.
+// nextChunk reads the header of the first chunk in src. It checks the properties, because
+// the library allocates up to 6 MB for those that LZMA2 does not allow.
 func nextChunk(src []byte) (chunk, error) {
 	const (
-		stored  = 0x02 // up to here a chunk is not compressed
-		packed  = 0x80 // from here on it is
-		changed = 0xc0 // from here on it has properties, too
+		stored  = 0x02 // at most: the chunk is not compressed
+		packed  = 0x80 // at least: the chunk is compressed
+		changed = 0xc0 // at least: the chunk also has properties
 	)
 	b := append(make([]byte, 0, 6), src[:min(6, len(src))]...)[:6]
 	high, low := int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
@@ -48,15 +48,15 @@ func nextChunk(src []byte) (chunk, error) {
 	return c, nil
 }
 
-// validProperties reports whether a stream may have the properties that a byte stands
-// for. Larger ones than those were never in use: liblzma refuses them too.
+// validProperties reports whether a stream may have the properties of a byte. liblzma
+// refuses the same ones.
 func validProperties(b byte) bool {
 	p, err := lzma.PropertiesForCode(b)
 	return err == nil && p.LC+p.LP <= 4
 }
 
-// chunksSize returns the bytes of the LZMA2 stream that src begins with, and those that
-// it decodes to, at most most.
+// chunksSize returns the bytes of the first LZMA2 stream in src, and its decoded bytes,
+// at most most.
 func chunksSize(src []byte, most int) (stored, decoded int, err error) {
 	for {
 		c, err := nextChunk(src[stored:])
@@ -73,9 +73,9 @@ func chunksSize(src []byte, most int) (stored, decoded int, err error) {
 	}
 }
 
-// appendChunks appends what the LZMA2 stream that src begins with decodes to, and returns
-// the bytes that it takes in src. The stream is decoded chunk by chunk: where the bytes
-// of one are not all used, the library takes the others for the next.
+// appendChunks decodes the first LZMA2 stream in src and appends the result. It also
+// returns the bytes of the stream. It decodes chunk by chunk, because the library would
+// take unused bytes of one chunk for the next.
 func appendChunks(dst, src []byte, most, dictionary int) (out []byte, used int, err error) {
 	stored, decoded, err := chunksSize(src, most)
 	if err != nil || decoded == 0 {

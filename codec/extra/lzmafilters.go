@@ -34,7 +34,7 @@ const (
 	checkSHA256 = 10
 )
 
-// usualPreset is the effort when nothing is said of it.
+// usualPreset is the default effort.
 const usualPreset = 6
 
 // newLZMA is the factory of numcodecs.lzma.
@@ -81,8 +81,7 @@ func newLZMA(configuration []byte) (any, error) {
 	return made, made.setPreset(preset)
 }
 
-// setFilters takes deltas and, as the last filter, LZMA of the kind that the container
-// has.
+// setFilters sets the filters: deltas, and as the last one the LZMA of the container.
 func (c *lzmaCoder) setFilters(filters []json.RawMessage) error {
 	if len(filters) < 1 || len(filters) > 4 {
 		return fmt.Errorf("%w: lzma: %d filters, and there may be 1 to 4", codec.ErrConfiguration, len(filters))
@@ -102,7 +101,7 @@ func (c *lzmaCoder) setFilters(filters []json.RawMessage) error {
 	return nil
 }
 
-// setFilter takes one filter and returns what it is.
+// setFilter sets one filter and returns its kind.
 func (c *lzmaCoder) setFilter(raw json.RawMessage) (int64, error) {
 	var members map[string]json.RawMessage
 	var id config.Int
@@ -136,8 +135,8 @@ func (c *lzmaCoder) setDelta(raw json.RawMessage) error {
 	return nil
 }
 
-// setLZMA takes a filter of LZMA. Members that say how to search for matches are left to
-// the library.
+// setLZMA sets an LZMA filter. It ignores members about the search for matches, which the
+// library decides on.
 func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 	var f struct {
 		ID         config.Int  `json:"id"`
@@ -177,14 +176,14 @@ func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 	return nil
 }
 
-// setPreset takes an effort, which may have the highest of 32 bits set for more of it.
+// setPreset sets the effort. Bit 31 of a preset means the extreme variant.
 func (c *lzmaCoder) setPreset(preset config.Int) error {
 	const extreme = 1 << 31
 	level := preset &^ extreme
 	if level < 0 || level > 9 {
 		return fmt.Errorf("%w: lzma: preset %d is not within 0 to 9", codec.ErrConfiguration, preset)
 	}
-	log := [...]int{18, 20, 21, 22, 22, 23, 23, 24, 25, 26}[level] // bits of the size of the dictionary
+	log := [...]int{18, 20, 21, 22, 22, 23, 23, 24, 25, 26}[level] // log2 of the dictionary size
 	c.dictionary, c.properties = 1<<log, lzma.Properties{LC: 3, PB: 2}
 	return nil
 }

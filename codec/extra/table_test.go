@@ -321,19 +321,25 @@ func table(t *testing.T) string {
 
 const intro = `# Codecs and data types
 
-This is made by a test, ` + "`TestTable` of `codec/extra`" + `, which codes elements of every data type through every codec.
+A test generates this page: ` + "`TestTable` of `codec/extra`" + ` encodes and decodes elements of every data type with every codec.
 
-## Codecs that know elements
+## Codecs for elements
 
-✓: the same elements come back. ≈: near ones do, which is what the codec is for. r: Varve only reads it. Empty: arrays of
-this type are refused. The codecs up to the first that makes bytes turn arrays into arrays, the others turn arrays into bytes.
+| mark | meaning |
+|---|---|
+| ✓ | decoding returns the same elements |
+| ≈ | decoding returns similar elements, by design |
+| r | Varve can only decode |
+| empty | arrays of this type are refused |
+
+The codecs before ` + "`" + `bytes` + "`" + ` encode arrays as arrays, ` + "`" + `bytes` + "`" + ` and those after it encode arrays as bytes.
 
 | data type |`
 
 const middle = `
-## Codecs that turn bytes into bytes
+## Codecs for bytes
 
-They take what any codec has made of elements of these types. ` + "`numcodecs.lzma`, and writing `bz2`, take an import of\n`varve.dev/zarr/codec/extra`" + `, which the command has.
+They accept the output of any codec for elements of these types. ` + "`numcodecs.lzma`, and writing `bz2`, need an import of\n`varve.dev/zarr/codec/extra`" + `, which the command has.
 
 | codec | data types |
 |---|---|

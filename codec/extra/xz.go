@@ -11,17 +11,16 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// xzFile is the state of reading .xz files (xz file format 1.2), one or several, without
-// anything between them.
+// xzFile reads one or more consecutive .xz files (xz file format 1.2).
 //
-// The library has a reader of them, too. It takes a dictionary as large as each block
-// claims, however little the block has, and knows no filters; so the container is read
-// here, and the library decodes what is in it.
+// The library also has a reader. But that allocates the dictionary that a block claims,
+// however short the block is, and supports no filters. So the container is read here, and
+// the library only decodes its contents.
 type xzFile struct {
-	src     []byte // what is left
+	src     []byte // the rest
 	out     []byte
 	limit   int   // of the length of out
-	allowed int64 // most bytes of a dictionary
+	allowed int64 // bytes of a dictionary, at most
 }
 
 const (
@@ -30,7 +29,7 @@ const (
 	xzEnd   = "YZ"
 )
 
-// appendXZ appends what src decodes to.
+// appendXZ decodes src and appends the result.
 func appendXZ(dst, src []byte, most int, allowed int64) ([]byte, error) {
 	x := xzFile{src, dst, len(dst) + most, allowed}
 	for {
@@ -92,8 +91,8 @@ func matches(data, sum []byte) error {
 	return nil
 }
 
-// appendEnd appends what follows blocks: an index of them, and a footer. There is but one
-// way to write it.
+// appendEnd appends what follows the blocks: an index and a footer. The format allows
+// only one form, so a reader can compare bytes.
 func appendEnd(dst []byte, blocks uint64, records, flags []byte) []byte {
 	dst = append(binary.AppendUvarint(append(dst, 0), blocks), records...)
 	dst = append(dst, make([]byte, -len(dst)&3)...)
@@ -103,7 +102,7 @@ func appendEnd(dst []byte, blocks uint64, records, flags []byte) []byte {
 	return append(append(dst, footer...), xzEnd...)
 }
 
-// block reads a block and appends its record in the index.
+// block reads a block and adds its record to the index.
 func (x *xzFile) block(records []byte, check byte) ([]byte, error) {
 	head, err := x.take((int(x.src[0]) + 1) * 4)
 	if err != nil {
@@ -142,8 +141,8 @@ func (x *xzFile) block(records []byte, check byte) ([]byte, error) {
 	return binary.AppendUvarint(binary.AppendUvarint(records, uint64(size)), uint64(len(data))), nil
 }
 
-// appendCheck appends the checksum of data, by its number in the format; false if that is
-// not known.
+// appendCheck appends the checksum of data, by its number in the format. It returns false
+// if the number is unknown.
 func appendCheck(dst []byte, check byte, data []byte) ([]byte, bool) {
 	switch check {
 	case checkNone:

@@ -53,7 +53,7 @@ func (h *blockHeader) addFilter(r *fields, last bool) error {
 	p := r.take(r.number())
 	switch {
 	case r.bad:
-		return nil // the caller says it
+		return nil // the caller reports it
 	case last && id == filterLZMA2 && len(p) == 1:
 		size, err := lzma.DecodeDictCap(p[0])
 		h.dictionary = size
@@ -66,10 +66,10 @@ func (h *blockHeader) addFilter(r *fields, last bool) error {
 		codec.ErrUnsupported, id, len(p))
 }
 
-// fields reads one field after the other.
+// fields reads fields one after the other.
 type fields struct {
-	b   []byte // what is left
-	bad bool   // there was something else than a field
+	b   []byte // the rest
+	bad bool   // a field was malformed
 }
 
 // number reads a number, seven bits a byte, the lowest first.

@@ -1,8 +1,8 @@
-// Package gzipcodec is the codec that stores chunks as gzip files (zarr-specs v3, "Gzip
-// codec"; RFC 1952). Importing the package registers it as "gzip".
+// Package gzipcodec is the codec "gzip" (zarr-specs v3, "Gzip codec"; RFC 1952), which
+// stores chunks as gzip files. Importing the package registers it.
 //
-// What it writes depends on the data and the level alone: no time, no name, no host. It
-// reads files of one or several members, from any writer.
+// Its output depends only on the data and the level: it has no time, name or host. It
+// reads files with one or more members from any writer.
 package gzipcodec
 
 import (
@@ -17,19 +17,19 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// defaultLevel is what zarr-python writes when it is not told a level.
+// defaultLevel is the default level of zarr-python.
 const defaultLevel = 5
 
 func init() { codec.Register("gzip", New) }
 
-// Extension returns the metadata of the codec. Level goes from 0, which only stores, to
-// 9, which is smallest and slowest; [New] refuses others.
+// Extension returns the metadata of the codec. The level is from 0, which does not
+// compress, to 9, which compresses best and slowest. [New] refuses others.
 func Extension(level int) metadata.Extension {
 	return metadata.Extension{Name: "gzip", Configuration: fmt.Appendf(nil, `{"level":%d}`, level)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes]. A missing level
-// means 5.
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes]. A missing
+// level means 5.
 func New(configuration []byte) (any, error) {
 	c := struct {
 		Level config.Int `json:"level"`
@@ -44,14 +44,14 @@ func New(configuration []byte) (any, error) {
 }
 
 // efforts maps levels to those of the library. Its levels below 6 are much faster than
-// zlib's and lose up to a fifth of the ratio on shuffled numbers; these have at least
-// about zlib's ratio at about its speed or better.
+// those of zlib, but lose up to a fifth of the ratio on shuffled numbers. The mapped
+// levels are about as good as those of zlib and at least as fast.
 var efforts = [10]int{0, 6, 6, 7, 7, 7, 7, 7, 8, 9}
 
 type coder struct{ effort int }
 
-// MaxEncoded implements [codec.BytesBytes]. Fixed codes, the worst that a plain writer
-// chooses, take nine bits a byte.
+// MaxEncoded implements [codec.BytesBytes]. The worst that a simple writer chooses are
+// fixed codes, with nine bits a byte.
 func (coder) MaxEncoded(n int64) int64 {
 	const header = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/8 + header

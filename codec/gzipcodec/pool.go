@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/internal/bounded"
 )
 
-// Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between
-// chunks, for all arrays.
+// All arrays share pools of compressors, which take up to 1 MiB each, and decompressors,
+// which take 40 KiB.
 var (
 	writers [10]sync.Pool // of *writer, by effort
 	readers sync.Pool     // of *reader
@@ -71,7 +71,7 @@ func (r *reader) release() {
 	readers.Put(r)
 }
 
-// appendTo appends all that the source decodes to, at most most bytes.
+// appendTo appends the decoded source, at most most bytes.
 func (r *reader) appendTo(dst []byte, most int) ([]byte, error) {
 	if err := r.gz.Reset(&r.src); err != nil {
 		return dst, unexpected(err)
@@ -79,8 +79,8 @@ func (r *reader) appendTo(dst []byte, most int) ([]byte, error) {
 	return bounded.Append(slices.Grow(dst, most), &r.gz, most)
 }
 
-// unexpected turns the end of a source without any member, which the library calls a
-// clean one, into an error.
+// unexpected turns io.EOF into an error: the library returns it for a source without any
+// member.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

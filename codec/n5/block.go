@@ -14,14 +14,14 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// modes are the kinds of blocks that N5 has besides the default.
+// modes are the modes of N5 blocks besides the default.
 var modes = map[uint16]string{1: "varlength", 2: "object"}
 
-// headerSize returns the bytes before the elements: mode, number of axes, and their
+// headerSize returns the bytes of a header: the mode, the number of axes, and their
 // lengths.
 func headerSize(rank int) int { return 4 + 4*rank }
 
-// appendHeader appends the header of a block of that shape.
+// appendHeader appends the header of a block of the given shape.
 func appendHeader(dst []byte, shape []int64) ([]byte, error) {
 	dst = binary.BigEndian.AppendUint16(dst, 0)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(shape)))
@@ -39,15 +39,15 @@ type room struct{ shape, turned, strides []int64 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// turn returns a shape with its axes reversed, in the room.
+// turn returns a shape with its axes reversed, in the memory of the room.
 func (r *room) turn(shape []int64) []int64 {
 	r.turned = append(r.turned[:0], shape...)
 	slices.Reverse(r.turned)
 	return r.turned
 }
 
-// parseHeader returns the shape of a block, in the room that there is, and what is behind
-// the header.
+// parseHeader returns the shape of a block, in the memory of the room, and the bytes
+// after the header.
 func (c *coder) parseHeader(room []int64, src []byte) (shape []int64, rest []byte, err error) {
 	if len(src) < 4 {
 		return nil, nil, fmt.Errorf("%w: n5_default: %d bytes are too few for a header", codec.ErrCorrupt, len(src))
@@ -71,13 +71,13 @@ func (c *coder) parseHeader(room []int64, src []byte) (shape []int64, rest []byt
 	return shape, src[headerSize(rank):], nil
 }
 
-// inflation is how many times longer than its stored form a block can be with the
-// compressors that there are.
+// inflation is how many times as long as its stored form a block can be, with any of the
+// compressors.
 const inflation = 1 << 15
 
-// blockSize returns the bytes of the elements of a block, whose shape is also given with
-// its axes reversed. One that is larger than the chunk, of n bytes, is believed as far as
-// the stored bytes can hold it and as the limit of the program goes.
+// blockSize returns the bytes of the elements of a block. Its shape is also given with
+// reversed axes. A block that is longer than the chunk of n bytes is accepted if the
+// stored bytes can contain it and it is within the limit.
 func (c *coder) blockSize(shape, turned []int64, n int64, stored int) (int64, error) {
 	elements, ok := checked.Product(shape...)
 	size, fits := checked.Mul(elements, c.size)
@@ -141,8 +141,8 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	return nil
 }
 
-// fit copies what a decoded block and a chunk of another shape have in common. The view
-// is of the reversed axes.
+// fit copies the elements that a decoded block and a chunk of another shape share. The
+// view has reversed axes.
 func (c *coder) fit(dst *codec.Block, v strided.View) {
 	strided.FillBytes(dst.Data, c.spec.Fill)
 	slices.Reverse(v.Shape)

@@ -1,12 +1,12 @@
-// Package n5 is the codec of blocks that N5 wrote (zarr-extensions, "n5_default"; N5
-// 4.0.0, blocks of the default mode).
+// Package n5 is the codec "n5_default" (zarr-extensions) for N5 blocks of the default
+// mode (N5 4.0.0).
 //
-// A block is a header with its own shape, and the elements in Fortran order and
-// big-endian, compressed as a whole. A block at the border may have been cut, or have
-// been padded: it is read either way, cut or padded to the chunk that the grid has. The
-// axes of the array are those of N5 in the same order.
+// A block has a header with its shape, followed by its elements in Fortran order and
+// big-endian, compressed as a whole. N5 writers clip or pad blocks at the border. The
+// codec reads both, and clips or pads them to the shape of the chunk. The array has the
+// axes of N5 in the same order.
 //
-// Importing the package registers it as "n5_default".
+// Importing the package registers it.
 package n5
 
 import (
@@ -25,9 +25,9 @@ const Name = "n5_default"
 
 func init() { codec.Register(Name, New) }
 
-// Extension returns the metadata of the codec around the codecs of the block: a
-// transposition that reverses all axes, "bytes" in big-endian order, and at most one
-// codec that compresses. [New] and Bind refuse others.
+// Extension returns the metadata of the codec. A block has three codecs: a transposition
+// that reverses all axes, "bytes" in big-endian order, and at most one compressor. [New]
+// and Bind refuse others.
 func Extension(codecs ...metadata.Extension) metadata.Extension {
 	text := []byte(`{"codecs":[`)
 	for i, c := range codecs {
@@ -39,7 +39,7 @@ func Extension(codecs ...metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: append(text, "]}"...)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a
 // [codec.Nester].
 func New(configuration []byte) (any, error) {
 	c := new(coder)
@@ -113,7 +113,7 @@ func (c *coder) Nest(env *codec.Environment) error {
 	return nil
 }
 
-// types are those that N5 has.
+// types has the data types of N5.
 var types = []string{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
 
 // Bind implements [codec.ArrayBytes].
@@ -138,8 +138,8 @@ func (c *coder) Bind(spec codec.Spec) error {
 	return nil
 }
 
-// bindTurn makes the transposition, which has to reverse all axes, and returns what it
-// makes.
+// bindTurn makes the transposition and returns the spec of its result. It fails unless
+// the transposition reverses all axes.
 func (c *coder) bindTurn() (codec.Spec, error) {
 	registry := codec.Default
 	if c.env.Registry != nil {
@@ -170,7 +170,7 @@ func (c *coder) bindTurn() (codec.Spec, error) {
 	return turned, nil
 }
 
-// moved counts the codecs of the block from the transposition on.
+// moved makes the place in an error count from the transposition on.
 func moved(err error) error {
 	if e, ok := err.(*codec.Error); ok {
 		return &codec.Error{Codec: e.Codec, Place: e.Place + serializer, Err: e.Err}
@@ -178,8 +178,7 @@ func moved(err error) error {
 	return err
 }
 
-// overhang is how many bytes longer than the chunk a stored block may be, because it was
-// padded to more than the grid has.
+// overhang is how many bytes longer than the chunk a padded block may be.
 const overhang = 16 << 20
 
 // EncodedSize implements [codec.ArrayBytes].

@@ -348,5 +348,6 @@ func Benchmark(b *testing.B) {
 func ExampleExtension() {
 	e := Extension(transpose.Extension(1, 0), bytescodec.Extension("big"), gzipcodec.Extension(5))
 	fmt.Println(string(e.Configuration))
-	// Output: {"codecs":[{"name":"transpose","configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":5}}]}
+	// Output:
+	// {"codecs":[{"name":"transpose","configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":5}}]}
 }

@@ -10,8 +10,8 @@ import (
 
 func init() { registerFilter[asType]("astype") }
 
-// AsType returns the metadata of numcodecs.astype: elements are stored as encoded,
-// without a check that they fit.
+// AsType returns the metadata of numcodecs.astype, which stores elements as the type
+// encoded. It does not check that they fit.
 func AsType(encoded, decoded dtype.Type) metadata.Extension {
 	return filterExtension("astype", struct {
 		Encoded string `json:"encode_dtype"`

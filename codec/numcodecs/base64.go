@@ -12,8 +12,8 @@ import (
 
 func init() { register("base64", newBase64) }
 
-// Base64 returns the metadata of numcodecs.base64: four letters for three bytes (RFC
-// 4648), without line ends.
+// Base64 returns the metadata of numcodecs.base64, which stores three bytes as four
+// letters (RFC 4648), without line ends.
 func Base64() metadata.Extension { return extension("base64", `{}`) }
 
 func newBase64(configuration []byte) (any, error) {
@@ -54,8 +54,7 @@ func (base64Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, size)
-	// The library writes groups of 8 bytes where it finds room, so it gets just what
-	// there is to write.
+	// The library writes whole groups of 8 bytes if dst has room for them, so limit dst.
 	k, err := letters.Decode(dst[n:n+size:n+size], src)
 	if err != nil || k != size {
 		return dst[:n], fmt.Errorf("%w: base64: %d letters stand for %d bytes, want %d (error: %v)", codec.ErrCorrupt, len(src), k, size, err)

@@ -13,10 +13,10 @@ import (
 
 func init() { registerFilter[bitRound]("bitround") }
 
-// BitRound returns the metadata of numcodecs.bitround: floats keep so many bits of their
-// fraction, rounded, ties to even. Write arrays with the codec "bitround" instead, of
-// which this is the old name. It takes integers as well; zarrs wrote such arrays under
-// this name, and they are read where that codec is registered.
+// BitRound returns the metadata of numcodecs.bitround, which rounds floats to so many
+// bits of the fraction, ties to even. For new arrays use the codec "bitround" instead, of
+// which this is the old name. zarrs also wrote integers under this name. Varve reads them
+// if that codec is registered.
 func BitRound(keepbits int) metadata.Extension {
 	return filterExtension("bitround", struct {
 		Keep int `json:"keepbits"`
@@ -25,8 +25,8 @@ func BitRound(keepbits int) metadata.Extension {
 
 type bitRound struct {
 	keep   int64
-	format *number.Format   // nil where other is set
-	other  codec.ArrayArray // the codec "bitround", for what NumPy has no floats of
+	format *number.Format   // nil if other is set
+	other  codec.ArrayArray // the codec "bitround", for all but NumPy floats
 }
 
 func (r *bitRound) parse(configuration []byte) error {

@@ -4,22 +4,22 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
-	_ "varve.dev/zarr/codec/blosc" // which registers what newBlosc asks for
+	_ "varve.dev/zarr/codec/blosc" // registers the codec that newBlosc makes
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 
 func init() { register("blosc", newBlosc) }
 
-// Blosc returns the metadata of numcodecs.blosc: the codec "blosc", with the size of
-// elements taken from the data type. The shuffle is 0 for none, 1 for bytes, 2 for bits,
-// and -1 for bits where elements have one byte, else bytes. A blocksize of 0 bytes leaves
-// it to the codec.
+// Blosc returns the metadata of numcodecs.blosc, which is the codec "blosc" with the
+// element size of the data type. The shuffle is 0 for none, 1 for bytes, 2 for bits, and
+// -1 for bits if elements have one byte, else bytes. For a blocksize of 0, the codec
+// chooses one.
 func Blosc(cname string, clevel, shuffle, blocksize int) metadata.Extension {
 	return extension("blosc", `{"cname":%q,"clevel":%d,"shuffle":%d,"blocksize":%d}`, cname, clevel, shuffle, blocksize)
 }
 
-// newBlosc leaves it to the codec "blosc" to check most members.
+// newBlosc makes numcodecs.blosc. The codec "blosc" checks most members.
 func newBlosc(configuration []byte) (any, error) {
 	b := &blosc{CName: "lz4", Level: 5, Shuffle: 1}
 	if err := decode("blosc", configuration, b, "typesize"); err != nil {
@@ -44,7 +44,7 @@ type blosc struct {
 	codec.BytesBytes
 }
 
-// make makes the codec of the specification; without a size of elements, one of bytes.
+// make makes the codec "blosc". The default element size is 1.
 func (b *blosc) make() error {
 	size, names := max(1, b.Size), [...]string{"noshuffle", "shuffle", "bitshuffle"}
 	kind := b.Shuffle

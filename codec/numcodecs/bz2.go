@@ -17,8 +17,8 @@ import (
 
 func init() { register("bz2", newBZ2, "bz2", "https://codec.zarrs.dev/bytes_to_bytes/bz2") }
 
-// BZ2 returns the metadata of numcodecs.bz2: a bzip2 file. The level, 1 to 9, is how many
-// hundred thousand bytes are compressed together. Writing takes an import of
+// BZ2 returns the metadata of numcodecs.bz2, which stores a bzip2 file. The level, 1 to
+// 9, is the size of a block in units of 100,000 bytes. Writing requires an import of
 // varve.dev/zarr/codec/extra.
 func BZ2(level int) metadata.Extension { return extension("bz2", `{"level":%d}`, level) }
 
@@ -27,7 +27,7 @@ type BZ2Encoder func(dst, src []byte, level int) ([]byte, error)
 
 var bz2Encoder atomic.Pointer[BZ2Encoder]
 
-// ProvideBZ2 makes e write for numcodecs.bz2, in place of an earlier one.
+// ProvideBZ2 sets the encoder of numcodecs.bz2. It replaces an earlier one.
 func ProvideBZ2(e BZ2Encoder) { bz2Encoder.Store(&e) }
 
 func newBZ2(configuration []byte) (any, error) {
@@ -62,9 +62,9 @@ func (c bz2Coder) Encode(dst, src []byte) ([]byte, error) {
 	return (*e)(dst, src, c.level)
 }
 
-// Decode implements [codec.BytesBytes]. The library has no way to begin anew with memory
-// that it has: every call takes four bytes for each byte of a block, 400 kB times the
-// level that the file names, however few it decodes to.
+// Decode implements [codec.BytesBytes]. The library cannot reuse memory: every call takes
+// four bytes for each byte of a block, 400 kB times the level of the file, even if it
+// decodes to a few bytes.
 func (bz2Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	out, err := bounded.Append(slices.Grow(dst, int(most)), bzip2.NewReader(bytes.NewReader(src)), int(most))
 	switch {
@@ -78,8 +78,8 @@ func (bz2Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return dst, fmt.Errorf("%w: bz2: %w", codec.ErrCorrupt, err)
 }
 
-// What the library says of checksums. They are errors like any other where it says it in
-// other words.
+// The library's messages for wrong checksums. If it changes them, a wrong checksum is
+// only reported as corrupt data.
 const (
 	wrongBlock = bzip2.StructuralError("block checksum mismatch")
 	wrongFile  = bzip2.StructuralError("file checksum mismatch")

@@ -9,26 +9,26 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Location is where a checksum stands.
+// Location is the position of a checksum.
 type Location string
 
 // The locations.
 const (
 	Start Location = "start" // before the data
-	End   Location = "end"   // behind the data
+	End   Location = "end"   // after the data
 )
 
-// checksumSize is the number of bytes that any of the checksums takes, the lowest first.
+// checksumSize is the length in bytes of each checksum. They are little-endian.
 const checksumSize = 4
 
-// checksum is a codec that stores 32 bits which depend on the data besides the data.
+// checksum is a codec that stores a 32-bit checksum with the data.
 type checksum struct {
 	id    string
 	start bool
 	sum   func(data []byte) uint32
 }
 
-// registerChecksum registers a codec whose only member says where the checksum stands.
+// registerChecksum registers a codec whose only member is the location of the checksum.
 func registerChecksum(id string, usual Location, sum func([]byte) uint32, others ...string) {
 	register(id, func(configuration []byte) (any, error) {
 		c := struct {
@@ -44,8 +44,8 @@ func registerChecksum(id string, usual Location, sum func([]byte) uint32, others
 	}, others...)
 }
 
-// located returns the metadata of a checksum; an empty location is left out and means the
-// usual one.
+// located returns the metadata of a checksum. It omits an empty location, which means the
+// default.
 func located(id string, at Location) metadata.Extension {
 	if at == "" {
 		return extension(id, `{}`)

@@ -12,9 +12,9 @@ import (
 
 func init() { registerFilter[delta]("delta") }
 
-// Delta returns the metadata of numcodecs.delta: the first element, and then the
-// difference of each to the one before it, in C order, stored as encoded. The zero Type
-// for encoded stands for decoded, the type of the array.
+// Delta returns the metadata of numcodecs.delta. It stores the first element, and then
+// the difference of each to the one before it, in C order, as the type encoded. The zero
+// Type for encoded means decoded, the type of the array.
 func Delta(decoded, encoded dtype.Type) metadata.Extension {
 	return filterExtension("delta", struct {
 		Decoded string `json:"dtype"`
@@ -61,8 +61,8 @@ func (d *delta) Bind(spec codec.Spec) (codec.Spec, error) {
 	return encodedSpec(spec, d.from, d.to), nil
 }
 
-// promote returns the arithmetic of the type that NumPy computes in for operands of two
-// types, 0 for integers.
+// promote returns the arithmetic in which NumPy computes with operands of two types, 0
+// for integers.
 func promote(a, b *number.Format) arithmetic {
 	if a.Carrier != number.Float && b.Carrier != number.Float {
 		return 0
@@ -71,7 +71,7 @@ func promote(a, b *number.Format) arithmetic {
 		if f.Carrier == number.Float {
 			return f.Bytes
 		}
-		return min(2*f.Bytes, 8) // the shortest float that has all integers of the type, up to 32 bits
+		return min(2*f.Bytes, 8) // the shortest float for integers of up to 32 bits
 	}
 	return arithmetic(max(size(a), size(b)))
 }
@@ -92,15 +92,15 @@ func (d *delta) Encode(dst *codec.Block, src codec.Block) error {
 	return nil
 }
 
-// running is the number before a block, or the sum up to it, in the carrier that counts.
+// running is the last number before a block, or the sum up to it, in the type in use.
 type running struct {
 	i int64
 	u uint64
 	f float64
 }
 
-// differences puts the difference to the one before it in the place of every number of a
-// lane, and returns the last number.
+// differences replaces every number of a lane by its difference from the one before it.
+// It returns the last number.
 func (d *delta) differences(b *number.Block, lane, n int, last running) running {
 	switch step := d.from.lanes; d.from.format.Carrier {
 	case number.Signed:
@@ -139,8 +139,8 @@ func (d *delta) Decode(dst *codec.Block, src codec.Block) error {
 
 var widest, _ = number.Of(dtype.Of[float64]())
 
-// accumulate puts the sum up to it in the place of every number of a lane, and returns
-// the last sum.
+// accumulate replaces every number of a lane by the sum up to it. It returns the last
+// sum.
 func (d *delta) accumulate(b *number.Block, carrier number.Carrier, lane, n int, sum running) running {
 	step := d.from.lanes
 	switch {

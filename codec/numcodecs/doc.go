@@ -1,18 +1,17 @@
-// Package numcodecs has the codecs of the Python package of that name, under the names
-// that zarr-python gives them: numcodecs.zlib, numcodecs.shuffle and so on
-// (zarr-extensions, branch "numcodecs"; numcodecs 0.17 for the layout of bytes).
-// Importing the package registers them all.
+// Package numcodecs has the codecs of the Python package numcodecs, under the names that
+// zarr-python gives them: numcodecs.zlib, numcodecs.shuffle and so on (zarr-extensions,
+// branch "numcodecs"; the layout of bytes is that of numcodecs 0.17). Importing the
+// package registers them.
 //
-// Some are known by further names, under which zarrs wrote them. Those whose formats
-// belong to no maintained Go library, and those that run code which a chunk brings along,
-// are registered too, and refuse with a reason.
+// Some also have the names under which zarrs wrote them. Codecs without a maintained Go
+// library, and codecs that execute code from a chunk, are registered too, but refuse with
+// a reason.
 //
-// The filters turn an array into another one: [Delta], [FixedScaleOffset], [Quantize],
-// [BitRound], [PackBits] and [AsType]. They compute as NumPy does, which wraps integers
-// around and cuts off what a type has no room for: no value is an error.
+// The filters are array-to-array codecs: [Delta], [FixedScaleOffset], [Quantize],
+// [BitRound], [PackBits] and [AsType]. They compute as NumPy does: integers wrap around,
+// floats are truncated, and no value is an error.
 //
-// LZMA, and writing bzip2, take more: import varve.dev/zarr/codec/extra, a module of its
-// own.
+// LZMA, and writing bzip2, require an import of the module varve.dev/zarr/codec/extra.
 package numcodecs
 
 import (
@@ -26,7 +25,7 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// prefix is what names begin with in the metadata.
+// prefix is the prefix of names in the metadata.
 const prefix = "numcodecs."
 
 // register registers a factory under the name id of numcodecs, and under other names of
@@ -42,9 +41,8 @@ func extension(id string, configuration string, args ...any) metadata.Extension 
 	return metadata.Extension{Name: prefix + id, Configuration: fmt.Appendf(nil, configuration, args...)}
 }
 
-// decode stores the members of a configuration. Members of the given names may be null,
-// which is to leave them out: numcodecs spells options that way in version 2 of the
-// format.
+// decode decodes a configuration into dst. Members of the given names may be null, which
+// is as if they were absent: numcodecs writes such options in format 2.
 func decode(id string, configuration []byte, dst any, nullable ...string) error {
 	if len(nullable) > 0 {
 		configuration = withoutNulls(configuration, nullable)
@@ -55,8 +53,8 @@ func decode(id string, configuration []byte, dst any, nullable ...string) error 
 	return nil
 }
 
-// withoutNulls returns a configuration without members of these names that are null. What
-// is no object stays as it is.
+// withoutNulls returns a configuration without the members of these names that are null.
+// It returns anything but an object unchanged.
 func withoutNulls(configuration []byte, names []string) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(configuration, &members) != nil || members == nil {

@@ -33,21 +33,21 @@ func registerFilter[C any, F interface {
 func filterExtension(id string, members any) metadata.Extension {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // "<i4" is to be read by people too
-	_ = e.Encode(members)  // numbers that are not finite have no text, which the factory refuses
+	e.SetEscapeHTML(false) // keep "<i4" readable
+	_ = e.Encode(members)  // fails if a number is not finite; the factory then refuses the empty text
 	return metadata.Extension{Name: prefix + id, Configuration: bytes.TrimSpace(text.Bytes())}
 }
 
-// numPyName returns the NumPy type string of a data type, "" for one that NumPy does not
-// have or for none.
+// numPyName returns the NumPy type string of a data type, "" if NumPy has no such type or
+// typ is the zero Type.
 func numPyName(t dtype.Type) string {
 	name, _ := t.NumPy()
 	return name
 }
 
-// parseNumPy reads the name of a NumPy type: a type string with or without byte order,
-// "<i4", "i4", or a name, "int32". The byte order does not matter to a filter: it
-// computes with values. An empty text is the zero type.
+// parseNumPy parses the name of a NumPy type: a type string with or without byte order
+// ("<i4", "i4"), or a name ("int32"). It ignores the byte order, because filters compute
+// with values. An empty text is the zero Type.
 func parseNumPy(member, text string) (dtype.Type, error) {
 	if text == "" {
 		return dtype.Type{}, nil
@@ -79,8 +79,9 @@ type filterType struct {
 	lanes  int // numbers an element: 2 for complex ones
 }
 
-// filterTypeOf returns the numbers of a data type, and whether NumPy has it and it has
-// any. Moments and durations are 64-bit integers, and bools are the integers 0 and 1.
+// filterTypeOf returns the numbers of a data type. ok is false if NumPy does not have the
+// type or it is not numeric. Moments and durations are 64-bit integers, and bools are the
+// integers 0 and 1.
 func filterTypeOf(t dtype.Type) (filterType, bool) {
 	if numPyName(t) == "" {
 		return filterType{}, false
@@ -102,9 +103,9 @@ func filterTypeOf(t dtype.Type) (filterType, bool) {
 	return filterType{t, f, lanes}, ok
 }
 
-// bindTypes returns the types to decode to and to encode to. Where the configuration
-// names neither, both are that of the array; where it names the first, that has to be the
-// type of the array, or to hold integers of as many bytes, as which NumPy views it.
+// bindTypes returns the types to decode to and to encode to. Both default to the type of
+// the array. If the configuration names the first, that has to be the type of the array,
+// or integers of the same size, as which NumPy views the elements.
 func bindTypes(name string, array, decoded, encoded dtype.Type) (from, to filterType, err error) {
 	if decoded.IsZero() {
 		decoded = array
@@ -136,8 +137,8 @@ func isInteger(t dtype.Type) bool {
 	return false
 }
 
-// encodedSpec returns the spec of the encoded arrays: where the types of a filter are one
-// the array's own type stays, and the fill value keeps its number, as zarr-python has it.
+// encodedSpec returns the spec of the encoded arrays. If both types of a filter are the
+// same, the type of the array stays. The fill value keeps its number, as in zarr-python.
 func encodedSpec(spec codec.Spec, from, to filterType) codec.Spec {
 	if from.Type == to.Type {
 		return spec
@@ -151,14 +152,14 @@ func encodedSpec(spec codec.Spec, from, to filterType) codec.Spec {
 	return spec
 }
 
-// sameShape is the part of filters that do not change shapes.
+// sameShape is embedded in filters that keep the shape.
 type sameShape struct{}
 
 // EncodedShape implements [codec.ArrayArray].
 func (sameShape) EncodedShape(dst, shape []int64) ([]int64, error) { return append(dst, shape...), nil }
 
-// blockwise takes src through a computation to dst: the numbers of each block are loaded
-// from one type, and those that compute leaves are stored in the other.
+// blockwise computes dst from src, block by block. It loads numbers of one type, calls
+// compute, and stores the results as the other type.
 func blockwise(dst, src []byte, from, to filterType, compute func(b *number.Block, n int)) {
 	b := number.NewBlock()
 	defer b.Free()
@@ -176,8 +177,8 @@ func convert(dst, src []byte, from, to filterType) {
 	blockwise(dst, src, from, to, func(b *number.Block, n int) { cast(b, n, from.format.Carrier, to) })
 }
 
-// cast turns the numbers of a carrier into ones to be stored as a type. Integers keep
-// their lower bits; floats are cut to integers, whose lower bits are kept.
+// cast converts numbers to those that a type stores. Integers keep their low bits. Floats
+// are truncated to integers, which keep their low bits.
 func cast(b *number.Block, n int, from number.Carrier, to filterType) {
 	if to.Kind() == dtype.Bool {
 		castBool(b, n, from)
@@ -207,7 +208,7 @@ func cast(b *number.Block, n int, from number.Carrier, to filterType) {
 	}
 }
 
-// castIntegers rounds once, also where the result is a float32.
+// castIntegers rounds only once, also to float32.
 func castIntegers[T int64 | uint64](dst []float64, src []T, short bool) {
 	for i, x := range src {
 		if short {
@@ -228,9 +229,9 @@ func castBool(b *number.Block, n int, from number.Carrier) {
 	}
 }
 
-// cut returns the integer of x without its fraction, whose lower bits are stored. What
-// the machine's integers do not hold, and NaN, is the least of them, as it is for NumPy
-// on x86-64: of 32 bits for types of up to as many, else of 64.
+// cut truncates x to an integer, whose low bits are stored. NaN and values out of range
+// become the least integer, as in NumPy on x86-64: of 32 bits for types of up to 32 bits,
+// else of 64.
 func cut(x float64, to *number.Format) int64 {
 	switch {
 	case x > -0x1p31-1 && x < 0x1p31:
@@ -256,8 +257,8 @@ func cutUnsigned(x float64, to *number.Format) uint64 {
 	return 0
 }
 
-// arithmetic is how the results of a computation are rounded: to float16, float32 or
-// float64, by the bytes of that.
+// arithmetic is the float type that results are rounded to, given by its bytes: 2, 4 or
+// 8.
 type arithmetic int
 
 // round rounds the first n floats of a block.
@@ -301,8 +302,7 @@ func wrap(b *number.Block, n int, f *number.Format) {
 	}
 }
 
-// members reads the members of a configuration. A type may be null, as in documents of
-// format 2.
+// members decodes a configuration. A type may be null, as in documents of format 2.
 func members(configuration []byte, dst any) error {
 	return config.Decode(withoutNulls(configuration, []string{"dtype", "astype", "decode_dtype"}), dst)
 }

@@ -16,9 +16,9 @@ func init() {
 	registerFilter[fixedScaleOffset]("fixedscaleoffset", "https://codec.zarrs.dev/array_to_array/fixedscaleoffset")
 }
 
-// FixedScaleOffset returns the metadata of numcodecs.fixedscaleoffset: (value - offset) *
-// scale, rounded to integers, ties to even, stored as encoded. The zero Type for encoded
-// stands for decoded, the type of the array.
+// FixedScaleOffset returns the metadata of numcodecs.fixedscaleoffset. It stores
+// (value - offset) * scale, rounded to integers with ties to even, as the type encoded.
+// The zero Type for encoded means decoded, the type of the array.
 func FixedScaleOffset(offset, scale float64, decoded, encoded dtype.Type) metadata.Extension {
 	return filterExtension("fixedscaleoffset", struct {
 		Offset  float64 `json:"offset"`
@@ -35,8 +35,8 @@ type fixedScaleOffset struct {
 	from, to         filterType
 }
 
-// operand is a number of the configuration. One that is spelled as an integer leaves
-// integers to be integers.
+// operand is a number of the configuration. Integers computed with an operand that is
+// spelled as an integer stay integers.
 type operand struct {
 	integer bool
 	i       int64
@@ -120,8 +120,8 @@ const (
 	times
 )
 
-// apply computes with an operand, in the type of the array, or in float64 where an
-// integer meets a float.
+// apply computes with an operand in the type of the array, or in float64 if one of them
+// is an integer and the other a float.
 func (s *fixedScaleOffset) apply(b *number.Block, n int, carrier number.Carrier, a arithmetic, o operand, op operation) (number.Carrier, arithmetic) {
 	if carrier != number.Float && o.integer {
 		if carrier == number.Signed {

@@ -16,14 +16,14 @@ func init() {
 	register("fletcher32", f, "fletcher32", "https://codec.zarrs.dev/bytes_to_bytes/fletcher32")
 }
 
-// Fletcher32 returns the metadata of numcodecs.fletcher32: the checksum of HDF5 and
-// netCDF-4, which is not quite Fletcher's. It stands behind the data and has no
+// Fletcher32 returns the metadata of numcodecs.fletcher32, the checksum of HDF5 and
+// netCDF-4, a variant of Fletcher's. It is stored after the data and has no
 // configuration.
 func Fletcher32() metadata.Extension { return extension("fletcher32", `{}`) }
 
-// fletcher32 sums 16-bit words, the high byte first, and the sums. Both are taken modulo
-// 65535 in such a way that only a sum of zeros is 0. As that depends on nothing but the
-// exact sums, they are folded as seldom as 64 bits permit.
+// fletcher32 sums 16-bit big-endian words, and these sums. Both are taken modulo 65535,
+// where any nonzero multiple becomes 65535. The result depends only on the exact sums, so
+// they are folded as rarely as 64 bits permit.
 func fletcher32(data []byte) uint32 {
 	const stretch = 1 << 20 // bytes: sums stay below 2^56
 	var a, b uint64
@@ -56,7 +56,7 @@ func fletcherWords(a, b uint64, data []byte) (uint64, uint64) {
 	return a, b
 }
 
-// fold returns the number from 1 to 65535 that is s modulo 65535, and 0 for 0.
+// fold returns s modulo 65535 as a number from 1 to 65535, but 0 for 0.
 func fold(s uint64) uint64 {
 	for s > 0xffff {
 		s = s&0xffff + s>>16

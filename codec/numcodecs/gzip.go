@@ -11,8 +11,8 @@ import (
 
 func init() { register("gzip", newGZip) }
 
-// GZip returns the metadata of numcodecs.gzip, which is the codec of package gzip but for
-// its levels, those of [Zlib].
+// GZip returns the metadata of numcodecs.gzip, which is the codec "gzip" with the levels
+// of [Zlib].
 func GZip(level int) metadata.Extension { return extension("gzip", `{"level":%d}`, level) }
 
 func newGZip(configuration []byte) (any, error) {
@@ -23,8 +23,8 @@ func newGZip(configuration []byte) (any, error) {
 	return gzipcodec.New(gzipcodec.Extension(level).Configuration)
 }
 
-// deflateLevel returns a level from 0 to 9. What zlib takes for level -1 is 6; what
-// numcodecs takes without any is 1.
+// deflateLevel returns a level from 0 to 9. Level -1 means 6, as in zlib. The default is
+// 1, as in numcodecs.
 func deflateLevel(id string, configuration []byte) (int, error) {
 	c := struct {
 		Level config.Int `json:"level"`

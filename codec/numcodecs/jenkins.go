@@ -13,12 +13,12 @@ import (
 
 func init() { register("jenkins_lookup3", newJenkins) }
 
-// JenkinsLookup3 returns the metadata of numcodecs.jenkins_lookup3: the checksum of HDF5
-// metadata (Bob Jenkins, lookup3.c, hashlittle). It stands behind the data.
+// JenkinsLookup3 returns the metadata of numcodecs.jenkins_lookup3, the checksum of HDF5
+// metadata (Bob Jenkins, lookup3.c, hashlittle). It is stored after the data.
 func JenkinsLookup3() metadata.Extension { return extension("jenkins_lookup3", `{}`) }
 
-// newJenkins takes a first value of the hash, and bytes that are hashed before the data;
-// these are a list of numbers, as numcodecs has no other spelling for them in JSON.
+// newJenkins reads the initial value of the hash, and the bytes to hash before the data.
+// numcodecs spells these as a list of numbers.
 func newJenkins(configuration []byte) (any, error) {
 	var c struct {
 		First  config.Int   `json:"initval"`
@@ -41,7 +41,7 @@ func newJenkins(configuration []byte) (any, error) {
 	return checksum{"jenkins_lookup3", false, func(data []byte) uint32 { return lookup3(first, before, data) }}, nil
 }
 
-// lookup3 returns the hash of two pieces of data that follow each other.
+// lookup3 returns the hash of two consecutive pieces of data.
 func lookup3(first uint32, before, data []byte) uint32 {
 	if len(before) == 0 && len(data) == 0 {
 		return 0xdeadbeef + first
@@ -53,8 +53,8 @@ func lookup3(first uint32, before, data []byte) uint32 {
 	return m.sum()
 }
 
-// mixer is the state of lookup3. It keeps the last block back, of up to 12 bytes, because
-// that one is mixed otherwise.
+// mixer is the state of lookup3. It holds back the last block of up to 12 bytes, which is
+// mixed differently.
 type mixer struct {
 	a, b, c uint32
 	last    [12]byte
@@ -99,7 +99,7 @@ func (m *mixer) blocks(p []byte, n int) {
 	m.a, m.b, m.c = a, b, c
 }
 
-// sum mixes the last block, with zeros for what it lacks.
+// sum mixes the last block, padded with zeros.
 func (m *mixer) sum() uint32 {
 	clear(m.last[m.n:])
 	a := m.a + binary.LittleEndian.Uint32(m.last[0:])

@@ -16,17 +16,17 @@ import (
 
 func init() { register("lz4", newLZ4) }
 
-// LZ4 returns the metadata of numcodecs.lz4: the number of bytes as 32 bits, the lowest
-// first, and an LZ4 block. The greater the acceleration, the faster and the larger; less
-// than 1 means 1.
+// LZ4 returns the metadata of numcodecs.lz4. It stores the number of bytes as 32 bits in
+// little-endian order, and an LZ4 block. A higher acceleration is faster and compresses
+// less; less than 1 means 1.
 func LZ4(acceleration int) metadata.Extension {
 	return extension("lz4", `{"acceleration":%d}`, acceleration)
 }
 
 const (
 	lz4Header = 4          // bytes of the size
-	lz4Most   = 0x7E000000 // bytes that a block can have
-	lz4Times  = 255        // more than the bytes that one byte of a block can stand for
+	lz4Most   = 0x7E000000 // bytes of a block, at most
+	lz4Times  = 255        // decoded bytes for each byte of a block, at most
 )
 
 func newLZ4(configuration []byte) (any, error) {
@@ -85,7 +85,7 @@ func (lz4Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	size := int64(binary.LittleEndian.Uint32(src))
 	src = src[lz4Header:]
 	switch {
-	case size/lz4Times > int64(len(src)): // before anybody makes room for them
+	case size/lz4Times > int64(len(src)): // check before the caller allocates them
 		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, which %d cannot be", codec.ErrCorrupt, size, len(src))
 	case size > most:
 		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, want at most %d", codec.ErrTooLong, size, most)

@@ -10,15 +10,15 @@ import (
 
 func init() { register("lzma", newLZMA) }
 
-// LZMA returns the metadata of numcodecs.lzma with an .xz file for each chunk. The
-// preset, 0 to 9, is the effort; beyond 6 it takes much memory. Further members, for
-// other containers and filters, are those of the module lzma of Python. Reading and
-// writing take an import of varve.dev/zarr/codec/extra.
+// LZMA returns the metadata of numcodecs.lzma, which stores an .xz file. The preset, 0 to
+// 9, is the effort; above 6 it takes much memory. Other containers and filters have the
+// members of Python's module lzma. Reading and writing require an import of
+// varve.dev/zarr/codec/extra.
 func LZMA(preset int) metadata.Extension { return extension("lzma", `{"preset":%d}`, preset) }
 
 var lzmaFactory atomic.Pointer[codec.Factory]
 
-// ProvideLZMA makes f make the codecs numcodecs.lzma, in place of an earlier one. It gets
+// ProvideLZMA sets the factory of numcodecs.lzma. It replaces an earlier one. f gets
 // configurations whose preset and filters are not null.
 func ProvideLZMA(f codec.Factory) { lzmaFactory.Store(&f) }
 

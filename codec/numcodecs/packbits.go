@@ -12,8 +12,8 @@ import (
 
 func init() { registerFilter[packBits]("packbits") }
 
-// PackBits returns the metadata of numcodecs.packbits: eight bools a byte, the first in
-// the highest bit, behind a byte that says how many bits the last one has too many. The
+// PackBits returns the metadata of numcodecs.packbits. It stores the number of unused
+// bits of the last byte, and then eight bools a byte, the first in the highest bit. The
 // encoded array has one axis.
 func PackBits() metadata.Extension { return filterExtension("packbits", struct{}{}) }
 
@@ -71,7 +71,7 @@ func (p *packBits) Decode(dst *codec.Block, src codec.Block) error {
 	return nil
 }
 
-// spread has the eight bools of every byte.
+// spread maps a byte to its eight bools.
 var spread = func() (table [256][8]byte) {
 	for b := range table {
 		for i := range table[b] {

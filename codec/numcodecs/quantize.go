@@ -14,9 +14,9 @@ import (
 
 func init() { registerFilter[quantize]("quantize") }
 
-// Quantize returns the metadata of numcodecs.quantize: floats are rounded to a power of
-// two that keeps so many decimal digits behind the point, and stored as encoded. The zero
-// Type for encoded stands for decoded, the type of the array.
+// Quantize returns the metadata of numcodecs.quantize. It rounds floats to multiples of a
+// power of two that keep so many decimal digits after the point, and stores them as the
+// type encoded. The zero Type for encoded means decoded, the type of the array.
 func Quantize(digits int, decoded, encoded dtype.Type) metadata.Extension {
 	return filterExtension("quantize", struct {
 		Digits  int    `json:"digits"`
@@ -25,8 +25,7 @@ func Quantize(digits int, decoded, encoded dtype.Type) metadata.Extension {
 	}{digits, numPyName(decoded), numPyName(encoded)})
 }
 
-// maxDigits is how many decimal digits a float64 can have behind its point, or zeros
-// before it, so that there is a power of two.
+// maxDigits bounds the digits, so that the power of two is a float64.
 const maxDigits = 307
 
 type quantize struct {
@@ -58,8 +57,7 @@ func (q *quantize) parse(configuration []byte) error {
 	return err
 }
 
-// scaleOf returns the least power of two that is not less than ten to the power of
-// digits.
+// scaleOf returns the least power of two that is at least 10 to the power of digits.
 func scaleOf(digits int) float64 {
 	fraction, exponent := math.Frexp(math.Pow10(digits))
 	if fraction == 0.5 {

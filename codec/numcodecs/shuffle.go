@@ -14,12 +14,12 @@ func init() {
 	register("shuffle", newShuffle, "shuffle", "https://codec.zarrs.dev/bytes_to_bytes/shuffle")
 }
 
-// Shuffle returns the metadata of numcodecs.shuffle: the first bytes of all elements,
-// then all second bytes, and so on, so that what follows compresses better. An element
-// has size bytes; with 0 or 1 nothing is moved.
+// Shuffle returns the metadata of numcodecs.shuffle. It stores the first bytes of all
+// elements, then all second bytes, and so on, which compress better. An element has size
+// bytes; 0 and 1 change nothing.
 func Shuffle(size int) metadata.Extension { return extension("shuffle", `{"elementsize":%d}`, size) }
 
-// usualElement is the size of elements in numcodecs when nothing is known of them.
+// usualElement is the default element size of numcodecs in bytes.
 const usualElement = 4
 
 func newShuffle(configuration []byte) (any, error) {
@@ -40,7 +40,7 @@ func newShuffle(configuration []byte) (any, error) {
 
 type shuffler struct {
 	size    int64 // bytes of an element
-	guessed bool  // the metadata has none
+	guessed bool  // the metadata has no size
 }
 
 // Bind implements [codec.Binder]: zarr-python takes the size of the data type where the

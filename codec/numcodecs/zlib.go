@@ -20,8 +20,9 @@ func init() {
 	register("zlib", newZlib, "zlib", "https://codec.zarrs.dev/bytes_to_bytes/zlib")
 }
 
-// Zlib returns the metadata of numcodecs.zlib: a zlib stream (RFC 1950). Level goes from
-// 0, which only stores, to 9, which is smallest and slowest; -1 is 6.
+// Zlib returns the metadata of numcodecs.zlib, which stores a zlib stream (RFC 1950). The
+// level is from 0, which does not compress, to 9, which compresses best and slowest; -1
+// means 6.
 func Zlib(level int) metadata.Extension { return extension("zlib", `{"level":%d}`, level) }
 
 func newZlib(configuration []byte) (any, error) {
@@ -44,8 +45,8 @@ func (zlibCoder) MaxEncoded(n int64) int64 {
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/8 + header
 }
 
-// Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between
-// chunks, for all arrays.
+// All arrays share pools of compressors, which take up to 1 MiB each, and decompressors,
+// which take 40 KiB.
 var (
 	zlibWriters [10]sync.Pool // of *zlibWriter, by effort
 	zlibReaders sync.Pool     // of *zlibReader
@@ -118,7 +119,7 @@ func (zlibCoder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return out, nil
 }
 
-// appendTo appends all that the source decodes to, at most most bytes.
+// appendTo appends the decoded source, at most most bytes.
 func (r *zlibReader) appendTo(dst []byte, most int) ([]byte, error) {
 	if err := r.reset(); err != nil {
 		return dst, err

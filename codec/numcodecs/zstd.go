@@ -13,7 +13,7 @@ func Zstd(level int, checksum bool) metadata.Extension {
 	return extension("zstd", `{"level":%d,"checksum":%t}`, level, checksum)
 }
 
-// newZstd takes levels beyond the last one for that, as numcodecs does.
+// newZstd clamps levels above the highest one, as numcodecs does.
 func newZstd(configuration []byte) (any, error) {
 	const last = 22
 	var c struct {

@@ -34,7 +34,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return dst, nil
 }
 
-// Decode implements [codec.ArrayBytes]. Bits behind the last element may have any value.
+// Decode implements [codec.ArrayBytes]. It ignores the bits after the last element.
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	size, _ := c.EncodedSize(dst.Shape, int64(len(dst.Data)))
 	if int64(len(src)) != size {
@@ -70,8 +70,8 @@ func (c *coder) copyWhole(dst, src []byte) {
 	dtype.SwapBytes(dst, src, unit)
 }
 
-// packBools packs eight bools a byte: the product moves the lowest bit of every byte of a
-// word into the highest byte.
+// packBools packs eight bools a byte. The product moves the lowest bit of every byte of a
+// word to its highest byte.
 func packBools(dst, src []byte) {
 	const gather = 0x0102040810204080
 	for ; len(src) >= 8; dst, src = dst[1:], src[8:] {
@@ -85,7 +85,7 @@ func packBools(dst, src []byte) {
 	}
 }
 
-// spread has the eight bools of every byte.
+// spread maps a byte to its eight bools.
 var spread = func() (table [256][8]byte) {
 	for b := range table {
 		for i := range table[b] {
@@ -104,8 +104,8 @@ func unpackBools(dst, src []byte) {
 	}
 }
 
-// pack packs bits of numbers of any size. Not yet written bits, fewer than eight before
-// each number, are the lower ones of a word.
+// pack packs bits of numbers of any size. The low bits of word are those not yet written,
+// fewer than eight before each number.
 func (c *coder) pack(dst, src []byte) {
 	mask := ^uint64(0) >> (64 - c.bits)
 	word, held := uint64(0), 0
@@ -129,7 +129,7 @@ func (c *coder) pack(dst, src []byte) {
 	}
 }
 
-// unpack is the way back.
+// unpack undoes pack.
 func (c *coder) unpack(dst, src []byte) {
 	mask := ^uint64(0) >> (64 - c.bits)
 	sign := uint64(0)

@@ -1,14 +1,14 @@
-// Package packbits is the codec that stores only some bits of every element, one behind
-// the other (zarr-extensions, "packbits").
+// Package packbits is the codec "packbits" (zarr-extensions), which stores only some bits
+// of every element, without gaps.
 //
-// Bits are counted from the least significant one: the first element takes the lowest
-// bits of the first byte. So a bool takes one bit, an int4 four, and numbers of whole
-// bytes stand as they do in little-endian order. Bits that are not stored are read as
-// zeros, or as the sign of integers that have one.
+// Bits count from the least significant one: the first element takes the lowest bits of
+// the first byte. A bool takes one bit, an int4 four, and numbers of whole bytes are
+// stored in little-endian order. Bits that are not stored are read as zeros, or as the
+// sign of signed integers.
 //
-// Importing the package registers it as "packbits". It is an array-to-bytes codec; the
-// one of numcodecs with that name turns arrays into arrays, and counts the bits of a byte
-// from the other end.
+// Importing the package registers it. It is an array-to-bytes codec. The codec of this
+// name in numcodecs is an array-to-array codec, and counts bits from the most significant
+// one.
 package packbits
 
 import (
@@ -32,18 +32,17 @@ type Padding string
 
 // The places.
 const (
-	NoPadding Padding = "none" // nowhere; what an empty text stands for
+	NoPadding Padding = "none" // nowhere; also the empty string
 	FirstByte Padding = "first_byte"
 	LastByte  Padding = "last_byte"
 )
 
-// Options are the parts of the configuration that may be left out. A nil *Options is the
-// zero Options.
+// Options are the optional parts of the configuration. A nil *Options is the zero
+// Options.
 type Options struct {
 	Padding Padding
-	// FirstBit and LastBit are the bits that are stored, both included, counted from the
-	// least significant one. Nil stands for the first, and the last, that the data type
-	// has.
+	// FirstBit and LastBit are the first and the last bit to store, counted from the
+	// least significant one. Nil means the first, and the last, of the data type.
 	FirstBit, LastBit *int
 }
 
@@ -61,7 +60,7 @@ func Extension(o *Options) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: text}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes].
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes].
 func New(configuration []byte) (any, error) {
 	c := &coder{padding: NoPadding, first: -1, last: -1}
 	if err := c.parse(configuration); err != nil {
@@ -97,7 +96,7 @@ func (c *coder) parse(configuration []byte) error {
 	return nil
 }
 
-// withoutNulls leaves out the members that may be null.
+// withoutNulls removes the members that may be null, and are.
 func withoutNulls(configuration []byte) []byte {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(configuration, &all) != nil || all == nil {
@@ -133,7 +132,7 @@ func (b *bit) UnmarshalJSON(text []byte) error {
 
 type coder struct {
 	padding     Padding
-	first, last int // bits, -1 where the configuration has none
+	first, last int // bits, -1 if the configuration has none
 
 	unit   int // bytes of a number in memory
 	parts  int // numbers an element
@@ -164,7 +163,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 	return nil
 }
 
-// widthOf returns the bits of the numbers that elements of a data type are made of.
+// widthOf returns the bits of the numbers that elements of a data type consist of.
 // Moments and durations are integers.
 func widthOf(t dtype.Type) (int, bool) {
 	switch t.Kind() {
@@ -180,16 +179,16 @@ func widthOf(t dtype.Type) (int, bool) {
 func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) {
 	bits, ok := checked.Mul(n/int64(c.unit), int64(c.bits))
 	if !ok {
-		return n, true // no chunk has as many elements
+		return n, true // impossible: no chunk has so many elements
 	}
 	return checked.CeilDiv(bits, 8) + int64(c.markSize()), true
 }
 
-// Uncounted implements [codec.Uncounted]: elements of less than a byte may end in the
-// same byte as one more would, unless the number of unused bits is stored.
+// Uncounted implements [codec.Uncounted]. Without the number of unused bits, n and n+1
+// elements of less than a byte may take as many bytes.
 func (c *coder) Uncounted() bool { return c.padding == NoPadding && c.parts*c.bits < 8 }
 
-// markSize returns the bytes of the number of unused bits.
+// markSize returns how many bytes store the number of unused bits.
 func (c *coder) markSize() int {
 	if c.padding == NoPadding {
 		return 0
@@ -197,8 +196,7 @@ func (c *coder) markSize() int {
 	return 1
 }
 
-// unused returns how many bits of the last byte are no elements, where there are n bytes
-// of these.
+// unused returns the number of unused bits in the last of n bytes of elements.
 func (c *coder) unused(n int) byte {
 	return byte(-(n / c.unit % 8 * c.bits) & 7)
 }

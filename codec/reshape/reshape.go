@@ -1,5 +1,5 @@
-// Package reshape is the codec that gives the elements of a chunk another shape and
-// leaves their order as it is (zarr-extensions, "reshape").
+// Package reshape is the codec "reshape" (zarr-extensions). It gives a chunk another
+// shape and keeps the order of its elements.
 //
 // Importing the package registers it as "reshape".
 package reshape
@@ -22,21 +22,20 @@ const Name = "reshape"
 
 func init() { codec.Register(Name, New) }
 
-// Length says how long an axis of the stored array is. It is made by [Size], [Of] or
-// [Rest].
+// Length is the length of an axis of the stored array. [Size], [Of] and [Rest] make it.
 type Length struct {
-	size int64 // elements, 0 for axes, -1 for what is left
+	size int64 // elements, 0 if axes are given, -1 for Rest
 	axes []int
 }
 
 // Size is a length in elements, at least 1.
 func Size(n int64) Length { return Length{size: n} }
 
-// Of is the product of the lengths of some axes of the array, in ascending order. Without
-// any it is 1.
+// Of is the product of the lengths of the given axes of the array, which must ascend.
+// Without axes it is 1.
 func Of(axes ...int) Length { return Length{axes: append([]int{}, axes...)} }
 
-// Rest is whatever makes the numbers of elements equal. One axis at most may have it.
+// Rest is the length that keeps the number of elements. At most one axis may have it.
 func Rest() Length { return Length{size: -1} }
 
 // MarshalJSON returns a number or a list of axes.
@@ -47,14 +46,14 @@ func (l Length) MarshalJSON() ([]byte, error) {
 	return json.Marshal(l.size)
 }
 
-// Extension returns the metadata of the codec for the axes of the stored array. [New]
-// refuses lengths that make no shape.
+// Extension returns the metadata of the codec for the lengths of the stored axes. [New]
+// refuses lengths that cannot be a shape.
 func Extension(shape ...Length) metadata.Extension {
 	list, _ := json.Marshal(append([]Length{}, shape...)) // numbers always have a JSON form
 	return metadata.Extension{Name: Name, Configuration: fmt.Appendf(nil, `{"shape":%s}`, list)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray].
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayArray].
 func New(configuration []byte) (any, error) {
 	c := new(coder)
 	if err := c.parse(configuration); err != nil {
@@ -116,7 +115,7 @@ func parseLength(raw []byte) (Length, error) {
 	return Length{size: int64(n)}, nil
 }
 
-// check refuses what is no shape for any array.
+// check reports an error if the lengths cannot be a shape of any array.
 func (c *coder) check() error {
 	last, rest := -1, false
 	for i, l := range c.shape {
@@ -146,8 +145,8 @@ func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	return spec, nil
 }
 
-// EncodedShape implements [codec.ArrayArray]. A chunk whose elements do not fill the
-// shape wraps [codec.ErrConfiguration].
+// EncodedShape implements [codec.ArrayArray]. It wraps [codec.ErrConfiguration] if the
+// chunk does not have as many elements as the shape.
 func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
 	from := len(dst)
 	dst, err := c.fill(dst, shape)
@@ -160,7 +159,7 @@ func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
 	return dst, nil
 }
 
-// fill appends the lengths of the encoded form.
+// fill appends the shape of the encoded form.
 func (c *coder) fill(dst, shape []int64) ([]int64, error) {
 	if len(shape) != c.rank {
 		return dst, fmt.Errorf("the array has %d axes", c.rank)
@@ -193,8 +192,8 @@ func (c *coder) fill(dst, shape []int64) ([]int64, error) {
 	return dst, nil
 }
 
-// product is at most that of all axes, which has been checked, unless one of the others
-// has no elements.
+// product multiplies the lengths of some axes. It cannot overflow unless another axis has
+// length 0: the product of all axes was checked.
 func product(shape []int64, axes []int) int64 {
 	lengths := make([]int64, len(axes))
 	for i, a := range axes {
@@ -207,9 +206,8 @@ func product(shape []int64, axes []int) int64 {
 	return n
 }
 
-// checkAxes checks that an axis made of others has their elements: as many stand before
-// them as before it, and as many behind. Without any elements there is nothing to get
-// wrong.
+// checkAxes checks that an axis which is the product of others covers exactly these: the
+// axes before both, and after both, have as many elements. An empty array always passes.
 func (c *coder) checkAxes(encoded, shape []int64) error {
 	if slices.Contains(shape, 0) {
 		return nil

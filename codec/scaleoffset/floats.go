@@ -45,10 +45,10 @@ func (c *coder) decodeFloats(x []float64) int {
 	return c.round(x)
 }
 
-// round rounds results to the data type: the sum, difference, product or quotient of two
-// numbers of a type with at most 25 digits comes out the same by way of a float64, and
-// one of float16 by way of a float32 as well. It returns the first that the type does not
-// have, or -1.
+// round rounds results to the data type. Rounding the result of one operation to float64
+// first does not change it for types with a significand of at most 25 bits, nor does
+// rounding to float32 for float16. It returns the index of the first result that the type
+// does not have, or -1.
 func (c *coder) round(x []float64) int {
 	switch c.format.Bytes {
 	case 8:

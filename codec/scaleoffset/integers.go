@@ -2,7 +2,7 @@ package scaleoffset
 
 import "math/bits"
 
-// one returns the scale, 1 where there is none.
+// one returns the scale, 1 by default.
 func (o operand) one() (int64, uint64) {
 	if !o.given {
 		return 1, 1
@@ -25,7 +25,7 @@ func (c *coder) encodeSigned(x []int64) int {
 	return -1
 }
 
-// multiply returns a*b, and whether that fits.
+// multiply returns a*b. ok is false if that overflows.
 func multiply(a, b int64) (int64, bool) {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	upper := int64(high) - a>>63&b - b>>63&a // of the signed product

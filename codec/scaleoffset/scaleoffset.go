@@ -1,13 +1,12 @@
-// Package scaleoffset is the codec that stores (value - offset) * scale (zarr-extensions,
-// "scale_offset").
+// Package scaleoffset is the codec "scale_offset" (zarr-extensions), which stores
+// (value - offset) * scale.
 //
-// It computes in the data type of the array, integer or floating-point, step by step: a
-// result that an integer type does not have, at any step, is an error, and so is a stored
-// integer that the scale does not divide. Floats are rounded after each step, as the type
-// is wont to be; those beyond its range become infinite where it has infinities, and are
-// errors elsewhere.
+// It computes in the data type of the array, integer or floating-point. An integer
+// overflow at any step is an error, and so is a stored integer that the scale does not
+// divide. Floats are rounded after each step. On overflow they become infinite, or are an
+// error if the type has no infinities.
 //
-// Importing the package registers it as "scale_offset".
+// Importing the package registers it.
 package scaleoffset
 
 import (
@@ -26,13 +25,13 @@ const Name = "scale_offset"
 
 func init() { codec.Register(Name, New) }
 
-// Extension returns the metadata of the codec: offset and scale are fill values of the
-// array's data type as JSON, nil to leave one out. [New] and Bind refuse others, and a
-// scale of 0.
+// Extension returns the metadata of the codec. Offset and scale are fill values of the
+// array's data type as JSON, or nil for none. [New] and Bind refuse others, and a scale
+// of 0.
 func Extension(offset, scale json.RawMessage) metadata.Extension {
 	e := metadata.Extension{Name: Name}
 	if offset != nil || scale != nil {
-		e.Configuration, _ = json.Marshal(struct { // texts that are no JSON make none, which New refuses
+		e.Configuration, _ = json.Marshal(struct { // fails if a value is not JSON; New then refuses the empty text
 			Offset json.RawMessage `json:"offset,omitempty"`
 			Scale  json.RawMessage `json:"scale,omitempty"`
 		}{offset, scale})
@@ -40,7 +39,7 @@ func Extension(offset, scale json.RawMessage) metadata.Extension {
 	return e
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray].
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayArray].
 func New(configuration []byte) (any, error) {
 	var m struct {
 		Offset json.RawMessage `json:"offset"`
@@ -54,7 +53,7 @@ func New(configuration []byte) (any, error) {
 
 // coder is the codec of one chain.
 type coder struct {
-	offsetText, scaleText json.RawMessage // nil where there is none
+	offsetText, scaleText json.RawMessage // nil for none
 
 	typ           dtype.Type
 	format        *number.Format
@@ -64,7 +63,7 @@ type coder struct {
 	high          uint64
 }
 
-// operand is a number in all carriers.
+// operand is a number as each of the types that computations use.
 type operand struct {
 	given bool
 	i     int64
@@ -157,7 +156,7 @@ func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
 	return nil
 }
 
-// reason says which computation has no result.
+// reason says which computation failed.
 func (c *coder) reason(elem []byte, formula string) string {
 	return fmt.Sprintf(formula+", with offset %s and scale %s, is not in %s at every step",
 		c.typ.AppendText(nil, elem), orElse(c.offsetText, "0"), orElse(c.scaleText, "1"), c.typ)
@@ -170,8 +169,9 @@ func orElse(text []byte, other string) string {
 	return string(text)
 }
 
-// run takes all elements of src through a computation to dst. It returns the first one
-// without a result, or -1.
+// run computes dst from src. It returns the index of the first element without a result,
+// or
+// -1.
 func (c *coder) run(dst, src []byte, compute func(b *number.Block, n int) int) int {
 	b := number.NewBlock()
 	defer b.Free()

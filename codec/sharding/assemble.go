@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// assemble puts the pieces of the new shard together.
+// assemble makes the pieces of the new shard.
 func (d *editor) assemble() error {
 	a := assembler{editor: d, index: newIndex(d.layout)}
 	if d.atStart {
@@ -41,7 +41,7 @@ func (d *editor) assemble() error {
 	return d.finish(&a)
 }
 
-// finish adds the index.
+// finish adds the index to the pieces.
 func (d *editor) finish(a *assembler) error {
 	d.out.Empty, d.out.Size = a.stored == 0, a.size
 	if one := d.onlyPart(a); one != nil {
@@ -67,9 +67,8 @@ func (d *editor) finish(a *assembler) error {
 	return nil
 }
 
-// onlyPart returns the memory that all of the shard but its index is in, where the index
-// has room behind it: the shard then is one piece, which is stored from where it is. It
-// is nil where there is none.
+// onlyPart returns the buffer that has all inner chunks and room for the index after
+// them, so that the shard becomes one piece without a copy. It is nil if there is none.
 func (d *editor) onlyPart(a *assembler) *budget.Buffer {
 	if d.atStart || len(d.parts) != 1 || len(a.pieces) != 1 || len(a.pieces[0].Data) == 0 {
 		return nil
@@ -81,9 +80,10 @@ func (d *editor) onlyPart(a *assembler) *budget.Buffer {
 	return b
 }
 
-// behind begins the new shard with all inner chunks of the stored one where they are, if
-// new ones are to be put behind them and the dead bytes do not outgrow the others, or if
-// inner chunks share bytes, which then are not to become many times as many.
+// behind begins the new shard with all bytes of the stored one, so that new inner chunks
+// come after them. It does so for the strategy Append, unless the dead bytes outgrow the
+// live ones. It also does so if inner chunks share bytes: copying them one by one could
+// make the shard many times as long.
 func (d *editor) behind(a *assembler) bool {
 	if d.old == nil || d.Compact || d.out.Old == nil && !d.Splices {
 		return false
@@ -108,8 +108,8 @@ func (d *editor) behind(a *assembler) bool {
 	return true
 }
 
-// live returns the bytes of the inner chunks that stay, or that they share some, because
-// there are fewer. It is false where the index is wrong.
+// live returns the bytes of the inner chunks that stay. shared reports that they have
+// more than the shard, so that some overlap. ok is false if the index is wrong.
 func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 	for k := range d.n {
 		_, n, stored, err := d.old.span(k)
@@ -126,28 +126,27 @@ func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 	return live, false, true
 }
 
-// assembler puts inner chunks one behind the other.
+// assembler adds inner chunks to a shard, one after the other.
 type assembler struct {
 	*editor
 	index  *index
 	pieces []store.Piece
-	size   int64 // bytes so far, with an index that stands at the start
+	size   int64 // bytes so far, including an index at the start
 	stored int64 // inner chunks so far
-	next   int64 // of those that were encoded anew, the next
-	within int64 // where that is in its segment
+	next   int64 // position in list of the next encoded inner chunk
+	within int64 // its offset in its segment
 }
 
-// note enters n bytes at the end as inner chunk k.
+// note enters n bytes at the end of the shard as inner chunk k in the index.
 func (a *assembler) note(k, n int64) {
 	a.index.entries[2*k], a.index.entries[2*k+1] = uint64(a.size), uint64(n)
 	a.stored++
 }
 
-// stays reports whether inner chunk k is taken over.
+// stays reports whether inner chunk k stays as it is stored.
 func (d *editor) stays(k int64) bool { return d.todo[k] == stays || d.todo[k] == remains }
 
-// skip moves on to the next of those that were encoded anew, and returns where the bytes
-// of this one are.
+// skip returns where the next encoded inner chunk is, and moves on.
 func (a *assembler) skip() (segment []byte, off, n int64) {
 	if a.next%a.editor.size == 0 {
 		a.within = 0
@@ -158,7 +157,7 @@ func (a *assembler) skip() (segment []byte, off, n int64) {
 	return segment, off, n
 }
 
-// addMade adds inner chunk k, the next of those that were encoded anew.
+// addMade adds inner chunk k, the next encoded one.
 func (a *assembler) addMade(k int64) {
 	if segment, off, n := a.skip(); n > 0 {
 		a.note(k, n)
@@ -166,7 +165,8 @@ func (a *assembler) addMade(k int64) {
 	}
 }
 
-// add adds n bytes from offset off of a segment on.
+// add adds n bytes of a segment from off on. It joins them to the last piece if they
+// follow it in memory.
 func (a *assembler) add(segment []byte, off, n int64) {
 	a.size += n
 	if i := len(a.pieces) - 1; i >= 0 && int64(len(a.pieces[i].Data)) <= off && len(a.pieces[i].Data) > 0 {
@@ -179,14 +179,14 @@ func (a *assembler) add(segment []byte, off, n int64) {
 	a.pieces = append(a.pieces, store.Piece{Data: segment[off : off+n]})
 }
 
-// keepOld adds inner chunk k as it is stored.
+// keepOld adds inner chunk k of the stored shard.
 func (a *assembler) keepOld(k int64) error {
 	if a.old == nil {
 		return nil
 	}
 	off, n, stored, err := a.old.span(k)
 	if err != nil {
-		return fmt.Errorf("it cannot be taken over: %w", err)
+		return fmt.Errorf("copying it: %w", err)
 	}
 	if !stored {
 		return nil
@@ -202,7 +202,8 @@ func (a *assembler) keepOld(k int64) error {
 	return err
 }
 
-// addData adds inner chunk k, of which the bytes are at hand.
+// addData adds inner chunk k, whose encoded bytes are data. It joins them to the last
+// piece if they follow it in memory.
 func (a *assembler) addData(k int64, data []byte) {
 	a.note(k, int64(len(data)))
 	a.size += int64(len(data))
@@ -215,7 +216,7 @@ func (a *assembler) addData(k int64, data []byte) {
 	a.pieces = append(a.pieces, store.Piece{Data: data})
 }
 
-// keep adds bytes of the stored shard.
+// keep adds n bytes of the stored shard from off on.
 func (a *assembler) keep(off, n int64) {
 	a.size += n
 	if i := len(a.pieces) - 1; i >= 0 && a.pieces[i].Data == nil && a.pieces[i].Off+a.pieces[i].N == off {
@@ -225,8 +226,8 @@ func (a *assembler) keep(off, n int64) {
 	a.pieces = append(a.pieces, store.Piece{Off: off, N: n})
 }
 
-// patch makes patches of the inner chunks that were encoded anew, if each takes just the
-// place that it has.
+// patch makes patches of the encoded inner chunks, if each is as long as the stored one.
+// It returns false if the shard cannot be patched.
 func (d *editor) patch() bool {
 	if d.old == nil || d.replaces() {
 		return false
@@ -239,6 +240,7 @@ func (d *editor) patch() bool {
 			continue
 		}
 		off, size, stored, err := d.old.span(int64(k))
+		// Patching keeps the index, so every length has to stay.
 		if err != nil || !stored || size != n || n == 0 {
 			return false
 		}
@@ -251,8 +253,8 @@ func (d *editor) patch() bool {
 	return true
 }
 
-// shares reports whether patches overwrite bytes of each other, or of inner chunks that
-// stay.
+// shares reports whether patches overlap each other or inner chunks that stay, as in a
+// shard that stores equal inner chunks once.
 func (d *editor) shares(patches []store.Patch) bool {
 	sorted := slices.SortedFunc(slices.Values(patches), func(a, b store.Patch) int { return cmp.Compare(a.Off, b.Off) })
 	for i, p := range sorted[1:] {
@@ -263,7 +265,7 @@ func (d *editor) shares(patches []store.Patch) bool {
 	for k := range d.n {
 		off, n, stored, err := d.old.span(k)
 		if !stored || err != nil || !d.stays(k) {
-			continue // one that is lost already cannot be told from bytes of no use
+			continue // a damaged entry says nothing about which bytes are in use
 		}
 		i, found := slices.BinarySearchFunc(sorted, off, func(p store.Patch, off int64) int { return cmp.Compare(p.Off, off) })
 		if found || i < len(sorted) && sorted[i].Off < off+n || i > 0 && sorted[i-1].Off+int64(len(sorted[i-1].Data)) > off {

@@ -7,19 +7,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// defaultCache is the most bytes of indexes that are kept unless something else is asked
-// for.
+// defaultCache is the default limit of cached indexes in bytes.
 const defaultCache = 16 << 20
 
-// cache keeps the indexes that were used last. It may be used from several goroutines at
-// once.
+// cache is an LRU cache of indexes. Several goroutines may use it at once.
 type cache struct {
 	most int64 // bytes
 
 	mu    sync.Mutex
 	used  int64
 	byKey map[store.Key]*list.Element
-	turns list.List // of *cached, the last used first
+	turns list.List // of *cached, the most recently used first
 }
 
 type cached struct {
@@ -34,7 +32,7 @@ func newCache(most int64) *cache {
 	return &cache{most: most, byKey: map[store.Key]*list.Element{}}
 }
 
-// get returns the index of a shard as it was seen last, nil where it is not kept.
+// get returns the cached index of a shard, nil if there is none. It may be stale.
 func (c *cache) get(key store.Key) *index {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,8 +44,8 @@ func (c *cache) get(key store.Key) *index {
 	return e.Value.(*cached).index
 }
 
-// put keeps the index of a shard. That of a version which cannot be told from others is
-// not kept.
+// put caches the index of a shard. Without a version it does not, because then no read
+// could tell that the index is stale.
 func (c *cache) put(key store.Key, x *index) {
 	if x.info.Version.IsZero() || x.weight() > c.most {
 		return
@@ -62,7 +60,7 @@ func (c *cache) put(key store.Key, x *index) {
 	}
 }
 
-// drop forgets the index of a shard.
+// drop removes the index of a shard.
 func (c *cache) drop(key store.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,5 +75,5 @@ func (c *cache) remove(key store.Key) {
 	}
 }
 
-// weight returns about how many bytes an index takes in the cache.
+// weight estimates the bytes of an index in the cache.
 func (x *index) weight() int64 { return int64(8*len(x.entries)) + 256 }

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -18,19 +19,19 @@ import (
 // checker looks for faults in one shard.
 type checker struct {
 	*decoder
-	src    codec.Source
+	src    coding.Source
 	memory bool // the shard is in memory
 	deep   bool
 	out    *codec.Check
 }
 
-// Check implements [codec.Divider].
-func (c *coder) Check(ctx context.Context, w *codec.Work, shape []int64, src codec.Source, deep bool) (*codec.Check, error) {
+// Check implements [coding.Divider].
+func (c *coder) Check(ctx context.Context, w *coding.Work, shape []int64, src coding.Source, deep bool) (*codec.Check, error) {
 	l, err := c.layout(shape)
 	if err != nil {
 		_, info, readErr := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 		if readErr != nil {
-			return nil, readErr // there may be no shard
+			return nil, readErr // no shard may be stored
 		}
 		d := &checker{out: &codec.Check{Bytes: info.Size}}
 		return d.out, d.note(nil, 0, info.Size, err)
@@ -49,26 +50,26 @@ func (c *coder) Check(ctx context.Context, w *codec.Work, shape []int64, src cod
 	}
 	if !d.memory && l.index > mostKept {
 		read.buffer.Put()
-		read = stretch{} // a long index is not held twice; what else was read with it is read again
+		read = stretch{} // do not hold a long index in both forms
 	}
 	return d.out, d.checkInner(x, stored, read)
 }
 
-// mostKept is how many bytes the index of a shard has at most that is held as it is
-// stored while the inner chunks are looked at.
+// mostKept is up to how many bytes the encoded index is held while inner chunks are
+// checked.
 const mostKept = 1 << 20
 
-// open returns the index of the shard, and what else of it was read.
+// open returns the index of the shard, and the range that was read for it.
 func (d *checker) open() (x *index, read stretch, err error) {
-	var shard codec.Stored
-	if shard, d.memory = d.src.(codec.Stored); d.memory {
+	var shard coding.Stored
+	if shard, d.memory = d.src.(coding.Stored); d.memory {
 		x, err = d.indexOf(d.layout, shard)
 		return x, stretch{data: shard}, err
 	}
 	return d.fetchIndex(d.src)
 }
 
-// indexOffset returns where the index is that cannot be read.
+// indexOffset returns the offset of an index that does not decode.
 func (d *checker) indexOffset(read stretch) int64 {
 	if d.atStart {
 		return 0
@@ -76,18 +77,17 @@ func (d *checker) indexOffset(read stretch) int64 {
 	return max(0, read.off+int64(len(read.data))-d.layout.index)
 }
 
-// note adds what is wrong to the faults. Errors that say nothing of what is stored are
-// returned.
+// note adds a fault if err is about what is stored, and returns any other error.
 func (d *checker) note(inner [][]int64, off, n int64, err error) error {
 	if !errors.Is(err, codec.ErrCorrupt) && !errors.Is(err, codec.ErrLimit) {
 		return err
 	}
-	d.out.Add(codec.Fault{Inner: inner, Off: off, Len: n, Err: err})
+	coding.AddFault(d.out, codec.Fault{Inner: inner, Off: off, Len: n, Err: err})
 	return nil
 }
 
-// entries returns the numbers of the inner chunks that are stored, in the order of their
-// bytes. Those that lead out of the shard are faults.
+// entries returns the numbers of the stored inner chunks in the order of their bytes. It
+// notes entries that leave the shard as faults.
 func (d *checker) entries(x *index) []uint32 {
 	for k := range d.n {
 		off, size := x.entries[2*k], x.entries[2*k+1]
@@ -105,30 +105,29 @@ func (d *checker) entries(x *index) []uint32 {
 	return list
 }
 
-// want returns what there is to read of inner chunk k, which is stored.
+// want returns the range of inner chunk k, which is stored.
 func (x *index) want(k uint32) want {
 	return want{int64(x.entries[2*k]), int64(x.entries[2*k+1]), int64(k)}
 }
 
-// fault notes what is wrong with an inner chunk. Where so many faults are told already,
-// it is counted alone.
+// fault adds a fault of an inner chunk. It only counts those beyond the limit, without
+// building their errors.
 func (d *checker) fault(k int64, off, n uint64, shared bool, what func() error) {
-	if len(d.out.Faults) == codec.MostFaults {
+	if len(d.out.Faults) == coding.MostFaults {
 		d.out.More++
 		return
 	}
-	d.out.Add(codec.Fault{Inner: [][]int64{d.place(nil, k)}, Off: int64(off), Len: int64(n), Shared: shared, Err: what()})
+	coding.AddFault(d.out, codec.Fault{Inner: [][]int64{d.place(nil, k)}, Off: int64(off), Len: int64(n), Shared: shared, Err: what()})
 }
 
-// sweep goes over the bytes of the shard once, and notes those that several inner chunks
-// have, and counts those that none has.
+// sweep notes inner chunks that share bytes as faults, and counts the dead bytes.
 func (d *checker) sweep(x *index, stored []uint32) {
 	covered, stop, last := d.layout.index, int64(0), int64(0)
 	for _, k := range stored {
 		w := x.want(k)
 		if w.n > 0 && w.off < stop {
 			d.fault(w.k, uint64(w.off), uint64(w.n), true, func() error {
-				return fmt.Errorf("inner chunk %v has some of its bytes too", d.place(nil, last))
+				return fmt.Errorf("it shares bytes with inner chunk %v", d.place(nil, last))
 			})
 		}
 		if end := w.off + w.n; end > stop {
@@ -139,7 +138,7 @@ func (d *checker) sweep(x *index, stored []uint32) {
 	d.out.Dead += x.info.Size - covered
 }
 
-// checkInner looks into the inner chunks, so many at a time.
+// checkInner checks the inner chunks themselves, some at a time.
 func (d *checker) checkInner(x *index, stored []uint32, read stretch) error {
 	wants := make([]want, 0, min(mostWants, len(stored)))
 	for some := range slices.Chunk(stored, mostWants) {
@@ -154,8 +153,8 @@ func (d *checker) checkInner(x *index, stored []uint32, read stretch) error {
 	return nil
 }
 
-// checkWants looks into inner chunks: range by range, unless the shard is in memory, and
-// those that are too large to be read whole piece by piece.
+// checkWants checks inner chunks. Unless the shard is in memory, it reads ranges of
+// several; inner chunks that are too large for memory are read range by range.
 func (d *checker) checkWants(wants []want, read stretch) error {
 	if d.memory {
 		return d.checkGroup(read, wants)
@@ -178,8 +177,8 @@ func (d *checker) checkWants(wants []want, read stretch) error {
 	return nil
 }
 
-// large returns from how many bytes on an inner chunk is not read whole, if it can be
-// read in pieces.
+// large returns above how many bytes an inner chunk is not read whole if it can be read
+// range by range.
 func (d *checker) large() int64 {
 	if d.deep {
 		return d.work.Bytes / 2
@@ -187,8 +186,7 @@ func (d *checker) large() int64 {
 	return d.work.Gap
 }
 
-// checkLarge looks into an inner chunk that is not to be read whole if that can be
-// helped.
+// checkLarge checks a large inner chunk, range by range if it is a shard itself.
 func (d *checker) checkLarge(w want) error {
 	if !d.chain.Divided() {
 		return d.readAndCheck([]want{w}, w.off+w.n, stretch{})
@@ -197,24 +195,24 @@ func (d *checker) checkLarge(w want) error {
 	cell, _ := d.grid.Chunk(at)
 	of, err := d.chain.Check(d.ctx, d.work, cell.Encoded, section{d.src, w.off, w.n}, d.deep)
 	if err == nil {
-		d.out.AddInner(at, w.off, of)
+		coding.AddInner(d.out, at, w.off, of)
 	}
 	return err
 }
 
-// section is a part of a stored chunk that is a chunk itself.
+// section is a range of a stored chunk that is an inner chunk.
 type section struct {
-	codec.Source
+	coding.Source
 	off, n int64
 }
 
 // Key returns the zero Key.
 func (s section) Key() store.Key { return store.Key{} }
 
-// Expect does nothing: the version is that of the chunk around it.
+// Expect does nothing: the enclosing chunk has the version.
 func (s section) Expect(store.Info) {}
 
-// Read implements [codec.Source].
+// Read implements [coding.Source].
 func (s section) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	off, n, err := q.Resolve(s.n)
 	if err != nil {
@@ -224,8 +222,8 @@ func (s section) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, store.Info{Size: s.n}, err
 }
 
-// readAndCheck looks into inner chunks after reading the bytes up to stop, if those that
-// were read before do not hold them.
+// readAndCheck checks inner chunks after reading their range, which ends at stop, unless
+// read holds it.
 func (d *checker) readAndCheck(group []want, stop int64, read stretch) error {
 	off := group[0].off
 	data, ok := read.holds(off, stop-off)
@@ -243,15 +241,15 @@ func (d *checker) readAndCheck(group []want, stop int64, read stretch) error {
 	return d.checkGroup(stretch{off: off, data: data}, group)
 }
 
-// looked is what was found in inner chunks that are the same bytes.
+// looked is the check of inner chunks that have the same bytes and shape.
 type looked struct {
 	at   int // in the group
 	same []want
 	of   *codec.Check
 }
 
-// checkGroup looks into inner chunks whose bytes were read, in the order of these. The
-// caller holds a core.
+// checkGroup checks inner chunks from a stretch that holds them. It adds the results in
+// the order of their bytes. The caller holds a core.
 func (d *checker) checkGroup(s stretch, group []want) error {
 	var mu sync.Mutex
 	var found []looked
@@ -270,20 +268,20 @@ func (d *checker) checkGroup(s stretch, group []want) error {
 	slices.SortFunc(found, func(a, b looked) int { return cmp.Compare(a.at, b.at) })
 	for _, l := range found {
 		for i, w := range l.same {
-			if len(d.out.Faults) == codec.MostFaults {
+			if len(d.out.Faults) == coding.MostFaults {
 				left := int64(len(l.same) - i)
 				d.out.Dead += left * l.of.Dead
 				d.out.More += left * (int64(len(l.of.Faults)) + l.of.More)
 				break
 			}
-			d.out.AddInner(d.place(nil, w.k), w.off, l.of)
+			coding.AddInner(d.out, d.place(nil, w.k), w.off, l.of)
 		}
 	}
 	return err
 }
 
-// alike returns where in a group those begin that have other bytes than the one before,
-// and where the group ends.
+// alike returns the positions in a group at which the range differs from that of the want
+// before, and the length of the group.
 func alike(group []want) []int {
 	starts := make([]int, 0, len(group)+1)
 	for i, w := range group {
@@ -294,9 +292,9 @@ func alike(group []want) []int {
 	return append(starts, len(group))
 }
 
-// checkAlike looks into inner chunks that are the same bytes, and tells what it found in
-// those of one shape: it looks at one of them, so that a shard of very many costs no more
-// than the bytes it has.
+// checkAlike checks inner chunks that have the same bytes, once for each run of one
+// shape, and calls tell with the faults. So a hostile shard, whose bytes stand for
+// millions of inner chunks, takes no longer than its bytes.
 func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell func(at int, same []want, of *codec.Check)) error {
 	data, _ := s.holds(same[0].off, same[0].n)
 	var shape []int64
@@ -319,11 +317,11 @@ func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell fu
 	return nil
 }
 
-// checkStored looks into an inner chunk that is in memory, whose cell the piece has; nil
-// is nothing to tell.
+// checkStored checks an inner chunk that is in memory, whose cell p has. It returns nil
+// if there is no fault.
 func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.Check, error) {
 	if d.chain.Divided() {
-		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, codec.Stored(data), d.deep)
+		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, coding.Stored(data), d.deep)
 	}
 	err := d.decodes(d.ctx, d.work, p, data)
 	if err == nil {

@@ -12,23 +12,24 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
 // drawWork draws how much may be read and held at a time.
-func drawWork(t *rapid.T) *codec.Work {
-	return &codec.Work{
-		Cores: codec.NewCores(), Requests: 1, Bytes: rapid.Int64Range(0, 200).Draw(t, "bytes"), Gap: rapid.Int64Range(0, 50).Draw(t, "gap"),
+func drawWork(t *rapid.T) *coding.Work {
+	return &coding.Work{
+		Cores: coding.NewCores(), Requests: 1, Bytes: rapid.Int64Range(0, 200).Draw(t, "bytes"), Gap: rapid.Int64Range(0, 50).Draw(t, "gap"),
 		Span: rapid.Int64Range(0, 100).Draw(t, "span"), Guess: rapid.Int64Range(0, 50).Draw(t, "guess"),
 	}
 }
 
-// check looks for faults in a shard in memory and in one far away, which gives the same.
+// check checks a shard in memory and in a far store, and expects the same result.
 func (d *drawnShards) check(t *rapid.T, k *kept, shape []int64, shard []byte, deep bool) *codec.Check {
 	ctx := context.Background()
-	got, err := d.chain.Check(ctx, drawWork(t), shape, codec.Stored(shard), deep)
+	got, err := d.chain.Check(ctx, drawWork(t), shape, coding.Stored(shard), deep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func (d *drawnShards) check(t *rapid.T, k *kept, shape []int64, shard []byte, de
 	return got
 }
 
-// paths tells the faults of a check in short, in order.
+// paths returns the faults of a check in short form, in order.
 func paths(c *codec.Check) string {
 	var all []string
 	for _, f := range c.Faults {
@@ -53,9 +54,9 @@ func paths(c *codec.Check) string {
 	return fmt.Sprint(all, c.More)
 }
 
-// TestCheck looks for faults in drawn shards, finds none, and counts the bytes that edits
-// leave behind. Where bytes are changed then, it finds faults in those shards that do not
-// decode, and in no others.
+// TestCheck checks drawn shards, finds no faults, and counts the dead bytes that edits
+// leave. After bytes are altered, it finds faults in exactly those shards that do not
+// decode.
 func TestCheck(t *testing.T) {
 	damaged, dead := 0, 0
 	k := keep(t, nil)
@@ -67,13 +68,13 @@ func TestCheck(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(rt, "edits") {
 			e := d.drawEdit(rt, shape, data)
 			e.Patches = false
-			if out := d.edited(rt, e, codec.Stored(shard)); !out.Same {
+			if out := d.edited(rt, e, coding.Stored(shard)); !out.Same {
 				shard = spliced(rt, out, shard)
 			}
 		}
 		stored := int64(0)
 		for index := range grid.BoxOf(innerChunks(rt, d, shape)).Indices() {
-			got, err := d.chain.EncodedInner(context.Background(), work(), shape, index, codec.Stored(shard), nil)
+			got, err := d.chain.EncodedInner(context.Background(), work(), shape, index, coding.Stored(shard), nil)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -113,7 +114,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckHandmade expects the faults of shards that no writer of ours makes.
+// TestCheckHandmade checks shards that Varve does not write.
 func TestCheckHandmade(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	body := []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -152,7 +153,7 @@ func TestCheckHandmade(t *testing.T) {
 			if tt.index == "" {
 				tt.index = tt.want
 			}
-			for _, src := range []codec.Source{codec.Stored(tt.shard), keep(t, tt.shard)} {
+			for _, src := range []coding.Source{coding.Stored(tt.shard), keep(t, tt.shard)} {
 				for deep, want := range map[bool]string{true: tt.want, false: tt.index} {
 					got, err := d.chain.Check(context.Background(), work(), []int64{8}, src, deep)
 					if err != nil {
@@ -172,14 +173,14 @@ func TestCheckHandmade(t *testing.T) {
 	}
 }
 
-// TestCheckReads counts requests, has the shard replaced between them, and asks for one
+// TestCheckReads counts requests, replaces the shard between them, and checks a shard
 // that is not stored.
 func TestCheckReads(t *testing.T) {
 	ctx := context.Background()
 	d := lineShards(t, codec.Environment{}, "uint8")
 	shard := handmade([]byte{1, 2, 3, 4, 5, 6, 7, 8}, [2]uint64{0, 2}, [2]uint64{2, 2}, [2]uint64{4, 2}, [2]uint64{6, 2})
 	k := keep(t, shard)
-	near := &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Span: 4, Requests: 1}
+	near := &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20, Span: 4, Requests: 1}
 	for deep, want := range map[bool]int{false: 1, true: 3} {
 		k.reads = 0
 		if _, err := d.chain.Check(ctx, near, []int64{8}, k, deep); err != nil || k.reads != want {
@@ -195,34 +196,34 @@ func TestCheckReads(t *testing.T) {
 	if _, err := d.chain.Check(ctx, near, []int64{8}, k, true); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a shard that is replaced meanwhile: %v", err)
 	}
-	k.key, k.before = store.Path{}.Key("none"), nil
+	k.key, k.before = store.MustKey("none"), nil
 	k.Expect(store.Info{})
 	if _, err := d.chain.Check(ctx, near, []int64{8}, k, false); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a shard that is not stored: %v", err)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := d.chain.Check(ended, near, []int64{8}, codec.Stored(shard), true); !errors.Is(err, context.Canceled) {
+	if _, err := d.chain.Check(ended, near, []int64{8}, coding.Stored(shard), true); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call that was cancelled: %v", err)
 	}
 }
 
-// TestManyFaults tells so many faults of a shard and counts the others.
+// TestManyFaults lists some faults of a shard and counts the others.
 func TestManyFaults(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
-	const n = codec.MostFaults + 17
+	const n = coding.MostFaults + 17
 	entries := make([][2]uint64, n)
 	for i := range entries {
 		entries[i] = [2]uint64{5, 5}
 	}
-	got, err := d.chain.Check(context.Background(), work(), []int64{2 * n}, codec.Stored(handmade(nil, entries...)), true)
-	if err != nil || len(got.Faults) != codec.MostFaults || got.More != 17 {
+	got, err := d.chain.Check(context.Background(), work(), []int64{2 * n}, coding.Stored(handmade(nil, entries...)), true)
+	if err != nil || len(got.Faults) != coding.MostFaults || got.More != 17 {
 		t.Errorf("%d faults and %d more (%v)", len(got.Faults), got.More, err)
 	}
 }
 
-// TestCheckTooMany looks at shards of more inner chunks than are read: one that is stored
-// has that as its fault, and one that is not, none.
+// TestCheckTooMany checks shards with too many inner chunks. That is a fault of a stored
+// shard, but not of one that is not stored.
 func TestCheckTooMany(t *testing.T) {
 	d, ctx := lineShards(t, codec.Environment{Inner: 3}, "uint8"), context.Background()
 	k := keep(t, make([]byte, 100))
@@ -230,22 +231,21 @@ func TestCheckTooMany(t *testing.T) {
 	if err != nil || len(got.Faults) != 1 || got.Bytes != 100 || !errors.Is(got.Faults[0], codec.ErrLimit) {
 		t.Errorf("%+v (%v)", got, err)
 	}
-	k.key = store.Path{}.Key("none")
+	k.key = store.MustKey("none")
 	k.Expect(store.Info{})
 	if _, err := d.chain.Check(ctx, work(), []int64{8}, k, false); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a shard that is not stored: %v", err)
 	}
 }
 
-// TestCheckNested tells where a fault is within shards of shards whose axes are
-// transposed twice.
+// TestCheckNested locates a fault in shards of shards whose axes are transposed twice.
 func TestCheckNested(t *testing.T) {
 	d := &drawnShards{codec: codec.Spec{Type: mustType("int16"), Fill: []byte{0, 0}, Rank: 2}}
 	inside := []metadata.Extension{transposed(1, 0), must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(1), grid.Every(1)}, Codecs: raw(),
 	}))}
 	outside := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(3), grid.Every(2)}, Codecs: inside, AtStart: true}))
-	d.chain = must(d.env.NewChain([]metadata.Extension{transposed(1, 0), outside}, d.codec))
+	d.chain = must(coding.NewChain(&d.env, []metadata.Extension{transposed(1, 0), outside}, d.codec))
 	shape := []int64{4, 9} // of shards; as the codec sees them 9, 4, with inner chunks 3, 2, with inner chunks 1, 1 of 2, 3
 	data := make([]byte, 2*36)
 	data[2*(9*3+7)] = 1 // in the inner chunk 1, 2; as the codec sees it 2, 1

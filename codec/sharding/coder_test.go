@@ -13,6 +13,7 @@ import (
 	_ "varve.dev/zarr/codec/transpose"
 	_ "varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strided"
 )
@@ -81,8 +82,8 @@ func newCoder(t testing.TB, configuration string, rank int, env codec.Environmen
 }
 
 // newChain returns the chain of nothing but shards.
-func newChain(configuration string, rank int, env codec.Environment) (*codec.Chain, error) {
-	return env.NewChain([]metadata.Extension{{Name: Name, Configuration: []byte(configuration)}}, uint16s(rank))
+func newChain(configuration string, rank int, env codec.Environment) (*coding.Chain, error) {
+	return coding.NewChain(&env, []metadata.Extension{{Name: Name, Configuration: []byte(configuration)}}, uint16s(rank))
 }
 
 func newLayout(t testing.TB, c *coder, shape ...int64) *layout {
@@ -104,8 +105,8 @@ func values(n int) []byte {
 }
 
 // edit returns the edit that stores values in a part of a shard.
-func edit(shape, start, count []int64, data []byte) codec.Edit {
-	return codec.Edit{
+func edit(shape, start, count []int64, data []byte) coding.Edit {
+	return coding.Edit{
 		Shape: shape, Part: strided.Part{Start: start, Step: slices.Repeat([]int64{1}, len(shape)), Count: count},
 		Values: strided.Contiguous(data, count, 2),
 	}

@@ -6,8 +6,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// isCompact reports whether the stored shard is its inner chunks in order, without gaps,
-// and the index.
+// isCompact reports whether the stored shard has its inner chunks in order and without
+// gaps.
 func (d *editor) isCompact() (bool, error) {
 	next, last := int64(0), d.old.info.Size
 	if d.atStart {
@@ -30,34 +30,32 @@ func (d *editor) isCompact() (bool, error) {
 	return inOrder && next == last, err
 }
 
-// Inner chunks of a shard that others wrote may have bytes in common. They are told apart
-// when the shard is written, which may make it longer, but not without bounds: a few
-// bytes could stand for any number of long inner chunks.
+// Other programs may write inner chunks that share bytes. Writing the shard again
+// separates them, which makes it longer. That needs a bound: in a hostile shard, a few
+// bytes could be millions of long inner chunks.
 const (
-	manyShared  = 64 << 20 // bytes that inner chunks may have together in any case
-	timesShared = 4        // and how many times as many as there are
+	manyShared  = 64 << 20 // bytes that all inner chunks may always have together
+	timesShared = 4        // times the bytes of the shard that they may have else
 )
 
-var errShared = errors.New("inner chunks have bytes in common, and many times as many together as the shard has; write the shard whole")
+var errShared = errors.New("inner chunks share bytes, and would have many times as many as the shard if stored one by one; write the whole shard")
 
-// takeOut sees whether inner chunks of the stored shard have bytes in common that are to
-// be told apart. A store does not splice a value that has some bytes twice, so that they
-// are read then.
+// takeOut decides whether to read the inner chunks that stay instead of splicing them: if
+// they share bytes, which a store does not splice twice, or if they are scattered.
 func (d *editor) takeOut() error {
 	if d.old == nil || !d.Compact && (d.Splices || d.out.Old != nil) {
-		return nil // all bytes stay as they are where that is so
+		return nil // behind keeps shared bytes in place
 	}
 	outgrow, err := d.outgrow()
 	d.Splices = d.Splices && !outgrow && !d.isScattered()
 	return err
 }
 
-// shortRun is how many bytes that stay together are taken over one by one, rather than
-// with all others through memory.
+// shortRun is from how many bytes on a run of inner chunks is worth splicing by itself.
 const shortRun = 16 << 10
 
-// isScattered reports whether what stays together of a shard that is put in order is so
-// short that it is better read in large ranges, of which the memory holds two copies.
+// isScattered reports whether compacting moves so short runs of inner chunks that reading
+// large ranges and writing them again is faster. That takes memory for two copies.
 func (d *editor) isScattered() bool {
 	if !d.Compact {
 		return false
@@ -77,8 +75,8 @@ func (d *editor) isScattered() bool {
 	return live < runs*shortRun && live <= d.work.Bytes/2
 }
 
-// outgrow reports whether the inner chunks that are told apart have more bytes than the
-// stored shard. Too many are [codec.ErrCorrupt].
+// outgrow reports whether the inner chunks have more bytes together than the stored
+// shard, because some share bytes. It returns [codec.ErrCorrupt] if they have too many.
 func (d *editor) outgrow() (bool, error) {
 	sum, ok := int64(0), true
 	for k := range d.n {

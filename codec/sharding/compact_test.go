@@ -15,13 +15,14 @@ import (
 	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
 // edited applies an edit to a stored shard.
-func (d *drawnShards) edited(t fataler, e codec.Edit, src codec.Source) *codec.Edited {
+func (d *drawnShards) edited(t fataler, e coding.Edit, src coding.Source) *coding.Revision {
 	t.Helper()
 	out, err := d.chain.EncodePart(context.Background(), work(), e, src)
 	if err != nil {
@@ -30,8 +31,8 @@ func (d *drawnShards) edited(t fataler, e codec.Edit, src codec.Source) *codec.E
 	return out
 }
 
-// spliced returns the bytes of an edit as a store that has the older version makes them.
-func spliced(t fataler, out *codec.Edited, old []byte) []byte {
+// spliced returns the bytes that a store splices for an edit.
+func spliced(t fataler, out *coding.Revision, old []byte) []byte {
 	t.Helper()
 	if _, err := store.SplicedSize(int64(len(old)), out.Pieces); out.Spliced() && err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func spliced(t fataler, out *codec.Edited, old []byte) []byte {
 }
 
 // drawEdit draws new elements for a part of a shard and puts them into data as well.
-func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) codec.Edit {
+func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) coding.Edit {
 	part := strided.Part{}
 	for _, n := range shape {
 		from := rapid.Int64Range(0, n-1).Draw(t, "from")
@@ -59,12 +60,12 @@ func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) codec.Edi
 		box[i] = grid.Interval{Start: part.Start[i], Stop: part.Start[i] + part.Count[i]}
 	}
 	strided.Copy(strided.Contiguous(data, shape, 2).Sub(box), values)
-	return codec.Edit{Shape: shape, Part: part, Values: values, Patches: true}
+	return coding.Edit{Shape: shape, Part: part, Values: values, Patches: true}
 }
 
-// TestCompact changes drawn shards in parts and compacts them: what comes out is what
-// encodes all elements at once, whether the store puts it together or not, and compacting
-// it once more changes nothing and reads nothing but the index.
+// TestCompact changes drawn shards in parts and compacts them. The result equals encoding
+// all elements at once, whether the store splices or not. Compacting it again changes
+// nothing and reads only the index.
 func TestCompact(t *testing.T) {
 	shrunk := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -73,7 +74,7 @@ func TestCompact(t *testing.T) {
 		data := d.drawElements(rt, shape)
 		shard := d.encode(rt, shape, data)
 		for range rapid.IntRange(0, 4).Draw(rt, "edits") {
-			out := d.edited(rt, d.drawEdit(rt, shape, data), codec.Stored(shard))
+			out := d.edited(rt, d.drawEdit(rt, shape, data), coding.Stored(shard))
 			switch {
 			case out.Same:
 			case out.Patches != nil:
@@ -86,8 +87,8 @@ func TestCompact(t *testing.T) {
 			}
 		}
 		want := d.encode(rt, shape, data)
-		compact := codec.Edit{Shape: shape, Compact: true, Splices: rapid.Bool().Draw(rt, "splices")}
-		for _, src := range []codec.Source{codec.Stored(shard), keep(t, shard)} {
+		compact := coding.Edit{Shape: shape, Compact: true, Splices: rapid.Bool().Draw(rt, "splices")}
+		for _, src := range []coding.Source{coding.Stored(shard), keep(t, shard)} {
 			out, err := d.chain.EncodePart(context.Background(), drawWork(rt), compact, src)
 			if err != nil {
 				rt.Fatal(err)
@@ -115,7 +116,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// absent is what the index says of an inner chunk that is not stored.
+// absent is the entry of an inner chunk that is not stored.
 var absent = [2]uint64{1<<64 - 1, 1<<64 - 1}
 
 // handmade returns a shard with an index of its own, as lineShards has it.
@@ -132,7 +133,7 @@ func handmadeIndex(entries []byte) []byte {
 	return binary.LittleEndian.AppendUint32(slices.Clone(entries), crc32.Checksum(entries, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// TestCompactHandmade compacts shards that no writer of ours makes.
+// TestCompactHandmade compacts shards that Varve does not write.
 func TestCompactHandmade(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	body := []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -154,8 +155,8 @@ func TestCompactHandmade(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, splices := range []bool{false, true} {
-				for _, src := range []codec.Source{codec.Stored(tt.shard), keep(t, tt.shard)} {
-					out := d.edited(t, codec.Edit{Shape: shape, Compact: true, Splices: splices}, src)
+				for _, src := range []coding.Source{coding.Stored(tt.shard), keep(t, tt.shard)} {
+					out := d.edited(t, coding.Edit{Shape: shape, Compact: true, Splices: splices}, src)
 					if out.Same != (tt.want == nil) {
 						t.Fatalf("same: %t", out.Same)
 					}
@@ -171,8 +172,8 @@ func TestCompactHandmade(t *testing.T) {
 	}
 }
 
-// TestCompactThroughMemory takes inner chunks over piece by piece where they are long or
-// would not fit, and else reads them.
+// TestCompactThroughMemory splices inner chunks if they are long or exceed the memory,
+// and else reads them.
 func TestCompactThroughMemory(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	scattered := handmade(make([]byte, 8), [2]uint64{6, 2}, [2]uint64{4, 2}, [2]uint64{2, 2}, [2]uint64{0, 2})
@@ -186,7 +187,7 @@ func TestCompactThroughMemory(t *testing.T) {
 	} {
 		k, w := keep(t, tt.shard), work()
 		w.Bytes, w.Guess = tt.bytes, 0
-		out, err := d.chain.EncodePart(context.Background(), w, codec.Edit{Shape: []int64{8}, Compact: true, Splices: true}, k)
+		out, err := d.chain.EncodePart(context.Background(), w, coding.Edit{Shape: []int64{8}, Compact: true, Splices: true}, k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +204,7 @@ func TestCompactThroughMemory(t *testing.T) {
 	}
 }
 
-// TestCompactDamaged leaves shards alone that cannot be what they say.
+// TestCompactDamaged leaves damaged shards alone.
 func TestCompactDamaged(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	good := handmade([]byte{1, 2}, [2]uint64{0, 2}, absent, absent, absent)
@@ -221,8 +222,8 @@ func TestCompactDamaged(t *testing.T) {
 		"a short inner chunk":        handmade([]byte{1, 2, 3}, [2]uint64{0, 2}, [2]uint64{2, 1}, absent, absent),
 		"an inner chunk of no bytes": handmade([]byte{1, 2, 3, 4}, [2]uint64{0, 2}, absent, absent, [2]uint64{4, 0}),
 	} {
-		for _, src := range []codec.Source{codec.Stored(shard), keep(t, shard)} {
-			_, err := d.chain.EncodePart(context.Background(), work(), codec.Edit{Shape: []int64{8}, Compact: true, Splices: true}, src)
+		for _, src := range []coding.Source{coding.Stored(shard), keep(t, shard)} {
+			_, err := d.chain.EncodePart(context.Background(), work(), coding.Edit{Shape: []int64{8}, Compact: true, Splices: true}, src)
 			if !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -230,18 +231,18 @@ func TestCompactDamaged(t *testing.T) {
 	}
 }
 
-// TestSharedWithoutBounds refuses a shard whose few bytes stand for many more, which
-// would take memory without bounds.
+// TestSharedWithoutBounds refuses a shard whose inner chunks share bytes so often that
+// separating them would take unbounded memory.
 func TestSharedWithoutBounds(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	const n, size = 1 << 12, 1 << 17
 	entries := slices.Repeat([][2]uint64{{0, size}}, n)
 	shard := handmade(make([]byte, size), entries...)
-	for _, e := range []codec.Edit{
+	for _, e := range []coding.Edit{
 		{Compact: true}, {Compact: true, Splices: true}, {Index: []int64{1}, Encoded: []byte{1, 2}},
 	} {
 		e.Shape = []int64{2 * n}
-		for _, src := range []codec.Source{codec.Stored(shard), keep(t, shard)} {
+		for _, src := range []coding.Source{coding.Stored(shard), keep(t, shard)} {
 			if _, err := d.chain.EncodePart(context.Background(), work(), e, src); !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%+v: %v", e, err)
 			}
@@ -249,8 +250,8 @@ func TestSharedWithoutBounds(t *testing.T) {
 	}
 }
 
-// TestPatchShared changes an inner chunk in place whose bytes another one may have as
-// well: that stays as it is.
+// TestPatchShared changes an inner chunk in place. Another one, which may share its
+// bytes, stays.
 func TestPatchShared(t *testing.T) {
 	d := lineShards(t, codec.Environment{Strategy: codec.InPlace}, "uint8")
 	body := []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -266,8 +267,8 @@ func TestPatchShared(t *testing.T) {
 		{[4][2]uint64{{0, 2}, {2, 2}, {3, 2}, {6, 2}}, []byte{1, 2, 9, 9, 4, 5, 7, 8}, false},
 	} {
 		shard := handmade(body, tt.entries[:]...)
-		e := codec.Edit{Shape: []int64{8}, Index: []int64{1}, Encoded: []byte{9, 9}, Patches: true}
-		out := d.edited(t, e, codec.Stored(shard))
+		e := coding.Edit{Shape: []int64{8}, Index: []int64{1}, Encoded: []byte{9, 9}, Patches: true}
+		out := d.edited(t, e, coding.Stored(shard))
 		if (out.Patches != nil) != tt.patched {
 			t.Errorf("%v: patches %v", tt.entries, out.Patches)
 		}
@@ -294,8 +295,8 @@ func decodeLine(t *testing.T, d *drawnShards, shard, dst []byte) []byte {
 	return dst
 }
 
-// TestCompactChecks leaves alone the shards that a check finds fault with, where codecs
-// give inner chunks any length as well.
+// TestCompactChecks leaves alone the shards in which a check finds faults, also with
+// codecs that make inner chunks of any length.
 func TestCompactChecks(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		d := lineShards(t, codec.Environment{}, "uint8")
@@ -303,7 +304,7 @@ func TestCompactChecks(t *testing.T) {
 			d.exts = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
 				Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{bytescodec.Extension(""), gzipcodec.Extension(1)},
 			}))}
-			d.chain = must(d.env.NewChain(d.exts, d.codec))
+			d.chain = must(coding.NewChain(&d.env, d.exts, d.codec))
 		}
 		rapid.Check(t, func(rt *rapid.T) {
 			shard := make([]byte, rapid.IntRange(0, 9).Draw(rt, "bytes"))
@@ -313,11 +314,11 @@ func TestCompactChecks(t *testing.T) {
 				entries = append(entries, at)
 			}
 			shard = handmade(shard, entries...)
-			found, err := d.chain.Check(context.Background(), work(), []int64{8}, codec.Stored(shard), !packed)
+			found, err := d.chain.Check(context.Background(), work(), []int64{8}, coding.Stored(shard), !packed)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			_, err = d.chain.EncodePart(context.Background(), work(), codec.Edit{Shape: []int64{8}, Compact: true}, codec.Stored(shard))
+			_, err = d.chain.EncodePart(context.Background(), work(), coding.Edit{Shape: []int64{8}, Compact: true}, coding.Stored(shard))
 			damaged := len(found.Faults) > 0 || packed && slices.ContainsFunc(entries, func(e [2]uint64) bool { return e[1] == 0 })
 			if errors.Is(err, codec.ErrCorrupt) != damaged {
 				rt.Fatalf("%v of %d bytes: compact says %v, check %v", entries, len(shard), err, found.Faults)

@@ -10,24 +10,23 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Configuration is what the metadata say of shards.
+// Configuration is the configuration of the codec.
 type Configuration struct {
-	// Inner says how a shard is cut, a cut an axis: into inner chunks of one length
-	// ([grid.Every]), or of several, which needs permission to be read again
-	// ([codec.Environment]).
+	// Inner says how a shard is cut into inner chunks, an entry an axis: with one edge
+	// ([grid.Every]), or with several, which [codec.Environment] has to permit.
 	Inner []grid.Cut
 	// Codecs is the chain of the inner chunks.
 	Codecs []metadata.Extension
-	// IndexCodecs is the chain of the index; nil is "bytes" in little endian and
-	// "crc32c", which every reader knows.
+	// IndexCodecs is the chain of the index. Nil means little-endian "bytes" and
+	// "crc32c", which every reader supports.
 	IndexCodecs []metadata.Extension
-	// AtStart puts the index before the inner chunks, else it stands behind them.
+	// AtStart stores the index before the inner chunks instead of after them.
 	AtStart bool
 }
 
 // Extension returns the metadata of the codec. Errors wrap [codec.ErrConfiguration].
 func Extension(c Configuration) (metadata.Extension, error) {
-	zero := make([]int64, len(c.Inner)) // lists say by themselves how long a shard is
+	zero := make([]int64, len(c.Inner)) // lists of edges imply the extent of a shard
 	g, err := grid.New(zero, c.Inner...)
 	if err != nil {
 		return metadata.Extension{}, fmt.Errorf("%w: inner chunks: %w", codec.ErrConfiguration, err)
@@ -59,12 +58,12 @@ func (c *coder) Complete(e metadata.Extension) metadata.Extension {
 		AtStart:     c.atStart,
 	})
 	if err != nil {
-		return e // inner chunks that are cut as no new shard is
+		return e // Varve reads this cut but does not write it
 	}
 	return full
 }
 
-// appendInner appends the member that says how a shard is cut.
+// appendInner appends the member that says how a shard is cut into inner chunks.
 func appendInner(dst []byte, g *grid.Grid) ([]byte, error) {
 	if g.Name() == grid.RegularName {
 		dst = append(dst, `"chunk_shape":[`...)

@@ -25,7 +25,7 @@ func outer(t testing.TB, shard ...int64) *grid.Grid {
 	return g
 }
 
-// refused are configurations, for shards of 12×20, and what is said of them.
+// refused has configurations for shards of 12×20, and the texts of their errors.
 var refused = []struct {
 	name, configuration string
 	env                 codec.Environment

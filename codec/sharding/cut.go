@@ -15,10 +15,10 @@ import (
 
 // cut is how shards are cut into inner chunks.
 type cut struct {
-	shape []int64    // of every inner chunk; nil where lists say their lengths
-	grid  *grid.Grid // of one shard, where lists do
+	shape []int64    // of all inner chunks; nil if the edges are listed
+	grid  *grid.Grid // of one shard if the edges are listed, else nil
 	cuts  []grid.Cut // one an axis
-	clips bool       // inner chunks end where the shard does
+	clips bool       // the last inner chunks are clipped at the end of the shard
 }
 
 func parseCut(shape, inner []byte) (cut, error) {
@@ -48,8 +48,8 @@ func parseShape(raw []byte) (cut, error) {
 	return c, nil
 }
 
-// parseInnerGrid reads a rectilinear grid of inner chunks, which stands in place of
-// chunk_shape. That is a proposal of ours.
+// parseInnerGrid reads a rectilinear grid of inner chunks, which replaces chunk_shape. No
+// specification has it; Varve proposes it.
 func parseInnerGrid(raw []byte) (cut, error) {
 	ext, err := metadata.ParseExtension(raw, metadata.Limits{})
 	if err != nil {
@@ -64,7 +64,7 @@ func parseInnerGrid(raw []byte) (cut, error) {
 	if err := json.Unmarshal(ext.Configuration, &shapes); err != nil {
 		return cut{}, fmt.Errorf("chunk_grid: %w", err)
 	}
-	zero := make([]int64, len(shapes.ChunkShapes)) // the lengths say how long a shard is
+	zero := make([]int64, len(shapes.ChunkShapes)) // the edges imply the extent of a shard
 	g, err := grid.Parse(zero, ext.Name, ext.Configuration)
 	if err != nil {
 		return cut{}, fmt.Errorf("chunk_grid: %w", err)
@@ -77,7 +77,7 @@ func parseInnerGrid(raw []byte) (cut, error) {
 	return cut{grid: g}, nil
 }
 
-// bind checks the cut for shards of so many axes.
+// bind checks the cut for shards with rank axes.
 func (c *cut) bind(rank int, unaligned bool) error {
 	if c.grid != nil {
 		return c.bindGrid(rank, unaligned)
@@ -109,7 +109,7 @@ func (c *cut) bindGrid(rank int, unaligned bool) error {
 	return nil
 }
 
-// checkAxis refuses shards along an axis that are not cut without rest.
+// checkAxis reports an error if inner chunks do not divide shards along an axis.
 func (c *cut) checkAxis(i int, a grid.Axis) error {
 	if c.clips {
 		return nil
@@ -130,8 +130,8 @@ func (c *cut) checkSum(i int, length int64) error {
 	return nil
 }
 
-// notDividing adds to the error of shards that inner chunks do not divide how to permit
-// them.
+// notDividing adds the option that permits inner chunks which do not divide a shard to
+// err, which may be nil.
 func notDividing(err error) error {
 	if err == nil {
 		return nil
@@ -140,7 +140,7 @@ func notDividing(err error) error {
 	return fmt.Errorf("%w: %s (Experimental.InnerChunks)", codec.ErrConfiguration, what)
 }
 
-// of returns the grid of the inner chunks of a shard.
+// of returns the grid of the inner chunks of a shard of the given shape.
 func (c *cut) of(shape []int64) (*grid.Grid, error) {
 	for i, n := range shape {
 		switch {

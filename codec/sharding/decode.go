@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
@@ -25,12 +26,12 @@ func (c *coder) EncodedSize(shape []int64, n int64) (size int64, fixed bool) {
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	into := strided.Contiguous(dst.Data, dst.Shape, int(c.size))
 	into.Heap = dst.Heap
-	return c.DecodePart(context.Background(), new(codec.Work), codec.Part{
+	return c.DecodePart(context.Background(), new(coding.Work), coding.Extract{
 		Shape: dst.Shape, Part: all(dst.Shape), Into: into,
-	}, codec.Stored(src))
+	}, coding.Stored(src))
 }
 
-// all returns the part that is everything.
+// all returns the part that is a whole chunk of the given shape.
 func all(shape []int64) strided.Part {
 	n := make([]int64, 2*len(shape))
 	start, step := n[:len(shape)], n[len(shape):]
@@ -40,17 +41,17 @@ func all(shape []int64) strided.Part {
 	return strided.Part{Start: start, Step: step, Count: shape}
 }
 
-// decoder decodes inner chunks of one shard to their places in a part.
+// decoder decodes inner chunks of one shard into an extract.
 type decoder struct {
 	*coder
 	*layout
-	codec.Part
+	coding.Extract
 	ctx  context.Context
-	work *codec.Work
+	work *coding.Work
 }
 
-// batch is the number of inner chunks that a goroutine takes at a time, so that taking
-// them costs little.
+// batchBytes is about how many bytes of inner chunks a goroutine takes from the plan at a
+// time, so that the lock costs little.
 const batchBytes = 64 << 10
 
 // decodeStored decodes a part of a shard that is in memory. The caller holds a core.
@@ -60,7 +61,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 		return err
 	}
 	var mu sync.Mutex
-	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
+	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
 	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
 	pieces := make([]*selection.Piece, size*int64(max(1, cap(d.work.Cores))))
@@ -81,7 +82,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 		for _, p := range batch[:n] {
 			k := d.number(p.Chunk)
 			d.grid.Cell(p.Chunk, p.Cell)
-			p.Into(d.Part.Into)
+			p.Into(d.Extract.Into)
 			if err := d.decodeAt(p, x, k, shard); err != nil {
 				return d.fail(k, err)
 			}
@@ -90,8 +91,8 @@ func (d *decoder) decodeStored(shard []byte) error {
 	})
 }
 
-// take returns a piece for the inner chunks of one shard, to be put back: of shards of
-// few inner chunks it is most of the memory.
+// take returns a piece, which the caller puts back. For shards with few inner chunks,
+// pieces would be most of the garbage.
 func (c *coder) take() *selection.Piece {
 	if p, ok := c.pieces.Get().(*selection.Piece); ok {
 		return p
@@ -99,8 +100,7 @@ func (c *coder) take() *selection.Piece {
 	return selection.NewPiece(c.spec.Rank, int(c.size))
 }
 
-// put gives back pieces, which hold on to nobody's elements. Those that are nil are
-// ignored.
+// put puts back pieces, except nil ones. It drops their references to elements.
 func (c *coder) put(pieces ...*selection.Piece) {
 	for _, p := range pieces {
 		if p != nil {
@@ -111,7 +111,7 @@ func (c *coder) put(pieces ...*selection.Piece) {
 	}
 }
 
-// decodeAt decodes what p takes of inner chunk k of a shard in memory.
+// decodeAt decodes the part p of inner chunk k from a shard in memory.
 func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) error {
 	off, n, stored, err := x.span(k)
 	switch {
@@ -124,17 +124,17 @@ func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) 
 	return nil
 }
 
-// fill makes the place of p the fill value.
+// fill sets the elements of p to the fill value.
 func (d *decoder) fill(p *selection.Piece) {
 	if !d.Zeroed || !strided.AllEqual(d.filler, []byte{0}) {
 		p.Blank(d.filler)
 	}
 }
 
-// decodeInner decodes what p takes of an inner chunk to its place.
+// decodeInner decodes the part p of an inner chunk from src.
 func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	if d.chain.Divided() {
-		return d.chain.DecodePart(d.ctx, d.work, codec.Part{Shape: p.Cell.Encoded, Part: p.Part.Part, Into: p.Placed}, codec.Stored(src))
+		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part.Part, Into: p.Placed}, coding.Stored(src))
 	}
 	start := d.work.Begin()
 	err := d.decodeOne(p, src)
@@ -142,7 +142,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	return err
 }
 
-// decodeOne is decodeInner of an inner chunk that is not cut any further.
+// decodeOne is decodeInner of an inner chunk that is not a shard itself.
 func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 	p.Decoded.Shape = p.Cell.Encoded
 	if d.chain.Varies() {
@@ -157,14 +157,14 @@ func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 	return d.decodeTo(p, src, 0)
 }
 
-// decodeText is decodeOne of an inner chunk whose elements differ in length: it takes
-// more and more memory for them.
+// decodeText is decodeOne if elements differ in length. It retries with more memory until
+// they fit.
 func (d *decoder) decodeText(p *selection.Piece, src []byte) error {
 	return d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) error { return d.decodeTo(p, src, room) })
 }
 
-// decodeTo decodes what p takes of an inner chunk, whose elements have room for so many
-// bytes where they differ in length.
+// decodeTo decodes the part p of an inner chunk from src. Elements that differ in length
+// may have room bytes.
 func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
 		heap := p.Placed.Heap
@@ -182,11 +182,11 @@ func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 		return err
 	}
 	p.Gather()
-	return codec.CheckRoom(p.Placed.Heap)
+	return d.chain.CheckRoom(p.Placed.Heap)
 }
 
-// decodes returns what is wrong with a stored inner chunk.
-func (c *coder) decodes(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte) error {
+// decodes returns an error if src does not decode to the inner chunk of p.
+func (c *coder) decodes(ctx context.Context, w *coding.Work, p *selection.Piece, src []byte) error {
 	if !c.chain.Varies() {
 		b, err := c.decodeWhole(ctx, w, p, src, 0)
 		b.Put()
@@ -195,14 +195,14 @@ func (c *coder) decodes(ctx context.Context, w *codec.Work, p *selection.Piece, 
 	return w.Grow(ctx, c.chain, c.bytes(p.Cell.Encoded), src, func(room int64) error {
 		b, err := c.decodeWhole(ctx, w, p, src, room)
 		b.Put()
-		p.Decoded.Heap.Release() // nobody looks at the elements
+		p.Decoded.Heap.Release() // only the error counts
 		return err
 	})
 }
 
-// decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
-// Elements that differ in length have room for so many bytes, where that is not 0.
-func (c *coder) decodeWhole(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte, room int64) (*budget.Buffer, error) {
+// decodeWhole decodes a whole inner chunk to a buffer, which p then shows and the caller
+// puts back. Elements that differ in length may have room bytes; 0 sets no limit.
+func (c *coder) decodeWhole(ctx context.Context, w *coding.Work, p *selection.Piece, src []byte, room int64) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	p.Show(b.Bytes(n), c.heap.New().Limited(room))
@@ -215,8 +215,8 @@ func (c *coder) decodeWhole(ctx context.Context, w *codec.Work, p *selection.Pie
 	return b, nil
 }
 
-// CheckInner implements [codec.Divider].
-func (c *coder) CheckInner(ctx context.Context, w *codec.Work, shape, index []int64, src []byte) error {
+// CheckInner implements [coding.Divider].
+func (c *coder) CheckInner(ctx context.Context, w *coding.Work, shape, index []int64, src []byte) error {
 	l, err := c.layout(shape)
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (c *coder) CheckInner(ctx context.Context, w *codec.Work, shape, index []in
 	return l.fail(l.number(index), c.decodes(ctx, w, p, src))
 }
 
-// corrupt is an error of what a shard holds.
+// corrupt returns a [codec.ErrCorrupt].
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", codec.ErrCorrupt, fmt.Sprintf(format, args...))
 }

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -23,7 +24,7 @@ import (
 // drawnShards are the codecs of shards that were drawn, and what they need.
 type drawnShards struct {
 	env   codec.Environment
-	chain *codec.Chain
+	chain *coding.Chain
 	codec codec.Spec
 	inner []int64 // shape of an inner chunk
 	exts  []metadata.Extension
@@ -62,7 +63,7 @@ func drawShards(t *rapid.T, rank int) *drawnShards {
 		chain = append([]metadata.Extension{transpose.Extension(order...)}, chain...)
 	}
 	d.exts = chain
-	d.chain = must(d.env.NewChain(chain, d.codec))
+	d.chain = must(coding.NewChain(&d.env, chain, d.codec))
 	return d
 }
 
@@ -148,8 +149,8 @@ func elements(shape []int64) int64 {
 }
 
 // work is what a call may use that reads from far away.
-func work() *codec.Work {
-	return &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 8, Span: 1 << 10, Guess: 16}
+func work() *coding.Work {
+	return &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 8, Span: 1 << 10, Guess: 16}
 }
 
 // kept is a shard in a store, seen as one version, whose reads are counted. What is
@@ -165,7 +166,7 @@ type kept struct {
 
 func keep(t testing.TB, shard []byte) *kept {
 	t.Helper()
-	k := &kept{Store: memstore.New(), key: store.Path{}.Key("c")}
+	k := &kept{Store: memstore.New(), key: store.MustKey("c")}
 	k.put(shard)
 	return k
 }

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -18,7 +19,7 @@ import (
 func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	values := strided.Contiguous(src.Data, src.Shape, int(c.size))
 	values.Heap = src.Heap
-	out, err := c.EncodePart(context.Background(), new(codec.Work), codec.Edit{
+	out, err := c.EncodePart(context.Background(), new(coding.Work), coding.Edit{
 		Shape: src.Shape, Part: all(src.Shape), Values: values,
 	}, nil)
 	if err != nil {
@@ -28,9 +29,9 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return out.AppendTo(slices.Grow(dst, int(out.Size))), nil
 }
 
-// EncodePart implements [codec.PartialEncoder]. Inner chunks that the edit does not touch
-// are taken over as they are encoded.
-func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src codec.Source) (*codec.Edited, error) {
+// EncodePart implements [coding.PartialEncoder]. It copies inner chunks that the edit
+// does not touch as they are encoded.
+func (c *coder) EncodePart(ctx context.Context, w *coding.Work, e coding.Edit, src coding.Source) (*coding.Revision, error) {
 	l, err := c.layout(e.Shape)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 		e.Part = selection.Group(e.Part, e.Shape, l.grid)
 	}
 	for range readTries {
-		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
+		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(coding.Revision)}
 		if err = d.edit(src); err == nil {
 			return d.finished(src), nil
 		}
@@ -53,54 +54,55 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 	return nil, err
 }
 
-// finished returns what the editor made.
-func (d *editor) finished(src codec.Source) *codec.Edited {
+// finished returns the revision, and drops the cached index that it supersedes.
+func (d *editor) finished(src coding.Source) *coding.Revision {
 	if d.old != nil {
 		d.out.From = d.old.info
 	}
 	if src != nil && !d.out.Same {
-		d.cache.drop(src.Key()) // it will be that of an older version
+		d.cache.drop(src.Key()) // the caller stores a new version
 	}
 	return d.out
 }
 
-// editor makes a new version of one shard.
+// editor makes the next version of one shard.
 type editor struct {
 	*coder
 	*layout
-	codec.Edit
+	coding.Edit
 	ctx  context.Context
-	work *codec.Work
-	out  *codec.Edited
+	work *coding.Work
+	out  *coding.Revision
 
-	old   *index    // of the stored shard, nil where nothing of it stays
-	reads []stretch // of it, in the order of their offsets, where it was not read whole
-	todo  []uint8   // for every inner chunk, what becomes of it
-	given [][]byte  // inner chunks that are taken over from insets, nil where there are none
-	list  []uint32  // the inner chunks that are encoded anew, in the order in which they are stored
-	made  []int64   // bytes of each of them, 0 where it holds only the fill value, unchanged where it stays
-	size  int64     // how many of them follow each other in one segment
-	parts []*budget.Buffer
+	old   *index           // of the stored shard, nil if nothing of it stays
+	reads []stretch        // of the stored shard by offset, if it was not read whole
+	todo  []uint8          // for every inner chunk, what happens to it
+	given [][]byte         // inner chunks from insets, nil if there are no insets
+	list  []uint32         // inner chunks to encode, in the order to store them
+	made  []int64          // for each in list: bytes, 0 for only the fill value, or unchanged
+	size  int64            // inner chunks of list in one segment
+	parts []*budget.Buffer // the encoded segments
 }
 
-// unchanged stands for the length of an inner chunk that turned out to stay as it is
-// stored.
+// unchanged is the length of an encoded inner chunk that proved to be as it is stored.
 const unchanged = -1
 
-// What becomes of an inner chunk.
+// What happens to an inner chunk. Later values take precedence.
 const (
-	stays   uint8 = iota // as it is stored, or stays absent
-	goes                 // nothing of it stays, and nothing new comes
-	changes              // it is encoded anew
-	remains              // it was to be encoded anew, but turned out to stay as it is stored
-	comes                // it is taken over from an inset
+	stays   uint8 = iota // stays as it is stored, or absent
+	goes                 // becomes the fill value
+	changes              // is encoded again
+	remains              // was to change, but proved to be as it is stored
+	comes                // is copied from an inset
 )
 
-func (d *editor) edit(src codec.Source) error {
+func (d *editor) edit(src coding.Source) error {
 	if err := d.readOld(src); err != nil {
 		return err
 	}
 	if d.Compact && d.old != nil {
+		// Compacting drops all bytes that the index does not name, so the index must be
+		// right.
 		if err := d.sound(); err != nil {
 			return err
 		}
@@ -123,6 +125,7 @@ func (d *editor) edit(src codec.Source) error {
 	if err := d.encodeAll(count); err != nil {
 		return err
 	}
+	// Clearing elements beyond Keep may have found nothing to clear.
 	for i, k := range d.list {
 		if d.made[i] == unchanged {
 			d.todo[k] = remains
@@ -135,6 +138,7 @@ func (d *editor) edit(src codec.Source) error {
 		if d.patch() {
 			return nil
 		}
+		// A length changed, so the whole shard is written again.
 		if err := d.readParts(src, !d.Splices); err != nil {
 			return err
 		}
@@ -158,10 +162,10 @@ func (d *editor) isSame() (bool, error) {
 	return same, err
 }
 
-// replaces reports whether inner chunks go or come without being encoded.
+// replaces reports whether inner chunks go, or come from insets.
 func (d *editor) replaces() bool { return d.given != nil || slices.Contains(d.todo, goes) }
 
-// mark notes what becomes of every inner chunk and returns how many are encoded anew.
+// mark sets what happens to every inner chunk and returns how many are to be encoded.
 func (d *editor) mark() (count int64) {
 	set := func(k int64, to uint8) {
 		if d.todo[k] != changes && to == changes {
@@ -190,12 +194,12 @@ func (d *editor) mark() (count int64) {
 	for beyond := range grid.BoxOf(d.Shape).Subtract(d.Keep) {
 		touched, err := d.grid.Touched(beyond)
 		if err != nil {
-			continue // it lies within the shard
+			continue // impossible: the box lies within the shard
 		}
 		for at := range touched.Indices() {
 			k := d.number(at)
 			switch cell, _ := d.grid.Chunk(at); {
-			case !d.isStored(k):
+			case !d.isStored(k): // it is fill value already
 			case overlap(cell, d.Keep):
 				set(k, changes)
 			default:
@@ -206,8 +210,7 @@ func (d *editor) mark() (count int64) {
 	return count
 }
 
-// isAll reports whether the part is all of the shard, so that every inner chunk is
-// touched.
+// isAll reports whether the part is the whole shard.
 func (d *editor) isAll() bool {
 	if d.Picks != nil {
 		return false
@@ -232,11 +235,10 @@ func overlap(c *grid.Chunk, b grid.Box) bool {
 
 func (d *editor) isStored(k int64) bool { return d.old.entries[2*k] != absent }
 
-// segmentBytes is how many bytes of elements are encoded one after the other by one
-// goroutine.
+// segmentBytes is about how many bytes of elements a goroutine encodes to one buffer.
 const segmentBytes = 256 << 10
 
-// encodeAll encodes the inner chunks that change, in the order in which they are stored.
+// encodeAll encodes the count inner chunks that change, in the order to store them.
 func (d *editor) encodeAll(count int64) error {
 	d.list = make([]uint32, 0, count)
 	d.each(func(k int64) error {
@@ -264,7 +266,7 @@ func (d *editor) encodeAll(count int64) error {
 	return err
 }
 
-// encodeSegment encodes some inner chunks one after the other to a buffer.
+// encodeSegment encodes segment i of the list to a buffer.
 func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
@@ -282,7 +284,7 @@ func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 			d.made[from+int64(j)] = unchanged
 		}
 	}
-	if n := len(b.B); n < cap(b.B)/4 { // it is held until all is stored
+	if n := len(b.B); n < cap(b.B)/4 { // copy, because the buffer is held until the shard is stored
 		d.parts[i] = budget.Get(int64(n))
 		d.parts[i].B = append(d.parts[i].B, b.B...)
 		b.Put()
@@ -290,10 +292,9 @@ func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	return nil
 }
 
-// readyFor returns how many bytes are made ready for so many inner chunks that are
-// encoded. One that is long gets all that it may take, and the index behind it: its
-// elements are in memory, and memory that grows step by step leaves several times as much
-// behind.
+// readyFor returns how much memory to take for n encoded inner chunks. A single long one
+// gets the most that it and the index after it may take: growing the memory step by step
+// would leave several times as much garbage.
 func (d *editor) readyFor(n int64) int64 {
 	ready := (d.likely - d.layout.index) / max(1, d.n) * n
 	if n == 1 && d.heap == nil && !d.chain.Divided() && d.layout.most < tooLarge {
@@ -311,8 +312,8 @@ func (c *coder) bytes(shape []int64) int64 {
 	return n
 }
 
-// encodeInner appends the new form of inner chunk k, and nothing where that holds only
-// the fill value. It is false where the inner chunk stays as it is stored.
+// encodeInner appends the new form of inner chunk k, or nothing if it holds only the fill
+// value. changed is false if the inner chunk stays as it is stored.
 func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byte, changed bool, err error) {
 	var room [8]int64
 	at := d.place(room[:0], k)
@@ -330,7 +331,7 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 		d.grid.Cell(at, p.Cell)
 	}
 	var src []byte
-	if !touched || !p.Covers() { // one that is covered was not read
+	if !touched || !p.Covers() { // readParts skips inner chunks that are covered
 		if src, err = d.oldBytes(k); err != nil {
 			return nil, false, err
 		}
@@ -345,8 +346,8 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 	return out, changed, err
 }
 
-// encodeOver appends what becomes of an inner chunk that is stored as src, nil where it
-// is not or nothing of it stays. Elements that differ in length have room for so many
+// encodeOver appends the new form of an inner chunk that is stored as src; src is nil if
+// it is not stored or nothing of it stays. Elements that differ in length may have room
 // bytes.
 func (d *editor) encodeOver(dst []byte, p *selection.Piece, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
 	b, cleared, err := d.oldInner(p, src, room)
@@ -358,7 +359,7 @@ func (d *editor) encodeOver(dst []byte, p *selection.Piece, src []byte, touched 
 		p.Scatter()
 	}
 	dst, err = d.append(dst, p.Decoded)
-	p.Decoded.Heap.Release() // the next inner chunk is decoded in the same memory
+	p.Decoded.Heap.Release() // before the next inner chunk takes memory
 	return dst, true, err
 }
 
@@ -373,8 +374,8 @@ func (d *editor) append(dst []byte, v strided.View) ([]byte, error) {
 	return dst, err
 }
 
-// oldInner makes p show an inner chunk as it is stored, as far as it stays, in memory
-// that the caller puts back, and reports whether anything else was there.
+// oldInner decodes what stays of a stored inner chunk to a buffer, which p then shows and
+// the caller puts back. cleared reports whether it removed other elements.
 func (d *editor) oldInner(p *selection.Piece, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
@@ -389,8 +390,8 @@ func (d *editor) oldInner(p *selection.Piece, src []byte, room int64) (b *budget
 	return b, d.clearBeyond(p), nil
 }
 
-// clearBeyond sets what does not stay of an inner chunk to the fill value, and reports
-// whether anything else was there.
+// clearBeyond sets the elements of an inner chunk that do not stay to the fill value. It
+// reports whether any was something else.
 func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
 	if d.Keep == nil {
 		return false
@@ -409,7 +410,7 @@ func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
 	return cleared
 }
 
-// each calls do for every inner chunk in the order in which they are stored.
+// each calls do for every inner chunk in the order to store them.
 func (d *editor) each(do func(k int64) error) error {
 	order := d.inOrder(d.layout)
 	for i := range d.n {

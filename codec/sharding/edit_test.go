@@ -15,13 +15,14 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
-// object is a stored shard as codecs see it.
+// object is a source of a stored shard.
 type object struct {
 	s      store.Store
 	at     store.Key
@@ -44,8 +45,8 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, info, err
 }
 
-// objects counts the shards that were stored. Each has a key of its own: stores in memory
-// begin to count versions anew.
+// objects counts the stored shards. Each gets its own key, because every memory store
+// begins to count versions at one.
 var objects atomic.Int64
 
 // newObject returns a source of a shard that is stored in memory.
@@ -58,14 +59,13 @@ func newObject(t testing.TB, s *memstore.Store, shard []byte) *object {
 	return o
 }
 
-// work is what codecs may use in tests.
-func work() *codec.Work {
-	return &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 4, Span: 1 << 20}
+// work is the Work of tests.
+func work() *coding.Work {
+	return &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 4, Span: 1 << 20}
 }
 
-// apply returns what an edit makes of a shard, stored as the store does it that has
-// certain powers.
-func apply(c *coder, e codec.Edit, shard []byte) ([]byte, error) {
+// apply edits a shard and stores it as a store with certain powers does.
+func apply(c *coder, e coding.Edit, shard []byte) ([]byte, error) {
 	s := memstore.New()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
 	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
@@ -115,8 +115,8 @@ func stored(c *coder, shape []int64, shard []byte) ([]byte, error) {
 	return b.Data, err
 }
 
-// small and large are shapes of shards of four inner chunks: those of a large one are not
-// read if that can be avoided.
+// small and large are shapes of shards of four inner chunks. A large shard is not read
+// whole if that can be avoided.
 const small, large = 8, 1 << 19
 
 // makeShard returns a shard with an index that is given.
@@ -135,14 +135,14 @@ func makeShard(t testing.TB, c *coder, shape []int64, payload []byte, entries ..
 	return append(bytes.Clone(payload), raw...)
 }
 
-// TestAnew makes a new version of a shard to which nothing happens: it holds what it did.
+// TestAnew makes a new version of a shard that does not change. Its elements stay.
 func TestAnew(t *testing.T) {
 	for _, n := range []int64{small, large} {
 		ways(func(name string, env codec.Environment, splices, patches bool) {
 			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
 				c := newCoder(t, sharded([]int64{n / 4}, jsonBytes, jsonIndex, "end"), 1, env)
 				shard := written(t, c, []int64{n})
-				e := codec.Edit{Shape: []int64{n}, Anew: true, Splices: splices, Patches: patches}
+				e := coding.Edit{Shape: []int64{n}, Anew: true, Splices: splices, Patches: patches}
 				got, err := apply(c, e, shard)
 				if err != nil || !bytes.Equal(got, shard) {
 					t.Fatalf("%d bytes became %d (%v)", len(shard), len(got), err)
@@ -152,8 +152,7 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestSharedBytes changes an inner chunk of a shard in which several have the same bytes:
-// the others stay as they are.
+// TestSharedBytes changes one of several inner chunks that share bytes. The others stay.
 func TestSharedBytes(t *testing.T) {
 	for _, n := range []int64{small, large} {
 		ways(func(name string, env codec.Environment, splices, patches bool) {
@@ -183,9 +182,8 @@ func TestSharedBytes(t *testing.T) {
 	}
 }
 
-// TestAmplified changes a small shard whose index says that all of many inner chunks have
-// the same bytes, far more of them than an inner chunk can have. It takes no memory for
-// what they would be together.
+// TestAmplified changes a small shard with many inner chunks that share the same bytes,
+// more than an inner chunk can have. It takes no memory for the sum of their lengths.
 func TestAmplified(t *testing.T) {
 	const chunks = 1 << 16
 	for _, location := range []string{"start", "end"} {
@@ -218,7 +216,7 @@ func TestAmplified(t *testing.T) {
 	}
 }
 
-// wantCorrupt expects an error to say that something is corrupt, and which inner chunk.
+// wantCorrupt expects an ErrCorrupt that names an inner chunk.
 func wantCorrupt(t *testing.T, err error, k int64) {
 	t.Helper()
 	var inner *InnerError
@@ -227,7 +225,7 @@ func wantCorrupt(t *testing.T, err error, k int64) {
 	}
 }
 
-// sparse is a source that has far more bytes than memory: zeros, and an index.
+// sparse is a source with more bytes than memory: zeros, and an index.
 type sparse struct {
 	size  int64
 	index []byte
@@ -255,17 +253,17 @@ func (s *sparse) Read(_ context.Context, q store.Request, dst []byte) ([]byte, s
 	return out, store.Info{Size: s.size, Version: store.MakeVersion("1")}, nil
 }
 
-// TestSparse reads and changes a shard of 2^50 bytes, as a file with a hole has them, in
-// which an inner chunk of 32 bytes is said to have almost all: no memory is taken for
-// them.
+// TestSparse reads and changes a shard of 2^50 bytes, such as a file with a hole. Its
+// index claims that an inner chunk of 32 bytes has almost all of them. No memory is taken
+// for them.
 func TestSparse(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		t.Run(name, func(t *testing.T) {
 			c := newCoder(t, sharded([]int64{16}, jsonBytes, jsonIndex, "end"), 1, env)
 			shard := makeShard(t, c, []int64{64}, nil, 0, 1<<50-1000, 0, 32)
 			src := &sparse{size: 1 << 50, index: shard}
-			part := func(start int64) codec.Part {
-				return codec.Part{Shape: []int64{64}, Part: strided.Part{Start: []int64{start}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}
+			part := func(start int64) coding.Extract {
+				return coding.Extract{Shape: []int64{64}, Part: strided.Part{Start: []int64{start}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}
 			}
 			wantCorrupt(t, c.DecodePart(t.Context(), work(), part(3), src), 0)
 			if err := c.DecodePart(t.Context(), work(), part(20), src); err != nil {
@@ -282,8 +280,8 @@ func TestSparse(t *testing.T) {
 	})
 }
 
-// TestHugeShard changes an element of a shard of 2^44 bytes of which next to nothing is
-// stored.
+// TestHugeShard changes an element of a shard of 2^44 bytes that stores hardly any inner
+// chunks.
 func TestHugeShard(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +289,7 @@ func TestHugeShard(t *testing.T) {
 			c := newCoder(t, sharded([]int64{inner}, jsonGzip8(), jsonIndex, "end"), 1, env)
 			shape := []int64{inner << 14}
 			shard := makeShard(t, c, shape, values(4))
-			e := codec.Edit{Shape: shape, Index: []int64{5}, Encoded: values(3), Splices: splices, Patches: patches}
+			e := coding.Edit{Shape: shape, Index: []int64{5}, Encoded: values(3), Splices: splices, Patches: patches}
 			got, err := apply(c, e, shard)
 			if err != nil || len(got) > len(shard)+14 {
 				t.Errorf("%d bytes became %d (%v)", len(shard), len(got), err)
@@ -303,9 +301,8 @@ func TestHugeShard(t *testing.T) {
 	})
 }
 
-// TestUnchangedWithoutPatches keeps an inner chunk of which nothing goes, while another
-// is left out, so that the shard cannot be patched after all: both take bytes that were
-// not needed for patches.
+// TestUnchangedWithoutPatches clears one inner chunk while another proves unchanged. So
+// the shard cannot be patched after all, and needs bytes that were not read for patches.
 func TestUnchangedWithoutPatches(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		c := newCoder(t, sharded([]int64{large / 4}, jsonValues, jsonIndex, "end"), 1, env)
@@ -332,9 +329,9 @@ func TestUnchangedWithoutPatches(t *testing.T) {
 
 func jsonGzip8() string { return jsonBytes + "," + jsonGzip }
 
-// TestEdits compares edits with the same in memory, for every strategy and power of the
-// store, with gaps and shared bytes, index at either end, inner chunks that divide or
-// not.
+// TestEdits compares edits of shards with the same edits in memory: for every strategy
+// and power of the store, with gaps and shared bytes, with the index at either end, and
+// with inner chunks that divide the shard or not.
 func TestEdits(t *testing.T) {
 	defer func(n int64) { manyBytes = n }(manyBytes)
 	rapid.Check(t, func(r *rapid.T) {
@@ -376,7 +373,7 @@ func TestEdits(t *testing.T) {
 	})
 }
 
-// scatter puts bytes of no use between the inner chunks of a shard.
+// scatter puts dead bytes between the inner chunks of a shard.
 func scatter(r *rapid.T, t *testing.T, c *coder, shape []int64, shard []byte) []byte {
 	l := newLayout(t, c, shape...)
 	x, err := c.indexOf(l, shard)
@@ -398,9 +395,9 @@ func scatter(r *rapid.T, t *testing.T, c *coder, shape []int64, shard []byte) []
 }
 
 // drawEdit draws a change of elements, and returns what they are afterwards.
-func drawEdit(r *rapid.T, shape []int64, before []byte) (codec.Edit, []byte) {
+func drawEdit(r *rapid.T, shape []int64, before []byte) (coding.Edit, []byte) {
 	all := bytes.Clone(before)
-	e := codec.Edit{
+	e := coding.Edit{
 		Shape: shape, Splices: rapid.Bool().Draw(r, "splices"), Patches: rapid.Bool().Draw(r, "patches"),
 		KeepFill: rapid.Bool().Draw(r, "keep fill"), Anew: rapid.Bool().Draw(r, "anew"),
 	}
@@ -441,7 +438,7 @@ func drawEdit(r *rapid.T, shape []int64, before []byte) (codec.Edit, []byte) {
 }
 
 // TestUnexpectedlySmall reads and changes shards that are far shorter than they could be,
-// or not stored: memory follows what there is.
+// or not stored. They take memory for the stored bytes only.
 func TestUnexpectedlySmall(t *testing.T) {
 	// A shard of one inner chunk of 64 Mi elements, which is cut into 2^20 inner chunks
 	// of 64, and these to single ones.
@@ -451,14 +448,14 @@ func TestUnexpectedlySmall(t *testing.T) {
 	shape, w := []int64{n}, work()
 	w.Bytes = 1 << 40
 	e := edit(shape, []int64{5}, []int64{1}, []byte{1, 2})
-	part := codec.Part{Shape: shape, Part: e.Part, Into: strided.Contiguous(make([]byte, 2), e.Count, 2), Whole: true}
-	for name, do := range map[string]func(src codec.Source) error{
-		"read": func(src codec.Source) error { return c.DecodePart(t.Context(), w, part, src) },
-		"change": func(src codec.Source) error {
+	part := coding.Extract{Shape: shape, Part: e.Part, Into: strided.Contiguous(make([]byte, 2), e.Count, 2), Whole: true}
+	for name, do := range map[string]func(src coding.Source) error{
+		"read": func(src coding.Source) error { return c.DecodePart(t.Context(), w, part, src) },
+		"change": func(src coding.Source) error {
 			_, err := c.EncodePart(t.Context(), w, e, src)
 			return err
 		},
-		"write": func(codec.Source) error {
+		"write": func(coding.Source) error {
 			out, err := c.EncodePart(t.Context(), w, e, nil)
 			if err == nil {
 				out.Release()

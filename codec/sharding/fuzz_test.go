@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
@@ -184,7 +185,7 @@ func innerChunks(t *testing.T, c *coder, l *layout, shard []byte) [][]byte {
 		cell, _ := l.grid.Chunk(l.place(nil, k))
 		data := make([]byte, 2*cell.Encoded[0]*cell.Encoded[1])
 		src.pinned = nil
-		err := c.DecodePart(t.Context(), work(), codec.Part{
+		err := c.DecodePart(t.Context(), work(), coding.Extract{
 			Shape: l.shape, Part: strided.Part{Start: cell.Start, Step: []int64{1, 1}, Count: cell.Encoded}, Into: strided.Contiguous(data, cell.Encoded, 2)}, src)
 		if err != nil && !errors.Is(err, codec.ErrCorrupt) {
 			t.Fatal(err)

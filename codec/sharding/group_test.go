@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 )
 
 // TestGroups compares how wants are put together with a model: a want joins those before
@@ -19,7 +19,7 @@ func TestGroups(t *testing.T) {
 			return want{off: rapid.Int64Range(0, 200).Draw(t, "offset"), n: rapid.Int64Range(0, 30).Draw(t, "length")}
 		}), 1, 20).Draw(t, "wants")
 		slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.off, b.off) })
-		work := &codec.Work{
+		work := &coding.Work{
 			Gap: rapid.Int64Range(0, 20).Draw(t, "gap"), Span: rapid.Int64Range(1, 60).Draw(t, "span"), Bytes: rapid.SampledFrom([]int64{2, 40, 1 << 30}).Draw(t, "bytes"),
 		}
 		d := &decoder{work: work}
@@ -68,7 +68,7 @@ func TestGroupTable(t *testing.T) {
 		{"one within another", 0, 10, []want{{off: 3, n: 10}, {off: 5, n: 2}, {off: 13, n: 1}}, []int{2, 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := &decoder{work: &codec.Work{Gap: tt.gap, Span: tt.span, Bytes: 1 << 20}}
+			d := &decoder{work: &coding.Work{Gap: tt.gap, Span: tt.span, Bytes: 1 << 20}}
 			var groups []int
 			for rest := tt.wants; len(rest) > 0; {
 				n, _ := d.group(rest)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
@@ -64,7 +65,7 @@ type hostile struct {
 	want  []byte // elements, where they can be read
 }
 
-// makeHostile makes a shard of four inner chunks that are all there but for the lie.
+// makeHostile makes a shard of four inner chunks, one of which has the lie as its entry.
 func makeHostile(t testing.TB, l lie, n int64, index, location string, env codec.Environment) *hostile {
 	t.Helper()
 	h := &hostile{lie: l, coder: newCoder(t, sharded([]int64{n / 4}, jsonBytes, index, location), 1, env), shape: []int64{n}, inner: n / 4}
@@ -91,7 +92,7 @@ func makeHostile(t testing.TB, l lie, n int64, index, location string, env codec
 	return h
 }
 
-// kinds are shards of every kind that matters here.
+// kinds has the kinds of shards to test.
 func kinds(do func(name string, n int64, index, location string)) {
 	for _, n := range []int64{small, large} {
 		for _, index := range []string{jsonIndex, jsonBytes, jsonBig} {
@@ -116,8 +117,8 @@ func allLies(t *testing.T, do func(t *testing.T, h func(codec.Environment) *host
 	})
 }
 
-// TestLiesRead reads shards with lies, all of them and parts, from memory and from a
-// store, with the index known and unknown.
+// TestLiesRead reads shards with lies, whole and in parts, from memory and from a store,
+// with the index cached and not.
 func TestLiesRead(t *testing.T) {
 	allLies(t, func(t *testing.T, makeLie func(codec.Environment) *hostile) {
 		h := makeLie(codec.Environment{})
@@ -129,7 +130,7 @@ func TestLiesRead(t *testing.T) {
 				got := make([]byte, 2)
 				at := (k+1)*h.inner - 1
 				src.pinned = nil
-				err := h.DecodePart(t.Context(), work(), codec.Part{
+				err := h.DecodePart(t.Context(), work(), coding.Extract{
 					Shape: h.shape, Part: strided.Part{Start: []int64{at}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(got, []int64{1}, 2)}, src)
 				h.check(t, got, at, err, k == 1)
 			}
@@ -150,9 +151,8 @@ func (h *hostile) check(t *testing.T, got []byte, from int64, err error, touched
 	}
 }
 
-// TestLiesWritten changes shards with lies in every way. What can be read before can be
-// read afterwards, what cannot still cannot, and an inner chunk that is written is sound
-// again.
+// TestLiesWritten changes shards with lies in every way. Inner chunks that could be read
+// before still can, those that could not still cannot, and written ones are repaired.
 func TestLiesWritten(t *testing.T) {
 	racing.Skip(t)
 	allLies(t, func(t *testing.T, makeLie func(codec.Environment) *hostile) {
@@ -200,8 +200,8 @@ func (h *hostile) compare(t *testing.T, shard []byte, name string, lost bool) {
 	t.Helper()
 	for k := range int64(4) {
 		got := make([]byte, 2*h.inner)
-		err := h.DecodePart(t.Context(), work(), codec.Part{
-			Shape: h.shape, Part: strided.Part{Start: []int64{k * h.inner}, Step: []int64{1}, Count: []int64{h.inner}}, Into: strided.Contiguous(got, []int64{h.inner}, 2)}, codec.Stored(shard))
+		err := h.DecodePart(t.Context(), work(), coding.Extract{
+			Shape: h.shape, Part: strided.Part{Start: []int64{k * h.inner}, Step: []int64{1}, Count: []int64{h.inner}}, Into: strided.Contiguous(got, []int64{h.inner}, 2)}, coding.Stored(shard))
 		switch {
 		case lost && k == 1:
 			wantCorrupt(t, err, 1)
@@ -211,7 +211,7 @@ func (h *hostile) compare(t *testing.T, shard []byte, name string, lost bool) {
 	}
 }
 
-// TestLiesNested reads a shard in whose inner shard there is a lie: the error names both.
+// TestLiesNested reads a shard with a lie in an inner shard. The error names both.
 func TestLiesNested(t *testing.T) {
 	for _, location := range []string{"start", "end"} {
 		for _, l := range append(within(64, location == "start"), lies...) {
@@ -236,8 +236,8 @@ func TestLiesNested(t *testing.T) {
 	}
 }
 
-// TestCountsLie reads shards whose index has too few or too many entries: with a checksum
-// that is an error, and so it is where the rest does not happen to lead into the shard.
+// TestCountsLie reads shards whose index has too few or too many entries. With a checksum
+// that is an error. Without one it is an error unless the entries happen to fit.
 func TestCountsLie(t *testing.T) {
 	for _, location := range []string{"start", "end"} {
 		for _, chunks := range []int64{1, 3, 5, 8} {
@@ -248,7 +248,7 @@ func TestCountsLie(t *testing.T) {
 					t.Errorf("error is %v, want ErrCorrupt", err)
 				}
 				src := newObject(t, memstore.New(), shard)
-				err := c.DecodePart(t.Context(), work(), codec.Part{
+				err := c.DecodePart(t.Context(), work(), coding.Extract{
 					Shape: []int64{8}, Part: strided.Part{Start: []int64{0}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}, src)
 				if !errors.Is(err, codec.ErrCorrupt) {
 					t.Errorf("error is %v, want ErrCorrupt", err)

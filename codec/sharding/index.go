@@ -11,15 +11,15 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// absent stands for offset and length of an inner chunk that is not stored.
+// absent is the offset and the length of an inner chunk that is not stored.
 const absent = math.MaxUint64
 
-// index says where the inner chunks of one version of a shard are.
+// index is the decoded shard index of one version of a shard.
 type index struct {
 	entries []uint64   // offset and length of every inner chunk, in C order
 	info    store.Info // of the shard
 	bytes   int64      // of the encoded index
-	most    int64      // bytes that an encoded inner chunk has at most
+	most    int64      // bytes of an encoded inner chunk, at most
 	atStart bool
 }
 
@@ -32,7 +32,7 @@ func newIndex(l *layout) *index {
 	return x
 }
 
-// decodeIndex reads the encoded index of a shard.
+// decodeIndex decodes the index of a shard from src.
 func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, error) {
 	x := &index{entries: make([]uint64, 2*l.n), info: info, bytes: l.index, most: l.most, atStart: c.atStart}
 	v := strided.View{Data: bytesOf(x.entries), Shape: l.entry, Size: 8}
@@ -47,7 +47,7 @@ func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, err
 	return x, nil
 }
 
-// encode appends the encoded index to dst.
+// encodeIndex appends the encoded index to dst.
 func (c *coder) encodeIndex(dst []byte, l *layout, x *index) ([]byte, error) {
 	out, err := c.index.Encode(dst, strided.Contiguous(bytesOf(x.entries), l.entry, 8))
 	if err == nil && int64(len(out)-len(dst)) != l.index {
@@ -64,7 +64,7 @@ func bytesOf(n []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(n))), 8*len(n))
 }
 
-// indexOf returns the index of a shard that is in memory.
+// indexOf decodes the index of a shard that is in memory.
 func (c *coder) indexOf(l *layout, shard []byte) (*index, error) {
 	raw, err := c.cutIndex(l, shard)
 	if err != nil {
@@ -88,9 +88,9 @@ func (l *layout) tooShort(n int64) error {
 	return fmt.Errorf("%w: the shard has %d bytes, the index of its %d inner chunks alone has %d", codec.ErrCorrupt, n, l.n, l.index)
 }
 
-// span returns where inner chunk k is, false where it is not stored. An entry that leads
-// out of the shard or into the index, or that has more bytes than an inner chunk can
-// have, is [codec.ErrCorrupt].
+// span returns the range of inner chunk k, and whether it is stored. It returns
+// [codec.ErrCorrupt] if the range leaves the shard, overlaps the index, or is longer than
+// an inner chunk can be.
 func (x *index) span(k int64) (off, n int64, stored bool, err error) {
 	o, m := x.entries[2*k], x.entries[2*k+1]
 	if o == absent && m == absent {
@@ -102,7 +102,7 @@ func (x *index) span(k int64) (off, n int64, stored bool, err error) {
 	return int64(o), int64(m), true, nil
 }
 
-// fits reports whether the n bytes from off on may be those of an inner chunk.
+// fits reports whether an inner chunk may have the n bytes from off on.
 func (x *index) fits(off, n uint64) bool {
 	first, last := x.room()
 	return off >= first && off <= last && n <= last-off && n <= uint64(x.most)
@@ -114,11 +114,11 @@ func (x *index) has(k int64) bool {
 	return (off != absent || n != absent) && x.fits(off, n)
 }
 
-// entryError is the [codec.ErrCorrupt] of an entry of an index. It has no text until it
-// is asked for: there may be very many.
+// entryError is the [codec.ErrCorrupt] of an entry of an index. It builds its text on
+// demand, because a damaged index may have millions of them.
 type entryError struct {
 	off, n      uint64 // what the entry says
-	first, last uint64 // where inner chunks are
+	first, last uint64 // range of all inner chunks
 	most        uint64 // bytes of one
 }
 
@@ -133,7 +133,7 @@ func (e *entryError) Error() string {
 // Unwrap returns [codec.ErrCorrupt].
 func (e *entryError) Unwrap() error { return codec.ErrCorrupt }
 
-// room returns where the bytes of inner chunks begin and end.
+// room returns where the range of all inner chunks begins and ends.
 func (x *index) room() (first, last uint64) {
 	first, last = 0, uint64(x.info.Size)
 	if x.atStart {
@@ -144,19 +144,19 @@ func (x *index) room() (first, last uint64) {
 	return first, last
 }
 
-// InnerError says which inner chunk of a shard an operation failed on.
+// InnerError says for which inner chunk of a shard an operation failed.
 type InnerError struct {
-	Index []int64 // in the shard, axes as the codec sees them
+	Index []int64 // in the shard, in the order of axes that earlier codecs make
 	Err   error
 }
 
-// Error returns the index of the inner chunk, and what went wrong.
+// Error returns the index of the inner chunk and the message of Err.
 func (e *InnerError) Error() string { return fmt.Sprintf("inner chunk %v: %v", e.Index, e.Err) }
 
-// Unwrap returns what went wrong.
+// Unwrap returns Err.
 func (e *InnerError) Unwrap() error { return e.Err }
 
-// fail adds the inner chunk to err.
+// fail adds the inner chunk to err. It leaves conflicts alone, which the caller retries.
 func (l *layout) fail(k int64, err error) error {
 	if err == nil || errors.Is(err, store.ErrConflict) {
 		return err

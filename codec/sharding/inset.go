@@ -5,10 +5,11 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 )
 
-// markInsets notes what becomes of the inner chunks that insets take the place of. Of the
-// count that are encoded anew it returns those that still are.
+// markInsets marks the inner chunks that insets replace. count inner chunks were to be
+// encoded; it returns how many still are.
 func (d *editor) markInsets(count int64) (int64, error) {
 	for i, in := range d.Insets {
 		from, err := d.insetPlace(in)
@@ -35,8 +36,8 @@ func (d *editor) markInsets(count int64) (int64, error) {
 	return count, nil
 }
 
-// takeInset notes the inner chunks that an inset stores, the first of which is at from.
-// It returns how many of those that they replace were to be encoded anew.
+// takeInset marks the inner chunks that an inset stores. Its first inner chunk is at
+// from. It returns how many of those that they replace were to be encoded.
 func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gone int64, err error) {
 	at := make([]int64, 0, len(from))
 	for j := range l.n {
@@ -55,15 +56,15 @@ func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gon
 		if d.todo[k] == changes {
 			gone++
 		}
-		d.todo[k], d.given[k] = comes, chunk[off:off+n] // with room for what follows it
+		d.todo[k], d.given[k] = comes, chunk[off:off+n] // keep the capacity: addData joins neighbours
 	}
 	return gone, nil
 }
 
-// insetPlace returns where in the shard the first inner chunk of an inset goes. An inset
-// that is cut in another way than its place wraps [codec.ErrConfiguration]: its inner
-// chunks would be of other shapes.
-func (d *editor) insetPlace(in codec.Inset) ([]int64, error) {
+// insetPlace returns the index of the first inner chunk of an inset in the shard. It
+// wraps [codec.ErrConfiguration] if the inset is cut otherwise than its place, because
+// its inner chunks would then have other shapes.
+func (d *editor) insetPlace(in coding.Inset) ([]int64, error) {
 	if len(in.Start) != len(d.chunks) || len(in.Shape) != len(d.chunks) {
 		return nil, fmt.Errorf("%w: it begins at %v and has the shape %v, the shard has %d axes", codec.ErrConfiguration, in.Start, in.Shape, len(d.chunks))
 	}
@@ -84,8 +85,8 @@ func (d *editor) insetPlace(in codec.Inset) ([]int64, error) {
 	return from, nil
 }
 
-// sameCells reports whether the cells of an axis from one on are stored with the lengths
-// that the cells of another have.
+// sameCells reports whether the cells of a from one on are stored with the same lengths
+// as the cells of b.
 func sameCells(a grid.Axis, from int64, b grid.Axis) bool {
 	for k := range b.Chunks() {
 		x, ok := a.Cell(from + k)

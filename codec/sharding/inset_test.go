@@ -16,13 +16,14 @@ import (
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strided"
 )
 
 // insetShards are shards of uint8, of which an inset is a part along every axis.
 type insetShards struct {
-	chain *codec.Chain
+	chain *coding.Chain
 	inner []int64
 	fill  byte
 }
@@ -47,7 +48,7 @@ func newInsetShards(t testing.TB, env codec.Environment, inner []int64, order []
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := env.NewChain([]metadata.Extension{transpose.Extension(order...), shards}, codec.Spec{Type: typ, Fill: []byte{7}, Rank: len(inner)})
+	c, err := coding.NewChain(&env, []metadata.Extension{transpose.Extension(order...), shards}, codec.Spec{Type: typ, Fill: []byte{7}, Rank: len(inner)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +57,13 @@ func newInsetShards(t testing.TB, env codec.Environment, inner []int64, order []
 
 // edit returns the shard after an edit of the stored one, nil for none, and nil where
 // nothing is left.
-func (s *insetShards) edit(t rapid.TB, e codec.Edit, old []byte) []byte {
+func (s *insetShards) edit(t rapid.TB, e coding.Edit, old []byte) []byte {
 	t.Helper()
-	var src codec.Source
+	var src coding.Source
 	if old != nil {
-		src = codec.Stored(old)
+		src = coding.Stored(old)
 	}
-	out, err := s.chain.EncodePart(context.Background(), &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20}, e, src)
+	out, err := s.chain.EncodePart(context.Background(), &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20}, e, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestInsets(t *testing.T) {
 		want := bytes.Repeat([]byte{7}, int(insetLen(shape)))
 		model := strided.Contiguous(want, shape, 1)
 		var old []byte
-		e := codec.Edit{Shape: shape}
+		e := coding.Edit{Shape: shape}
 		if rapid.Bool().Draw(rt, "stored") {
 			copy(want, drawInset(rt, insetLen(shape)))
 			old = s.edit(rt, insetEdit(shape, grid.BoxOf(shape), want), nil)
@@ -172,7 +173,7 @@ func TestInsets(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(rt, "insets") {
 			box := s.drawBox(rt, shape)
 			part := drawInset(rt, insetLen(box.Shape()))
-			in := codec.Inset{Shape: box.Shape(), Start: make([]int64, rank)}
+			in := coding.Inset{Shape: box.Shape(), Start: make([]int64, rank)}
 			for i := range box {
 				in.Start[i] = box[i].Start
 			}
@@ -189,8 +190,8 @@ func TestInsets(t *testing.T) {
 }
 
 // insetEdit is an edit that writes elements of a box.
-func insetEdit(shape []int64, box grid.Box, data []byte) codec.Edit {
-	e := codec.Edit{Shape: shape, Values: strided.Contiguous(data, box.Shape(), 1)}
+func insetEdit(shape []int64, box grid.Box, data []byte) coding.Edit {
+	e := coding.Edit{Shape: shape, Values: strided.Contiguous(data, box.Shape(), 1)}
 	for _, in := range box {
 		e.Start, e.Step, e.Count = append(e.Start, in.Start), append(e.Step, 1), append(e.Count, in.Len())
 	}
@@ -200,30 +201,30 @@ func insetEdit(shape []int64, box grid.Box, data []byte) codec.Edit {
 // TestInsetsRefused puts parts where they do not belong, or that are damaged.
 func TestInsetsRefused(t *testing.T) {
 	s := newInsetShards(t, codec.Environment{Unaligned: true}, []int64{4}, []int{0}, false)
-	made := func(n int64) codec.Stored {
+	made := func(n int64) coding.Stored {
 		return s.edit(t, insetEdit([]int64{n}, grid.BoxOf([]int64{n}), bytes.Repeat([]byte{1}, int(n))), nil)
 	}
 	hurt := slices.Clone(made(4))
 	hurt[len(hurt)-1]++
 	for name, tt := range map[string]struct {
-		inset codec.Inset
+		inset coding.Inset
 		is    error
 	}{
-		"within an inner chunk":     {codec.Inset{Start: []int64{2}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
-		"beyond the shard":          {codec.Inset{Start: []int64{12}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
-		"before the shard":          {codec.Inset{Start: []int64{-4}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
-		"longer than the rest":      {codec.Inset{Start: []int64{4}, Shape: []int64{8}, Chunk: made(8)}, codec.ErrConfiguration},
-		"a clipped one amid others": {codec.Inset{Start: []int64{0}, Shape: []int64{2}, Chunk: made(2)}, codec.ErrConfiguration},
-		"of another rank":           {codec.Inset{Start: []int64{0, 0}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
-		"damaged":                   {codec.Inset{Start: []int64{0}, Shape: []int64{4}, Chunk: hurt}, codec.ErrCorrupt},
-		"too short":                 {codec.Inset{Start: []int64{0}, Shape: []int64{4}, Chunk: hurt[:3]}, codec.ErrCorrupt},
+		"within an inner chunk":     {coding.Inset{Start: []int64{2}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
+		"beyond the shard":          {coding.Inset{Start: []int64{12}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
+		"before the shard":          {coding.Inset{Start: []int64{-4}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
+		"longer than the rest":      {coding.Inset{Start: []int64{4}, Shape: []int64{8}, Chunk: made(8)}, codec.ErrConfiguration},
+		"a clipped one amid others": {coding.Inset{Start: []int64{0}, Shape: []int64{2}, Chunk: made(2)}, codec.ErrConfiguration},
+		"of another rank":           {coding.Inset{Start: []int64{0, 0}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
+		"damaged":                   {coding.Inset{Start: []int64{0}, Shape: []int64{4}, Chunk: hurt}, codec.ErrCorrupt},
+		"too short":                 {coding.Inset{Start: []int64{0}, Shape: []int64{4}, Chunk: hurt[:3]}, codec.ErrCorrupt},
 	} {
-		e := codec.Edit{Shape: []int64{10}, Insets: []codec.Inset{tt.inset}}
-		if out, err := s.chain.EncodePart(t.Context(), new(codec.Work), e, nil); !errors.Is(err, tt.is) {
+		e := coding.Edit{Shape: []int64{10}, Insets: []coding.Inset{tt.inset}}
+		if out, err := s.chain.EncodePart(t.Context(), new(coding.Work), e, nil); !errors.Is(err, tt.is) {
 			t.Errorf("%s: %v (%v)", name, out, err)
 		}
 	}
-	e := codec.Edit{Shape: []int64{10}, Insets: []codec.Inset{{Start: []int64{8}, Shape: []int64{2}, Chunk: made(2)}}}
+	e := coding.Edit{Shape: []int64{10}, Insets: []coding.Inset{{Start: []int64{8}, Shape: []int64{2}, Chunk: made(2)}}}
 	if got := s.elements(t, e.Shape, s.edit(t, e, nil)); !bytes.Equal(got, []byte{7, 7, 7, 7, 7, 7, 7, 7, 1, 1}) {
 		t.Errorf("a clipped one at the end: %v", got)
 	}

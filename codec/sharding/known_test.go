@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/strided"
 )
 
 // readByte reads element i of a stored line of bytes, and so makes its index known.
-func (d *drawnShards) readByte(t *testing.T, n, i int64, src codec.Source) (byte, error) {
+func (d *drawnShards) readByte(t *testing.T, n, i int64, src coding.Source) (byte, error) {
 	t.Helper()
 	part := strided.Part{Start: []int64{i}, Step: []int64{1}, Count: []int64{1}}
 	var got [1]byte
-	err := d.chain.DecodePart(t.Context(), work(), codec.Part{Shape: []int64{n}, Part: part, Into: strided.Contiguous(got[:], part.Count, 1)}, src)
+	err := d.chain.DecodePart(t.Context(), work(), coding.Extract{Shape: []int64{n}, Part: part, Into: strided.Contiguous(got[:], part.Count, 1)}, src)
 	return got[0], err
 }
 
@@ -28,7 +29,7 @@ func TestCompactKnownIndex(t *testing.T) {
 	}
 	body := []byte{9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8}
 	src.put(handmade(body, [2]uint64{4, 2}, [2]uint64{6, 2}, [2]uint64{8, 2}, [2]uint64{10, 2}))
-	out := d.edited(t, codec.Edit{Shape: []int64{8}, Compact: true}, src)
+	out := d.edited(t, coding.Edit{Shape: []int64{8}, Compact: true}, src)
 	defer out.Release()
 	if out.Same || out.Size != int64(len(d.encodeLine(t, body[4:]...))) {
 		t.Errorf("nothing changes: %v; %d bytes", out.Same, out.Size)

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// What is allowed where nothing is said.
+// Default limits.
 const (
 	defaultInner int64 = 1 << 24 // inner chunks of a shard; their index has 256 MiB
 	defaultChunk int64 = 1 << 30 // bytes of a decoded inner chunk
@@ -27,34 +27,33 @@ type layout struct {
 	n      int64      // inner chunks
 	index  int64      // bytes of the encoded index
 	packed int64      // most bytes of a shard without gaps
-	likely int64      // those that it probably has at most: fewer where elements differ in length
+	likely int64      // as packed, but for elements of likely length if they differ
 	inner  int64      // most bytes of a decoded inner chunk
 	most   int64      // most bytes of an encoded inner chunk
 	fixed  int64      // bytes of the longest inner chunk encoded, -1 where they vary
 	entry  []int64    // shape of the index
 
 	ordered sync.Once
-	order   []uint32 // see coder.order
+	order   []uint32 // see coder.inOrder
 }
 
-// layouts keeps the layouts that were used last: the shards of an array have few shapes,
-// or many of one follow each other.
+// layouts caches layouts: the shards of an array have few shapes, or runs of one shape.
 type layouts struct {
 	last atomic.Pointer[layout]
 
 	mu   sync.Mutex
 	kept []*layout
-	n    int64 // inner chunks of all that are kept
+	n    int64 // inner chunks of all cached layouts
 }
 
-// What is kept of layouts, at most.
+// Limits of the cached layouts and of their inner chunks.
 const (
 	keptLayouts = 32
 	keptInner   = 1 << 22
 )
 
-// layout returns the layout of shards of a shape. A shard of too many inner chunks is an
-// error.
+// layout returns the layout of shards of the given shape. It fails if they have too many
+// inner chunks.
 func (c *coder) layout(shape []int64) (*layout, error) {
 	is := func(l *layout) bool { return slices.Equal(l.shape, shape) }
 	if l := c.layouts.last.Load(); l != nil && is(l) {
@@ -108,20 +107,19 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	return l, nil
 }
 
-// mostReady is how many bytes are made ready at most for a shard, or for inner chunks
-// that are encoded, before it is known how long they are: what a document permits may be
-// far longer. Longer ones take memory as they come.
+// mostReady limits the memory that is taken for a shard, or for encoded inner chunks,
+// before their length is known. Metadata may permit far more than is stored. The memory
+// grows if they turn out to be longer.
 const mostReady = 64 << 20
 
-// wordBytes is how many bytes an element that may have any number of them is taken to
-// have.
+// wordBytes is the assumed length in bytes of an element without a fixed one.
 const wordBytes = 64
 
-// tooLarge stands for a number of bytes that nothing has.
+// tooLarge is a number of bytes that exceeds any length.
 const tooLarge = math.MaxInt64 / 4
 
-// measure notes how long inner chunks, and shards of them, can be. Inner chunks that are
-// shards themselves may have gaps.
+// measure sets how long inner chunks and shards can be. Inner chunks that are shards
+// themselves may have gaps.
 func (c *coder) measure(l *layout) {
 	longest := make([]int64, len(l.chunks))
 	for i, n := range l.chunks {
@@ -148,7 +146,7 @@ func (c *coder) measure(l *layout) {
 	}
 }
 
-// place appends the coordinates of inner chunk k, counted in C order, to dst.
+// place appends the index of inner chunk k, counted in C order, to dst.
 func (l *layout) place(dst []int64, k int64) []int64 {
 	dst = append(dst, l.chunks...)
 	at := dst[len(dst)-len(l.chunks):]
@@ -160,7 +158,7 @@ func (l *layout) place(dst []int64, k int64) []int64 {
 	return dst
 }
 
-// number returns the number in C order of an inner chunk.
+// number returns the number in C order of the inner chunk at an index.
 func (l *layout) number(at []int64) int64 {
 	k := int64(0)
 	for i, n := range l.chunks {

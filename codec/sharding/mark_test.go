@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -34,7 +34,7 @@ func TestMarkAll(t *testing.T) {
 		}
 		l := &layout{shape: shape, grid: g, chunks: g.Chunks()}
 		l.n, _ = g.NumChunks()
-		e := codec.Edit{Shape: shape, Part: strided.Part{Start: start, Step: step, Count: count}, Values: strided.View{Data: []byte{0}}}
+		e := coding.Edit{Shape: shape, Part: strided.Part{Start: start, Step: step, Count: count}, Values: strided.View{Data: []byte{0}}}
 		d := &editor{layout: l, Edit: e, todo: make([]uint8, l.n)}
 		marked := d.mark()
 		want, touched := make([]uint8, l.n), int64(0)

@@ -8,23 +8,24 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 )
 
-// Merge implements [codec.Divider].
-func (c *coder) Merge(ctx context.Context, w *codec.Work, shape []int64, parts []codec.MergePart) (*codec.Edited, error) {
+// Merge implements [coding.Divider].
+func (c *coder) Merge(ctx context.Context, w *coding.Work, shape []int64, parts []coding.Fragment) (*coding.Revision, error) {
 	l, err := c.layout(shape)
 	if err != nil {
 		return nil, err
 	}
-	m := &merger{editor: &editor{coder: c, layout: l, ctx: ctx, work: w, out: new(codec.Edited)}, from: make([]uint32, l.n)}
+	m := &merger{editor: &editor{coder: c, layout: l, ctx: ctx, work: w, out: new(coding.Revision)}, from: make([]uint32, l.n)}
 	for i, p := range parts {
 		if err := m.fit(p); err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
 		}
 	}
 	err = m.read(parts)
-	for _, p := range m.parts { // what they have read goes with the result
+	for _, p := range m.parts { // the revision refers to what was read
 		m.out.Memory = append(m.out.Memory, p.out.Memory...)
 	}
 	if err == nil {
@@ -37,16 +38,16 @@ func (c *coder) Merge(ctx context.Context, w *codec.Work, shape []int64, parts [
 	return m.out, nil
 }
 
-// merger makes a shard of others.
+// merger makes one shard of several fragments.
 type merger struct {
 	*editor // of the new shard
 	parts   []*editor
-	firsts  [][]int64 // for every part, the inner chunk of the new shard that its first one becomes
-	from    []uint32  // for every inner chunk, the number of the part that it is of, from 1
+	firsts  [][]int64 // for every fragment, the index of its first inner chunk in the new shard
+	from    []uint32  // for every inner chunk, the number of its fragment from 1, 0 for none
 }
 
-// fit adds a part after seeing that it fits.
-func (m *merger) fit(p codec.MergePart) error {
+// fit adds a fragment if it fits.
+func (m *merger) fit(p coding.Fragment) error {
 	if len(p.Start) != len(m.chunks) || len(p.Shape) != len(m.chunks) {
 		return fmt.Errorf("%w: start %v and shape %v, the shard has %d axes", codec.ErrConfiguration, p.Start, p.Shape, len(m.chunks))
 	}
@@ -62,7 +63,7 @@ func (m *merger) fit(p codec.MergePart) error {
 		}
 		first[i] = box[i].Start
 	}
-	m.parts = append(m.parts, &editor{coder: m.coder, layout: l, ctx: m.ctx, work: m.work, out: new(codec.Edited)})
+	m.parts = append(m.parts, &editor{coder: m.coder, layout: l, ctx: m.ctx, work: m.work, out: new(coding.Revision)})
 	m.firsts = append(m.firsts, first)
 	for at := range box.Indices() {
 		k := m.number(at)
@@ -74,8 +75,8 @@ func (m *merger) fit(p codec.MergePart) error {
 	return nil
 }
 
-// cellsOf returns the inner chunks of the new shard along an axis that those of a part
-// become which begins at start.
+// cellsOf returns which inner chunks of the new shard a fragment that begins at start has
+// along an axis.
 func cellsOf(whole, part grid.Axis, start int64) (grid.Interval, error) {
 	first, within, ok := whole.Locate(start)
 	if !ok || within != 0 {
@@ -93,8 +94,8 @@ func cellsOf(whole, part grid.Axis, start int64) (grid.Interval, error) {
 	return grid.Interval{Start: first, Stop: first + part.Chunks()}, nil
 }
 
-// read reads the parts, several at a time.
-func (m *merger) read(parts []codec.MergePart) error {
+// read reads the fragments, several at a time.
+func (m *merger) read(parts []coding.Fragment) error {
 	workers, ctx := parallel.New(m.ctx)
 	workers.SetLimit(max(1, m.work.Requests))
 	for i, d := range m.parts {
@@ -110,7 +111,7 @@ func (m *merger) read(parts []codec.MergePart) error {
 }
 
 // readAll reads all inner chunks of the stored shard, if there is one.
-func (d *editor) readAll(src codec.Source) error {
+func (d *editor) readAll(src coding.Source) error {
 	if src == nil {
 		return nil
 	}
@@ -121,14 +122,14 @@ func (d *editor) readAll(src codec.Source) error {
 	if err != nil {
 		return err
 	}
-	d.todo = make([]uint8, d.n) // all stays
+	d.todo = make([]uint8, d.n) // every inner chunk stays
 	if _, err = d.outgrow(); err != nil {
 		return err
 	}
 	return d.readParts(src, true)
 }
 
-// assemble puts the inner chunks together in order.
+// assemble adds the inner chunks of all fragments in order.
 func (m *merger) assemble() error {
 	a := assembler{editor: m.editor, index: newIndex(m.layout)}
 	if m.atStart {

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
@@ -43,13 +44,13 @@ func TestMerge(t *testing.T) {
 		shape := d.drawShape(rt)
 		data := d.drawElements(rt, shape)
 		v := strided.Contiguous(data, shape, 2)
-		var parts []codec.MergePart
+		var parts []coding.Fragment
 		for _, box := range d.drawParts(rt, shape) {
 			if rapid.IntRange(0, 5).Draw(rt, "left out") == 0 {
 				strided.Fill(v.Sub(box), d.codec.Fill)
 				continue
 			}
-			p := codec.MergePart{}
+			p := coding.Fragment{}
 			for _, in := range box {
 				p.Start, p.Shape = append(p.Start, in.Start), append(p.Shape, in.Len())
 			}
@@ -59,7 +60,7 @@ func TestMerge(t *testing.T) {
 			if rapid.Bool().Draw(rt, "edited") {
 				e := d.drawEdit(rt, p.Shape, part)
 				e.Patches = false
-				if out := d.edited(rt, e, codec.Stored(shard)); !out.Same {
+				if out := d.edited(rt, e, coding.Stored(shard)); !out.Same {
 					shard = spliced(rt, out, shard)
 				}
 				strided.Copy(v.Sub(box), strided.Contiguous(part, p.Shape, 2))
@@ -68,11 +69,11 @@ func TestMerge(t *testing.T) {
 			case n && rapid.Bool().Draw(rt, "no source"):
 			case n && rapid.Bool().Draw(rt, "not stored"):
 				k := keep(t, nil)
-				k.key = store.Path{}.Key("none")
+				k.key = store.MustKey("none")
 				k.Expect(store.Info{})
 				p.Source = k
 			case rapid.Bool().Draw(rt, "in memory"):
-				p.Source = codec.Stored(shard)
+				p.Source = coding.Stored(shard)
 			default:
 				p.Source = keep(t, shard)
 			}
@@ -95,7 +96,7 @@ func TestMerge(t *testing.T) {
 func TestMergeReads(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	a, b := keep(t, d.encodeLine(t, 1, 2, 3, 4)), keep(t, d.encodeLine(t, 0, 0, 7, 8))
-	out, err := d.chain.Merge(context.Background(), work(), []int64{8}, []codec.MergePart{
+	out, err := d.chain.Merge(context.Background(), work(), []int64{8}, []coding.Fragment{
 		{Start: []int64{4}, Shape: []int64{4}, Source: b}, {Start: []int64{0}, Shape: []int64{4}, Source: a},
 	})
 	if err != nil || a.reads != 1 || b.reads != 1 {
@@ -119,35 +120,35 @@ func (d *drawnShards) encodeLine(t *testing.T, data ...byte) []byte {
 // TestMergeRefused merges parts that do not fit, and parts that are damaged.
 func TestMergeRefused(t *testing.T) {
 	d := lineShards(t, codec.Environment{Unaligned: true}, "uint8")
-	part := func(start, n int64) codec.MergePart {
-		return codec.MergePart{Start: []int64{start}, Shape: []int64{n}, Source: codec.Stored(d.encodeLine(t, make([]byte, n)...))}
+	part := func(start, n int64) coding.Fragment {
+		return coding.Fragment{Start: []int64{start}, Shape: []int64{n}, Source: coding.Stored(d.encodeLine(t, make([]byte, n)...))}
 	}
-	damaged := codec.MergePart{Start: []int64{4}, Shape: []int64{4}, Source: codec.Stored(handmade([]byte{1}, [2]uint64{0, 2}, absent))}
+	damaged := coding.Fragment{Start: []int64{4}, Shape: []int64{4}, Source: coding.Stored(handmade([]byte{1}, [2]uint64{0, 2}, absent))}
 	for _, tt := range []struct {
 		name  string
-		parts []codec.MergePart
+		parts []coding.Fragment
 		want  error
 		says  string
 	}{
-		{"in the middle of an inner chunk", []codec.MergePart{part(3, 2)}, codec.ErrConfiguration, "part 0: axis 0: codec: invalid configuration: no inner chunk begins at element 3"},
-		{"before the shard", []codec.MergePart{part(-2, 2)}, codec.ErrConfiguration, "axis 0"},
-		{"behind the shard", []codec.MergePart{part(0, 2), part(10, 2)}, codec.ErrConfiguration, "part 1"},
-		{"longer than the shard", []codec.MergePart{part(6, 6)}, codec.ErrConfiguration, "6 elements from element 6 on, the new shard has 9"},
-		{"clipped in the middle", []codec.MergePart{part(0, 3)}, codec.ErrConfiguration, "inner chunk 1 has 1 elements and would have 2"},
-		{"not clipped at the end", []codec.MergePart{part(6, 4)}, codec.ErrConfiguration, "4 elements from element 6 on"},
-		{"in two parts", []codec.MergePart{part(0, 4), part(2, 2)}, codec.ErrConfiguration, "part 1: codec: invalid configuration: inner chunk [1] is in part 0 too"},
-		{"another rank", []codec.MergePart{{Start: []int64{0, 0}, Shape: []int64{2, 2}}}, codec.ErrConfiguration, "1 axes"},
-		{"damaged", []codec.MergePart{part(0, 4), damaged}, codec.ErrCorrupt, "part 1: inner chunk [0]"},
-		{"no index", []codec.MergePart{{Start: []int64{0}, Shape: []int64{4}, Source: codec.Stored(nil)}}, codec.ErrCorrupt, "part 0"},
+		{"in the middle of an inner chunk", []coding.Fragment{part(3, 2)}, codec.ErrConfiguration, "part 0: axis 0: codec: invalid configuration: no inner chunk begins at element 3"},
+		{"before the shard", []coding.Fragment{part(-2, 2)}, codec.ErrConfiguration, "axis 0"},
+		{"behind the shard", []coding.Fragment{part(0, 2), part(10, 2)}, codec.ErrConfiguration, "part 1"},
+		{"longer than the shard", []coding.Fragment{part(6, 6)}, codec.ErrConfiguration, "6 elements from element 6 on, the new shard has 9"},
+		{"clipped in the middle", []coding.Fragment{part(0, 3)}, codec.ErrConfiguration, "inner chunk 1 has 1 elements and would have 2"},
+		{"not clipped at the end", []coding.Fragment{part(6, 4)}, codec.ErrConfiguration, "4 elements from element 6 on"},
+		{"in two parts", []coding.Fragment{part(0, 4), part(2, 2)}, codec.ErrConfiguration, "part 1: codec: invalid configuration: inner chunk [1] is in part 0 too"},
+		{"another rank", []coding.Fragment{{Start: []int64{0, 0}, Shape: []int64{2, 2}}}, codec.ErrConfiguration, "1 axes"},
+		{"damaged", []coding.Fragment{part(0, 4), damaged}, codec.ErrCorrupt, "part 1: inner chunk [0]"},
+		{"no index", []coding.Fragment{{Start: []int64{0}, Shape: []int64{4}, Source: coding.Stored(nil)}}, codec.ErrCorrupt, "part 0"},
 	} {
 		if _, err := d.chain.Merge(context.Background(), work(), []int64{9}, tt.parts); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.says)
 		}
 	}
-	turned := must(codec.NewChain(nil, []metadata.Extension{transposed(1, 0), must(sharding.Extension(sharding.Configuration{
+	turned := must(coding.NewChain(new(codec.Environment), []metadata.Extension{transposed(1, 0), must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(2), grid.Every(3)}, Codecs: raw(),
 	}))}, codec.Spec{Type: mustType("uint8"), Fill: []byte{0}, Rank: 2}))
-	if _, err := turned.Merge(context.Background(), work(), []int64{3, 4}, []codec.MergePart{{Start: []int64{0}, Shape: []int64{3, 2}}}); !errors.Is(err, codec.ErrConfiguration) {
+	if _, err := turned.Merge(context.Background(), work(), []int64{3, 4}, []coding.Fragment{{Start: []int64{0}, Shape: []int64{3, 2}}}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("another rank, transposed: %v", err)
 	}
 }

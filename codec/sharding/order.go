@@ -6,8 +6,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// inOrder returns the numbers of the inner chunks in the order in which they are stored,
-// nil where that is C order.
+// inOrder returns the numbers of the inner chunks in the order to store them, nil for C
+// order.
 func (c *coder) inOrder(l *layout) []uint32 {
 	if c.env.Order == codec.C || len(l.chunks) < 2 || l.n < 2 {
 		return nil
@@ -29,8 +29,7 @@ type orderer struct {
 	order []uint32
 }
 
-// fortran appends the inner chunks whose coordinates on the axes behind axis make up the
-// number k so far.
+// fortran appends the inner chunks whose index along all axes after axis is given by k.
 func (o *orderer) fortran(axis int, k int64) {
 	if axis < 0 {
 		o.order = append(o.order, uint32(k))
@@ -45,15 +44,15 @@ func (o *orderer) fortran(axis int, k int64) {
 	}
 }
 
-// bit is one bit of a Morton code: a bit of the coordinate along an axis.
+// bit is one bit of a Morton code: a bit of the index along an axis.
 type bit struct {
 	axis int
 	by   int64
 }
 
-// morton appends all inner chunks in the order of their codes, in which the bits of the
-// coordinates take turns, the lowest bits of the first axis first; an axis that needs no
-// more bits is left out (as zarr-python does).
+// morton appends all inner chunks in the order of their Morton codes. A code interleaves
+// the bits of the index, beginning with the lowest bit of the first axis. An axis without
+// further bits is skipped, as in zarr-python.
 func (o *orderer) morton() {
 	var code []bit
 	for b := 0; ; b++ {
@@ -71,8 +70,9 @@ func (o *orderer) morton() {
 	o.split(code, make([]int64, len(o.l.chunks)))
 }
 
-// split appends what the bits of the code, from the highest on, lead to. Coordinates only
-// grow, so that what lies outside is left out at once.
+// split appends the inner chunks that the bits of the code lead to, the highest bit
+// first. Setting a bit only increases an index, so split prunes what lies outside of the
+// shard.
 func (o *orderer) split(code []bit, at []int64) {
 	if len(code) == 0 {
 		o.order = append(o.order, uint32(o.l.number(at)))

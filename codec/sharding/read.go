@@ -11,18 +11,19 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
-// readTries is how often a part is read again because the shard was changed meanwhile.
+// readTries is how often to read a part while concurrent writers replace the shard.
 const readTries = 32
 
-// DecodePart implements [codec.PartialDecoder]: it reads the index, if it does not know
-// it, and the inner chunks that the part needs, or all at once where that is cheaper.
-// Everything comes from one version of the shard.
-func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
+// DecodePart implements [coding.PartialDecoder]. It reads the index, unless it is cached,
+// and the inner chunks of the part; or the whole shard if that is cheaper. All bytes come
+// from one version of the shard.
+func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract, src coding.Source) error {
 	l, err := c.layout(p.Shape)
 	if err != nil {
 		if _, _, readErr := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil); errors.Is(readErr, fs.ErrNotExist) {
@@ -32,12 +33,13 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	}
 	p.Part = selection.Group(p.Part, p.Shape, l.grid)
 	d := &decoder{c, l, p, ctx, w}
-	if shard, ok := src.(codec.Stored); ok {
+	if shard, ok := src.(coding.Stored); ok {
 		return d.decodeStored(shard)
 	}
 	for try := range readTries {
 		if try > 0 {
-			d.Zeroed = false // by what was read of another version
+			// The failed try may have decoded inner chunks of a superseded version.
+			d.Zeroed = false
 		}
 		if err = d.read(src); !errors.Is(err, store.ErrConflict) {
 			break
@@ -45,14 +47,15 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 		c.cache.drop(src.Key())
 		src.Expect(store.Info{})
 	}
+	// A concurrent writer deleted the shard after an earlier try had decoded some of it.
 	if errors.Is(err, fs.ErrNotExist) && p.Zeroed && !d.Zeroed {
 		p.Fill(c.filler)
 	}
 	return err
 }
 
-// Weight implements [codec.Divider].
-func (c *coder) Weight(p codec.Part, cores int) int64 {
+// Weight implements [coding.Divider].
+func (c *coder) Weight(p coding.Extract, cores int) int64 {
 	l, err := c.layout(p.Shape)
 	if err != nil {
 		return 0
@@ -60,8 +63,8 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	return c.weight(l, p, l.likely) + int64(cores)*l.inner*int64(1+c.chain.Buffers())
 }
 
-// Fetched implements [codec.Divider].
-func (c *coder) Fetched(p codec.Part) int64 {
+// Fetched implements [coding.Divider].
+func (c *coder) Fetched(p coding.Extract) int64 {
 	l, err := c.layout(p.Shape)
 	if err != nil {
 		return 0
@@ -69,44 +72,44 @@ func (c *coder) Fetched(p codec.Part) int64 {
 	return c.weight(l, p, c.expected(l))
 }
 
-// weight returns the bytes that are held of a shard of so many encoded bytes while a part
-// of it is read.
-func (c *coder) weight(l *layout, p codec.Part, encoded int64) int64 {
+// weight estimates how many bytes are held while a part of a shard of so many encoded
+// bytes is read.
+func (c *coder) weight(l *layout, p coding.Extract, encoded int64) int64 {
 	touched := min(l.n, p.Len())
 	if p.Picks == nil || p.Picks.Points == nil {
 		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
 	}
 	if !p.Whole && touched < l.n {
-		encoded = min(encoded, max(smallShard, 2*(encoded/l.n*touched)+l.index)) // and as much again between them
+		encoded = min(encoded, max(smallShard, 2*(encoded/l.n*touched)+l.index)) // twice, for gaps that are read too
 	}
 	return l.index + 16*l.n + encoded
 }
 
-// smallShard is how many bytes a shard has that may be read whole although little of it
-// is wanted.
+// smallShard is up to how many bytes a shard may be read whole for a small part of it.
 const smallShard = 1 << 20
 
-// expected returns how many bytes a stored shard probably has, after those that were seen
-// so far. More dead bytes than are likely are no reason to expect them everywhere.
+// expected estimates the bytes of a stored shard from those seen so far. The upper bound
+// keeps one shard with many dead bytes from raising the estimate for all.
 func (c *coder) expected(l *layout) int64 {
 	return c.ratio.Expect(l.likely, l.likely, min(l.packed+l.packed/4, 2*l.likely))
 }
 
-// read reads the part from the version of the shard that src is of.
-func (d *decoder) read(src codec.Source) error {
+// read reads the part from the version of src.
+func (d *decoder) read(src coding.Source) error {
 	if d.wantsWhole(src) {
 		err := d.readWhole(src)
 		if !errors.Is(err, store.ErrTooLarge) {
 			return err
 		}
+		// The shard has so many dead bytes that reading ranges costs less.
 	}
 	x, tail, err := d.readIndex(src)
 	defer tail.buffer.Put()
 	if err != nil {
 		return err
 	}
-	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
-	read := tail.buffer != nil // the index, just now
+	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
+	read := tail.buffer != nil // the index was not cached
 	for more := true; more && err == nil; {
 		var wants []want
 		if wants, more, err = d.wants(x, plan); err == nil && len(wants) > 0 {
@@ -115,16 +118,16 @@ func (d *decoder) read(src codec.Source) error {
 		}
 	}
 	if !read {
-		// An index that was known tells nothing about the shard as it is: this read does.
+		// An index from the cache may be stale. This read fails if it is.
 		_, _, readErr := src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
 		return cmp.Or(readErr, err)
 	}
 	return err
 }
 
-// wantsWhole reports whether to read the shard in one request: where every inner chunk is
-// wanted, or it is small and its index is not known.
-func (d *decoder) wantsWhole(src codec.Source) bool {
+// wantsWhole reports whether to read the shard in one request: if every inner chunk is
+// wanted, or if the shard is small and its index is not cached.
+func (d *decoder) wantsWhole(src coding.Source) bool {
 	size := d.expected(d.layout)
 	if size <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
@@ -132,14 +135,14 @@ func (d *decoder) wantsWhole(src codec.Source) bool {
 	if size > d.work.Bytes {
 		return false
 	}
-	return d.Whole || selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks() == d.n
+	return d.Whole || selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid).Chunks() == d.n
 }
 
-// readWhole reads the shard in one request. One that has far more bytes than its inner
-// chunks can take is [store.ErrTooLarge].
-func (d *decoder) readWhole(src codec.Source) error {
+// readWhole reads the shard in one request. It returns [store.ErrTooLarge] if the shard
+// has far more bytes than its inner chunks can have.
+func (d *decoder) readWhole(src coding.Source) error {
 	limit := min(d.packed+d.packed/4, max(d.work.Bytes, d.work.Small))
-	b := budget.Get(min(mostReady, d.likely, limit)) // of one size always, so that buffers are used again
+	b := budget.Get(min(mostReady, d.likely, limit)) // always one size, so that buffers are reused
 	defer b.Put()
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
 	if err != nil {
@@ -154,22 +157,22 @@ func (d *decoder) readWhole(src codec.Source) error {
 	return d.decodeStored(shard)
 }
 
-// keep remembers the index of a shard that was read whole.
-func (d *decoder) keep(src codec.Source, shard []byte, info store.Info) {
+// keep caches the index of a shard that was read whole.
+func (d *decoder) keep(src coding.Source, shard []byte, info store.Info) {
 	if x, err := d.indexOf(d.layout, shard); err == nil {
 		x.info = info
 		d.cache.put(src.Key(), x)
 	}
 }
 
-// stretch is bytes of a shard that were read.
+// stretch is a range of a shard that was read.
 type stretch struct {
 	off    int64
 	data   []byte
 	buffer *budget.Buffer
 }
 
-// holds returns the n bytes from offset off on, if the stretch has them.
+// holds returns the n bytes of the shard from off on, if the stretch has them.
 func (s stretch) holds(off, n int64) ([]byte, bool) {
 	if off < s.off || off+n > s.off+int64(len(s.data)) {
 		return nil, false
@@ -177,8 +180,10 @@ func (s stretch) holds(off, n int64) ([]byte, bool) {
 	return s.data[off-s.off:][:n:n], true
 }
 
-// readIndex returns the index of the shard, and what else was read with it.
-func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
+// readIndex returns the index of the shard, from the cache or with the range that was
+// read for it.
+func (d *decoder) readIndex(src coding.Source) (*index, stretch, error) {
+	// After trimming, the key of a shard may have an index of another shape.
 	if x := d.cache.get(src.Key()); x != nil && x.bytes == d.layout.index && int64(len(x.entries)) == 2*d.n {
 		src.Expect(x.info)
 		d.work.LookedUp(d.ctx, true)
@@ -192,18 +197,18 @@ func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
 	return x, tail, err
 }
 
-// mostGuessed is how many bytes are made ready for an index at most, before it is known
-// to be there.
+// mostGuessed limits the memory that is taken for an index before the shard is known to
+// exist.
 const mostGuessed = 16 << 20
 
-func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
+func (d *decoder) fetchIndex(src coding.Source) (*index, stretch, error) {
 	size := d.layout.index
 	q := store.Request{Range: store.Span(0, size)}
 	if !d.atStart {
 		size += d.work.Guess
 		q.Range = store.Suffix(size)
 	}
-	b := budget.Get(min(size, mostGuessed)) // there may be no shard
+	b := budget.Get(min(size, mostGuessed))
 	data, info, err := src.Read(d.ctx, q, b.B)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: the shard is too short for the index of %d bytes: %w", codec.ErrCorrupt, d.layout.index, err)
@@ -224,15 +229,14 @@ func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 	return x, tail, err
 }
 
-// want is an inner chunk that has to be read.
+// want is the range of inner chunk k, which has to be read.
 type want struct{ off, n, k int64 }
 
-// mostWants is the most inner chunks of one shard that are looked up before any of them
-// is read.
+// mostWants is how many inner chunks are looked up before they are read, at most.
 const mostWants = 1 << 16
 
 // wants returns the next stored inner chunks that the part touches, in the order of their
-// bytes, and whether there may be more. It fills the place of those that are not stored.
+// bytes, and whether there may be more. Those that are not stored become the fill value.
 func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool, err error) {
 	p := d.take()
 	defer d.put(p)
@@ -251,18 +255,18 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 			continue
 		}
 		d.grid.Cell(p.Chunk, p.Cell)
-		p.Into(d.Part.Into)
+		p.Into(d.Extract.Into)
 		d.fill(p)
 	}
 	slices.SortFunc(wants, want.compare)
 	return wants, true, nil
 }
 
-// compare puts wants in the order of their bytes. The longest of those that begin
-// together comes first, so that no group of wants begins where another does.
+// compare orders wants by their bytes. Of those that begin together the longest comes
+// first, so that no two groups of wants begin at one offset.
 func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp.Compare(o.n, w.n)) }
 
-// group returns how many wants at the start are read as one range, and where that ends.
+// group returns how many of the first wants to read as one range, and where it ends.
 func (d *decoder) group(wants []want) (n int, stop int64) {
 	first, last := wants[0], wants[len(wants)-1]
 	most := d.work.Bytes
@@ -281,9 +285,9 @@ func (d *decoder) group(wants []want) (n int, stop int64) {
 	return n, stop
 }
 
-// readRanges reads the ranges that hold the wants and decodes these, as many at a time as
-// the memory allows.
-func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error {
+// readRanges reads and decodes the wants, in ranges of several and as many ranges at once
+// as the memory allows.
+func (d *decoder) readRanges(src coding.Source, wants []want, tail stretch) error {
 	if n, stop := d.group(wants); n == len(wants) {
 		return d.readGroup(src, wants, stop, tail)
 	}
@@ -298,7 +302,7 @@ func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error
 		wants = wants[n:]
 		weight, err := room.Acquire(ctx, stop-group[0].off)
 		if err != nil {
-			break // one of the workers has failed
+			break // a worker failed and canceled ctx
 		}
 		workers.Go(func() error {
 			defer room.Release(weight)
@@ -308,9 +312,9 @@ func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error
 	return workers.Wait(nil)
 }
 
-// readGroup reads the bytes up to stop that hold the wants, if the tail does not, and
-// decodes these.
-func (d *decoder) readGroup(src codec.Source, group []want, stop int64, tail stretch) error {
+// readGroup reads the range of the wants, which ends at stop, unless tail holds it, and
+// decodes them.
+func (d *decoder) readGroup(src coding.Source, group []want, stop int64, tail stretch) error {
 	off := group[0].off
 	if data, ok := tail.holds(off, stop-off); ok {
 		return d.decodeGroup(stretch{off: off, data: data}, group)
@@ -325,7 +329,7 @@ func (d *decoder) readGroup(src codec.Source, group []want, stop int64, tail str
 	return d.decodeGroup(stretch{off: off, data: data}, group)
 }
 
-// decodeGroup decodes inner chunks whose bytes were read.
+// decodeGroup decodes inner chunks from a stretch that holds them.
 func (d *decoder) decodeGroup(s stretch, group []want) error {
 	d.work.Cores.Enter()
 	defer d.work.Cores.Leave()
@@ -337,8 +341,8 @@ func (d *decoder) decodeGroup(s stretch, group []want) error {
 		}
 		p, w := pieces[worker], group[i]
 		var room [8]int64
-		p.Seek(d.grid, d.Part.Part, d.place(room[:0], w.k))
-		p.Into(d.Part.Into)
+		p.Seek(d.grid, d.Extract.Part, d.place(room[:0], w.k))
+		p.Into(d.Extract.Into)
 		data, _ := s.holds(w.off, w.n)
 		return d.fail(w.k, d.decodeInner(p, data))
 	})

@@ -1,11 +1,12 @@
-// Package sharding is the codec that stores a chunk, then called a shard, as many inner
-// chunks and an index that says where each of them is (zarr-specs v3, "sharding_indexed"
-// 1.0). Inner chunks are read and written by themselves.
+// Package sharding is the codec "sharding_indexed" 1.0 of zarr-specs v3. It stores a
+// chunk, which is then called a shard, as many inner chunks, which are read and written
+// one by one.
 //
-// A shard is the encoded inner chunks one after the other, in any order and with any
-// gaps, and the index before or behind them: a pair of unsigned 64-bit numbers for every
-// inner chunk, offset from the start of the shard and length, in C order. An inner chunk
-// that holds only the fill value is left out, and both its numbers are 2^64-1.
+// A shard contains the encoded inner chunks in any order and with any gaps. The shard
+// index stands before or after them. It has two unsigned 64-bit numbers for every inner
+// chunk, in C order: its offset from the start of the shard, and its length, both in
+// bytes. An inner chunk that holds only the fill value is not stored; both its numbers
+// are 2^64-1.
 //
 // Importing the package registers it as "sharding_indexed".
 package sharding
@@ -20,6 +21,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strided"
@@ -40,21 +42,21 @@ type coder struct {
 	atStart bool
 
 	env    codec.Environment
-	chain  *codec.Chain // of the inner chunks
-	index  *codec.Chain
+	chain  *coding.Chain // of the inner chunks
+	index  *coding.Chain
 	spec   codec.Spec
 	size   int64         // bytes an element
-	filler []byte        // the fill value as it stands in memory
-	heap   *strided.Heap // an empty one, where elements differ in length
+	filler []byte        // the fill value as one element in memory
+	heap   *strided.Heap // an empty heap, nil unless elements differ in length
 
 	layouts layouts
-	ratio   budget.Ratio // of stored shards to the likely bytes of their layouts
+	ratio   budget.Ratio // of the bytes of stored shards to those that their layouts predict
 	cache   *cache
 	pieces  sync.Pool // of *selection.Piece
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a
-// [codec.Divider] and a [codec.Nester].
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a
+// [coding.Divider] and a [codec.Nester].
 func New(configuration []byte) (any, error) {
 	c := &coder{configuration: configuration}
 	if err := c.parse(configuration); err != nil {
@@ -74,13 +76,13 @@ func (c *coder) Nest(env *codec.Environment) error {
 func (c *coder) Bind(spec codec.Spec) error {
 	c.filler, c.heap = spec.Element(), spec.Heap()
 	if c.spec, c.size = spec, int64(spec.Width()); c.cache == nil {
-		c.cache = newCache(0) // nobody has said where it is at home
+		c.cache = newCache(0) // Nest was not called
 	}
 	if err := c.cut.bind(spec.Rank, c.env.Unaligned); err != nil {
 		return err
 	}
 	var err error
-	if c.chain, err = c.env.NewChain(c.inner, spec); err != nil {
+	if c.chain, err = coding.NewChain(&c.env, c.inner, spec); err != nil {
 		return fmt.Errorf("codecs: %w", err)
 	}
 	if err := c.checkNested(); err != nil {
@@ -89,10 +91,11 @@ func (c *coder) Bind(spec codec.Spec) error {
 	return c.bindIndex()
 }
 
-// checkNested refuses inner codecs that cannot cut inner chunks any further.
+// checkNested reports an error if inner chunks are shards that cannot be cut as their
+// codecs say.
 func (c *coder) checkNested() error {
 	if c.cut.shape == nil {
-		return nil // the lengths differ, and are checked with the grid
+		return nil // edges differ; the grid checks them
 	}
 	g, err := grid.Regular(c.cut.shape, c.cut.shape)
 	if err != nil {
@@ -101,14 +104,14 @@ func (c *coder) checkNested() error {
 	return c.chain.CheckGrid(g)
 }
 
-// bindIndex makes the codecs of the index, an array with one axis more than the shard.
+// bindIndex makes the codecs of the index: an array with one axis more than the shard.
 func (c *coder) bindIndex() error {
 	typ, err := dtype.Parse("uint64", nil)
 	if err != nil {
 		return err
 	}
 	spec := codec.Spec{Type: typ, Fill: slices.Repeat([]byte{0xff}, 8), Rank: c.spec.Rank + 1}
-	if c.index, err = c.env.NewChain(c.entries, spec); err != nil {
+	if c.index, err = coding.NewChain(&c.env, c.entries, spec); err != nil {
 		return fmt.Errorf("index_codecs: %w", err)
 	}
 	shape := slices.Repeat([]int64{1}, spec.Rank)
@@ -119,14 +122,15 @@ func (c *coder) bindIndex() error {
 	return nil
 }
 
-// Inner implements [codec.Divider].
+// Inner implements [coding.Divider].
 func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
 
-// CheckAxis implements [codec.Divider].
+// CheckAxis implements [coding.Divider].
 func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
 
-// Checked implements [codec.Divider]. Shards of other shapes have longer or shorter
-// indexes, unless the last inner chunks are clipped: then only these differ.
+// Checked implements [coding.Divider]. A shard of another shape has an index of another
+// length, so the checksum does not match. If inner chunks are clipped, both shapes may
+// have as many, and then the inner chunks have to tell.
 func (c *coder) Checked() bool {
 	return c.index.HasChecksum() && (!c.cut.clips || c.chain.TellsShapes())
 }

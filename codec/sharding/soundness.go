@@ -7,10 +7,9 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// sound returns what is wrong with the index of the stored shard: an entry that leads out
-// of it or has a length that no inner chunk has, or bytes that several inner chunks
-// claim. To put such a shard in order would take over what is wrong, and drop bytes that
-// may be the only copy of what is right.
+// sound returns an error if the index of the stored shard is wrong: if an entry leaves
+// the shard, has a length that no inner chunk has, or overlaps another one. Compacting
+// such a shard would preserve the fault, and drop bytes that may be the only intact copy.
 func (d *editor) sound() error {
 	stop, ascending := int64(0), true
 	for k := range d.n {
@@ -32,28 +31,27 @@ func (d *editor) sound() error {
 	return d.apart(d.old.stored())
 }
 
-// apart returns an error where inner chunks, in the order of their bytes, have some in
-// common.
+// apart returns an error if inner chunks, in the order of their bytes, overlap.
 func (d *editor) apart(stored []uint32) error {
 	stop, last := int64(0), int64(0)
 	for _, k := range stored {
 		w := d.old.want(k)
 		if w.off < stop {
-			return d.fail(w.k, corrupt("inner chunk %v has some of its bytes too", d.place(nil, last)))
+			return d.fail(w.k, corrupt("it shares bytes with inner chunk %v", d.place(nil, last)))
 		}
 		stop, last = w.off+w.n, w.k
 	}
 	return nil
 }
 
-// hasLength returns an error where the codecs never encode inner chunk k to n bytes. No
-// codec encodes elements to none.
+// hasLength returns an error if the codecs never encode inner chunk k to n bytes. No
+// codec encodes elements to 0 bytes.
 func (d *editor) hasLength(k, n int64) error {
 	if n == d.fixed {
 		return nil
 	}
 	if d.fixed >= 0 {
-		cell, _ := d.grid.Chunk(d.place(nil, k)) // the others may have other shapes
+		cell, _ := d.grid.Chunk(d.place(nil, k)) // it may be shorter than the longest
 		size, _ := checked.Product(append([]int64{d.coder.size}, cell.Encoded...)...)
 		want, _ := d.chain.Fixed(cell.Encoded, size)
 		if n == want {
@@ -67,8 +65,8 @@ func (d *editor) hasLength(k, n int64) error {
 	return nil
 }
 
-// stored returns the numbers of the inner chunks that are stored, and whose entries fit,
-// in the order of their bytes.
+// stored returns the numbers of the stored inner chunks in the order of their bytes,
+// except those whose entries do not fit.
 func (x *index) stored() []uint32 {
 	n := 0
 	for k := range int64(len(x.entries) / 2) {
@@ -76,7 +74,7 @@ func (x *index) stored() []uint32 {
 			n++
 		}
 	}
-	list := make([]uint32, 0, n) // of each a number alone: a shard may have very many
+	list := make([]uint32, 0, n) // only numbers, because a shard may have millions
 	for k := range int64(len(x.entries) / 2) {
 		if x.has(k) {
 			list = append(list, uint32(k))

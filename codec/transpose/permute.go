@@ -24,7 +24,7 @@ func permute(dst *codec.Block, src codec.Block, order []int, size int) error {
 	if n == 0 {
 		return nil
 	}
-	var shape, from, to, strides [8]int64 // enough for most arrays without asking for memory
+	var shape, from, to, strides [8]int64 // no allocation for up to 8 axes
 	in := strided.AppendStrides(strides[:0], src.Shape, size)
 	v := strided.View{Data: src.Data, Shape: shape[:0], Strides: from[:0], Size: size}
 	for _, axis := range order {

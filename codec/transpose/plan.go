@@ -2,19 +2,19 @@ package transpose
 
 import "slices"
 
-// axis is an axis of the destination: its length, and the distance in bytes of neighbours
-// in destination and source.
+// axis is an axis of the destination, with its length and the strides in bytes of
+// destination and source.
 type axis struct{ n, dst, src int64 }
 
-// plan is a permutation told with as few axes as it can be.
+// plan is a permutation with as few axes as possible.
 type plan struct {
 	width int64  // bytes that are next to each other on both sides
 	axes  []axis // slowest of the destination first, none of length 1
 }
 
-// newPlan plans for a source of a shape, without zeros, and elements of size bytes. It
-// appends to axes, so that the caller can keep them off the heap. An axis along which
-// both sides run on is part of the one before.
+// newPlan plans for a source with the given shape, without zeros, and elements of size
+// bytes. It appends to axes, so that the caller can keep them on the stack. It merges
+// axes that are contiguous on both sides.
 func newPlan(axes []axis, shape []int64, order []int, size int64) plan {
 	width, dst := size, size
 	for i := len(order) - 1; i >= 0; i-- {
@@ -35,8 +35,7 @@ func newPlan(axes []axis, shape []int64, order []int, size int64) plan {
 	return plan{width, axes}
 }
 
-// stride returns the distance in bytes of neighbours along an axis of an array in C
-// order.
+// stride returns the stride in bytes along an axis of an array in C order.
 func stride(shape []int64, axis int, size int64) int64 {
 	for _, n := range shape[axis+1:] {
 		size *= n
@@ -44,7 +43,7 @@ func stride(shape []int64, axis int, size int64) int64 {
 	return size
 }
 
-// each calls f with the offsets in bytes of every position along the axes.
+// each calls f with the offsets in bytes of every position.
 func each(axes []axis, f func(dst, src int64)) {
 	var array [8]int64
 	index := append(array[:0], make([]int64, len(axes))...)

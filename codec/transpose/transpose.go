@@ -1,5 +1,5 @@
-// Package transpose is the codec that reorders the axes of a chunk (zarr-specs v3,
-// "Transpose codec"). Importing the package registers it as "transpose".
+// Package transpose is the codec "transpose" (zarr-specs v3, "Transpose codec"), which
+// reorders the axes of a chunk. Importing the package registers it as "transpose".
 package transpose
 
 import (
@@ -23,7 +23,7 @@ func Extension(order ...int) metadata.Extension {
 	return metadata.Extension{Name: "transpose", Configuration: fmt.Appendf(nil, `{"order":%s}`, list)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray] that is a
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayArray] that is a
 // [codec.Permuter].
 func New(configuration []byte) (any, error) {
 	var c struct {
@@ -61,9 +61,9 @@ func parse(text []byte) ([]int, error) {
 }
 
 type coder struct {
-	order   []int // axis of the decoded array, for every axis of the encoded one
+	order   []int // axes of the decoded array in the order of the encoded one
 	inverse []int
-	size    int // bytes an element, 0 where they differ
+	size    int // bytes of an element, 0 if they differ
 }
 
 // Bind implements [codec.ArrayArray].
@@ -93,14 +93,12 @@ func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
 	return dst, nil
 }
 
-// Encode implements [codec.ArrayArray]. Where elements have no fixed width, Data and
-// Offsets of dst are overwritten.
+// Encode implements [codec.ArrayArray].
 func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
 	return permute(dst, src, c.order, c.size)
 }
 
-// Decode implements [codec.ArrayArray]. Where elements have no fixed width, Data and
-// Offsets of dst are overwritten.
+// Decode implements [codec.ArrayArray].
 func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
 	return permute(dst, src, c.inverse, c.size)
 }

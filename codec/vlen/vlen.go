@@ -1,6 +1,6 @@
-// Package vlen has the codecs of elements that differ in length: the number of elements,
-// and then each as its length and its bytes, both numbers of 32 bits in little endian
-// (zarr-extensions, "vlen-utf8" and "vlen-bytes").
+// Package vlen has the codecs "vlen-utf8" and "vlen-bytes" (zarr-extensions) for elements
+// that differ in length. They store the number of elements, and then the length and the
+// bytes of each. Numbers and lengths have 32 bits in little-endian order.
 //
 // Importing the package registers "vlen-utf8" and "vlen-bytes".
 package vlen
@@ -31,8 +31,8 @@ func init() {
 	codec.Register(Bytes, NewBytes)
 }
 
-// Extension returns the metadata of the codec for a data type, which has to be one whose
-// elements differ in length.
+// Extension returns the metadata of the codec for a data type whose elements differ in
+// length.
 func Extension(t dtype.Type) metadata.Extension {
 	if t.Kind() == dtype.String {
 		return metadata.Extension{Name: UTF8}
@@ -58,8 +58,7 @@ type coder struct {
 	kind dtype.Kind
 }
 
-// prefix is the size of the numbers before all elements and before each of them, in
-// bytes.
+// prefix is the size in bytes of the number of elements, and of the length of each.
 const prefix = 4
 
 // Bind implements [codec.ArrayBytes].
@@ -106,7 +105,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return dst, nil
 }
 
-// EncodeHeap implements [codec.HeapEncoder].
+// EncodeHeap appends what Encode does, for elements that are in a heap.
 func (c *coder) EncodeHeap(dst []byte, src codec.Block) ([]byte, error) {
 	n, size := len(src.Data)/strided.RefSize, 0
 	if int64(n) > math.MaxUint32 {
@@ -136,8 +135,8 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	return c.decode(dst, src[prefix:], want)
 }
 
-// DecodeInPlace implements [codec.Overwriter]: each element moves towards the front, past
-// the lengths before it.
+// DecodeInPlace is Decode within the memory of src. Each element moves towards the front,
+// over the lengths before it.
 func (c *coder) DecodeInPlace(dst *codec.Block, src []byte) error {
 	want, err := c.count(dst.Shape, src)
 	if err != nil {
@@ -147,21 +146,20 @@ func (c *coder) DecodeInPlace(dst *codec.Block, src []byte) error {
 	return c.decode(dst, src[prefix:], want)
 }
 
-// count returns how many elements src says that it has, which is what the shape takes, if
-// it can hold them.
+// count returns the number of elements in src. It fails unless that is the number that
+// the shape takes, and src is long enough for them.
 func (c *coder) count(shape []int64, src []byte) (int64, error) {
 	want, ok := checked.Product(shape...)
 	if !ok || len(src) < prefix || int64(binary.LittleEndian.Uint32(src)) != want {
 		return 0, c.corrupt("%d bytes that begin with %x, its shape %d takes %d elements", len(src), src[:min(prefix, len(src))], shape, want)
 	}
-	if int64(len(src))/prefix-1 < want { // before memory is taken for them
+	if int64(len(src))/prefix-1 < want { // check before allocating memory for them
 		return 0, c.corrupt("%d bytes for %d elements", len(src)-prefix, want)
 	}
 	return want, nil
 }
 
-// decode appends elements to dst. Its data may be in the memory of src, if it ends before
-// src begins.
+// decode appends elements to dst. The data of dst may be in the memory before src.
 func (c *coder) decode(dst *codec.Block, src []byte, want int64) error {
 	dst.Offsets = append(slices.Grow(dst.Offsets, int(want)+1), int64(len(dst.Data)))
 	for i := range want {

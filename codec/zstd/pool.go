@@ -9,9 +9,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// An encoder's memory is a window, up to 8 MiB, and tables. Windows no larger than the
-// data keep encoders of small chunks small; encoders and decoders are kept between
-// chunks, for all arrays.
+// An encoder takes memory for its window, up to 8 MiB, and for tables. Windows no larger
+// than the data keep encoders of small chunks small. All arrays share pools of encoders
+// and decoders.
 const (
 	minWindowLog = 17 // a block: with less, encoders do not shrink further
 	maxWindowLog = 23 // the largest that every decoder has to support
@@ -22,12 +22,12 @@ var (
 	decoders sync.Pool                                                                    // of *zstd.Decoder
 )
 
-// kind says what an encoder is made for.
+// kind selects an encoder.
 type kind struct {
 	effort    zstd.EncoderLevel
 	checksum  bool
 	windowLog int  // bits of the window's size in bytes
-	whole     bool // the data fit into the window
+	whole     bool // all data fit into the window
 }
 
 // kindFor returns the kind of encoder with the least memory for n bytes.
@@ -54,20 +54,20 @@ func (k kind) take() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(k.effort),
 		zstd.WithEncoderCRC(k.checksum),
-		zstd.WithEncoderConcurrency(1), // chunks are what runs side by side
+		zstd.WithEncoderConcurrency(1), // chunks are encoded in parallel instead
 		zstd.WithWindowSize(1<<k.windowLog),
-		zstd.WithAllLitEntropyCompression(true), // else shuffled numbers, short of matches, are left as they are
-		zstd.WithSingleSegment(k.whole),         // states the size of the smallest data, too
-		zstd.WithLowerEncoderMem(k.whole),       // a window that never moves needs no room to move in
+		zstd.WithAllLitEntropyCompression(true), // shuffled numbers have few matches, but entropy coding shrinks them
+		zstd.WithSingleSegment(k.whole),         // states the decoded size also of tiny data
+		zstd.WithLowerEncoderMem(k.whole),       // a window that never moves needs no history buffer
 		zstd.WithZeroFrames(true),
 	)
 }
 
 func (k kind) release(e *zstd.Encoder) { k.pool().Put(e) }
 
-// appendDecoded appends all that src decodes to, at most most bytes. The decoder is held
-// by the capacity that it is given, not by its limit of memory: that one refuses honest
-// frames whose window is larger than their content.
+// appendDecoded appends the decoded src, at most most bytes. The capacity of dst bounds
+// the decoder, not its memory limit, which would refuse valid frames whose window is
+// larger than their content.
 func appendDecoded(dst, src []byte, most int) ([]byte, error) {
 	d, ok := decoders.Get().(*zstd.Decoder)
 	if !ok {

@@ -1,8 +1,8 @@
-// Package zstd is the codec that stores chunks as Zstandard frames (zarr-extensions,
-// codec "zstd"; RFC 8878). Importing the package registers it as "zstd".
+// Package zstd is the codec "zstd" (zarr-extensions; RFC 8878), which stores chunks as
+// Zstandard frames. Importing the package registers it.
 //
-// It writes one frame that states its decoded size, and reads any number of frames with
-// or without one.
+// It writes one frame, which states its decoded size. It reads any number of frames,
+// which need not state it.
 package zstd
 
 import (
@@ -20,15 +20,15 @@ import (
 const (
 	minLevel     = -(1 << 17)
 	maxLevel     = 22
-	defaultLevel = 3 // what level 0 stands for
+	defaultLevel = 3 // level 0 means it
 )
 
 func init() { codec.Register("zstd", New) }
 
-// Extension returns the metadata of the codec. Level goes from -131072, the fastest, to
-// 22, the smallest, and 0 is the default, 3; [New] refuses others. The library has four
-// efforts that levels are mapped to: up to 2, 3 to 5, 6 to 9, and above. With checksum,
-// each chunk ends with 4 bytes that its content is checked against.
+// Extension returns the metadata of the codec. The level is from -131072, the fastest, to
+// 22, the smallest; 0 means 3. [New] refuses others. The library has four efforts: for
+// levels up to 2, 3 to 5, 6 to 9, and above. With checksum, each chunk ends with a
+// checksum of 4 bytes.
 func Extension(level int, checksum bool) metadata.Extension {
 	return metadata.Extension{
 		Name:          "zstd",
@@ -36,8 +36,8 @@ func Extension(level int, checksum bool) metadata.Extension {
 	}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes]. Missing members
-// mean level 0, no checksum.
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes]. Missing
+// members mean level 0, no checksum.
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Level    config.Int `json:"level"`
@@ -59,7 +59,7 @@ func New(configuration []byte) (any, error) {
 type coder struct {
 	effort   zstd.EncoderLevel
 	checksum bool
-	level    int // as it is configured
+	level    int // in the configuration
 }
 
 // Complete implements [codec.Completer].
@@ -67,9 +67,8 @@ func (c coder) Complete(e metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: e.Name, Configuration: Extension(c.level, c.checksum).Configuration}
 }
 
-// MaxEncoded implements [codec.BytesBytes]. Blocks that do not shrink are stored with 3
-// bytes each; the rest allows for small blocks, several frames, and frames that are to be
-// skipped.
+// MaxEncoded implements [codec.BytesBytes]. A block that does not shrink takes 3 more
+// bytes. The rest allows for small blocks, several frames, and skippable frames.
 func (coder) MaxEncoded(n int64) int64 {
 	const frames = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/64 + frames
@@ -96,7 +95,7 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	case errors.Is(err, zstd.ErrCRCMismatch):
 		return dst, fmt.Errorf("%w: zstd: content of a frame", codec.ErrChecksum)
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		if n, ok := claim(src); ok && n/mostRatio > uint64(len(src)) { // or a caller would get it more and more memory
+		if n, ok := claim(src); ok && n/mostRatio > uint64(len(src)) { // the caller would retry with more and more memory
 			return dst, fmt.Errorf("%w: zstd: a frame of %d bytes claims to hold %d", codec.ErrCorrupt, len(src), n)
 		}
 		return dst, fmt.Errorf("%w: zstd: decodes to more than %d bytes", codec.ErrTooLong, most)
@@ -106,12 +105,12 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return out, nil
 }
 
-// mostRatio is how many bytes one byte of a frame decodes to at most: a block of one
-// byte, repeated, takes 4 bytes for 128 KiB.
+// mostRatio is how many bytes one byte of a frame decodes to at most: a repeated byte
+// takes a block of 4 bytes for 128 KiB.
 const mostRatio = 32 << 10
 
-// Claim implements [codec.Claimer]: a frame may say how long its content is. Others may
-// follow it.
+// Claim implements [codec.Claimer]. A frame may state the length of its content. Further
+// frames may follow it.
 func (coder) Claim(src []byte) (int64, bool) {
 	n, ok := claim(src)
 	return int64(n), ok && n <= math.MaxInt64 && n/mostRatio <= uint64(len(src))

@@ -1,4 +1,4 @@
-// Package bounded takes from a decompressor no more bytes than there may be.
+// Package bounded reads from decompressors with a limit on the decoded bytes.
 package bounded
 
 import (
@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// Append appends all bytes of r, at most most, to dst, which has room for them. One more
-// is [codec.ErrTooLong]; other errors are those of r.
+// Append appends all bytes of r to dst, which must have the capacity for most bytes. It
+// returns [codec.ErrTooLong] if r has more than most bytes. Other errors are those of r.
 func Append(dst []byte, r io.Reader, most int) ([]byte, error) {
 	limit := len(dst) + most
 	for len(dst) < limit {
@@ -32,10 +32,10 @@ func Append(dst []byte, r io.Reader, most int) ([]byte, error) {
 	}
 }
 
-// ones has room for what should not follow.
+// ones are buffers for the byte after the last, which should not come.
 var ones = sync.Pool{New: func() any { return new([1]byte) }}
 
-// ended returns nil for the end.
+// ended returns err, or nil for io.EOF.
 func ended(err error) error {
 	if err == io.EOF {
 		return nil

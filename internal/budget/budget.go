@@ -6,16 +6,15 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Budget limits the bytes that are in use at one time. It may be used from several
-// goroutines at once.
+// Budget limits the bytes that are in use at once. Several goroutines may use it at once.
 //
-// Work may have two steps: what it acquires first it holds while it waits for a second
-// amount. So that this wait ends, a budget of two steps gives first steps no more than
-// what leaves room for one second step, whatever they ask for.
+// Work may have two steps: it holds what it acquired first while it waits for more. Such
+// waits could deadlock. So a budget of two steps gives first steps only so much that one
+// second step always fits.
 type Budget struct {
 	size, second int64
 	all          *semaphore.Weighted
-	first        *semaphore.Weighted // what first steps may hold; nil where there are no others
+	first        *semaphore.Weighted // for first steps; nil if there is only one step
 }
 
 // New returns a budget of size bytes, at least one.
@@ -24,9 +23,8 @@ func New(size int64) *Budget {
 	return &Budget{size: size, all: semaphore.NewWeighted(size)}
 }
 
-// NewInTwo returns a budget of size bytes, at least one, for work in two steps, of which
-// the second takes at most so many bytes as a rule. First steps get a quarter of the
-// budget at least, also where a second one would need all of it.
+// NewInTwo returns a budget of size bytes, at least one, for work in two steps. It
+// reserves second bytes for second steps, but at most three quarters of the budget.
 func NewInTwo(size, second int64) *Budget {
 	b := New(size)
 	b.second = min(max(0, second), b.size-max(1, b.size/4))
@@ -34,9 +32,9 @@ func NewInTwo(size, second int64) *Budget {
 	return b
 }
 
-// Acquire waits until n bytes are free and takes them. A request for more than the whole
-// budget, or all that first steps may have, takes just that, so that its owner is alone
-// there. It returns what it took, to be given to Release, or the error of the context.
+// Acquire waits until n bytes are free and takes them. If n exceeds what first steps may
+// have, it takes all of that, and its caller is alone. It returns how many bytes it took,
+// to pass to Release, or the error of the context.
 func (b *Budget) Acquire(ctx context.Context, n int64) (int64, error) {
 	n = min(max(0, n), b.size-b.second)
 	if b.first != nil {
@@ -53,7 +51,7 @@ func (b *Budget) Acquire(ctx context.Context, n int64) (int64, error) {
 	return n, nil
 }
 
-// Release gives bytes of Acquire back.
+// Release returns bytes of Acquire.
 func (b *Budget) Release(n int64) {
 	b.all.Release(n)
 	if b.first != nil {
@@ -61,9 +59,8 @@ func (b *Budget) Release(n int64) {
 	}
 }
 
-// AcquireMore is Acquire for the second step of who holds bytes of the first. It does not
-// wait for other first steps to end, only for second ones. More than is meant for a
-// second step is not counted.
+// AcquireMore is Acquire for a second step. It waits only for other second steps, not for
+// first ones. It takes at most the bytes reserved for second steps.
 func (b *Budget) AcquireMore(ctx context.Context, n int64) (int64, error) {
 	n = min(max(0, n), b.second)
 	if err := b.all.Acquire(ctx, n); err != nil {
@@ -72,5 +69,5 @@ func (b *Budget) AcquireMore(ctx context.Context, n int64) (int64, error) {
 	return n, nil
 }
 
-// ReleaseMore gives bytes of AcquireMore back.
+// ReleaseMore returns bytes of AcquireMore.
 func (b *Budget) ReleaseMore(n int64) { b.all.Release(n) }

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// Machine returns the bytes of memory that this process may use: Go's limit, what the
-// system sets for a group of processes, or all that the machine has, whichever is least.
-// Where nothing is known it is a guess.
+// Machine returns the bytes of memory that this process may use: the least of Go's limit,
+// the limit of its control group, and the memory of the machine. If that is unknown, it
+// assumes 16 GiB.
 func Machine() int64 { return min(installed(), debug.SetMemoryLimit(-1)) }
 
-// guess is what a machine has that does not tell.
+// guess is the memory of a machine if it is unknown.
 const guess = 16 << 30
 
 var installed = sync.OnceValue(func() int64 {
@@ -25,13 +25,12 @@ var installed = sync.OnceValue(func() int64 {
 // leastDefault is the upper bound of a default budget on machines with little memory.
 const leastDefault = 256 << 20
 
-// Most returns the upper bound of a budget that nobody has chosen: a sixteenth of the
-// memory, so that several operations at a time, and the results that they make, fit
-// beside it.
+// Most returns the upper bound of a default budget in bytes: a sixteenth of the memory,
+// so that several operations and their results fit.
 func Most() int64 {
 	memory := Machine()
 	return min(max(memory/16, leastDefault), max(1, memory/2))
 }
 
-// unlimited is the limit of a group of processes that has none.
+// unlimited is the limit of a control group that has none.
 const unlimited = math.MaxInt64

@@ -2,7 +2,7 @@
 
 package budget
 
-// physical returns 0: nobody knows how much memory the machine has.
+// physical returns 0: the memory of the machine is unknown.
 func physical() int64 { return 0 }
 
 // grouped returns no limit.

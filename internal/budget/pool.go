@@ -1,5 +1,5 @@
-// Package budget keeps memory within bounds: a weighted limit on bytes in use, and
-// buffers that are used again.
+// Package budget bounds memory. It has a weighted limit on bytes in use, and pooled
+// buffers.
 package budget
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Buffer is memory from the pool. B has no elements and at least the capacity that was
-// asked for.
+// Buffer is memory from the pool. Get returns it with an empty B of at least the
+// requested capacity.
 type Buffer struct {
 	B     []byte
 	class int
@@ -17,7 +17,8 @@ type Buffer struct {
 // minShift is the size of the smallest class, 512 bytes.
 const minShift = 9
 
-// classes are four a doubling, so that at most a fifth of a buffer is spare.
+// classes has four pools for each power of two, so that at most a fifth of a buffer is
+// unused.
 var classes [4 * (63 - minShift)]sync.Pool
 
 // Get returns a buffer with room for n bytes. Its bytes are not cleared.
@@ -34,8 +35,8 @@ func Get(n int64) *Buffer {
 	return &Buffer{make([]byte, 0, size), class}
 }
 
-// Put gives the buffer back; its bytes must not be used any more. Where the owner
-// replaced B by a longer slice, that slice is dropped. A nil buffer is ignored.
+// Put returns the buffer to its pool. The caller must not use its bytes again. Put drops
+// the buffer if B was replaced by a longer slice, and ignores a nil buffer.
 func (b *Buffer) Put() {
 	if b == nil {
 		return
@@ -51,7 +52,7 @@ func (b *Buffer) Put() {
 	classes[class].Put(b)
 }
 
-// Bytes returns the buffer's first n bytes, whatever they hold.
+// Bytes returns the first n bytes of the buffer, with undefined contents.
 func (b *Buffer) Bytes(n int64) []byte { return b.B[:n] }
 
 // classOf returns the class for n bytes and the capacity of its buffers.

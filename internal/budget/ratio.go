@@ -5,49 +5,48 @@ import (
 	"sync/atomic"
 )
 
-// Ratio remembers how many bytes values have encoded for each that they have decoded: the
-// most that was seen so far, but for a few that every value has, which say nothing of
-// longer ones. The zero Ratio has seen nothing. It may be used from several goroutines at
-// once.
+// Ratio learns the ratio of encoded to decoded bytes of values: the largest so far, not
+// counting a fixed number of bytes that every value may have. The zero Ratio has seen no
+// value. Several goroutines may use it at once.
 type Ratio struct {
-	bits atomic.Uint64 // of a float64 that is not negative, whose bits are in the same order
+	bits atomic.Uint64 // of a float64 >= 0; the bits of such numbers sort as the numbers do
 	seen atomic.Int64
 }
 
-// Learn notes that decoded bytes, at least one, took so many encoded.
+// Learn records a value with so many encoded and decoded bytes.
 func (r *Ratio) Learn(encoded, decoded int64) {
 	now := math.Float64bits(float64(max(0, encoded-spareBytes)) / float64(max(1, decoded)))
 	for old := r.bits.Load(); now > old && !r.bits.CompareAndSwap(old, now); old = r.bits.Load() {
 	}
 	if encoded > 0 {
-		r.seen.Add(1) // last: who finds that something was seen finds the ratio, too
+		r.seen.Add(1) // last, so that a reader which sees the count also sees the ratio
 	}
 }
 
-// What is expected beyond what was seen: a quarter and some bytes, and the more the fewer
-// values there were.
+// The margin above the learned ratio: a quarter, some bytes, and more if few values were
+// seen.
 const (
 	spare      = 1.25
 	spareFew   = 4
 	spareBytes = 4 << 10
-	// spareReady is how many bytes are made ready at most because few values were seen.
+	// spareReady limits the margin of Ready for few values, in bytes.
 	spareReady = 1 << 20
 )
 
-// Expect returns how many bytes to expect of a value encoded: somewhat more than was seen
-// so far, and no more than most. Where nothing was seen it is first.
+// Expect returns how many bytes the encoded form of a value probably has at most, with a
+// margin and never more than most. Before the first value it returns first.
 func (r *Ratio) Expect(decoded, first, most int64) int64 {
 	return r.expect(decoded, first, most, math.Inf(1))
 }
 
-// Ready returns how many bytes to make ready for an encoded value. That is what
-// [Ratio.Expect] returns for short ones. Memory for several times a long one costs more
-// than to make room for one that is longer still.
+// Ready returns how much memory to take for an encoded value. It is [Ratio.Expect] for
+// short values. For long ones its margin is smaller: too much memory costs more there
+// than growing it now and then.
 func (r *Ratio) Ready(decoded, first, most int64) int64 {
 	return r.expect(decoded, first, most, spareReady)
 }
 
-// expect returns what to expect, with at most few bytes for want of other values.
+// expect is Expect with a margin of at most few bytes because few values were seen.
 func (r *Ratio) expect(decoded, first, most int64, few float64) int64 {
 	seen := r.seen.Load()
 	if seen == 0 {

@@ -6,19 +6,18 @@ import (
 	"weak"
 )
 
-// large is the size from which on buffers are kept in a list for all processors. A pool
-// has one for each processor, which others cannot take: several would be made of what
-// takes most of the memory.
+// large is from how many bytes on buffers are kept in one list. A sync.Pool keeps buffers
+// for each processor, so several processors would each allocate the largest ones.
 const large = 16 << 20
 
-// spares are the large buffers that nobody uses. The next collection of garbage takes
+// spares has the large buffers that are not in use. The next garbage collection frees
 // them.
 var spares struct {
 	mu  sync.Mutex
 	all []weak.Pointer[Buffer]
 }
 
-// takeLarge returns a spare buffer of a class or the next, nil where there is none.
+// takeLarge returns a spare buffer of the class or the next one, nil if there is none.
 func takeLarge(class int) (found *Buffer) {
 	spares.mu.Lock()
 	defer spares.mu.Unlock()

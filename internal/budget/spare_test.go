@@ -6,7 +6,7 @@ import (
 )
 
 // TestLargeBuffers takes large buffers that others have put back, of the class that is
-// asked for or the next, and never one that somebody has.
+// asked for or the next, and never one that is in use.
 func TestLargeBuffers(t *testing.T) {
 	b := Get(large)
 	b.B = append(b.B, 1)

@@ -91,8 +91,8 @@ func TestStepsWait(t *testing.T) {
 	})
 }
 
-// TestFirstStepsMayFillUp gives first steps all but one second step, and second steps
-// whatever nobody else has.
+// TestFirstStepsMayFillUp gives first steps all bytes but those of one second step, and
+// second steps all bytes that are free.
 func TestFirstStepsMayFillUp(t *testing.T) {
 	b, ctx := NewInTwo(100, 30), context.Background()
 	few, _ := b.Acquire(ctx, 10)

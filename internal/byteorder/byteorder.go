@@ -1,8 +1,8 @@
-// Package byteorder moves elements between memory whose order is not the same: planes of
-// rows to planes of columns, and numbers to the other byte order.
+// Package byteorder reorders elements in memory. It transposes planes, and reverses the
+// byte order of numbers.
 //
-// Processors with AVX2 use assembly that tools/byteorder generates; all others, and
-// programs built with the tag purego, use 64-bit arithmetic.
+// Processors with AVX2 use assembly that tools/byteorder generates. Others, and programs
+// with the build tag purego, use 64-bit arithmetic.
 package byteorder
 
 //go:generate go -C ../../tools run ./byteorder -out ../internal/byteorder/avx2_amd64.s -stubs ../internal/byteorder/avx2_amd64.go -pkg byteorder

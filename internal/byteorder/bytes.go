@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Bytes copies src to dst with the bytes of every number of unit bytes in reverse order;
-// a unit of 1 or less just copies. dst is at least as long as src, and is src itself or
-// does not overlap it; len(src) is a multiple of unit.
+// Bytes copies src to dst and reverses the bytes of every number of unit bytes. A unit of
+// 1 or less only copies. dst must be at least as long as src, and must be src or not
+// overlap it. The length of src must be a multiple of unit.
 func Bytes(dst, src []byte, unit int) {
 	if unit <= 1 {
 		copy(dst, src)
@@ -32,7 +32,7 @@ func bytesPlain(dst, src []byte, unit int) {
 	each(dst[n:], src[n:], unit)
 }
 
-// piece is the number of bytes that are reversed at a time.
+// piece is how many bytes are reversed at a time.
 const piece = 32
 
 // pairs reverses whole pieces of two-byte numbers and returns the number of bytes done.
@@ -54,8 +54,8 @@ func four(x uint64) uint64 {
 	return x&low<<8 | x>>8&low
 }
 
-// words is pairs for numbers of eight bytes, or of four where the reversed eight are
-// turned by 32 bits.
+// words is pairs for numbers of eight bytes, or of four if the reversed eight are rotated
+// by 32 bits.
 func words(dst, src []byte, turn int) int {
 	n := len(src) / piece * piece
 	for i := 0; i < n; i += piece {

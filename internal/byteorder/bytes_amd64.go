@@ -2,7 +2,7 @@
 
 package byteorder
 
-// orders are where each of 16 bytes comes from, by the unit.
+// orders has the source of each of 16 bytes, by unit.
 var orders = [17][16]byte{
 	2:  {1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14},
 	4:  {3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12},

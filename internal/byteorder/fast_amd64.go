@@ -4,19 +4,19 @@ package byteorder
 
 import "golang.org/x/sys/cpu"
 
-// hasAVX2 is whether the processor runs the generated code.
+// hasAVX2 reports whether the processor runs the generated code.
 var hasAVX2 = cpu.X86.HasAVX2
 
 const (
 	group = 16  // bytes of a row of src that the generated code takes at a time
-	half  = 32  // bytes that it gives to a row of dst
-	line  = 64  // or, better: a line of the cache
-	width = 256 // bytes of rows of src after which the next rows come, so that lines of dst that two share stay in the cache
+	half  = 32  // bytes of a row of dst that it writes
+	line  = 64  // or a cache line, which is faster
+	width = 256 // bytes of a band of src: lines of dst that two bands share stay in the cache
 )
 
-// fast turns the plane with generated code if it is large enough, and reports whether it
-// is. What is left over at the ends is turned together with elements before it, once
-// more.
+// fast transposes the plane with generated code, and returns false if the plane is too
+// small. The last rows and columns are transposed together with some before them, which
+// are then written twice.
 func (p *plane) fast() bool {
 	switch {
 	case !hasAVX2 || p.n*p.size < half || p.m*p.size < group:
@@ -33,14 +33,14 @@ func (p *plane) fast() bool {
 	return true
 }
 
-// bands turns the plane some columns at a time.
+// bands transposes the plane some columns at a time.
 func (p *plane) bands(b *blocks) {
 	for j, step := 0, width/p.size; j < p.m; j += step {
 		p.band(b, j, min(step, p.m-j))
 	}
 }
 
-// band turns m columns from j on.
+// band transposes m columns from j on.
 func (p *plane) band(b *blocks, j, m int) {
 	i, whole, part := 0, line/p.size, half/p.size
 	for ; i+whole <= p.n; i += whole {
@@ -54,8 +54,8 @@ func (p *plane) band(b *blocks, j, m int) {
 	}
 }
 
-// strip turns m columns from j on of the rows from i on, which are as many as fill some
-// bytes of the rows of dst. With blocks it gathers them first.
+// strip transposes m columns from j on of the rows from i on. There are as many rows as
+// fill half or line bytes of a row of dst. With blocks it gathers them first.
 func (p *plane) strip(b *blocks, i, j, m, bytes int) {
 	columns := group / p.size
 	if m < columns { // the last ones, and some before them
@@ -73,8 +73,8 @@ func (p *plane) strip(b *blocks, i, j, m, bytes int) {
 	}
 }
 
-// turnGroups turns groups of columns; which is the sum of the bytes of an element and of
-// those for each row of dst.
+// turnGroups transposes groups of columns. which is the sum of the bytes of an element
+// and the bytes of each row of dst.
 func turnGroups(dst, src *byte, ds, ss, groups, which int) {
 	switch which {
 	case 1 + half:

@@ -2,7 +2,7 @@
 
 package byteorder
 
-// There are no fast ways here.
+// There is no assembly here.
 func (p *plane) fast() bool { return false }
 
 func bytesFast(_, _ []byte, _ int) int { return 0 }

@@ -1,6 +1,6 @@
 package byteorder
 
-// Squares of elements in 64-bit numbers, one row of the square each.
+// Squares of elements are transposed in 64-bit numbers, one for each row.
 
 // turn8 copies m columns of eight rows of bytes, eight at a time.
 func turn8(dst, src []byte, d, s, ds, ss, m int) {

@@ -1,21 +1,21 @@
 package byteorder
 
-// Side is one side of a copy: rows of elements that follow each other.
+// Side is the source or the destination of a copy: rows of consecutive elements.
 type Side struct {
 	Data   []byte
-	Offset int // where the first row begins
-	Stride int // bytes from a row to the next, which may be negative
+	Offset int // of the first row, in bytes
+	Stride int // bytes from a row to the next; may be negative
 }
 
-// in panics where rows of some bytes are not within the data; assembly does not look.
+// in panics if rows are not within the data, because assembly does not check bounds.
 func (s Side) in(rows, bytes int) {
 	way := (rows - 1) * s.Stride
 	_ = s.Data[s.Offset+min(0, way) : s.Offset+max(0, way)+bytes : len(s.Data)]
 }
 
 // Plane copies the columns of src, n rows of m elements, to the m rows of dst. Elements
-// have size bytes: 1, 2, 4, 8 or 16. The sides share no memory, and neither do rows of
-// dst.
+// have size bytes: 1, 2, 4, 8 or 16. The sides must not overlap, nor rows of dst each
+// other.
 func Plane(dst, src Side, n, m, size int) {
 	if n <= 0 || m <= 0 {
 		return
@@ -28,7 +28,7 @@ func Plane(dst, src Side, n, m, size int) {
 	}
 }
 
-// plane is what [Plane] has to do.
+// plane has the arguments of [Plane].
 type plane struct {
 	dst, src Side
 	n, m     int // rows and columns of src

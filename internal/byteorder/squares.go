@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// side is the length of a side of a square in bytes. The lines of a square stay in the
-// cache until all of them is used.
+// side is the side of a square in bytes. The cache lines of a square stay in the cache
+// until they are complete.
 const side = 128
 
-// squares turns the plane square by square.
+// squares transposes the plane square by square.
 func (p *plane) squares() {
 	step := side / p.size
 	for i := 0; i < p.n; i += step {
@@ -19,8 +19,8 @@ func (p *plane) squares() {
 	}
 }
 
-// square turns n rows and m columns: several small elements at a time, as one number, and
-// what is left over one by one.
+// square transposes n rows and m columns. It moves several small elements at a time as
+// one number, and the rest one by one.
 func (p *plane) square(i, j, n, m int) {
 	rows, columns := 0, 0
 	if together := 8 / p.size; together > 1 {
@@ -35,7 +35,7 @@ func (p *plane) square(i, j, n, m int) {
 	p.elements(i+rows, j, n-rows, m)
 }
 
-// numbers turns m columns of as many rows as eight bytes have elements.
+// numbers transposes m columns of as many rows as eight bytes have elements.
 func (p *plane) numbers(i, j, m int) {
 	d, s := p.to(i, j), p.from(i, j)
 	switch p.size {
@@ -48,7 +48,7 @@ func (p *plane) numbers(i, j, m int) {
 	}
 }
 
-// elements turns n rows and m columns element by element.
+// elements transposes n rows and m columns element by element.
 func (p *plane) elements(i, j, n, m int) {
 	for k := range n {
 		d, s := p.to(i+k, j), p.from(i+k, j)
@@ -67,14 +67,12 @@ func (p *plane) elements(i, j, n, m int) {
 	}
 }
 
-// element is an element as an array of bytes, so that it is moved in one instruction
-// whatever its alignment.
+// element is an array of bytes, which one instruction moves whatever its alignment.
 type element interface {
 	[1]byte | [2]byte | [4]byte | [8]byte | [16]byte
 }
 
-// spread copies m elements of a row, which follow each other from s on, to a column from
-// d on.
+// spread copies m consecutive elements from s on to a column from d on.
 func spread[E element](dst, src Side, d, s, m int) {
 	size := int(unsafe.Sizeof(*new(E)))
 	for range m {

@@ -7,19 +7,18 @@ import (
 	"unsafe"
 )
 
-// Large planes do not fit the cache. Then rows of the destination are gathered in a small
-// block, and whole lines of them go past the cache to memory, so that nothing has to be
-// read only to be overwritten. Where rows do not begin where lines do, the end of each
-// waits in front of its next bytes. Elements so small that a line has many rows are
-// gathered from the source in the same way, since rows that are a power of two apart take
-// each other's place in the cache.
+// Large planes do not fit into the cache. Their rows are gathered in a small block, and
+// whole cache lines are written past the cache, so that no line is read only to be
+// overwritten. If rows do not begin at cache lines, the end of each waits in the block
+// for its next bytes. Small elements are also gathered from the source, since rows whose
+// distance is a power of two evict each other from the cache.
 
 const (
 	large   = 1 << 20 // bytes of planes that are written past the cache, or more
-	ahead   = line    // bytes in front of a row, for the end of the one before
+	ahead   = line    // bytes before a row of the block, for the end of an incomplete line
 	pitch   = ahead + width
-	small   = 4    // bytes of the largest elements that are gathered from the source: of larger ones a line takes few rows
-	crowded = 1024 // where a multiple of as many bytes an element lies between rows, 16 of a strip have one place in the cache
+	small   = 4    // bytes of elements that are gathered from the source, at most
+	crowded = 1024 // rows with a multiple of so many bytes between them evict each other
 )
 
 // blocks are the memory for one tile of the destination, and one strip of the source.
@@ -49,12 +48,12 @@ func (p *plane) isLarge() bool {
 	return p.n*p.m*p.size >= large && p.n*p.size >= width && p.m*p.size >= width
 }
 
-// isCrowded reports whether rows of src take each other's place in the cache.
+// isCrowded reports whether rows of src evict each other from the cache.
 func (p *plane) isCrowded() bool {
 	return p.size <= small && p.n*p.size >= width && p.m*p.size >= width && p.src.Stride%(crowded*p.size) == 0
 }
 
-// stream turns a large plane.
+// stream transposes a large plane.
 func (p *plane) stream() {
 	b := pool.Get().(*blocks)
 	for j, step := 0, width/p.size; j < p.m; j += step {
@@ -64,7 +63,7 @@ func (p *plane) stream() {
 	pool.Put(b)
 }
 
-// column turns m columns of src from j on, which are rows of dst.
+// column transposes m columns of src from j on, which are rows of dst.
 func (p *plane) column(b *blocks, j, m int) {
 	step := width / p.size
 	for i := 0; i < p.n; i += step {
@@ -80,7 +79,7 @@ func (p *plane) column(b *blocks, j, m int) {
 	p.end(b, j, m)
 }
 
-// tile turns n rows and m columns of src to the block.
+// tile transposes n rows and m columns of src to the block.
 func (p *plane) tile(b *blocks, i, j, n, m int) {
 	t := plane{Side{b.dst[:], ahead, pitch}, Side{p.src.Data, p.from(i, j), p.src.Stride}, n, m, p.size}
 	switch {
@@ -103,7 +102,7 @@ func (p *plane) begin(b *blocks, j, m int) {
 	}
 }
 
-// end writes what is behind the last whole line of each row of dst.
+// end writes what is after the last whole line of each row of dst.
 func (p *plane) end(b *blocks, j, m int) {
 	for k := range m {
 		to := p.to(p.n, j+k)
@@ -113,5 +112,5 @@ func (p *plane) end(b *blocks, j, m int) {
 	}
 }
 
-// address returns where b is, to tell how lines of the cache lie.
+// address returns the address of b, to align with cache lines.
 func address(b *byte) int { return int(uintptr(unsafe.Pointer(b))) }

@@ -1,9 +1,9 @@
-// Package checked does arithmetic on numbers that come from strangers.
+// Package checked does overflow-checked arithmetic on untrusted numbers.
 package checked
 
 import "math"
 
-// Add returns a+b, and whether that fits. Both have to be non-negative.
+// Add returns a+b, and whether it fits. Both must be non-negative.
 func Add(a, b int64) (int64, bool) {
 	if a < 0 || b < 0 || a > math.MaxInt64-b {
 		return 0, false
@@ -11,7 +11,7 @@ func Add(a, b int64) (int64, bool) {
 	return a + b, true
 }
 
-// Mul returns a*b, and whether that fits. Both have to be non-negative.
+// Mul returns a*b, and whether it fits. Both must be non-negative.
 func Mul(a, b int64) (int64, bool) {
 	if a < 0 || b < 0 || a != 0 && b > math.MaxInt64/a {
 		return 0, false
@@ -19,8 +19,8 @@ func Mul(a, b int64) (int64, bool) {
 	return a * b, true
 }
 
-// Product returns the product of all values, and whether it fits. All have to be
-// non-negative. A zero makes the product zero, whatever the others are.
+// Product returns the product of all values, and whether it fits. All must be
+// non-negative. A zero makes the product zero, whatever the other values are.
 func Product(values ...int64) (int64, bool) {
 	p, ok := int64(1), true
 	for _, v := range values {
@@ -36,7 +36,7 @@ func Product(values ...int64) (int64, bool) {
 	return p, ok
 }
 
-// CeilDiv returns a/b rounded up. a has to be non-negative and b positive.
+// CeilDiv returns a/b rounded up. a must be non-negative and b positive.
 func CeilDiv(a, b int64) int64 {
 	q := a / b
 	if a%b != 0 {

@@ -1,5 +1,4 @@
-// Package clock takes the time of a thread, for benchmarks on machines where other
-// programs run, too.
+// Package clock measures the processor time of a thread, for benchmarks on busy machines.
 package clock
 
 import (
@@ -7,16 +6,16 @@ import (
 	"time"
 )
 
-// start is what the time of day counts from.
+// start is the origin of the wall clock.
 var start = time.Now()
 
-// Beside runs f and g by turns for about as long as is said, and returns the least time
-// that each took: of the processor where the system tells that, else of day. Short ones
-// run many times in a row.
+// Beside runs f and g in turns for about the given duration, and returns the shortest
+// time of each: processor time where the system reports it, wall time elsewhere. It runs
+// short functions many times in a row.
 func Beside(f, g func(), long time.Duration) (ft, gt time.Duration) {
-	runtime.LockOSThread() // whose time is taken
+	runtime.LockOSThread() // the clock is that of one thread
 	defer runtime.UnlockOSThread()
-	const least = 200 * time.Microsecond // beside which looking at the clock takes no time
+	const least = 200 * time.Microsecond // long compared with a reading of the clock
 	n, m := repeats(f, least), repeats(g, least)
 	ft, gt = time.Hour, time.Hour
 	for end := time.Now().Add(long); ; {
@@ -28,7 +27,7 @@ func Beside(f, g func(), long time.Duration) (ft, gt time.Duration) {
 	}
 }
 
-// repeats returns how often f has to run to take about as long as least.
+// repeats returns how often f must run to take about least.
 func repeats(f func(), least time.Duration) int {
 	n := 1
 	for times(f, n) < least {

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now returns how long the thread has run.
+// now returns the processor time of the thread.
 func now() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		return time.Since(start) // a kernel without such clocks
+		return time.Since(start) // the kernel has no such clock
 	}
 	return time.Duration(t.Nano())
 }

@@ -1,9 +1,8 @@
-// Package config reads the configuration of a codec: a flat JSON object whose members are
-// all known.
+// Package config decodes the configuration of a codec: a flat JSON object whose members
+// are all known.
 //
-// It builds on a strict reader and on encoding/json, and closes what the latter leaves
-// open: names match exactly, no name is given twice, and null, booleans and strings are
-// no numbers.
+// It adds to encoding/json what that leaves open: names match exactly, no name occurs
+// twice, and null, booleans and strings are not numbers.
 package config
 
 import (
@@ -19,14 +18,14 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// mostText bounds the bytes of a text in a configuration. They are words, and messages
-// quote them.
+// mostText bounds the length of a string in bytes. Strings in configurations are words,
+// and messages quote them.
 const mostText = 1 << 10
 
-// Decode stores the members of the JSON object raw in the fields of the struct that dst
-// points to, by their json tag. A nil raw is an object without members. A member that no
-// field is tagged with, or that is null, is an error, and so is a text of more than 1,024
-// bytes; a field without a member keeps its value.
+// Decode stores the members of the JSON object raw in the struct that dst points to, by
+// their json tags. A nil raw is an empty object. A field without a member keeps its
+// value. It is an error if a member has no field or is null, or if a string exceeds 1,024
+// bytes.
 func Decode(raw []byte, dst any) error {
 	if raw == nil {
 		return nil
@@ -63,11 +62,11 @@ func Decode(raw []byte, dst any) error {
 	return nil
 }
 
-// known has the tags of the types of structs that were decoded, of which there are as
-// many as codecs.
+// known caches the tags of the decoded struct types, of which there is one for each
+// codec.
 var known sync.Map
 
-// tagsOf returns the json tag of every field of a struct, "" for one without.
+// tagsOf returns the json tag of every field of a struct, or "".
 func tagsOf(t reflect.Type) []string {
 	if tags, ok := known.Load(t); ok {
 		return tags.([]string)
@@ -80,7 +79,7 @@ func tagsOf(t reflect.Type) []string {
 	return tags
 }
 
-// listed says which members there are.
+// listed lists the permitted members for a message.
 func listed(tags []string) string {
 	var names []string
 	for _, tag := range tags {
@@ -98,8 +97,8 @@ func listed(tags []string) string {
 	return "it has " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// set stores a value where field points to: the usual kinds by themselves, which is what
-// encoding/json does with them, all others by that.
+// set stores a value in the variable that field points to. It handles the usual kinds
+// itself and leaves the others to encoding/json; the results are the same.
 func set(field any, v strictjson.Value) error {
 	switch f := field.(type) {
 	case *Int:
@@ -125,14 +124,13 @@ func set(field any, v strictjson.Value) error {
 		}
 	}
 	err := json.Unmarshal(v.Raw(), field)
-	if err != nil && len(v.Raw()) > mostText { // the message may quote all of it
+	if err != nil && len(v.Raw()) > mostText { // the message might quote all of it
 		return errors.New(strictjson.Abbreviate(err.Error()))
 	}
 	return err
 }
 
-// Int is an integer that may be spelled as a number without a fraction, as some writers
-// do: 5.0 is 5.
+// Int is an integer that may be spelled as a number without a fraction, such as 5.0.
 type Int int64
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -144,7 +142,7 @@ func (n *Int) UnmarshalJSON(text []byte) error {
 		*n = Int(v)
 		return nil
 	}
-	const exact = 1 << 53 // beyond it a float64 may stand for several integers
+	const exact = 1 << 53 // from here on, a float64 may stand for several integers
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || v != math.Trunc(v) || math.Abs(v) > exact {
 		return fmt.Errorf("%s is not an integer", strictjson.Abbreviate(text))

@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// BoxBytes returns how many bytes of a region are in memory at a time where it is written
-// box by box: enough for all cores, within half of the budget.
+// BoxBytes returns how many bytes of a region to hold while it is written box by box:
+// half of the budget.
 func (a *Array) BoxBytes(region grid.Box) (int64, error) {
 	cells, err := a.Grid.Touched(region)
 	if err != nil {
@@ -18,8 +18,8 @@ func (a *Array) BoxBytes(region grid.Box) (int64, error) {
 }
 
 // Boxes cuts a region into boxes in C order, along borders of chunks, so that no chunk
-// has elements of two of them. A box has at most limit bytes, or one chunk. It is reused:
-// clone what is kept.
+// overlaps two boxes. A box has at most limit bytes, or one chunk. The next iteration
+// overwrites the box.
 func (a *Array) Boxes(region grid.Box, limit int64) (iter.Seq[grid.Box], error) {
 	cells, err := a.Grid.Touched(region)
 	if err != nil {
@@ -40,19 +40,18 @@ func (a *Array) Boxes(region grid.Box, limit int64) (iter.Seq[grid.Box], error) 
 	}, nil
 }
 
-// boxes are those of a region. One has one chunk along the axes before cut, some along
-// cut, and all along those behind it.
+// boxes cuts a region. A box has one chunk along the axes before cut, some along cut, and
+// all along the axes after it.
 type boxes struct {
 	grid   *grid.Grid
 	region grid.Box
 	cut    int
-	most   int64 // elements along cut, or one chunk
+	most   int64 // elements of a box along cut, unless one chunk has more
 }
 
-// measure finds the axis along which boxes are cut, from the last one on: so they have
-// long rows.
+// measure finds the axis to cut, beginning with the last, so that boxes have long rows.
 func (b *boxes) measure(cells grid.Box, size, limit int64) {
-	before := make([]int64, len(b.region)) // bytes of one chunk along all axes before
+	before := make([]int64, len(b.region)) // bytes of one chunk along all earlier axes
 	bytes := size
 	for i, in := range b.region {
 		before[i] = bytes
@@ -67,10 +66,10 @@ func (b *boxes) measure(cells grid.Box, size, limit int64) {
 		}
 		behind = product(behind, b.region[b.cut].Len())
 	}
-	b.cut = 0 // one box is all
+	b.cut = 0 // one box is the whole region
 }
 
-// product multiplies lengths that are not negative; what is too long becomes the longest.
+// product multiplies lengths, and returns the largest int64 if that overflows.
 func product(a, b int64) int64 {
 	if n, ok := checked.Mul(a, b); ok {
 		return n
@@ -88,7 +87,7 @@ func (b *boxes) first() grid.Box {
 	return box
 }
 
-// next moves box to the one that follows; it is false after the last.
+// next moves box to the next one. It returns false after the last.
 func (b *boxes) next(box grid.Box) bool {
 	for i := min(b.cut, len(box)-1); i >= 0; i-- {
 		box[i].Start = box[i].Stop
@@ -103,7 +102,7 @@ func (b *boxes) next(box grid.Box) bool {
 	return false
 }
 
-// stop returns where a box from start on ends along an axis.
+// stop returns where a box that begins at start ends along axis i.
 func (b *boxes) stop(i int, start int64) int64 {
 	end, most := b.region[i].Stop, int64(0)
 	if i == b.cut {

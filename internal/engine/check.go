@@ -12,17 +12,18 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
-// Checked is what was found out about one stored chunk.
+// Checked is the check of one stored chunk.
 type Checked struct {
 	Index []int64
 	*codec.Check
 }
 
 // Check looks for faults in the stored chunk at index, which has to be a chunk of the
-// grid. One that is not stored is [fs.ErrNotExist].
+// grid. It returns [fs.ErrNotExist] if the chunk is not stored.
 func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Check, error) {
 	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), 1)
 	w := newWorker(r)
@@ -31,9 +32,9 @@ func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Che
 	return out, w.fail(err)
 }
 
-// CheckAll looks for faults in the stored chunks of the box, and yields what it finds out
-// about each, in no order. A chunk that the store fails to read is a fault, too, as long
-// as they are at most unread in a row; one more is an error. With unread 0 the first is.
+// CheckAll checks the stored chunks of the box and yields the results in no order. If the
+// store fails to read a chunk, that is a fault of the chunk. But if it fails for more
+// than unread chunks in a row, CheckAll yields the error and ends.
 func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread int64) iter.Seq2[Checked, error] {
 	return func(yield func(Checked, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -46,7 +47,7 @@ func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread 
 		for c := range found {
 			if !yield(c, nil) {
 				cancel()
-				for range found { // until the others have seen it
+				for range found { // let the workers finish
 				}
 				return
 			}
@@ -78,6 +79,8 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
+			// One bad object must not hide the others, but a store that is down must not
+			// be asked for each of millions of chunks.
 			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= most {
 				out, err = &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 			} else if err == nil {
@@ -96,7 +99,7 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 	return errors.Join(failed, err)
 }
 
-// isUnreadable reports whether an error is that of a store which fails to read one value.
+// isUnreadable reports whether an error says that the store failed to read a value.
 func isUnreadable(err error) bool {
 	for _, other := range []error{store.ErrConflict, store.ErrUnsupported, codec.ErrLimit, codec.ErrUnsupported, context.Canceled} {
 		if errors.Is(err, other) {
@@ -106,7 +109,7 @@ func isUnreadable(err error) bool {
 	return err != nil
 }
 
-// checkTries is how often a chunk is looked at anew because it was replaced meanwhile.
+// checkTries is how often to check a chunk while concurrent writers replace it.
 const checkTries = 16
 
 // check looks for faults in the chunk.
@@ -122,7 +125,7 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 	defer w.bytes.Release(weight)
 	for range checkTries {
 		src := w.source(w.key)
-		out, err = w.Chain.Check(ctx, w.crew(weight), w.Cell.Encoded, src, deep)
+		out, err = w.Chain.Check(ctx, w.work(weight), w.Cell.Encoded, src, deep)
 		info, closeErr := src.close()
 		if err == nil && closeErr != nil {
 			return nil, closeErr
@@ -131,25 +134,24 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 			out.Bytes = info.Size
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			break
+			break // else a concurrent writer replaced the chunk during the check
 		}
 	}
 	return out, err
 }
 
-// checkWeight returns about how many bytes it takes to look for faults in a chunk of n
-// decoded bytes, 0 of one that is too large: of a large one of inner chunks, range after
-// range is held, and what is decoded of it.
+// checkWeight estimates the bytes that it takes to check a chunk of n decoded bytes; n is
+// 0 if these exceed the limit. A large shard is checked range by range.
 func (w *worker) checkWeight(n int64) int64 {
-	if w.Chain.CheckedInRanges() && (n == 0 || n > codec.CheckRange) {
-		return codec.CheckRange
+	if w.Chain.CheckedInRanges() && (n == 0 || n > coding.CheckRange) {
+		return coding.CheckRange
 	}
 	if !w.Chain.Divided() {
 		return n * int64(2+w.Chain.Buffers())
 	}
 	one := everything(w.Cell.Encoded)
 	one.Count = one.Step
-	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
 	all := w.Chain.Weight(p, cap(w.cores))
 	p.Part = one
 	return min(all, w.Chain.Weight(p, cap(w.cores))+4*span)

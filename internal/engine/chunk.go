@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
@@ -15,14 +15,14 @@ import (
 // at returns a worker for the chunk at index, which has to be a chunk of the grid, and
 // the bytes of the decoded chunk.
 func (a *Array) at(index []int64) (*worker, int64, error) {
-	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: codec.NewCores(), workers: 1})
+	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: coding.NewCores(), workers: 1})
 	copy(w.Part.Chunk, index)
 	n, err := w.begin()
 	return w, n, w.fail(err)
 }
 
-// ReadChunk fills dst with the elements of one chunk in its encoded shape, with the fill
-// value where it is not stored. Elements that differ in length are added to the heap.
+// ReadChunk fills dst with the elements of one chunk in its encoded shape, or with the
+// fill value if it is not stored. Elements that differ in length are added to the heap.
 func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *strided.Heap, how Reading) (Suspicion, error) {
 	w, n, err := a.at(index)
 	if err != nil {
@@ -73,8 +73,8 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, heap 
 	return w.fail(v.put(ctx, elements, n))
 }
 
-// ReadEncoded returns the stored bytes of one chunk, or an error that wraps
-// [fs.ErrNotExist].
+// ReadEncoded returns the stored bytes of one chunk. It returns [fs.ErrNotExist] if the
+// chunk is not stored.
 func (a *Array) ReadEncoded(ctx context.Context, index []int64) ([]byte, error) {
 	w, n, err := a.at(index)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *Array) ReadEncoded(ctx context.Context, index []int64) ([]byte, error) 
 	}
 	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
 	if w.Chain.Divided() {
-		limit = 4*limit + minBudget // shards may have many dead bytes
+		limit = 4*limit + minBudget // a shard may have many dead bytes
 	}
 	src, err := w.fetch(ctx, limit, nil)
 	if err == nil && src == nil {

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// fewDeleted is the number of cells up to which it is cheaper to delete each than to look
-// which are there.
+// fewDeleted is up to how many cells it is cheaper to delete each than to list which are
+// stored.
 const fewDeleted = 64
 
 // Delete removes the stored chunks of the box.
@@ -36,8 +36,8 @@ func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) e
 	return nil
 }
 
-// Claim writes every chunk of the box, stored or not: what it holds of the shape
-// how.Valid stays, and all else becomes the fill value.
+// Claim writes every chunk of the box, stored or not. Elements within the shape how.Valid
+// stay, and all others become the fill value.
 func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
 	next, stop := iter.Pull(cells.Indices())
 	defer stop()
@@ -52,7 +52,7 @@ func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
 		func(ctx context.Context, w *writer) error { return w.fail(w.claim(ctx)) })
 }
 
-// claim writes one chunk with what is valid of it.
+// claim is Claim for one chunk.
 func (w *writer) claim(ctx context.Context) error {
 	n, err := w.begin()
 	if w.Chain.Divided() {
@@ -71,9 +71,9 @@ func (w *writer) claim(ctx context.Context) error {
 	})
 }
 
-// Clear sets what the stored chunks of the box hold beyond the shape valid to the fill
-// value. Chunks without such elements are read and left as they are, and so are damaged
-// ones: no old value comes back from those.
+// Clear sets the elements of the stored chunks in the box that lie beyond the shape valid
+// to the fill value. It reads all of these chunks, and rewrites those that have other
+// elements there. It leaves damaged chunks alone: they cannot bring old elements back.
 func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch store.Batch) error {
 	next, stop := iter.Pull2(a.Stored(ctx, cells))
 	defer stop()
@@ -93,7 +93,7 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 	return errors.Join(failed, err)
 }
 
-// clear rewrites one chunk if it holds anything beyond the valid shape.
+// clear is Clear for one chunk.
 func (w *writer) clear(ctx context.Context) error {
 	n, err := w.begin()
 	if w.Chain.Divided() {
@@ -109,7 +109,7 @@ func (w *writer) clear(ctx context.Context) error {
 		found, buffer, err := w.decode(ctx, n, nil)
 		defer buffer.Put()
 		if errors.Is(err, codec.ErrCorrupt) {
-			return nil
+			return nil // it does not decode, so it cannot show old elements
 		}
 		if err != nil || !found || !w.clearTail() {
 			return err

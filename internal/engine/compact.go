@@ -11,22 +11,23 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
-// Compacting says how chunks of inner chunks are put in order.
+// Compacting says how to compact shards.
 type Compacting struct {
-	Batch store.Batch         // nil where nothing is to be written
-	Done  func(index []int64) // is called for every stored chunk, for one at a time; nil where nobody asks
+	Batch store.Batch         // nil to write nothing and only count
+	Done  func(index []int64) // if not nil, is called for every stored shard, one at a time
 }
 
-// Compacted is what came of it.
+// Compacted is the result of compacting shards.
 type Compacted struct {
-	Chunks, Changed int64 // that are stored, and those of them that were not in order
-	Before, After   int64 // bytes that they have together
+	Chunks, Changed int64 // stored shards, and those that were not compact
+	Before, After   int64 // bytes of all stored shards
 }
 
-// manyDamaged is how many damaged chunks are named in an error.
+// manyDamaged is how many damaged chunks an error names, at most.
 const manyDamaged = 8
 
 // compaction is one call of Compact.
@@ -37,12 +38,12 @@ type compaction struct {
 	mu      sync.Mutex
 	sum     Compacted
 	damaged []error
-	more    int64 // damaged chunks that are not named
+	more    int64 // damaged chunks beyond these
 }
 
-// Compact puts the inner chunks of every stored chunk of the box in order, without gaps,
-// as they are encoded. Chunks that cannot be read are left as they are, and reported in
-// the end as [codec.ErrCorrupt].
+// Compact rewrites every stored shard of the box with its inner chunks in order and
+// without gaps. It does not decode them. It leaves damaged shards alone, and at the end
+// returns a [codec.ErrCorrupt] that names them.
 func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Compacted, error) {
 	c := &compaction{run: a.newRun(cells, math.MaxInt64), how: how}
 	next, stop := iter.Pull2(a.mayBeStored(ctx, cells))
@@ -65,8 +66,8 @@ func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Co
 	return c.sum, errors.Join(append(c.damaged, failed, err)...)
 }
 
-// mayBeStored yields the cells of the box that are stored; of a few, all, since to read
-// one that is not costs no more than to ask.
+// mayBeStored yields the stored cells of the box. Of a small box it yields all cells: to
+// find out on reading that a chunk is not stored costs no more than to ask.
 func (a *Array) mayBeStored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	if n, ok := cells.Len(); !ok || n > fewCells {
 		return a.Stored(ctx, cells)
@@ -80,7 +81,7 @@ func (a *Array) mayBeStored(ctx context.Context, cells grid.Box) iter.Seq2[[]int
 	}
 }
 
-// chunk puts the inner chunks of one chunk in order.
+// chunk compacts one shard and adds the result.
 func (c *compaction) chunk(ctx context.Context, w *writer) error {
 	is, err := w.compact(ctx)
 	if err == nil && !is.stored {
@@ -104,7 +105,7 @@ func (c *compaction) chunk(ctx context.Context, w *writer) error {
 	return nil
 }
 
-// ordered is what was found of one chunk, and its bytes.
+// ordered is the result for one shard, with its bytes before and after.
 type ordered struct {
 	stored, changed bool
 	before, after   int64
@@ -119,10 +120,10 @@ func (c *Compacted) add(is ordered) {
 	}
 }
 
-// compact stores the chunk in order, unless it is so or nothing is to be written.
+// compact compacts the shard, or in a trial only measures it.
 func (w *writer) compact(ctx context.Context) (is ordered, err error) {
-	_, _ = w.begin() // however large the chunk is, it is not decoded
-	e := w.asStored(codec.Edit{Compact: true})
+	_, _ = w.begin() // ignore the limit, because nothing is decoded
+	e := w.asStored(coding.Edit{Compact: true})
 	e.Splices = e.Splices || w.Batch == nil
 	weight, err := w.bytes.Acquire(ctx, w.compactWeight(e))
 	if err != nil {
@@ -135,7 +136,7 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	}
 	defer turn.unlock()
 	if w.Batch == nil {
-		weight = 0 // no inner chunk is read for a trial
+		weight = 0 // a trial reads no inner chunks
 	}
 	err = w.again(func() error {
 		out, _, err := w.encodeOver(ctx, w.key, weight, e)
@@ -145,9 +146,9 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 		defer out.Release()
 		is = ordered{true, !out.Same, out.From.Size, out.Size}
 		if out.Same || w.Batch == nil {
-			return nil
+			return nil // compact already, or a trial
 		}
-		out.Empty = false // it stays stored, as it was
+		out.Empty = false // keep storing a shard that has no inner chunks
 		w.info, w.on = out.From, store.IfVersion(out.From.Version)
 		return w.storeEdited(ctx, out)
 	})
@@ -157,15 +158,15 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	return is, err
 }
 
-// compactWeight returns about how many bytes it takes to put a chunk in order: all, or a
-// few times the index where the store puts values together, and then some more so that
-// chunks which are not large need not be put together from many small pieces.
-func (w *writer) compactWeight(e codec.Edit) int64 {
+// compactWeight estimates the bytes that compacting the shard takes. If the store
+// splices, that is a few times the index, and some more so that shards which are not
+// large need not be spliced from many small pieces.
+func (w *writer) compactWeight(e coding.Edit) int64 {
 	all := w.editWeight()
 	if !e.Splices {
 		return all
 	}
 	p := everything(w.Cell.Encoded)
 	p.Count = p.Step // one element
-	return min(all, 2*w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: p}, 1)+4*span)
+	return min(all, 2*w.Chain.Weight(coding.Extract{Shape: w.Cell.Encoded, Part: p}, 1)+4*span)
 }

@@ -1,7 +1,6 @@
-// Package engine moves elements between memory and chunks: one scheduler for reads and
-// writes, with bounded goroutines, a budget of bytes taken from the actual sizes of the
-// chunks, and pooled buffers. It knows chunks by their keys and nothing of metadata
-// documents.
+// Package engine moves elements between memory and stored chunks. It schedules reads and
+// writes with a bounded number of goroutines, a budget of bytes, and pooled buffers. It
+// knows the keys of chunks, but no metadata documents.
 package engine
 
 import (
@@ -13,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
@@ -24,53 +23,60 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Array is what the engine has to know of an array. It is immutable and may be used from
-// several goroutines at once.
+// Array describes an array to the engine. It is immutable. Several goroutines may use it
+// at once.
 type Array struct {
 	Store store.Store
 	Path  store.Path
 	Grid  *grid.Grid
 	Keys  metadata.KeyEncoding
-	Chain *codec.Chain
-	Fill  []byte        // one element, as it stands in memory ([codec.Spec.Element])
-	Size  int           // bytes of it ([codec.Spec.Width])
-	Heap  *strided.Heap // an empty one, where elements differ in length
+	Chain *coding.Chain
+	Fill  []byte        // one element in memory ([codec.Spec.Element])
+	Size  int           // bytes of an element in memory ([codec.Spec.Width])
+	Heap  *strided.Heap // an empty heap, nil unless elements differ in length
 
-	Concurrency int   // requests in flight, or chunks where the store is near; 0 is chosen from what the store is
-	Budget      int64 // bytes in flight; 0 is chosen from the chunks that are touched
-	MaxChunk    int64 // most bytes of one decoded chunk
-	KeepFill    bool  // chunks that hold only the fill value are stored
-	// RequireChunks makes reading a chunk that is not stored [ErrMissing].
+	// Concurrency is how many requests are in flight at once, or how many chunks if the
+	// store is near. 0 chooses by the store.
+	Concurrency int
+	Budget      int64 // bytes in flight; 0 chooses by the touched chunks
+	MaxChunk    int64 // bytes of a decoded chunk, at most
+	KeepFill    bool  // store chunks that hold only the fill value
+	// RequireChunks makes reading a chunk that is not stored fail with [ErrMissing].
 	RequireChunks bool
-	Block         int64 // bytes of a chunk that is not encoded that are read at a time; 0 is chosen from what the store is
-	Gap, Span     int64 // how ranges of one stored chunk are put together; 0 is chosen from what the store is
+	// Block is how many bytes of a chunk that is not encoded to read at a time. 0 chooses
+	// by the store.
+	Block int64
+	// Gap and Span say how to join ranges of one stored chunk ([coding.Work]). 0 chooses
+	// by the store.
+	Gap, Span int64
 
-	Observer observe.Observer // is told of chunks that are coded, unless it is nil; of the store there is one of its own
+	// Observer, if not nil, is told which chunks are coded.
+	Observer observe.Observer
 
-	ratio budget.Ratio // of stored chunks to decoded ones
+	ratio budget.Ratio // of the bytes of stored chunks to those of decoded ones
 }
 
-// ChunkError says which chunk an operation failed on.
+// ChunkError says for which chunk an operation failed.
 type ChunkError struct {
 	Key   string
 	Index []int64
 	Err   error
 }
 
-// Error returns index and key of the chunk, and what went wrong.
+// Error returns the index and the key of the chunk, and the message of Err.
 func (e *ChunkError) Error() string { return fmt.Sprintf("chunk %v (%s): %v", e.Index, e.Key, e.Err) }
 
-// Unwrap returns what went wrong.
+// Unwrap returns Err.
 func (e *ChunkError) Unwrap() error { return e.Err }
 
 // Key returns the key of the chunk at index.
 func (a *Array) Key(index []int64) store.Key {
 	var room [64]byte
-	return a.Path.Key(string(a.Keys.AppendKey(room[:0], index)))
+	return a.Path.MustKey(string(a.Keys.AppendKey(room[:0], index)))
 }
 
-// ChunkBytes returns the number of bytes of a decoded chunk of the given shape, or
-// [ErrLimit].
+// ChunkBytes returns the bytes of a decoded chunk of the given shape. It returns
+// [ErrLimit] if they exceed MaxChunk.
 func (a *Array) ChunkBytes(shape []int64) (int64, error) {
 	n, ok := checked.Product(shape...)
 	if ok {
@@ -82,28 +88,28 @@ func (a *Array) ChunkBytes(shape []int64) (int64, error) {
 	return n, nil
 }
 
-// minBudget is the least that is allowed to be in flight where the caller says nothing.
+// minBudget is the least budget that is chosen by default, in bytes.
 const minBudget = 64 << 20
 
-// run is what the workers of one operation share.
+// run is the state that the workers of one operation share.
 type run struct {
 	*Array
 	requests  requests
 	bytes     *budget.Budget
-	share     int64 // what every worker can have of it for what it fetches, while all cores decode
-	cores     codec.Cores
-	most      int64 // bytes that reading one chunk of inner chunks takes at most: a longer one comes in ranges
+	share     int64 // bytes that each worker may fetch while all cores decode
+	cores     coding.Cores
+	most      int64 // bytes to read of one shard at once; longer ones come in ranges
 	workers   int
-	since     time.Time // the grid is known to be right for chunks that were written before
+	since     time.Time // the grid is known to fit chunks that were written before
 	suspicion atomic.Int32
 }
 
-// newRun prepares an operation that touches chunks of the box, at most as many as most.
+// newRun prepares an operation that touches chunks of the box, at most most of them.
 func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
 	}
-	r := &run{Array: a, most: math.MaxInt64, cores: codec.NewCores()}
+	r := &run{Array: a, most: math.MaxInt64, cores: coding.NewCores()}
 	if size := a.budgetFor(a.largest(cells, nil)); a.Chain.Varies() {
 		r.bytes = budget.NewInTwo(size, forText(size))
 	} else {
@@ -117,9 +123,8 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	return r
 }
 
-// newReading is newRun of an operation that only reads. What is encoded is read in two
-// steps, fetching and decoding, and only as many chunks are decoded as there are cores,
-// while others fly in their place.
+// newReading is newRun for an operation that only reads. It reads encoded chunks in two
+// steps: many chunks are in flight, but only as many are decoded as there are cores.
 func (a *Array) newReading(cells grid.Box, most int64) *run {
 	r := a.newRun(cells, most)
 	if n, ok := cells.Len(); ok {
@@ -137,7 +142,7 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	all := second * int64(cap(r.cores))
 	if inner != nil {
 		all = a.innerWeight(cells, cap(r.cores))
-		second = all // which codecs take without asking
+		second = all // codecs take it without asking the budget
 	}
 	if a.Chain.Varies() {
 		second, all = forText(size), forText(size)
@@ -150,25 +155,23 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	return r
 }
 
-// forText returns how much of a budget is kept for the elements of chunks that are
-// decoded where these differ in length: more than half, so that of chunks that take even
-// more there is one at a time.
+// forText returns how much of a budget is reserved for decoded elements that differ in
+// length. It is more than half, so that chunks which need more are decoded one at a time.
 func forText(size int64) int64 { return size/2 + 1 }
 
 // innerWeight returns the bytes that so many cores take to decode inner chunks of the
-// chunks of the box.
+// box.
 func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
 	shape := make([]int64, len(cells))
 	for i, in := range cells {
 		shape[i] = a.Grid.Axis(i).Longest(in)
 	}
-	p := codec.Part{Shape: shape, Part: everything(shape)}
+	p := coding.Extract{Shape: shape, Part: everything(shape)}
 	return a.Chain.Weight(p, cores) - a.Chain.Weight(p, 0)
 }
 
-// budgetFor returns the bytes that an operation may have in flight: what was asked for,
-// else twice the processors times the largest chunk, encoded and decoded, at least 64
-// MiB, up to what the memory of the machine suggests.
+// budgetFor returns the budget of an operation in bytes. By default it is two chunks for
+// each processor, encoded and decoded, at least 64 MiB, and at most [budget.Most].
 func (a *Array) budgetFor(largest int64) int64 {
 	if a.Budget > 0 {
 		return a.Budget
@@ -176,9 +179,8 @@ func (a *Array) budgetFor(largest int64) int64 {
 	return min(max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest), budget.Most())
 }
 
-// largest returns the bytes of the largest chunk of the box, at most those of the largest
-// that is decoded at one time. Where inner says how chunks are cut into inner chunks, it
-// is the largest of these.
+// largest returns the bytes of the largest decoded chunk of the box, at most MaxChunk. If
+// inner says how chunks are cut into inner chunks, it is the largest of those.
 func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {
 	n := int64(a.Size)
 	for i, in := range cells {
@@ -196,9 +198,8 @@ func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {
 	return min(n, a.MaxChunk)
 }
 
-// each calls work for every chunk that next hands out, from as many goroutines as there
-// may be chunks in flight. next is called by one goroutine at a time. The first error
-// stops all and is returned.
+// each calls work for every chunk that next sets, in several goroutines. Calls to next do
+// not overlap. The first error stops all goroutines and is returned.
 func each[W any](ctx context.Context, workers int, next func(*W) bool, newWorker func() *W, work func(context.Context, *W) error) error {
 	if workers <= 1 {
 		return drain(ctx, newWorker(), next, work)

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/racing"
@@ -45,7 +46,7 @@ func packed() []metadata.Extension { return append(plain(), zstd.Extension(0, fa
 
 // newArray returns the engine of an array at the path "a" of a store.
 func newArray(s store.Store, t dtype.Type, g *grid.Grid, exts []metadata.Extension, fill []byte) *engine.Array {
-	chain := must(codec.NewChain(codec.Default, exts, codec.Spec{Type: t, Fill: fill, Rank: g.Rank()}))
+	chain := must(coding.NewChain(new(codec.Environment), exts, codec.Spec{Type: t, Fill: fill, Rank: g.Rank()}))
 	return &engine.Array{
 		Store: s, Path: must(store.ParsePath("a")), Grid: g, Keys: metadata.DefaultSlash, Chain: chain,
 		Fill: fill, Size: t.Size(), MaxChunk: 1 << 30,

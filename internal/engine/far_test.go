@@ -11,6 +11,7 @@ import (
 	_ "varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -135,7 +136,7 @@ func distant(t testing.TB, c *tally, inner string, lengths ...int64) (*engine.Ar
 	g := must(grid.New([]int64{int64(len(data))}, grid.Edges(lengths...)))
 	below := memstore.New()
 	a := newArray(below, dtype.Of[uint8](), g, plain(), []byte{0})
-	a.Chain = must((&codec.Environment{Registry: registry, Unaligned: true}).NewChain(exts, codec.Spec{Type: dtype.Of[uint8](), Fill: []byte{0}, Rank: 1}))
+	a.Chain = must(coding.NewChain(&codec.Environment{Registry: registry, Unaligned: true}, exts, codec.Spec{Type: dtype.Of[uint8](), Fill: []byte{0}, Rank: 1}))
 	filled(t, a, data)
 	*c.held = held{}
 	f := &far{held: c.held, below: below}

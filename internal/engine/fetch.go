@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// fetch reads the stored bytes of the chunk into dst, which is empty. It is nil where
-// there is no such chunk.
+// fetch reads the stored bytes of the chunk into dst, which is empty. It returns nil if
+// the chunk is not stored.
 func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, error) {
 	if err := w.requests.enter(ctx); err != nil {
 		return nil, err
@@ -33,12 +33,12 @@ func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, er
 
 // stored is a stored chunk in memory.
 type stored struct {
-	data   []byte // nil where there is no such chunk
+	data   []byte // nil if the chunk is not stored
 	buffer *budget.Buffer
-	weight int64 // what the budget gave for it
+	weight int64 // bytes of the budget
 }
 
-// release gives back what the chunk took.
+// release puts back the buffer, and returns its bytes to the budget.
 func (s stored) release(b *budget.Budget) {
 	s.buffer.Put()
 	b.Release(s.weight)
@@ -52,8 +52,8 @@ func (w *worker) stored(ctx context.Context, n int64) (stored, error) {
 	return s, err
 }
 
-// fetchWithin is stored within the budget, of which it takes what such a chunk probably
-// needs. One that turns out to be longer is asked for again.
+// fetchWithin is stored with the bytes of the budget that such a chunk probably needs. It
+// requests a longer chunk again with all bytes that a chunk may have.
 func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error) {
 	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
 	most := int64(0)
@@ -63,6 +63,8 @@ func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error)
 	most = min(most, limit)
 	err = w.fetchTo(ctx, &s, n, most)
 	if errors.Is(err, store.ErrTooLarge) && most < limit {
+		// Return all bytes before asking for more: waiting while holding some could
+		// deadlock with other workers.
 		s.release(w.bytes)
 		s = stored{}
 		if s.weight, err = w.bytes.Acquire(ctx, limit); err != nil {
@@ -70,6 +72,7 @@ func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error)
 		}
 		err = w.fetchTo(ctx, &s, n, limit)
 	}
+	// The chunk was shorter than expected, so return the rest at once.
 	if needs := max(1, int64(cap(s.data))); needs < s.weight {
 		w.bytes.Release(s.weight - needs)
 		s.weight = needs
@@ -77,7 +80,7 @@ func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error)
 	return s, err
 }
 
-// fetchTo reads a stored chunk of n decoded bytes that has at most so many.
+// fetchTo reads a stored chunk of n decoded and at most most stored bytes.
 func (w *worker) fetchTo(ctx context.Context, s *stored, n, most int64) (err error) {
 	s.buffer = budget.Get(min(most, w.ratio.Ready(n, firstBuffer, most)))
 	s.data, err = w.fetch(ctx, most, s.buffer.B)
@@ -85,13 +88,12 @@ func (w *worker) fetchTo(ctx context.Context, s *stored, n, most int64) (err err
 	return err
 }
 
-// firstBuffer is how many bytes are made ready for a stored chunk as long as none was
-// seen.
+// firstBuffer is the size in bytes of the buffer for the first stored chunk.
 const firstBuffer = 4 << 10
 
-// reserve takes as many bytes from the budget as are needed, at least the worker's share,
-// or all that there may be. It returns what it took, and what was needed. That may have
-// become less while it waited: others have seen meanwhile how long stored chunks are.
+// reserve takes the needed bytes from the budget, at least the worker's share. It returns
+// how many it took and how many were needed. It calls need again after waiting, because
+// other workers learn how long stored chunks are.
 func (r *run) reserve(ctx context.Context, need func() int64) (weight, needed int64, err error) {
 	least := max(1, r.share)
 	needed = max(least, need())

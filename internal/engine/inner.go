@@ -4,20 +4,20 @@ import (
 	"context"
 	"io/fs"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
-// ReadPart fills dst with a part of one chunk of inner chunks, which may reach beyond the
-// array: the fill value where nothing is stored.
+// ReadPart fills dst with a part of one shard, which may reach beyond the array. Elements
+// that are not stored are the fill value.
 func (a *Array) ReadPart(ctx context.Context, index []int64, part strided.Part, dst []byte, heap *strided.Heap, how Reading) (Suspicion, error) {
 	w := a.inChunk(index)
 	w.since = how.Since
 	into := strided.Contiguous(dst, part.Count, a.Size)
 	into.Heap = heap
-	found, err := w.decodePart(ctx, codec.Part{Shape: w.Cell.Encoded, Part: part, Into: into})
+	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: part, Into: into})
 	if err != nil {
 		return Certain, w.fail(err)
 	}
@@ -31,32 +31,32 @@ func (a *Array) ReadPart(ctx context.Context, index []int64, part strided.Part, 
 	return Suspicion(w.suspicion.Load()), nil
 }
 
-// WritePart stores the elements of a part of one chunk of inner chunks.
+// WritePart stores the elements of a part of one shard.
 func (a *Array) WritePart(ctx context.Context, index []int64, part strided.Part, src []byte, heap *strided.Heap, batch store.Batch) error {
 	values := strided.Contiguous(src, part.Count, a.Size)
 	values.Heap = heap
-	return a.editPart(ctx, index, codec.Edit{Part: part, Values: values}, batch)
+	return a.editPart(ctx, index, coding.Edit{Part: part, Values: values}, batch)
 }
 
-// WriteEncodedInner stores bytes as one inner chunk of a chunk, after checking that they
-// decode to so many bytes.
+// WriteEncodedInner stores bytes as one inner chunk of a shard, after checking that they
+// decode to it.
 func (a *Array) WriteEncodedInner(ctx context.Context, index, inner []int64, src []byte, batch store.Batch) error {
 	w := a.inChunk(index)
 	w.cores.Enter()
-	err := w.Chain.CheckInner(ctx, w.crew(0), w.Cell.Encoded, inner, src)
+	err := w.Chain.CheckInner(ctx, w.work(0), w.Cell.Encoded, inner, src)
 	w.cores.Leave()
 	if err != nil {
 		return w.fail(err)
 	}
-	return a.editPart(ctx, index, codec.Edit{Index: inner, Encoded: src}, batch)
+	return a.editPart(ctx, index, coding.Edit{Index: inner, Encoded: src}, batch)
 }
 
-// ReadEncodedInner returns the stored bytes of one inner chunk of a chunk, or an error
-// that wraps [fs.ErrNotExist].
+// ReadEncodedInner returns the stored bytes of one inner chunk of a shard. It returns
+// [fs.ErrNotExist] if they are not stored.
 func (a *Array) ReadEncodedInner(ctx context.Context, index, inner []int64) ([]byte, error) {
 	w := a.inChunk(index)
 	src := w.source(w.key)
-	data, err := w.Chain.EncodedInner(ctx, w.crew(minBudget), w.Cell.Encoded, inner, src, nil)
+	data, err := w.Chain.EncodedInner(ctx, w.work(minBudget), w.Cell.Encoded, inner, src, nil)
 	if _, closeErr := src.close(); err == nil {
 		err = closeErr
 	}
@@ -66,12 +66,11 @@ func (a *Array) ReadEncodedInner(ctx context.Context, index, inner []int64) ([]b
 	return data, w.fail(err)
 }
 
-// inChunk returns a worker for the chunk of inner chunks at index, which has to be a
-// chunk of the grid.
+// inChunk returns a worker for the shard at index, which has to be a chunk of the grid.
 func (a *Array) inChunk(index []int64) *worker {
 	w := newWorker(a.newRun(boxAt(index), 1))
 	copy(w.Chunk, index)
-	w.begin() // it may be larger than what is decoded at one time: only parts of it are
+	w.begin() // ignore the limit, because only parts are decoded
 	return w
 }
 
@@ -84,7 +83,7 @@ func boxAt(index []int64) grid.Box {
 	return box
 }
 
-func (a *Array) editPart(ctx context.Context, index []int64, e codec.Edit, batch store.Batch) error {
+func (a *Array) editPart(ctx context.Context, index []int64, e coding.Edit, batch store.Batch) error {
 	w := a.inChunk(index)
 	v := &writer{worker: w, Writing: Writing{Batch: batch, KeepFill: a.KeepFill}}
 	weight, err := w.bytes.Acquire(ctx, v.editWeight())

@@ -7,23 +7,23 @@ import (
 	"io/fs"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
 
-// A part of a chunk that is not encoded is written without the rest of it where the chunk
-// is too large to be held, or large beside the budget, and the store puts values together
-// from their older version. Readers see the old chunk or the new one.
+// A part of a chunk that is not encoded is written without the rest of it if the chunk
+// exceeds the limit or half of the budget, and the store splices or patches. Readers see
+// the old chunk or the new one.
 
-// overwrites reports whether the part of a chunk of n bytes is to be written without the
-// rest: it is large beside the budget.
+// overwrites reports whether to write the part of a chunk of n bytes without the rest.
 func (w *writer) overwrites(n int64, whole bool) bool {
 	return !whole && n > w.budgetFor(n)/2 && w.mayOverwrite(ErrLimit) == nil
 }
 
-// mayOverwrite returns nil where the part of a chunk that is too large can be written
-// without the rest, and otherwise the error of that with what to do.
+// mayOverwrite returns nil if the part can be written without the rest of the chunk, and
+// otherwise tooLarge with advice.
 func (w *writer) mayOverwrite(tooLarge error) error {
-	e := w.asStored(codec.Edit{})
+	e := w.asStored(coding.Edit{})
 	switch {
 	case !w.Chain.Elementwise():
 		return fmt.Errorf("%w; its codecs code it as a whole: raise the limit, or cut the array into shorter chunks", tooLarge)
@@ -39,8 +39,8 @@ func (w *writer) mayOverwrite(tooLarge error) error {
 	return nil
 }
 
-// overwrite writes the part of a chunk of n bytes. Where the chunk does not take it as it
-// is, it is written as a whole, unless it is too large.
+// overwrite writes the part of a chunk of n bytes without the rest. If the chunk is
+// absent or corrupt, it writes the whole chunk, unless that is too large.
 func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 	if tooLarge != nil {
 		if err := w.mayOverwrite(tooLarge); err != nil {
@@ -59,20 +59,20 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 	case !absent:
 		return err
 	case w.deletes() && w.Placed.AllEqual(w.Fill):
-		return nil // it stays as it is, and whoever writes it meanwhile does so after us
+		return nil // nothing is stored; a concurrent write counts as later
 	}
 	return fmt.Errorf("%w; it is not stored yet, and parts are written into stored chunks alone: raise the limit", tooLarge)
 }
 
-// deletes reports whether the chunk is deleted where it has nothing but the fill value.
+// deletes reports whether a chunk that holds only the fill value is deleted.
 func (w *writer) deletes() bool { return !w.KeepFill && !(w.Shared && w.Cell.IsBoundary()) }
 
-// overwriteOnce writes the part into the chunk as it is stored now.
+// overwriteOnce writes the part into the present version of the chunk.
 func (w *writer) overwriteOnce(ctx context.Context) error {
-	e := w.asStored(codec.Edit{Part: w.Part.Part, Values: w.Placed})
+	e := w.asStored(coding.Edit{Part: w.Part.Part, Values: w.Placed})
 	e.KeepFill = !w.deletes()
 	src := w.source(w.key)
-	out, err := w.Chain.Overwrite(ctx, w.crew(span), e, src)
+	out, err := w.Chain.Overwrite(ctx, w.work(span), e, src)
 	_, closeErr := src.close()
 	if err != nil {
 		return err
@@ -81,6 +81,7 @@ func (w *writer) overwriteOnce(ctx context.Context) error {
 	if closeErr != nil {
 		return closeErr
 	}
+	// The bytes that stay come from this version, so no other one may be changed.
 	w.info, w.on = out.From, store.IfVersion(out.From.Version)
 	if out.Empty {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {

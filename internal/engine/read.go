@@ -15,32 +15,31 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Reading says how chunks are read.
+// Reading says how to read chunks.
 type Reading struct {
-	// Zeroed tells that the caller's block holds zeros already.
+	// Zeroed says that the caller's block holds zeros.
 	Zeroed bool
-	// Since is a time up to which the grid is known to be that of the stored chunks.
+	// Since is a time at which the grid was known to be that of the stored chunks.
 	Since time.Time
 }
 
-// ErrMissing says that a chunk is not stored which has to be.
+// ErrMissing says that a chunk is not stored although the array requires it.
 var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as the fill value (Options.RequireChunks)", fs.ErrNotExist)
 
-// Suspicion tells whether the array may have another grid by now, so that what was read
-// may belong elsewhere.
+// Suspicion says whether a concurrent writer may have changed the grid during a read.
+// Then keys may hold chunks of another grid, and the read has to check the document.
 type Suspicion int32
 
-// How certain a read is.
+// The suspicions, in increasing order.
 const (
-	Certain Suspicion = iota // every chunk was written while the grid was known
-	Newer                    // a chunk was written later
+	Certain Suspicion = iota // every chunk was written before Reading.Since
+	Newer                    // a chunk was written later, or at an unknown time
 	Missing                  // a chunk is not stored
 )
 
-// Read fills dst, which is as [selection.Resolved.Place] shows it, with the selected
-// elements. Chunks that are not stored are the fill value.
-//
-// After an error dst may hold anything.
+// Read fills dst, a view that [selection.Resolved.Place] made, with the selected
+// elements. Chunks that are not stored are the fill value. After an error the contents of
+// dst are undefined.
 func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.View, how Reading) (Suspicion, error) {
 	if sel.Len() == 0 {
 		return Certain, ctx.Err()
@@ -62,7 +61,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.V
 	return Suspicion(r.suspicion.Load()), err
 }
 
-// read reads the part of one chunk to its place in dst.
+// read reads the part of one chunk into dst.
 func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) error {
 	n, err := w.begin()
 	w.Into(dst)
@@ -72,7 +71,7 @@ func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) erro
 	if err != nil {
 		return w.readHuge(ctx, err, skipFill)
 	}
-	var room []byte // the part's own place, where it has the shape of the chunk
+	var room []byte // the part's memory in dst, if it is the whole chunk in one piece
 	if data, ok := w.Placed.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
 		room = data
 	}
@@ -94,8 +93,8 @@ func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) erro
 	return w.orFill(found, err, skipFill)
 }
 
-// readPlain reads a chunk that is not encoded, of n bytes, to room, or where that is nil
-// the part of it to its place.
+// readPlain reads a chunk of n bytes that is not encoded into room. If room is nil, it
+// reads only the part into its place.
 func (w *worker) readPlain(ctx context.Context, n int64, room []byte) (bool, error) {
 	weight := n
 	if room != nil {
@@ -114,9 +113,9 @@ func (w *worker) readPlain(ctx context.Context, n int64, room []byte) (bool, err
 	return found, err
 }
 
-// readEncoded is readPlain of a chunk that is encoded: while it is on its way it takes
-// memory for what is stored alone, and for its elements only once it has a core. So many
-// fly where few are decoded.
+// readEncoded is readPlain of an encoded chunk. In flight the chunk takes memory only for
+// its stored bytes. It takes memory for its elements once it has a core, so that many
+// chunks are in flight while few are decoded.
 func (w *worker) readEncoded(ctx context.Context, n int64, room []byte) (bool, error) {
 	s, err := w.fetchWithin(ctx, n)
 	defer s.release(w.bytes)
@@ -131,8 +130,8 @@ func (w *worker) readEncoded(ctx context.Context, n int64, room []byte) (bool, e
 	return true, w.decodeWithin(ctx, w.decodeWeight(n, room != nil), n, room, s.data)
 }
 
-// readText decodes a chunk whose elements differ in length, with as much memory for them
-// as it turns out to take.
+// readText decodes a chunk whose elements differ in length. It retries with more memory
+// until they fit.
 func (w *worker) readText(ctx context.Context, n int64, room, src []byte) error {
 	defer func() { w.text = 0 }()
 	return w.Chain.Grow(src, func(text int64) error {
@@ -141,8 +140,8 @@ func (w *worker) readText(ctx context.Context, n int64, room, src []byte) error 
 	})
 }
 
-// decodeWithin decodes the stored bytes of a chunk to room, or where that is nil the part
-// of it to its place, within so many bytes. The caller holds a core.
+// decodeWithin decodes the stored bytes of a chunk into room, or if room is nil the part
+// of it into its place, with weight bytes of the budget. The caller holds a core.
 func (w *worker) decodeWithin(ctx context.Context, weight, n int64, room, src []byte) error {
 	weight, err := w.bytes.AcquireMore(ctx, weight)
 	if err != nil {
@@ -159,22 +158,23 @@ func (w *worker) decodeWithin(ctx context.Context, weight, n int64, room, src []
 	return err
 }
 
-// examine makes the read suspect if the chunk was written after the time that the grid is
-// known for, or if nobody knows when.
+// examine raises the suspicion if the chunk was written after the grid was known, or at
+// an unknown time.
 func (w *worker) examine(info store.Info) {
 	if info.Modified.IsZero() || info.Modified.After(w.since) {
 		w.suspect(Newer)
 	}
 }
 
-// suspect raises the suspicion of the read.
+// suspect raises the suspicion of the read to at least s.
 func (r *run) suspect(s Suspicion) {
+	// A weaker suspicion of another worker must not replace a stronger one.
 	for old := r.suspicion.Load(); old < int32(s); old = r.suspicion.Load() {
 		r.suspicion.CompareAndSwap(old, int32(s))
 	}
 }
 
-// orFill makes the part the fill value if the chunk was not found.
+// orFill sets the part to the fill value if the chunk was not found.
 func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	if err != nil || found {
 		return err
@@ -189,8 +189,8 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	return nil
 }
 
-// decodeWeight returns the bytes that decoding a chunk of n bytes takes besides what is
-// stored; inPlace tells that its elements go to the caller's memory.
+// decodeWeight returns the bytes that decoding a chunk of n bytes takes besides its
+// stored form. inPlace says that its elements go to the caller's memory.
 func (a *Array) decodeWeight(n int64, inPlace bool) int64 {
 	steps := a.Chain.Buffers()
 	if !inPlace {
@@ -199,8 +199,8 @@ func (a *Array) decodeWeight(n int64, inPlace bool) int64 {
 	return n * int64(steps)
 }
 
-// readHuge reads a part of a chunk that is too large to be decoded: where it can be read
-// by itself, or the chunk is not stored. Otherwise the error stands.
+// readHuge reads a part of a chunk that is too large to decode, if the part can be read
+// by itself or the chunk is not stored. Otherwise it returns tooLarge.
 func (w *worker) readHuge(ctx context.Context, tooLarge error, skipFill bool) error {
 	_, countable := checked.Product(append(slices.Clone(w.Cell.Encoded), int64(w.Size))...)
 	if countable && w.partial() && w.Part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {

@@ -7,16 +7,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// What is in flight at one time where nobody says how much. Requests to a far store wait
-// for the way and hardly for this machine.
+// Default concurrency. A far store answers slowly, but many requests at once.
 const (
-	farRequests = 32
-	nearChunks  = 8 // at least
+	farRequests = 32 // at least
+	nearChunks  = 8  // at least
 )
 
-// InFlight returns how many requests to a far store one operation has under way, or how
-// many chunks of one that is near it works on: as many as are asked for, or where that is
-// 0 what the store and the processors suggest.
+// InFlight returns how many requests to a far store one operation has in flight, or on
+// how many chunks of a near store it works at once. It is asked, or if that is 0 a
+// default.
 func InFlight(s store.Store, asked, processors int) int {
 	switch {
 	case asked > 0:
@@ -27,7 +26,7 @@ func InFlight(s store.Store, asked, processors int) int {
 	return max(farRequests, 2*processors)
 }
 
-// near reports whether requests cost next to nothing.
+// near reports whether a request to the store costs next to nothing.
 func near(s store.Store) bool {
 	_, ok := store.As[store.Opener](s)
 	return ok
@@ -37,9 +36,9 @@ func (a *Array) near() bool { return near(a.Store) }
 
 func (a *Array) concurrency() int { return InFlight(a.Store, a.Concurrency, runtime.GOMAXPROCS(0)) }
 
-// requests is how many requests to a far store one operation has under way. Who waits for
-// one may hold bytes and cores, for those that are under way wait for nothing but the
-// store. Nil requests are not counted.
+// requests limits how many requests to a far store one operation has in flight. A worker
+// may hold bytes and cores while it waits here, because requests in flight wait for
+// nothing but the store. A nil value sets no limit.
 type requests chan struct{}
 
 // enter waits until another request may be made.
@@ -55,7 +54,7 @@ func (q requests) enter(ctx context.Context) error {
 	}
 }
 
-// leave says that a request has its answer.
+// leave ends a request.
 func (q requests) leave() {
 	if q != nil {
 		<-q

@@ -5,31 +5,31 @@ import (
 	"fmt"
 	"math"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/strided"
 )
 
-// Slab is some planes of an array along one axis, with all elements of the other axes, on
-// their way into chunks that are longer.
+// Slab is some planes of an array along one axis, which are to be stored in chunks that
+// may have more planes.
 type Slab struct {
 	Axis        int
 	Start, Stop int64        // planes
-	Planes      strided.View // their elements; without data once they are encoded
-	Bytes       int64        // of what is encoded
+	Planes      strided.View // their elements; without data after encoding
+	Bytes       int64        // of the encoded parts
 
-	layer Layer    // where they are, once encoded
-	parts [][]byte // what is encoded, for every chunk across the axis in C order; nil where there is only the fill value
+	layer Layer    // where the planes are, after encoding
+	parts [][]byte // encoded, for every chunk across the axis; nil for only the fill value
 }
 
-// Layer is where a plane lies in its chunk, and in its inner chunk.
+// Layer says which planes share the chunk of a plane, and which share its inner chunk.
 type Layer struct {
-	Chunk  grid.Interval // planes that share its chunk
-	Planes grid.Interval // planes of the array that share its inner chunk; where there are none, those that share its chunk
+	Chunk  grid.Interval // planes of the chunk
+	Planes grid.Interval // planes of the inner chunk, or of the chunk if it has none
 
-	offset, depth int64 // which stretch of the chunk is encoded by itself
+	offset, depth int64 // planes of the chunk that are encoded by themselves
 }
 
 // LayerOf returns the layer of a plane, which the grid has to have.
@@ -58,26 +58,26 @@ func (a *Array) LayerOf(axis int, plane int64) (Layer, error) {
 	c, _ := inner.Cell(j)
 	l.Planes = grid.Interval{Start: cell.Start + c.Start, Stop: min(stop, cell.Start+c.Start+c.Edge)}
 	if inner.IsRegular() {
-		l.offset, l.depth = c.Start, c.Encoded // else a shard of that length is cut in another way
+		l.offset, l.depth = c.Start, c.Encoded // with a list, a shard of this depth is cut otherwise
 	}
 	return l, nil
 }
 
-// part returns the planes as a part of an array of that shape.
+// part returns the planes as a part of an array of the given shape.
 func (s *Slab) part(shape []int64) strided.Part {
 	p := everything(shape)
 	p.Start[s.Axis], p.Count[s.Axis] = s.Start, s.Stop-s.Start
 	return p
 }
 
-// encodedSlab is a worker that knows which chunk of a slab it is at.
+// encodedSlab is a worker with the number of its chunk in the slab.
 type encodedSlab struct {
 	*worker
 	number int
 }
 
-// Encode encodes planes that fill a layer, and lets go of their elements. The array has
-// to have them.
+// Encode encodes planes that fill a layer, and drops their elements. The planes must lie
+// within the array.
 func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 	if s.layer, err = a.LayerOf(s.Axis, s.Start); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (w *worker) encode(ctx context.Context, s *Slab, part strided.Part) ([]byte
 	switch {
 	case w.Chain.Divided():
 		shape := w.insetShape(s.layer, s.Axis)
-		weight = 2 * w.Chain.Weight(codec.Part{Shape: shape, Part: everything(shape)}, cap(w.cores))
+		weight = 2 * w.Chain.Weight(coding.Extract{Shape: shape, Part: everything(shape)}, cap(w.cores))
 	case err != nil:
 		return nil, err
 	}
@@ -142,7 +142,8 @@ func (w *worker) encode(ctx context.Context, s *Slab, part strided.Part) ([]byte
 	return w.encodeChunk(ctx, s, part, n)
 }
 
-// encodeChunk returns the encoded form of a whole chunk of n bytes.
+// encodeChunk returns the encoded form of a whole chunk of n bytes, nil for only the fill
+// value.
 func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Part.Chunk)
 	w.Into(s.Planes)
@@ -176,14 +177,14 @@ func (w *worker) insetShape(l Layer, axis int) []int64 {
 	return shape
 }
 
-// encodeLayer returns the planes of the worker's chunk as a shard of just one layer of
-// inner chunks.
+// encodeLayer encodes the planes of the worker's chunk as a shard with one layer of inner
+// chunks. It returns nil for only the fill value.
 func (w *worker) encodeLayer(ctx context.Context, s *Slab, part strided.Part, weight int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Part.Chunk)
 	w.Into(s.Planes)
 	w.Part.Start[s.Axis] -= s.layer.offset
-	e := codec.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part.Part, Values: w.Placed, KeepFill: w.KeepFill}
-	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
+	e := coding.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part.Part, Values: w.Placed, KeepFill: w.KeepFill}
+	out, err := w.Chain.EncodePart(ctx, w.work(weight), e, nil)
 	if err != nil {
 		return nil, err
 	}

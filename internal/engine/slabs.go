@@ -5,16 +5,15 @@ import (
 	"iter"
 	"math"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
-// WriteSlabs stores slabs that follow each other along an axis, which the array has to
-// have, each chunk once. Those that are encoded are put together as they are. Of the
-// others only the first may begin within a layer; only one that is alone may be longer
-// than a layer.
+// WriteSlabs stores consecutive slabs along an axis, each chunk once. They must lie
+// within the array. Encoded slabs are copied as they are. Of the others, only the first
+// may begin within a layer, and only a single slab may be longer than a layer.
 func (a *Array) WriteSlabs(ctx context.Context, slabs []*Slab, how Writing) error {
 	axis, region := slabs[0].Axis, grid.BoxOf(a.Grid.Shape())
 	region[axis] = grid.Interval{Start: slabs[0].Start, Stop: slabs[len(slabs)-1].Stop}
@@ -41,7 +40,7 @@ func (a *Array) WriteSlabs(ctx context.Context, slabs []*Slab, how Writing) erro
 	return each(ctx, r.workers, next, func() *writer { return r.newWriter(how) }, write)
 }
 
-// writeSlabs stores one chunk of slabs.
+// writeSlabs stores one chunk of the slabs.
 func (w *writer) writeSlabs(ctx context.Context, slabs []*Slab) error {
 	n, err := w.begin()
 	axis := slabs[0].Axis
@@ -76,7 +75,7 @@ func (w *worker) across(axis int) int {
 	return int(n)
 }
 
-// putEncoded stores a chunk of n bytes that is encoded, nil for the fill value.
+// putEncoded stores an encoded chunk of n decoded bytes, nil for the fill value.
 func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 	turn, err := w.lock(ctx)
 	if err != nil {
@@ -92,8 +91,7 @@ func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 	return w.put(ctx, fill, n)
 }
 
-// writeLayers stores a shard of layers that are encoded, but perhaps the first and the
-// last, and of what is stored of it already.
+// writeLayers adds layers to a shard. All but the first and the last have to be encoded.
 func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 	weight, err := w.bytes.Acquire(ctx, w.editWeight())
 	if err != nil {
@@ -105,7 +103,7 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 		return err
 	}
 	defer turn.unlock()
-	e := codec.Edit{Keep: w.keep()}
+	e := coding.Edit{Keep: w.keep()}
 	shape := w.Grid.Shape()
 	for i := len(layers) - 1; i >= 0; i-- {
 		s := layers[i]
@@ -124,7 +122,7 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 		if chunk != nil {
 			start := make([]int64, len(shape))
 			start[s.Axis] = layer.offset
-			e.Insets = append(e.Insets, codec.Inset{Start: start, Shape: w.insetShape(layer, s.Axis), Chunk: chunk})
+			e.Insets = append(e.Insets, coding.Inset{Start: start, Shape: w.insetShape(layer, s.Axis), Chunk: chunk})
 		}
 	}
 	return w.edit(ctx, weight, e, true)

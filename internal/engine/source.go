@@ -7,7 +7,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// source shows one version of a stored chunk to codecs.
+// source is a [coding.Source] of one stored chunk.
 type source struct {
 	store    store.Store
 	key      store.Key
@@ -24,10 +24,10 @@ func (w *worker) source(key store.Key) *source {
 	return &source{store: w.Store, key: key, requests: w.requests}
 }
 
-// Key implements [codec.Source].
+// Key implements [coding.Source].
 func (s *source) Key() store.Key { return s.key }
 
-// Expect implements [codec.Source].
+// Expect implements [coding.Source].
 func (s *source) Expect(info store.Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *source) Expect(info store.Info) {
 	s.pinned, s.expect, s.info = nil, info, store.Info{}
 }
 
-// Read implements [codec.Source].
+// Read implements [coding.Source].
 func (s *source) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	s.mu.Lock()
 	if s.pinned == nil {
@@ -58,7 +58,7 @@ func (s *source) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, info, err
 }
 
-// close lets go of the version and returns what is known of it.
+// close closes the pinned version, and returns the information about it.
 func (s *source) close() (store.Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

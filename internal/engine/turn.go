@@ -9,13 +9,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// turn is a lock under which writers of one chunk take turns within this process. Unlike
+// turn is a lock that excludes other writers of one chunk within this process. Unlike for
 // a mutex, waiting for it ends with a context.
-type turn struct{ taken chan struct{} } // of one place
+type turn struct{ taken chan struct{} } // has room for one value
 
-// turns are the turns of all chunks; a key always has the same one. There are so many
-// that writers of different chunks hardly ever share one. Each is made when it is first
-// needed.
+// turns has the turns of all chunks, by a hash of the key. Writers of different chunks
+// rarely share one. Each is made when it is first needed.
 var (
 	turns [8192]atomic.Pointer[turn]
 	seed  = maphash.MakeSeed()
@@ -30,12 +29,11 @@ func turnOf(key store.Key) *turn {
 	return at.Load()
 }
 
-// lock waits for this process's turn to change the chunk, as the context's
-// [store.Locking] says. Unlock follows, unless it fails.
+// lock waits for the turn of the chunk, as the [store.Locking] of the context says.
+// Unless it fails, the caller calls unlock.
 //
-// A call that waits for no lock still waits here, until its context ends. Keys share
-// turns, so that it may be kept out for a moment by a chunk of another array, or by one
-// of its own.
+// A call that does not wait for locks still waits here until its context ends: keys share
+// turns, so the holder may be a writer of another chunk that is done in a moment.
 func (w *worker) lock(ctx context.Context) (*turn, error) {
 	t := turnOf(w.key)
 	select {
@@ -61,14 +59,13 @@ func (t *turn) await(ctx context.Context) error {
 
 func (t *turn) unlock() { <-t.taken }
 
-// AwaitTurn calls acquire, which waits for another call of this process until its context
-// ends, as the [store.Locking] of ctx says. The other call is named as a holder of the
-// name.
+// AwaitTurn calls acquire, which waits for another call of this process, with the timeout
+// and the messages of the [store.Locking] of ctx. name is what the other call holds.
 func AwaitTurn(ctx context.Context, name string, acquire func(context.Context) error) error {
 	lock := func(ctx context.Context) (func() error, error) { return nil, acquire(ctx) }
 	_, err := store.AwaitLock(ctx, name, lock, func() store.Holder {
 		h := store.ThisProcess("another call of this program")
-		h.Since = time.Time{} // that is not known
+		h.Since = time.Time{} // unknown
 		return h
 	})
 	return err

@@ -6,12 +6,12 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// MostVisited is the most chunks that one operation visits one by one. Which of them are
-// missing takes a bit each, and to ask a store for as many takes days.
+// MostVisited is how many chunks one operation visits one by one, at most. A bitmap of
+// them takes 512 MiB, and asking a store for each takes days.
 const MostVisited = 1 << 32
 
-// Visitable refuses to visit all chunks of a box of a grid where they are more than that:
-// a store that cannot list has to be asked for each.
+// Visitable returns [ErrLimit] if a box has more than MostVisited chunks. A store that
+// cannot list has to be asked for each.
 func Visitable(cells grid.Box) error {
 	if n, ok := cells.Len(); ok && n <= MostVisited {
 		return nil

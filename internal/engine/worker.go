@@ -15,38 +15,38 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// ErrLimit says that something is larger than the limits allow.
+// ErrLimit says that something exceeds the limits.
 var ErrLimit = codec.ErrLimit
 
-// worker is one goroutine's memory for one chunk at a time.
+// worker is the state of one goroutine, which handles one chunk at a time.
 type worker struct {
 	*run
 	*selection.Piece
 	key   store.Key
 	info  store.Info // of the stored chunk that was read last
-	names []byte     // memory that keys are cut from, so that not every key is an allocation
+	names []byte     // keys are cut from it, which saves an allocation for each
 
-	within bool  // nothing but the part is wanted of the chunk that is decoded
-	text   int64 // bytes that elements of the chunk may have together where they differ in length; 0 is what the limits say
+	within bool  // only the part of the decoded chunk is wanted
+	text   int64 // room in bytes for elements that differ in length; 0 is MaxChunk
 }
 
 func newWorker(r *run) *worker {
 	return &worker{run: r, Piece: selection.NewPiece(r.Grid.Rank(), r.Size)}
 }
 
-// begin looks up the cell and the key of the part's chunk and returns the bytes of the
-// decoded chunk.
+// begin sets the cell and the key of the part's chunk, and returns the bytes of the
+// decoded chunk. If these exceed the limit, it returns an error but sets both.
 func (w *worker) begin() (int64, error) {
 	w.Grid.Cell(w.Part.Chunk, w.Cell)
 	w.key = w.cutKey()
 	return w.ChunkBytes(w.Cell.Encoded)
 }
 
-// keyBlock is the size of the largest block of memory that keys are cut from, in bytes.
+// keyBlock is the largest size of the memory that keys are cut from, in bytes.
 const keyBlock = 8 << 10
 
-// cutKey returns the key of the part's chunk. The bytes that keys are made of are never
-// written again.
+// cutKey returns the key of the part's chunk. Its bytes are never written again, so the
+// unsafe string stays constant.
 func (w *worker) cutKey() store.Key {
 	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.Part.Chunk))
 	if cap(w.names)-len(w.names) < longest {
@@ -58,7 +58,7 @@ func (w *worker) cutKey() store.Key {
 	}
 	w.names = w.Keys.AppendKey(w.names, w.Part.Chunk)
 	key := w.names[from:]
-	return store.Path{}.Key(unsafe.String(unsafe.SliceData(key), len(key)))
+	return store.Path{}.MustKey(unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
 // fail adds the chunk to err.
@@ -72,7 +72,7 @@ func (w *worker) fail(err error) error {
 	return &ChunkError{w.key.String(), slices.Clone(w.Part.Chunk), err}
 }
 
-// decodeStored is decode of what is under the chunk's key.
+// decodeStored is decode of the chunk at w.key.
 func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	if w.Chain.Plain() {
 		return w.decodePlain(ctx, n, room)
@@ -112,8 +112,8 @@ func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*bu
 	return buffer, nil
 }
 
-// decodePlain reads the elements of a chunk that is not encoded straight to where they
-// belong.
+// decodePlain reads a chunk that is not encoded straight into room, or into a buffer if
+// room is nil.
 func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	room, buffer := roomFor(n, room)
 	src, err := w.fetch(ctx, n, room[:0])
@@ -125,15 +125,14 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 		return false, nil, err
 	}
 	if n > 0 && &src[0] != &room[0] {
-		copy(room, src) // a store that has memory of its own
+		copy(room, src) // the store returned its own memory
 	}
 	w.Show(room, nil)
 	return true, buffer, nil
 }
 
-// heapFor returns the heap for elements that are decoded into room, nil where they are of
-// one width: that of their place where room is part of that, else one that is forgotten
-// with the chunk.
+// heapFor returns the heap for elements that are decoded into room, nil if they have one
+// width. It is the heap of the destination if room is there, else a temporary one.
 func (w *worker) heapFor(room []byte) *strided.Heap {
 	switch {
 	case w.Heap == nil:
@@ -148,7 +147,7 @@ func (w *worker) heapFor(room []byte) *strided.Heap {
 	return w.Placed.Heap
 }
 
-// roomFor returns n bytes: room itself, or those of a buffer where it is nil.
+// roomFor returns room, or if that is nil n bytes of a buffer.
 func roomFor(n int64, room []byte) ([]byte, *budget.Buffer) {
 	if room != nil {
 		return room, nil

@@ -15,31 +15,30 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Writing says how chunks are written.
+// Writing says how to write chunks.
 type Writing struct {
 	Batch store.Batch
-	// Valid is the shape that the array has had so far while it grows: whatever a chunk
-	// holds beyond it counts as fill value. Otherwise it is nil, and what a chunk holds
-	// beyond the array stays as it is.
+	// Valid is the published shape while the array grows. Whatever a chunk holds beyond
+	// it counts as fill value. If Valid is nil, elements beyond the array stay.
 	Valid []int64
-	// KeepFill stores chunks that hold only the fill value; otherwise they are deleted,
-	// unless the array keeps them anyway.
+	// KeepFill stores chunks that hold only the fill value. Otherwise they are deleted,
+	// unless the array keeps them.
 	KeepFill bool
-	// Shared says that others may make the array grow meanwhile, so that a chunk which
-	// reaches beyond it is read even if all its elements are written, and is never
-	// deleted: they would take it for one that nobody has.
+	// Shared says that a concurrent writer may grow the array, and may already have
+	// elements in chunks that reach beyond it. Such chunks are always read before they
+	// are written, and never deleted.
 	Shared bool
-	// FirstAlone puts the first chunk before all others.
+	// FirstAlone stores the first chunk before all others.
 	FirstAlone bool
 }
 
-// Write stores the elements of src, which is as [selection.Resolved.Place] shows it. A
-// chunk that the selection covers is not read. One that is not stored is not touched
-// where src is the fill value alone.
+// Write stores the elements of src, a view that [selection.Resolved.Place] made. It does
+// not read chunks that the selection covers. If src holds only the fill value, it leaves
+// chunks that are not stored alone.
 //
-// Several writers of one chunk take turns in this process. Where the store has
-// conditional writes, so do those of several processes, as far as they write parts of
-// chunks; elsewhere the last one wins.
+// Writers of one chunk take turns in this process. If the store has conditional writes,
+// writers of parts of one chunk in other processes retry, and no change is lost.
+// Otherwise the last writer wins.
 func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.View, how Writing) error {
 	if sel.Len() == 0 {
 		return ctx.Err()
@@ -55,6 +54,8 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 		return fmt.Errorf("%w: %d chunks would be stored, at most %d are at a time: select a part", ErrLimit, n, int64(MostVisited))
 	}
 	if how.FirstAlone {
+		// All appends that were planned on one document begin with this chunk. The
+		// conditional write of the first excludes the others before they store more.
 		if w := r.newWriter(how); next(w) {
 			if err := write(ctx, w); err != nil {
 				return err
@@ -68,7 +69,7 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 type writer struct {
 	*worker
 	Writing
-	on store.Condition // what has to hold of the stored chunk that was read; the zero Condition where none was
+	on store.Condition // of the stored chunk that was read; zero if none was
 }
 
 func (r *run) newWriter(how Writing) *writer {
@@ -76,8 +77,8 @@ func (r *run) newWriter(how Writing) *writer {
 	return &writer{worker: newWorker(r), Writing: how}
 }
 
-// writeTries is how often a part of a chunk is written anew because others changed the
-// chunk meanwhile.
+// writeTries is how often to write a part of a chunk while concurrent writers change the
+// chunk.
 const writeTries = 256
 
 func (w *writer) write(ctx context.Context, src strided.View) error {
@@ -86,11 +87,14 @@ func (w *writer) write(ctx context.Context, src strided.View) error {
 		return w.writeDivided(ctx, src)
 	}
 	w.Into(src)
+	// A boundary chunk may have elements of an append in flight, so it is read even if
+	// the selection covers it.
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
 	if err != nil || w.overwrites(n, whole) {
 		return w.overwrite(ctx, n, err)
 	}
 	if !whole && w.Valid == nil {
+		// Reading large chunks only to count them would make a dry run slow.
 		if noted, err := w.rehearse(ctx, n); noted || err != nil {
 			return err
 		}
@@ -110,16 +114,16 @@ func (w *writer) write(ctx context.Context, src strided.View) error {
 		return err
 	}
 	defer turn.unlock()
-	w.on = store.Condition{}
+	w.on = store.Condition{} // the whole chunk is replaced; the last writer wins
 	return w.put(ctx, w.Placed, n)
 }
 
-// leastRehearsed is the bytes of a decoded chunk from which on a dry run does not read it
-// to change a part of it. A shorter one costs hardly more to read than to ask for.
+// leastRehearsed is from how many decoded bytes on a dry run does not read a chunk. To
+// read a shorter one costs hardly more than to look whether it exists.
 const leastRehearsed = 1 << 20
 
-// rehearse notes in a dry run that the stored chunk, of n bytes, is changed in part,
-// without reading it. It returns false where the chunk is to be changed as usual.
+// rehearse records in a dry run that a part of the stored chunk, of n bytes, changes. It
+// returns false if the chunk is to be changed as usual.
 func (w *writer) rehearse(ctx context.Context, n int64) (noted bool, err error) {
 	if n < leastRehearsed {
 		return false, nil
@@ -135,17 +139,16 @@ func (w *writer) rehearse(ctx context.Context, n int64) (noted bool, err error) 
 	return s.Rework(ctx, w.key, coded)
 }
 
-// holding does something with the chunk in its turn, while so many bytes of the budget
-// are held for it. Where its elements differ in length they have room that is made larger
-// until they fit: from the start, for who waits for more while it holds some keeps others
-// from coming to an end.
+// holding calls do with the lock of the chunk and weight bytes of the budget. If elements
+// differ in length and do not fit, it gives all bytes back and begins again with twice
+// the room. To wait for more bytes while holding some could deadlock with other workers.
 func (w *writer) holding(ctx context.Context, weight int64, do func() error) error {
 	if !w.Chain.Varies() {
 		return w.holdingJust(ctx, weight, do)
 	}
 	defer func() { w.text = 0 }()
 	for w.text = min(w.MaxChunk, firstText); ; w.text = min(w.MaxChunk, 2*w.text) {
-		// Its elements are decoded, and encoded again with those that are new.
+		// The elements are in memory twice: decoded, and encoded again.
 		err := w.holdingJust(ctx, weight+2*w.Chain.TextWeight(w.text), do)
 		if !errors.Is(err, codec.ErrRoom) || w.text == w.MaxChunk {
 			return err
@@ -153,8 +156,8 @@ func (w *writer) holding(ctx context.Context, weight int64, do func() error) err
 	}
 }
 
-// firstText is how many bytes the elements of a chunk that is changed have room for at
-// first, if they differ in length.
+// firstText is the first room in bytes for elements that differ in length while a chunk
+// is changed.
 const firstText = 1 << 20
 
 func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error) error {
@@ -171,8 +174,8 @@ func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error)
 	return do()
 }
 
-// again does something until no other writer of the chunk comes first. While the array
-// grows, all is planned anew instead.
+// again calls do until it does not fail because of a concurrent writer. While the array
+// grows it calls do once: a conflict then ends the whole change, which is planned again.
 func (w *writer) again(do func() error) (err error) {
 	for range writeTries {
 		if err = do(); !errors.Is(err, store.ErrConflict) || w.Valid != nil {
@@ -182,7 +185,7 @@ func (w *writer) again(do func() error) (err error) {
 	return err
 }
 
-// change writes the part into the chunk as it is.
+// change reads the chunk, sets the part, and stores the chunk.
 func (w *writer) change(ctx context.Context, n int64, whole bool) error {
 	buffer, err := w.load(ctx, n, !whole)
 	defer buffer.Put()
@@ -203,13 +206,13 @@ func (w *writer) writeWeight(n int64, whole bool) int64 {
 		weight += n * int64(1+w.Chain.Buffers())
 	}
 	if w.Chain.Varies() {
-		weight += 2 * w.Chain.TextWeight(w.Placed.ElementBytes()) // in a row, and encoded
+		weight += 2 * w.Chain.TextWeight(w.Placed.ElementBytes()) // decoded and encoded
 	}
 	return weight
 }
 
-// load makes w.Decoded show the chunk as it is, or nothing but fill value where it is not
-// to be read or not stored.
+// load decodes the stored chunk to w.Decoded. If the chunk is not stored, or read is
+// false, w.Decoded holds the fill value.
 func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, error) {
 	w.on = store.Condition{}
 	if read && w.overlapsValid() {
@@ -217,6 +220,8 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 		if err != nil {
 			return nil, err
 		}
+		// A concurrent writer may create or replace the chunk from here on. Then the
+		// conditional write fails, and the part is merged into the new version.
 		w.on = store.IfAbsent()
 		if found {
 			w.on = store.IfVersion(w.info.Version)
@@ -240,9 +245,9 @@ func (w *writer) overlapsValid() bool {
 	return true
 }
 
-// clearTail sets what the decoded chunk holds beyond the published array to the fill
-// value, and reports whether anything else was there. Without a shape that is valid
-// nothing is beyond it.
+// clearTail sets the elements of the decoded chunk beyond the shape Valid, if that is
+// set, to the fill value. It reports whether any was something else. A crashed writer or
+// an array that shrank may have left them.
 func (w *writer) clearTail() bool {
 	if w.Valid == nil {
 		return false
@@ -254,7 +259,7 @@ func (w *writer) clearTail() bool {
 		inside = inside && keep[i].Stop == w.Cell.Encoded[i]
 	}
 	if inside {
-		return false
+		return false // no element lies beyond Valid
 	}
 	changed := false
 	for beyond := range grid.BoxOf(w.Cell.Encoded).Subtract(keep) {
@@ -266,18 +271,18 @@ func (w *writer) clearTail() bool {
 	return changed
 }
 
-// put stores the elements that v shows as the chunk, n bytes decoded.
+// put stores the elements of v as the chunk, n bytes decoded.
 func (w *writer) put(ctx context.Context, v strided.View, n int64) error {
 	return w.putView(ctx, v, n, false)
 }
 
-// putDecoded stores the decoded chunk, n bytes. Its elements must not be used any more:
-// where they differ in length, their memory serves the last steps of encoding.
+// putDecoded stores w.Decoded, n bytes. The caller must not use its elements again: their
+// heap is released as soon as they are encoded.
 func (w *writer) putDecoded(ctx context.Context, n int64) error {
 	return w.putView(ctx, w.Decoded, n, true)
 }
 
-// putView is put of elements that nobody uses again if last is set.
+// putView is put. If last is set, the elements of v are not used again.
 func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool) error {
 	if w.deletes() && v.AllEqual(w.Fill) {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
@@ -300,17 +305,17 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 	return w.store(ctx, value)
 }
 
-// encoded returns the encoded form of the chunk, n bytes decoded, and the buffer that it
-// is in; see [codec.Chain.EncodeNew]. The caller holds a core.
-func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, *budget.Buffer, error) {
+// encoded returns the encoded form of the chunk, n bytes decoded, and its buffer; see
+// [codec.Chain.EncodeNew]. The caller holds a core.
+func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, interface{ Put() }, error) {
 	start := observe.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)
 	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
 	return value, buffer, err
 }
 
-// putPlain stores a chunk that is not encoded, from where it is if its elements stand in
-// C order.
+// putPlain stores a chunk that is not encoded, without a copy if its elements are in C
+// order.
 func (w *writer) putPlain(ctx context.Context, v strided.View, n int64) error {
 	data, ok := v.Bytes()
 	if !ok {
@@ -322,8 +327,8 @@ func (w *writer) putPlain(ctx context.Context, v strided.View, n int64) error {
 	return w.store(ctx, data)
 }
 
-// store puts the bytes of the chunk, if the chunk that was read is still there and the
-// store can tell.
+// store stores the bytes of the chunk. If the store has conditional writes, it fails with
+// [store.ErrConflict] if a concurrent writer replaced the chunk after it was read.
 func (w *writer) store(ctx context.Context, value []byte) error {
 	if w.on != (store.Condition{}) {
 		err := store.BatchPutIf(ctx, w.Batch, w.key, value, w.on)
@@ -334,16 +339,19 @@ func (w *writer) store(ctx context.Context, value []byte) error {
 	return w.Batch.Put(ctx, w.key, value)
 }
 
-// remove deletes the chunk, if the one that was read is still there and the store can
-// tell. It is [store.ErrUnsupported] where a chunk of fill values has to be stored
-// instead.
+// remove deletes the chunk. If the store has conditional deletes, it fails with
+// [store.ErrConflict] if a concurrent writer replaced the chunk. It returns
+// [store.ErrUnsupported] if the caller has to store the fill value instead.
 func (w *writer) remove(ctx context.Context) error {
 	if w.on.Absent() {
-		return nil // and whoever writes it meanwhile does so after us
+		return nil // nothing is stored; a concurrent write counts as later
 	}
 	if v := w.on.Version(); !v.IsZero() {
 		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
 		if _, conditional := store.As[store.ConditionalWriter](w.Store); conditional || !errors.Is(err, store.ErrUnsupported) {
+			// A store with conditional writes but without conditional deletes gets a
+			// chunk of fill values instead: a plain delete could remove the chunk of a
+			// concurrent writer.
 			return err
 		}
 	}

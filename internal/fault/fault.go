@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"varve.dev/zarr/internal/sentinel"
 )
 
 var (
-	// ErrUnsupported reports something that may be valid but is not implemented.
-	ErrUnsupported = errors.New("not supported")
+	// ErrUnsupported reports something that may be valid but is not implemented. The
+	// ErrUnsupported of every package below matches it too.
+	ErrUnsupported = sentinel.Unsupported
 	// ErrInvalidArgument reports a request that can never succeed.
 	ErrInvalidArgument = errors.New("invalid argument")
 )

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 )
 
-// source returns the files of all modules by the folder of the module.
+// source returns the files of all modules by module folder.
 func source(t *testing.T) map[string][]*File {
 	t.Helper()
 	racing.Skip(t)
@@ -32,7 +32,7 @@ func source(t *testing.T) map[string][]*File {
 	return all
 }
 
-// TestLengths keeps files and functions short, and prints how long they are.
+// TestLengths checks that files and functions are short, and prints their lengths.
 func TestLengths(t *testing.T) {
 	var files, funcs []length
 	for dir, module := range source(t) {
@@ -51,13 +51,13 @@ func TestLengths(t *testing.T) {
 	judge(t, "function", funcs, 10, 36, 100)
 }
 
-// length is something with a number of lines.
+// length is the length of a file or function in lines.
 type length struct {
 	name  string
 	lines int
 }
 
-// judge compares median, ninth decile and maximum with what is allowed.
+// judge checks median, ninth decile and maximum.
 func judge(t *testing.T, what string, all []length, median, most, limit int) {
 	t.Helper()
 	slices.SortFunc(all, func(a, b length) int { return cmp.Compare(a.lines, b.lines) })
@@ -74,7 +74,7 @@ func judge(t *testing.T, what string, all []length, median, most, limit int) {
 	}
 }
 
-// TestTestLines prints how many lines of tests there are for a line of code.
+// TestTestLines prints the number of lines of tests per line of code.
 func TestTestLines(t *testing.T) {
 	for dir, module := range source(t) {
 		code, tests := 0, 0
@@ -89,8 +89,8 @@ func TestTestLines(t *testing.T) {
 	}
 }
 
-// TestNames refuses names that say nothing, receivers of more than a letter, and Get
-// before a name.
+// TestNames refuses empty names such as utils, receivers of more than one letter, and
+// getters with a Get.
 func TestNames(t *testing.T) {
 	empty := regexp.MustCompile(`^(utils?|commons?|helpers?|managers?|misc|types)$`)
 	get := regexp.MustCompile(`^Get[A-Z]`)
@@ -123,7 +123,7 @@ func functions(f *File) func(yield func(*ast.FuncDecl) bool) {
 	}
 }
 
-// receiver returns the name of a method's receiver, "" where there is none.
+// receiver returns the name of a method's receiver, or "".
 func receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List[0].Names) == 0 {
 		return ""
@@ -148,8 +148,8 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// TestDocumented wants a comment on every package and every exported name, and prints how
-// many there are.
+// TestDocumented checks that every package and every exported name has a comment, and
+// prints their number.
 func TestDocumented(t *testing.T) {
 	for dir, module := range source(t) {
 		packages, names := map[string]bool{}, 0
@@ -175,8 +175,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// exported yields the exported names of a declaration, and whether each has a comment.
-// Methods of unexported types are left out: nobody sees them.
+// exported yields the exported names of a declaration, and whether each has a comment. It
+// omits methods of unexported types.
 func exported(d ast.Decl) func(yield func(string, bool) bool) {
 	return func(yield func(string, bool) bool) {
 		switch d := d.(type) {
@@ -196,8 +196,8 @@ func exported(d ast.Decl) func(yield func(string, bool) bool) {
 	}
 }
 
-// spec returns the names of types, constants or variables, and whether a comment is on
-// them or on their group.
+// spec returns the names of types, constants or variables, and whether they or their
+// group have a comment.
 func spec(s ast.Spec, group bool) map[string]bool {
 	names := map[string]bool{}
 	switch s := s.(type) {
@@ -211,7 +211,7 @@ func spec(s ast.Spec, group bool) map[string]bool {
 	return names
 }
 
-// seen reports whether a function is no method, or one of an exported type.
+// seen reports whether a function is not a method, or is a method of an exported type.
 func seen(d *ast.FuncDecl) bool {
 	return d.Recv == nil || ast.IsExported(typeName(d.Recv.List[0].Type))
 }

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// testName is a test or a fuzz target as documents name it. A name that ends in an
-// ellipsis stands for all tests that begin so.
+// testName matches a test or fuzz target in a document. An ellipsis at its end stands for
+// all tests with that prefix.
 var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)(…?)")
 
-// TestTestsAreThere checks that the tests which documents name exist.
+// TestTestsAreThere checks that the tests named in documents exist.
 func TestTestsAreThere(t *testing.T) {
 	var names []string
 	for _, files := range source(t) {

@@ -1,5 +1,4 @@
-// Package house reads the source of the modules for the tests that hold it to the rules
-// of the house.
+// Package house reads the source of all modules for tests of the house rules.
 package house
 
 import (
@@ -14,19 +13,18 @@ import (
 	"strings"
 )
 
-// Root is the folder of the core module as seen from the folder of a package two levels
-// down.
+// Root is the folder of the core module, relative to a package two levels below it.
 const Root = "../.."
 
-// File is one file of Go source, whatever system it is for.
+// File is one file of Go source, for any system.
 type File struct {
-	Path   string // from the folder that was read, with slashes
+	Path   string // relative to the folder that was read, with slashes
 	Source []byte
 	Syntax *ast.File
 	Set    *token.FileSet
 }
 
-// Folder returns the folder of the file, "." for the one that was read.
+// Folder returns the folder of the file, or "." for the one that was read.
 func (f *File) Folder() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 
 // IsTest reports whether the file is only built for tests. The packages below test are
@@ -35,7 +33,7 @@ func (f *File) IsTest() bool {
 	return strings.HasSuffix(f.Path, "_test.go") || strings.HasPrefix(filepath.ToSlash(f.Path), "test/")
 }
 
-// Lines returns the number of lines, with comments.
+// Lines returns the number of lines, including comments.
 func (f *File) Lines() int { return bytes.Count(f.Source, []byte("\n")) }
 
 // Span returns the number of lines of a node.
@@ -43,7 +41,7 @@ func (f *File) Span(n ast.Node) int {
 	return f.Set.Position(n.End()).Line - f.Set.Position(n.Pos()).Line + 1
 }
 
-// Modules returns the folders of all modules at and below dir, the one of dir first.
+// Modules returns the folders of all modules at and below dir, beginning with dir.
 func Modules(dir string) ([]string, error) {
 	var found []string
 	err := walk(dir, func(path string, e fs.DirEntry) error {
@@ -56,7 +54,7 @@ func Modules(dir string) ([]string, error) {
 	return found, err
 }
 
-// Read parses the Go files of the module in dir, without those of modules below it.
+// Read parses the Go files of the module in dir, without nested modules.
 func Read(dir string) ([]*File, error) {
 	var files []*File
 	set := token.NewFileSet()
@@ -87,8 +85,7 @@ func parse(set *token.FileSet, dir, path string) (*File, error) {
 	return &File{filepath.ToSlash(rel), source, syntax, set}, err
 }
 
-// walk visits what is below dir except what the go command leaves out, too, and what is
-// built.
+// walk visits everything below dir, except build output and what the go command ignores.
 func walk(dir string, visit func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -1,6 +1,6 @@
-// Package layers holds the packages of the core module to their order, by its tests.
+// Package layers contains the tests of the layering of the core module's packages.
 //
-// Every package has a layer, and what is not a test imports lower layers only. So a
-// package can be read, tested and used with those below it alone, and nothing below it
-// has to change when it does.
+// Every package belongs to a layer, and its non-test files import lower layers only. So a
+// package can be read, tested and used with only those below it, and a change of it never
+// requires a change below.
 package layers

@@ -15,11 +15,11 @@ import (
 
 const module = "varve.dev/zarr"
 
-// layers has the packages of the core module from the ground up.
+// layers lists the packages of the core module, lowest layer first.
 var layers = [][]string{
 	{"internal/own"},
 	{
-		"internal/checked", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
+		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/nontemporal", "internal/pages", "internal/parallel",
 	},
@@ -30,7 +30,7 @@ var layers = [][]string{
 		"internal/number", "store/httpstore", "store/zipstore", "observe",
 	},
 	{"codec", "store/observed"},
-	{"internal/bounded", "internal/fault"},
+	{"internal/bounded", "internal/coding", "internal/fault"},
 	{
 		"codec/bytescodec", "codec/transpose", "codec/gzipcodec", "codec/zstd", "codec/crc32c", "codec/sharding",
 		"codec/codectest", "codec/vlen", "codec/blosc", "codec/packbits", "codec/bitround", "codec/reshape",
@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"internal/layers"},
 }
 
-// layerOf returns the layer of a package by its folder, -1 where it has none.
+// layerOf returns the layer of a package by its folder, or -1.
 func layerOf(folder string) int {
 	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, folder) })
 }
@@ -98,7 +98,7 @@ func inModule(path string) (folder string, ok bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-// TestEveryPackageHasALayer checks that the table is whole, and has nothing that is gone.
+// TestEveryPackageHasALayer checks that the table is complete and has no stale entries.
 func TestEveryPackageHasALayer(t *testing.T) {
 	files, err := house.Read(house.Root)
 	if err != nil {
@@ -120,8 +120,8 @@ func TestEveryPackageHasALayer(t *testing.T) {
 	}
 }
 
-// TestNoTestingInside checks that only tests and the packages made for them import
-// testing or those packages, and that nothing needs a C compiler.
+// TestNoTestingInside checks that only tests and test packages import testing or test
+// packages, and that nothing needs a C compiler.
 func TestNoTestingInside(t *testing.T) {
 	suites := []string{"store/storetest", "codec/codectest", "internal/racing"}
 	for _, i := range all(t) {
@@ -138,8 +138,8 @@ func TestNoTestingInside(t *testing.T) {
 	}
 }
 
-// TestOneWayToFail checks that only internal/parallel makes goroutines that cancel each
-// other: there the first failure is kept, and what it cancels is dropped.
+// TestOneWayToFail checks that only internal/parallel starts goroutines that cancel each
+// other. It keeps the first failure and drops the errors of cancelled goroutines.
 func TestOneWayToFail(t *testing.T) {
 	for _, i := range all(t) {
 		if i.path == "golang.org/x/sync/errgroup" && i.folder != "internal/parallel" && !i.file.IsTest() {
@@ -166,8 +166,8 @@ func TestFewDependencies(t *testing.T) {
 	}
 }
 
-// TestNestedModules checks that a clone just works: each module is in go.work, and finds
-// the core without it, too.
+// TestNestedModules checks that a fresh clone works: each module is in go.work, and also
+// finds the core without it.
 func TestNestedModules(t *testing.T) {
 	modules, err := house.Modules(house.Root)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// available is whether the processor runs the generated code.
+// available reports whether the processor has AVX2.
 var available = cpu.X86.HasAVX2
 
 const line = 64 // bytes of a line of the cache
 
-// row copies a row: whole lines of dst past the cache, and what is before and behind them
-// as ever.
+// row copies a row. It writes whole cache lines of dst past the cache, and the bytes
+// before and after them as usual.
 func row(dst, src []byte) {
 	head := int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst))) & (line - 1))
 	whole := (len(dst) - head) / line

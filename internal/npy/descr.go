@@ -8,10 +8,10 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// maxDepth is how many structures in each other are read; the data type takes fewer.
+// maxDepth bounds the nesting of structures. The data type allows less.
 const maxDepth = 32
 
-// descr reads a data type: a type string, or a list of pairs of a name and a data type.
+// descr reads a data type: a type string, or a list of (name, data type) pairs.
 func (p *parser) descr(h *Header) error {
 	var order order
 	t, err := p.dataType(&order, 0)
@@ -19,7 +19,7 @@ func (p *parser) descr(h *Header) error {
 	return err
 }
 
-// order is that of all numbers of an element: it is one.
+// order is the byte order of an element. All its numbers must agree.
 type order struct{ known, big bool }
 
 func (o *order) set(big bool) bool {
@@ -46,7 +46,7 @@ func (p *parser) dataType(o *order, depth int) (dtype.Type, error) {
 	return t, err
 }
 
-// structure reads the fields of a structure, behind the bracket.
+// structure reads the fields of a structure, after the bracket.
 func (p *parser) structure(o *order, depth int) (dtype.Type, error) {
 	var fields []dtype.Field
 	for !p.accept("]") {
@@ -94,8 +94,8 @@ func (p *parser) field(o *order, depth int) (f dtype.Field, err error) {
 	return f, p.need(")")
 }
 
-// Check returns an error that wraps [dtype.ErrUnsupported] where NumPy has no data type
-// for the elements, or for a field of them.
+// Check returns an error that wraps [dtype.ErrUnsupported] if NumPy has no data type for
+// the elements or for one of their fields.
 func (h Header) Check() error {
 	if err := check(h.Type); err != nil {
 		return fmt.Errorf("npy: %w", err)
@@ -118,12 +118,12 @@ func check(t dtype.Type) error {
 	return nil
 }
 
-// appendDescr appends the data type as a header has it.
+// appendDescr appends the data type as it appears in a header.
 func appendDescr(dst []byte, t dtype.Type, big bool) []byte {
 	if t.Kind() != dtype.Struct {
 		descr, ok := t.NumPy()
 		if !ok {
-			descr = fmt.Sprintf("|V%d", t.Size()) // bytes without meaning
+			descr = fmt.Sprintf("|V%d", t.Size()) // plain bytes
 		}
 		if big && t.Ordered() && ok {
 			descr = ">" + descr[1:]
@@ -141,7 +141,7 @@ func appendDescr(dst []byte, t dtype.Type, big bool) []byte {
 	return append(dst, ']')
 }
 
-// appendText appends a string as a literal of Python.
+// appendText appends a Python string literal.
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, '\'')
 	for _, r := range s {
@@ -157,10 +157,10 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, '\'')
 }
 
-// escapes are the lengths of the hexadecimal escapes.
+// escapes maps escapes to their number of hexadecimal digits.
 var escapes = map[byte]int{'x': 2, 'u': 4, 'U': 8}
 
-// unescape returns what follows a backslash, and how many bytes it has.
+// unescape returns the rune after a backslash, and its length in bytes.
 func unescape(s string) (r rune, size int, ok bool) {
 	if s == "" {
 		return 0, 0, false

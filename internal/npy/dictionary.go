@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// parse reads the dictionary of a header, which is a literal of the Python language.
+// parse reads the dictionary of a header, a Python literal.
 func parse(text string) (Header, error) {
 	p := &parser{rest: text}
 	h, err := p.dictionary()
@@ -19,10 +19,10 @@ func parse(text string) (Header, error) {
 	return h, nil
 }
 
-// parser reads the few Python literals that a header has.
+// parser reads the few kinds of Python literals that occur in headers.
 type parser struct{ rest string }
 
-// accept skips white space, and then token where that follows.
+// accept skips white space, and then token if it follows.
 func (p *parser) accept(token string) bool {
 	p.rest = strings.TrimLeft(p.rest, " \t\r\n")
 	rest, ok := strings.CutPrefix(p.rest, token)
@@ -150,7 +150,7 @@ func (p *parser) tuple(shape *[]int64) error {
 	return nil
 }
 
-// number reads a decimal number of at least 0; Python 2 wrote large ones with an L.
+// number reads a non-negative decimal number. Python 2 appended an L to large ones.
 func (p *parser) number() (int64, error) {
 	p.accept("")
 	end := 0

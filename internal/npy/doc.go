@@ -1,6 +1,6 @@
-// Package npy reads and writes the header of NumPy's .npy files (format versions 1.0 to
-// 3.0 of numpy.lib.format): a magic number, a Python dictionary that tells type, order
-// and shape, and then the elements, which are the caller's to read.
+// Package npy reads and writes the header of NumPy's .npy files (versions 1.0 to 3.0 of
+// numpy.lib.format): a magic number and a Python dictionary with type, order and shape.
+// The elements follow; the caller reads them.
 //
 //	h, err := npy.ReadHeader(r)
 //	data := make([]byte, n) // n of h.Bytes()

@@ -16,15 +16,15 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// ErrInvalid says that a file is no .npy file, or that its header is malformed.
+// ErrInvalid means that a file is not a .npy file, or that its header is malformed.
 var ErrInvalid = errors.New("npy: invalid file")
 
 const (
 	magic = "\x93NUMPY"
-	// maxHeader is the most bytes of the dictionary. A header of 64 axes has about 1,500,
-	// one of 4096 fields 100,000.
+	// maxHeader bounds the size of the dictionary in bytes. A header of 64 axes has
+	// about 1,500, one of 4096 fields 100,000.
 	maxHeader = 1 << 20
-	// alignment is what the beginning of the elements is a multiple of, in bytes.
+	// alignment is the alignment of the first element in bytes.
 	alignment = 64
 )
 
@@ -36,8 +36,7 @@ type Header struct {
 	Shape     []int64
 }
 
-// Bytes returns how many bytes the elements take, and whether that number fits into 64
-// bits.
+// Bytes returns the size of the elements in bytes, and whether it fits into int64.
 func (h Header) Bytes() (int64, bool) {
 	n, ok := checked.Product(h.Shape...)
 	if !ok {
@@ -46,9 +45,9 @@ func (h Header) Bytes() (int64, bool) {
 	return checked.Mul(n, int64(h.Type.Size()))
 }
 
-// ReadHeader reads a header and leaves r at the first element. A file that is no .npy
-// file or damaged wraps [ErrInvalid], a data type without counterpart, as an object, or a
-// structure with gaps, wraps [dtype.ErrUnsupported].
+// ReadHeader reads a header and leaves r at the first element. If the file is damaged or
+// not a .npy file, the error wraps [ErrInvalid]. If Varve has no such data type, as for
+// objects and structures with gaps, it wraps [dtype.ErrUnsupported].
 func ReadHeader(r io.Reader) (Header, error) {
 	var start [len(magic) + 2]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
@@ -68,8 +67,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	return parse(decoded(text, start[len(magic)]))
 }
 
-// decoded returns the dictionary as UTF-8: only in format version 3.0 it is that already,
-// before it is Latin-1.
+// decoded returns the dictionary as UTF-8. Before version 3.0 it is Latin-1.
 func decoded(text []byte, version byte) string {
 	if version >= 3 {
 		return strings.ToValidUTF8(string(text), "\ufffd")
@@ -81,7 +79,7 @@ func decoded(text []byte, version byte) string {
 	return string(runes)
 }
 
-// readLength reads the length of the dictionary in bytes.
+// readLength reads the size of the dictionary in bytes.
 func readLength(r io.Reader, version byte) (int, error) {
 	var field [4]byte
 	var width int
@@ -103,7 +101,8 @@ func readLength(r io.Reader, version byte) (int, error) {
 	return int(length), nil
 }
 
-// truncated tells the end of the file from an error of the reader.
+// truncated returns ErrInvalid at the end of the file, and other errors of the reader
+// unchanged.
 func truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: it ends within the header", ErrInvalid)
@@ -111,10 +110,9 @@ func truncated(err error) error {
 	return fmt.Errorf("npy: read the header: %w", err)
 }
 
-// Append appends the header as the beginning of a file, padded as NumPy does: in format
-// version 1.0, in 2.0 where it is long, and in 3.0 where names of fields are not ASCII.
-// Elements of types that NumPy has not, which [Header.Check] refuses, become bytes
-// without meaning.
+// Append appends the header at the start of a file, padded as NumPy does. The version is
+// 1.0, 2.0 for a long header, or 3.0 if names of fields are not ASCII. Elements of types
+// that NumPy lacks, which [Header.Check] refuses, become plain bytes.
 func (h Header) Append(dst []byte) []byte {
 	text := appendDescr([]byte("{'descr': "), h.Type, h.BigEndian)
 	text = append(text, ", 'fortran_order': "...)
@@ -154,13 +152,13 @@ func appendTuple(dst []byte, numbers []int64) []byte {
 	return append(dst, ')')
 }
 
-// Swapped reports whether the numbers are in the other byte order than the host's.
+// Swapped reports whether the byte order differs from that of the host.
 func (h Header) Swapped() bool {
 	return h.Type.Ordered() && h.BigEndian == dtype.LittleEndian()
 }
 
 // Arrange returns the elements of the file, all [Header.Bytes] of them, in C order and
-// host byte order. It changes data, and returns it where it can.
+// host byte order. It changes data, and returns it if possible.
 func (h Header) Arrange(data []byte) []byte {
 	if h.Swapped() {
 		h.Type.Swap(data, data)

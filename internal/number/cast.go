@@ -1,27 +1,27 @@
 package number
 
-// Overflow is what becomes of numbers beyond the range of the type that they are cast to.
+// Overflow is the treatment of numbers beyond the range of the target type of a cast.
 type Overflow uint8
 
-// The ways to treat numbers out of range.
+// The treatments.
 const (
 	Fails  Overflow = iota
-	Clamps          // they become the nearest one, or an infinity where there are such
+	Clamps          // they become the nearest number, or an infinity if the format has one
 	Wraps           // modulo 2^N, for integers of N bits
 )
 
-// Cast turns the numbers of one format into those of another.
+// Cast converts numbers from one format to another.
 type Cast struct {
 	From, To *Format
 	Mode     Mode
 	Overflow Overflow
 
-	low  int64 // limits of an integer target
+	low  int64 // range of an integer target
 	high uint64
 	step func(c *Cast, b *Block, n int) int
 }
 
-// NewCast returns the way from one format to another.
+// NewCast returns the cast from one format to another.
 func NewCast(from, to *Format, m Mode, o Overflow) Cast {
 	c := Cast{From: from, To: to, Mode: m, Overflow: o}
 	if to.Carrier != Float {
@@ -31,9 +31,9 @@ func NewCast(from, to *Format, m Mode, o Overflow) Cast {
 	return c
 }
 
-// steps convert the first n numbers of a block from one carrier to the other, to values
-// that the target has; for floats of one or two bytes to their bits, in U. They return
-// the index of the first number for which there is none, or -1.
+// steps convert the first n numbers of a block from one carrier to the other, rounded to
+// values of the target. Floats of one or two bytes become their bits, in U. They return
+// the index of the first number that cannot be converted, or -1.
 var steps = map[[2]Carrier]func(*Cast, *Block, int) int{
 	{Signed, Signed}:     signedToSigned,
 	{Signed, Unsigned}:   signedToUnsigned,
@@ -46,8 +46,8 @@ var steps = map[[2]Carrier]func(*Cast, *Block, int) int{
 	{Float, Float}:       floatToFloat,
 }
 
-// Run casts all elements of src to dst. It returns the index of the first that cannot be
-// cast, or -1.
+// Run casts all elements of src to dst. It returns the index of the first one that cannot
+// be cast, or -1.
 func (c *Cast) Run(dst, src []byte) int {
 	b := NewBlock()
 	defer b.Free()
@@ -62,8 +62,8 @@ func (c *Cast) Run(dst, src []byte) int {
 	return -1
 }
 
-// Step casts the first n numbers of a block, which are those of From, to the elements of
-// dst. It returns the index of the first that cannot be cast, or -1.
+// Step casts the first n numbers of a block, which have the format From, to the elements
+// of dst. It returns the index of the first one that cannot be cast, or -1.
 func (c *Cast) Step(dst []byte, b *Block, n int) int {
 	if at := c.step(c, b, n); at >= 0 {
 		return at
@@ -76,5 +76,5 @@ func (c *Cast) Step(dst []byte, b *Block, n int) int {
 	return -1
 }
 
-// packed reports whether the steps make bits of the target's floats.
+// packed reports whether the steps produce the bits of the target's floats.
 func (c *Cast) packed() bool { return c.To.Carrier == Float && c.To.Bytes <= 2 }

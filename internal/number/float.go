@@ -9,16 +9,16 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// Special says which values besides finite numbers a floating-point format has.
+// Special lists the special values of a floating-point format.
 type Special uint8
 
-// The ways of formats.
+// The special values.
 const (
 	IEEE      Special = iota // infinities and NaNs have the highest exponent
 	None                     // no infinity and no NaN
 	MinusZero                // no infinity; the bits of -0 are the only NaN
-	LastNaN                  // no infinity; NaN has all bits set but the sign, which is either
-	Scale                    // powers of two alone, without sign and zero; all bits set are NaN
+	LastNaN                  // no infinity; all bits except the sign are set in NaN
+	Scale                    // powers of two only, without sign and zero; all bits are set in NaN
 )
 
 // Layout is a binary floating-point format: a sign bit, unless Special is [Scale],
@@ -28,13 +28,13 @@ type Layout struct {
 	Bias               int
 	Special            Special
 
-	table atomic.Pointer[[256]float64] // of formats of a byte
+	table atomic.Pointer[[256]float64] // for formats of one byte
 }
 
 // magnitude returns the number of bits without the sign.
 func (l *Layout) magnitude() int { return l.Exponent + l.Fraction }
 
-// sign returns the sign bit; 0 where there is none.
+// sign returns the sign bit, or 0 if the format has none.
 func (l *Layout) sign() uint64 {
 	if l.Special == Scale {
 		return 0
@@ -45,7 +45,7 @@ func (l *Layout) sign() uint64 {
 // infinity returns the bits of the infinity of [IEEE] formats.
 func (l *Layout) infinity() uint64 { return (1<<l.Exponent - 1) << l.Fraction }
 
-// greatest returns the bits of the greatest finite number.
+// greatest returns the bits of the largest finite number.
 func (l *Layout) greatest() uint64 {
 	switch l.Special {
 	case IEEE:
@@ -56,7 +56,8 @@ func (l *Layout) greatest() uint64 {
 	return 1<<l.magnitude() - 1
 }
 
-// NaN returns the bits of the quiet NaN without a payload, and whether there is one.
+// NaN returns the bits of the quiet NaN without a payload, and whether the format has
+// one.
 func (l *Layout) NaN() (uint64, bool) {
 	switch l.Special {
 	case IEEE:
@@ -69,7 +70,7 @@ func (l *Layout) NaN() (uint64, bool) {
 	return 0, false
 }
 
-// Float64 returns the number that the lower bits of x stand for.
+// Float64 returns the number that the low bits of x represent.
 func (l *Layout) Float64(x uint64) float64 {
 	if l.magnitude() <= 8 {
 		return l.values()[x&0xff]
@@ -77,7 +78,7 @@ func (l *Layout) Float64(x uint64) float64 {
 	return l.compute(x)
 }
 
-// compute is Float64 by the definition of the format.
+// compute is Float64 without the table.
 func (l *Layout) compute(x uint64) float64 {
 	mag := x & (1<<l.magnitude() - 1)
 	negative := x&l.sign() != 0
@@ -109,19 +110,19 @@ func signOf(negative bool) float64 {
 	return 1
 }
 
-// Verdict is how a number fits a floating-point format.
+// Verdict says how a number fits a floating-point format.
 type Verdict uint8
 
 // The verdicts.
 const (
-	Fits       Verdict = iota // perhaps rounded
-	Beyond                    // the rounded number is greater than the greatest finite one, or less than the least
-	NoInfinity                // infinite, and the format has no infinity
-	NoNaN                     // NaN, and the format has none
+	Fits       Verdict = iota // possibly rounded
+	Beyond                    // the rounded number is outside the finite range
+	NoInfinity                // infinite, but the format has no infinity
+	NoNaN                     // NaN, but the format has none
 )
 
-// Round returns the bits of x in the format, rounded. The bits of a number that is Beyond
-// are those of the infinity of its sign, or of the finite number next to it.
+// Round returns the bits of x in the format, rounded. For a number that is Beyond, they
+// are those of the infinity with its sign, or of the nearest finite number.
 func (l *Layout) Round(x float64, m Mode) (uint64, Verdict) {
 	b := math.Float64bits(x)
 	negative, exponent, mantissa := b>>63 != 0, int(b>>52&0x7ff), b&(1<<52-1)
@@ -138,8 +139,8 @@ func (l *Layout) Round(x float64, m Mode) (uint64, Verdict) {
 	return l.RoundMantissa(negative, mantissa, exponent-1075, m)
 }
 
-// roundNaN keeps the sign, the quiet bit and the upper payload of a NaN where the format
-// has room for them.
+// roundNaN keeps the sign, the quiet bit and the high payload of a NaN as far as the
+// format has room.
 func (l *Layout) roundNaN(b uint64) (uint64, Verdict) {
 	nan, ok := l.NaN()
 	if !ok {
@@ -183,7 +184,7 @@ func (l *Layout) RoundMantissa(negative bool, mantissa uint64, exponent int, m M
 		return l.roundZero(negative && mantissa == 0, mantissa != 0)
 	}
 	mantissa, exponent = normal(mantissa, exponent)
-	// quantum is the exponent of the last place that is kept.
+	// quantum is the exponent of the last bit that is kept.
 	quantum := exponent + 63 - l.Fraction
 	if least := 1 - l.Bias - l.Fraction; l.Special != Scale {
 		quantum = max(quantum, least)
@@ -195,8 +196,7 @@ func (l *Layout) RoundMantissa(negative bool, mantissa uint64, exponent int, m M
 	return l.assemble(negative, kept, quantum)
 }
 
-// assemble returns the bits of kept * 2^quantum, where kept has no more bits than the
-// format.
+// assemble returns the bits of kept * 2^quantum. kept fits the format.
 func (l *Layout) assemble(negative bool, kept uint64, quantum int) (uint64, Verdict) {
 	field := quantum + l.Fraction + l.Bias
 	switch {
@@ -215,8 +215,8 @@ func (l *Layout) assemble(negative bool, kept uint64, quantum int) (uint64, Verd
 	return mag, Fits
 }
 
-// roundZero returns the bits of a zero, where there is one. Powers of two have none, and
-// no negative number.
+// roundZero returns the bits of zero. Formats of powers of two have neither zero nor
+// negative numbers.
 func (l *Layout) roundZero(negative, other bool) (uint64, Verdict) {
 	switch {
 	case l.Special == Scale || other:
@@ -259,7 +259,7 @@ func (f *Format) loadFloats(dst []float64, src []byte) {
 	}
 }
 
-// values returns the numbers of a format of one byte. Bits above it are not looked at.
+// values returns the numbers of a format of one byte, ignoring higher bits.
 func (l *Layout) values() *[256]float64 {
 	if t := l.table.Load(); t != nil {
 		return t

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// RoundFraction copies the floats of src to dst with only keep bits of their fraction,
-// rounded to the nearest, ties to even: the algorithm of numcodecs' BitRound. A number
-// may round to an infinity; NaNs are not touched, so that they stay NaNs.
+// RoundFraction copies the floats of src to dst and keeps only keep bits of their
+// fraction, rounded to nearest even, as numcodecs' BitRound does. A number may round to
+// infinity. NaNs are not changed.
 func (f *Format) RoundFraction(dst, src []byte, keep int) {
 	drop := f.Layout.Fraction - keep
 	if drop <= 0 {
@@ -42,9 +42,9 @@ func (f *Format) RoundFraction(dst, src []byte, keep int) {
 	}
 }
 
-// RoundMagnitude rounds the n integers of a block to keep bits from the highest one that
-// is set, ties to even. One that would need another bit than the type has becomes the
-// greatest with so many bits. Negative numbers are rounded by their magnitude.
+// RoundMagnitude rounds the n integers of a block to keep bits from the highest set bit,
+// to nearest even. A number that would then exceed its type becomes the largest one with
+// that many significant bits. Negative numbers are rounded by their magnitude.
 func (f *Format) RoundMagnitude(b *Block, n, keep int) {
 	low, high := f.Limits()
 	if f.Carrier == Unsigned {

@@ -80,7 +80,7 @@ func unsignedToUnsigned(c *Cast, b *Block, n int) int {
 
 func floatToSigned(c *Cast, b *Block, n int) int {
 	c.Mode.Integral(b.F[:n])
-	low, end := float64(c.low), float64(c.high/2+1)*2 // a power of two, which every float64 has
+	low, end := float64(c.low), float64(c.high/2+1)*2 // a power of two, which float64 represents exactly
 	for i, x := range b.F[:n] {
 		if x >= low && x < end {
 			b.I[i] = int64(x)
@@ -122,13 +122,13 @@ func floatToUnsigned(c *Cast, b *Block, n int) int {
 	return -1
 }
 
-// wrap returns the number of the signed target that has the lower bits of x.
+// wrap returns the number of the signed target that has the low bits of x.
 func (c *Cast) wrap(x uint64) int64 {
 	unused := 64 - c.To.Bits
 	return int64(x<<unused) >> unused
 }
 
-// modulo returns an integral number modulo 2^64, as two's complement.
+// modulo returns an integral number modulo 2^64, in two's complement.
 func modulo(x float64) uint64 {
 	b := math.Float64bits(x)
 	mantissa, shift := b&(1<<52-1)|1<<52, int(b>>52&0x7ff)-1075
@@ -136,7 +136,7 @@ func modulo(x float64) uint64 {
 	case x == 0:
 		return 0
 	case shift >= 0:
-		mantissa <<= uint(shift) // all bits leave from 64 on
+		mantissa <<= uint(shift) // no bits remain from 64 on
 	default:
 		mantissa >>= uint(-shift)
 	}

@@ -2,10 +2,10 @@ package number
 
 import "math"
 
-// Mode is a way to round.
+// Mode is a rounding mode.
 type Mode uint8
 
-// The modes.
+// The rounding modes.
 const (
 	NearestEven Mode = iota
 	TowardsZero
@@ -14,9 +14,9 @@ const (
 	NearestAway
 )
 
-// round returns the mantissa of a positive or negative number without its lower drop
-// bits, rounded. Where a single digit is kept it is 1, which is odd: half way goes up, as
-// IEEE 754 has it for numbers of one digit.
+// round returns the mantissa without its low drop bits, rounded. If a single digit is
+// kept, it is 1 and therefore odd: ties round up, as IEEE 754 does for numbers of one
+// digit.
 func (m Mode) round(negative bool, mantissa uint64, drop int) uint64 {
 	var kept, rest, half uint64
 	switch {
@@ -48,7 +48,7 @@ func (m Mode) up(negative bool, kept, rest, half uint64) bool {
 	return false
 }
 
-// Integral rounds numbers to integers. NaN and infinities stay as they are.
+// Integral rounds numbers to integers. NaN and infinities do not change.
 func (m Mode) Integral(x []float64) {
 	switch m {
 	case NearestEven:

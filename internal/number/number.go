@@ -1,9 +1,8 @@
-// Package number turns array elements into numbers that Go computes with, a block at a
-// time, and back.
+// Package number converts array elements to Go numbers and back, a block at a time.
 //
 // Every real data type has a [Format]. Its numbers are carried as int64, uint64 or
-// float64, each of which holds all of them exactly: so a conversion between any two types
-// is one of nine loops, and a new type is a row in a table.
+// float64, chosen so that the carrier represents them exactly. A conversion between any
+// two types is therefore one of nine loops, and a new type is a row in a table.
 package number
 
 import (
@@ -13,7 +12,7 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// Size is the number of elements that are converted at a time.
+// Size is the number of elements in a block.
 const Size = 512
 
 // Carrier is the Go type that holds the numbers of a data type.
@@ -26,7 +25,7 @@ const (
 	Float                       // float64
 )
 
-// Block has the numbers of up to [Size] elements, in the array of their carrier.
+// Block contains the numbers of up to [Size] elements, in the array of their carrier.
 type Block struct {
 	I [Size]int64
 	U [Size]uint64
@@ -35,32 +34,31 @@ type Block struct {
 
 var blocks = sync.Pool{New: func() any { return new(Block) }}
 
-// NewBlock returns a block with numbers of no meaning, to be given back by [Block.Free].
+// NewBlock returns a block with undefined contents. Return it with [Block.Free].
 func NewBlock() *Block { return blocks.Get().(*Block) }
 
-// Free gives a block back.
+// Free returns a block to the pool.
 func (b *Block) Free() { blocks.Put(b) }
 
-// Format is how the numbers of one data type lie in memory. Formats are immutable.
+// Format is the memory layout of the numbers of a data type. Formats are immutable.
 type Format struct {
 	Carrier Carrier
 	// Bytes is the length of an element in memory.
 	Bytes int
-	// Bits is the number of bits of an integer that count; those above them are not
-	// looked at.
+	// Bits is the number of significant bits of an integer. Higher bits are ignored.
 	Bits int
-	// Layout is that of a floating-point number, nil for integers.
+	// Layout describes a floating-point number. It is nil for integers.
 	Layout *Layout
 }
 
-// Of returns the format of a data type by its name, and whether the type models real
-// numbers. Bool does not.
+// Of returns the format of a data type. It returns false for types that are not real
+// numbers, and for bool.
 func Of(t dtype.Type) (*Format, bool) {
 	f, ok := formats[t.Name()]
 	return f, ok
 }
 
-// formats has a row for every data type that models real numbers.
+// formats has a row for every real data type.
 var formats = map[string]*Format{
 	"int2":   {Carrier: Signed, Bytes: 1, Bits: 2},
 	"int4":   {Carrier: Signed, Bytes: 1, Bits: 4},
@@ -92,7 +90,7 @@ var formats = map[string]*Format{
 	"float64":            {Carrier: Float, Bytes: 8, Layout: &Layout{Exponent: 11, Fraction: 52, Bias: 1023, Special: IEEE}},
 }
 
-// Limits returns the least and the greatest number of an integer format.
+// Limits returns the smallest and the largest number of an integer format.
 func (f *Format) Limits() (low int64, high uint64) {
 	if f.Carrier == Unsigned {
 		return 0, 1<<f.Bits - 1
@@ -100,8 +98,8 @@ func (f *Format) Limits() (low int64, high uint64) {
 	return -1 << (f.Bits - 1), 1<<(f.Bits-1) - 1
 }
 
-// Load reads the elements of src, of which there are at most [Size], into the array of
-// the carrier and returns their number.
+// Load reads the elements of src, at most [Size], into the array of the carrier, and
+// returns their number.
 func (f *Format) Load(b *Block, src []byte) int {
 	n := len(src) / f.Bytes
 	switch f.Carrier {
@@ -159,9 +157,9 @@ func loadUnsigned(dst []uint64, src []byte, f *Format) {
 	}
 }
 
-// Store writes the numbers of the carrier's array to dst, as many as dst has elements.
-// Integers have to be in range; floats are rounded to the nearest, ties to even, and
-// those beyond the format become infinite, or the greatest there is.
+// Store writes numbers of the carrier's array to dst, one for each element of dst.
+// Integers must be in range. Floats are rounded to nearest even; those beyond the format
+// become infinite, or the largest finite number.
 func (f *Format) Store(dst []byte, b *Block) {
 	n := len(dst) / f.Bytes
 	switch f.Carrier {
@@ -174,8 +172,7 @@ func (f *Format) Store(dst []byte, b *Block) {
 	}
 }
 
-// StoreBits writes the lower bits of the numbers in U to dst, as many as dst has
-// elements.
+// StoreBits writes the low bits of the numbers in U to dst, one for each element of dst.
 func (f *Format) StoreBits(dst []byte, b *Block) {
 	storeIntegers(dst, b.U[:len(dst)/f.Bytes], f.Bytes)
 }
@@ -201,8 +198,7 @@ func storeIntegers[T int64 | uint64](dst []byte, src []T, width int) {
 	}
 }
 
-// Index returns the index that the element at a place in C order has in an array of that
-// shape, to name it in an error.
+// Index returns the index of the element at a position in C order, for error messages.
 func Index(shape []int64, place int) []int64 {
 	index, at := make([]int64, len(shape)), int64(place)
 	for i := len(shape) - 1; i >= 0; i-- {

@@ -6,7 +6,7 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// exact is the number from which on a float64 does not have all integers.
+// exact is the number from which float64 cannot represent all integers.
 const exact = 1 << 53
 
 func signedToFloat(c *Cast, b *Block, n int) int {
@@ -52,8 +52,8 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// roundInteger returns an integer in a target of four or eight bytes, which have the
-// range for all.
+// roundInteger converts an integer to a target of four or eight bytes, whose range
+// includes all integers.
 func (c *Cast) roundInteger(negative bool, x uint64) float64 {
 	bits, _ := c.To.Layout.RoundMantissa(negative, x, 0, c.Mode)
 	if c.To.Bytes == 4 {
@@ -62,8 +62,8 @@ func (c *Cast) roundInteger(negative bool, x uint64) float64 {
 	return math.Float64frombits(bits)
 }
 
-// integersToBits sets U to the bits of integers by sign and magnitude, in a target of one
-// or two bytes.
+// integersToBits sets U to the bits of integers by sign and magnitude, for a target of
+// one or two bytes.
 func (c *Cast) integersToBits(b *Block, n int, at func(i int) (bool, uint64)) int {
 	for i := range n {
 		negative, x := at(i)
@@ -98,7 +98,7 @@ func floatToFloat(c *Cast, b *Block, n int) int {
 	return -1
 }
 
-// narrow rounds numbers to those of a float32.
+// narrow rounds numbers to float32.
 func (c *Cast) narrow(b *Block, n int) int {
 	direct := c.Mode == NearestEven
 	for i, x := range b.F[:n] {

@@ -1,40 +1,52 @@
-// Package own has the names that Varve keeps for itself below a node and in attributes.
+// Package own has the names that Varve reserves for itself, in directories and in
+// attributes. No other package spells them.
 //
-// Every other name that begins with two underscores is an ordinary name of a node in
-// format 2. Format 3 reserves the prefix (zarr-specs v3 core, "Node names"): such nodes
-// are read, copied and converted, because zarr-python writes them, and are not created.
+// Every other name that begins with two underscores is an ordinary node name in format 2.
+// Format 3 reserves the prefix (zarr-specs v3 core, "Node names"). Varve reads, copies
+// and converts such nodes, because zarr-python writes them, but does not create them.
 package own
 
 import "strings"
 
-// The names.
+// The names of files and directories.
 const (
-	// Dir is the directory below a node of journals, of reservations, and of chunks put
+	// Dir is the directory below a node that holds journals, reservations and chunks set
 	// aside.
 	Dir = "__varve"
-	// Pending is the file in that directory that says which change of several nodes this
-	// one is part of, or which reservation it has.
+	// Pending is the pointer: the file in Dir that names the journal of an unfinished
+	// change, or the reservation of the node.
 	Pending = "pending.json"
-	// Lock is the file that a writer of a node locks.
+	// Lock is the file that a writer of a node locks for the length of a change.
 	Lock = "__varve.lock"
-	// Publish is the file that a conditional write of a value beside it locks for a
-	// moment.
+	// Publish is the file that a conditional write locks for a moment, in the directory
+	// of the key.
 	Publish = "__varve.publish"
 	// Temporary begins the name of a value that is being written.
 	Temporary = "__tmp-"
+	// Writers is the directory that has one locked file for each live writer.
+	Writers = Temporary + "writers"
 )
 
-// GrowthAttribute is the attribute with the policy by which the chunks of an array grow.
+// GrowthAttribute is the attribute that holds the growth policy of an array.
 const GrowthAttribute = "varve:growth"
 
-// reserved is what all names begin with that format 3 reserves.
+// reserved is the prefix that format 3 reserves.
 const reserved = "__"
 
-// Is reports whether Varve keeps a name, one segment of a key, for itself.
-func Is(name string) bool {
+// Is reports whether Varve reserves name, one segment of a key.
+func Is(name string) bool { return name == Dir || IsFile(name) }
+
+// IsFile reports whether name, one segment of a key, belongs to the file store: such a
+// name is never that of a value.
+func IsFile(name string) bool {
 	return strings.HasPrefix(name, reserved) &&
-		(name == Dir || name == Lock || name == Publish || strings.HasPrefix(name, Temporary))
+		(name == Lock || name == Publish || strings.HasPrefix(name, Temporary))
 }
 
-// Reserved reports whether format 3 reserves a name, one segment of a path.
+// IsBelow reports whether key lies in a directory named Dir.
+func IsBelow(key string) bool {
+	return strings.HasPrefix(key, Dir+"/") || strings.Contains(key, "/"+Dir+"/")
+}
+
+// Reserved reports whether format 3 reserves name, one segment of a path.
 func Reserved(name string) bool { return strings.HasPrefix(name, reserved) }

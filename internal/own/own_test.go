@@ -15,3 +15,14 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+func TestIsBelow(t *testing.T) {
+	for key, want := range map[string]bool{
+		"__varve/a": true, "a/__varve/b/c": true,
+		"__varve": false, "a/__varve": false, "a__varve/b": false, "__varve2/a": false, "": false,
+	} {
+		if got := IsBelow(key); got != want {
+			t.Errorf("%q is %v, want %v", key, got, want)
+		}
+	}
+}

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const large = 2 << 20 // bytes; processors with larger ones have these too, or nothing is won
+const large = 2 << 20 // bytes of a large page; with another page size the advice has no effect
 
-// asked is whether the system makes pages large where it is asked to, and only there.
-// Otherwise there is nothing to ask for, and nothing to take back.
+// asked reports whether the system uses large pages only where programs ask for them. In
+// the other modes, always and never, advice would change nothing.
 var asked = sync.OnceValue(func() bool {
 	mode, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	return err == nil && bytes.Contains(mode, []byte("[madvise]"))
 })
 
-// advise gives the advice for the whole pages of b, or takes it back.
+// advise gives the advice for the whole large pages of b, or withdraws it.
 func advise(b []byte, on bool) {
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (large - 1)
 	if skip >= uintptr(len(b)) || !asked() {
@@ -30,6 +30,6 @@ func advise(b []byte, on bool) {
 		how = unix.MADV_HUGEPAGE
 	}
 	if n > 0 {
-		_ = unix.Madvise(b[skip:skip+n], how) // a system without them says so, and nothing is lost
+		_ = unix.Madvise(b[skip:skip+n], how) // ignore errors: it is only advice
 	}
 }

@@ -2,5 +2,5 @@
 
 package pages
 
-// advise does nothing: there is no such advice, or the system decides by itself.
+// advise does nothing: the system has no such advice.
 func advise([]byte, bool) {}

@@ -1,25 +1,23 @@
-// Package pages asks the operating system for large pages where much memory is about to
-// be filled: memory is handed out page by page when it is first touched, and of pages of
-// 2 MiB that takes a third of the time that it takes of pages of 4 KiB.
+// Package pages asks the operating system for large pages for memory that is about to be
+// filled. The system provides memory page by page when it is first touched. With pages of
+// 2 MiB that takes a third of the time that it takes with pages of 4 KiB.
 package pages
 
-// least is the size from which on advice is given, in bytes: with less, little is won of
-// a call of the system.
+// least is from how many bytes on to give advice. For less memory it is hardly worth the
+// system call.
 const least = 4 << 20
 
-// Large asks for large pages under memory of at least 4 MiB that is about to be filled.
-// It is advice: where the system does not take it, or the memory was touched before, all
-// is as it was. Only whole pages inside of the memory are meant, so that none is taken
-// that was not asked for.
+// Large advises the system to use large pages for b, which is about to be filled. It does
+// nothing for less than 4 MiB. It covers only whole large pages inside of b, so that
+// neighbouring memory is not affected. The system may ignore it.
 func Large(b []byte) {
 	if len(b) >= least {
 		advise(b, true)
 	}
 }
 
-// Usual takes the advice of Large back once the memory is filled. Large pages stay, but
-// when the memory is freed, and used for something else, the system does not make pages
-// large again that were given back.
+// Usual withdraws the advice of Large after b is filled. Its pages stay large. But after
+// the memory is freed and used for something else, the system uses small pages again.
 func Usual(b []byte) {
 	if len(b) >= least {
 		advise(b, false)

@@ -1,6 +1,5 @@
-// Package parallel runs work in several goroutines and reports why it failed. It is the
-// only place that starts goroutines which cancel each other: see [Group.Wait] for the
-// reason.
+// Package parallel runs work in several goroutines and returns the first error. No other
+// package starts goroutines that cancel each other; [Group.Wait] says why.
 package parallel
 
 import (
@@ -10,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Group is work in several goroutines, of which the first failure ends the rest.
+// Group is work in several goroutines. The first error cancels the rest.
 type Group struct {
 	parent context.Context
 	cancel context.CancelCauseFunc
@@ -19,8 +18,8 @@ type Group struct {
 	first  error
 }
 
-// New returns a group, and the context that its goroutines work with. That context ends
-// with the first failure and when Wait returns.
+// New returns a group and the context of its goroutines. The context ends with the first
+// error, and when Wait returns.
 func New(ctx context.Context) (*Group, context.Context) {
 	g := &Group{parent: ctx}
 	within, cancel := context.WithCancelCause(ctx)
@@ -28,10 +27,10 @@ func New(ctx context.Context) (*Group, context.Context) {
 	return g, within
 }
 
-// SetLimit lets Go wait while n goroutines are at work.
+// SetLimit makes Go wait while n goroutines run.
 func (g *Group) SetLimit(n int) { g.work.SetLimit(n) }
 
-// Go does a part of the work in a goroutine of its own.
+// Go calls part in a new goroutine.
 func (g *Group) Go(part func() error) {
 	g.work.Go(func() error {
 		g.Fail(part())
@@ -39,7 +38,7 @@ func (g *Group) Go(part func() error) {
 	})
 }
 
-// Fail ends the work for a reason; nil is none. Only the first reason counts.
+// Fail cancels the group with an error, unless that is nil. Only the first error counts.
 func (g *Group) Fail(err error) {
 	if err != nil {
 		g.once.Do(func() {
@@ -49,16 +48,14 @@ func (g *Group) Fail(err error) {
 	}
 }
 
-// Wait waits for all goroutines and returns the first failure. err is what the caller
-// found while it handed out the work, such as the end of a listing; nil stands for
-// nothing.
+// Wait waits for all goroutines and returns the first error. err, if not nil, is an error
+// of the caller, such as that of a listing which fed the goroutines.
 //
-// Everything that the group's context stops fails with [context.Canceled]. These errors
-// say nothing of the reason, so that Wait drops them: a full disk is never reported as an
-// interrupt.
+// After the first error, the other goroutines fail with [context.Canceled]. Wait drops
+// these errors, so that a full disk is never reported as an interrupt.
 func (g *Group) Wait(err error) error {
 	g.Fail(err)
-	_ = g.work.Wait() // its goroutines fail the group
+	_ = g.work.Wait() // the goroutines report errors to Fail
 	g.Fail(g.parent.Err())
 	g.cancel(nil)
 	return g.first

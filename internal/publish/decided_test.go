@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// TestDecidedWaitsForNoLock changes two nodes while another program holds the lock of one
-// document, which is asked for once the change is decided. The writer gives up when its
-// caller does, or after one time-out; the next one finishes the change.
+// TestDecidedWaitsForNoLock commits a transaction of two nodes while another program
+// holds the lock of one document. The writer gives up when its caller does, or after one
+// timeout. The next writer finishes the transaction.
 func TestDecidedWaitsForNoLock(t *testing.T) {
 	for name, how := range map[string]store.Locking{"caller": {}, "time-out": {Timeout: time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestDecidedWaitsForNoLock(t *testing.T) {
 			a := publish.Node{Store: count, Path: at(t, "a"), Document: "zarr.json"}
 			b := a
 			b.Path = at(t, "b")
-			err = publish.UpdateAll(store.WithLocking(ctx, how), []publish.Part{{a, becomes("new")}, {b, becomes("new")}}, nil)
+			err = publish.UpdateAll(store.WithLocking(ctx, how), []publish.Participant{{a, becomes("new")}, {b, becomes("new")}}, nil)
 			want := []error{publish.ErrDecided, publish.ErrIncomplete, context.Canceled}
 			if how.Timeout > 0 {
 				want[2] = store.ErrLocked
@@ -86,8 +86,8 @@ func (l locksOf) PutIf(ctx context.Context, key store.Key, value []byte, on stor
 	return l.Store.PutIf(ctx, key, value, on, d)
 }
 
-// TestDecidedOnceItIsDone fails behind the change of two nodes: what is visible is not
-// called decided.
+// TestDecidedOnceItIsDone fails after a transaction is finished: the error is not
+// ErrDecided.
 func TestDecidedOnceItIsDone(t *testing.T) {
 	s, fault := filestore.On(vfs.NewDisk(), nil), errors.New("fault")
 	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
@@ -97,14 +97,14 @@ func TestDecidedOnceItIsDone(t *testing.T) {
 	plan := func(publish.Document) (*publish.Change, error) {
 		return &publish.Change{Document: []byte("new"), Reclaim: func(context.Context, store.Batch) error { return fault }}, nil
 	}
-	err := publish.UpdateAll(t.Context(), []publish.Part{{a, plan}}, nil)
+	err := publish.UpdateAll(t.Context(), []publish.Participant{{a, plan}}, nil)
 	if !errors.Is(err, publish.ErrIncomplete) || !errors.Is(err, fault) || errors.Is(err, publish.ErrDecided) {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// TestDecidedIsFinished lets a caller give up as soon as a change of two nodes is
-// decided: it is finished all the same.
+// TestDecidedIsFinished cancels the context as soon as a transaction is committed. It is
+// finished all the same.
 func TestDecidedIsFinished(t *testing.T) {
 	disk := vfs.NewDisk()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -124,7 +124,7 @@ func TestDecidedIsFinished(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := publish.UpdateAll(ctx, []publish.Part{{a, becomes("new")}, {b, becomes("new")}}, nil); err != nil || ctx.Err() == nil {
+	if err := publish.UpdateAll(ctx, []publish.Participant{{a, becomes("new")}, {b, becomes("new")}}, nil); err != nil || ctx.Err() == nil {
 		t.Errorf("%v, and the caller %v", err, ctx.Err())
 	}
 	for _, key := range keys {

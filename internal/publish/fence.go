@@ -11,47 +11,49 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// fence is the run of a writer in a store that has no locks but conditional writes.
-// Others may be at work on the same document, so that no key of a new region is its own
-// until the document is published:
+// fence is the run of a writer in a store that has conditional writes but no locks.
+// Concurrent writers may plan on the same document, so no key of a new region belongs to
+// one of them before its document is published. The rules:
 //
-//   - A new chunk is written if nothing is under its key.
-//   - Where something is, or where a chunk is to be changed that the published document describes, the writer raises its
-//     fence first: it rewrites the document, on the condition that it is still the one that was planned on, with one more
-//     newline at its end. That makes every other plan on that document fail when it publishes. Then, object by
-//     object, it reads the version, sees that the fence still stands, and overwrites on the condition that the version is still that one.
-//   - What is under a key may also be of a plan on the fenced document. Where all plans that put a chunk begin with one
-//     and the same (the witness), there is only one that could write it without raising a fence of its own, so one fence is
-//     enough. Elsewhere the fence is raised again for every such object.
-//   - A fence whose answer is lost may be that of another writer, who is then about to overwrite what this one has put: all is
-//     planned anew.
-//   - The document is published on the condition that the fence stands, or where none was needed that the document is still the
-//     one that was read.
+//  1. A new chunk is written on the condition that its key is free.
+//  2. To replace a chunk that exists, the writer first raises its fence: it rewrites the
+//     document with one more newline at its end, on the condition that it is still the
+//     planned one. Every other plan on that document then fails when it publishes. After
+//     that the writer reads the version of each chunk, checks that its fence still
+//     stands, and overwrites the chunk on the condition that it still has that version.
+//  3. A concurrent plan on the fenced document may write chunks until it finds out. If
+//     all plans that put a chunk put the same marker chunk first, only one of them gets
+//     past the marker without a fence of its own, so one fence covers all chunks that the
+//     marker guards. For any other chunk the fence is raised again.
+//  4. If the answer to a fence is lost and the document has changed, the new fence may be
+//     that of another writer, which is about to overwrite our chunks. The update ends
+//     with a conflict and is planned again.
+//  5. The document is published on the condition that the fence stands, or, if none was
+//     raised, that the document is still the one that was read.
+//  6. Nothing is deleted before the document is published, because rule 1 would give the
+//     free key to a concurrent writer. Chunks of fill values are stored instead.
 //
-// Nothing is deleted before the document is published: others would take a missing chunk
-// for one that nobody has. A chunk of fill values is stored instead.
-//
-// Newlines are counted up to [generations], also from one published document to the next,
-// so that no document soon has the bytes of an earlier one, which stores whose versions
-// are hashes could not tell apart. Of chunks they cannot tell that they were written
-// again with the same bytes. There it must not happen that a writer has raised its fence,
-// and what it overwrites then takes longer than another one needs to plan, write and
-// publish twice.
+// Some stores derive versions from a hash of the content. So that a document does not
+// soon repeat the bytes of an earlier one, the number of newlines counts up to
+// [generations] and continues from one published document to the next. Chunks have no
+// such counter: in these stores, a chunk that is written again with the same bytes has
+// the same version. They are safe as long as no writer, having raised its fence, takes
+// longer to overwrite a chunk than another one needs to plan, write and publish twice.
 type fence struct {
 	Node
 	change *Change
 
 	mu       sync.Mutex
-	document Document // as it is now, for all this writer knows
+	document Document // the present document, as far as this writer knows
 	raised   bool
-	claimed  bool // the witness is ours
+	claimed  bool // this writer put the marker chunk
 }
 
-// generations is how many numbers of newlines a document may end in.
+// generations bounds the number of newlines at the end of a document.
 const generations = 64
 
-// fenceTries is how often a writer tries to find out what became of a write whose answer
-// was lost.
+// fenceTries is how often a writer tries to learn the outcome of a write whose answer was
+// lost.
 const fenceTries = 8
 
 func newFence(n Node, old Document, c *Change) *fence {
@@ -66,8 +68,8 @@ func (f *fence) stage(ctx context.Context, c *Change) error {
 	if err == nil || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
 		return err
 	}
-	// What another writer has published meanwhile may be why chunks are not as the plan
-	// expects them.
+	// A concurrent writer that published since may have changed or removed the chunks
+	// that this plan expects. Then report a conflict, and the caller plans again.
 	if info, lookErr := store.Stat(ctx, f.Store, f.key()); lookErr == nil && info.Version != f.present() {
 		return fmt.Errorf("%w while chunks were written: %w", store.ErrConflict, err)
 	}
@@ -87,12 +89,15 @@ func (f *fence) secure(ctx context.Context) error {
 	return f.raise(ctx)
 }
 
-// staging is what chunks of a new region are written with.
+// staging is the batch in which [Change.Stage] writes chunks under a fence. Each write
+// takes effect by itself.
 type staging struct{ f *fence }
 
-// Put stores a chunk that the document as it was read does not describe.
+// Put stores a chunk that the planned document does not describe.
 func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
 	f := s.f
+	// Rule 1. The key may be taken by a chunk that a crash orphaned, or by a
+	// concurrent writer that plans on the same document.
 	_, err := f.putIf(ctx, key, value, store.IfAbsent())
 	if errors.Is(err, store.ErrConflict) {
 		err = f.overwrite(ctx, key, value)
@@ -100,9 +105,9 @@ func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
 	return f.claim(key, err)
 }
 
-// claim notes that a chunk is ours unless putting it failed.
+// claim records that this writer put the marker chunk, unless err is set.
 func (f *fence) claim(key store.Key, err error) error {
-	if err == nil && key == f.change.Witness {
+	if err == nil && key == f.change.Marker {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.claimed = true
@@ -110,12 +115,15 @@ func (f *fence) claim(key store.Key, err error) error {
 	return err
 }
 
-// overwrite replaces what is under the key of a new chunk, once nobody can publish it.
+// overwrite replaces an orphaned chunk, or the chunk of a concurrent plan that can no
+// longer be published.
 func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) error {
 	info, err := store.Stat(ctx, f.Store, key)
 	if err != nil {
 		return gone(err, key)
 	}
+	// Fence after reading the version. A plan that wrote the object before that can
+	// no longer be published, and one that writes it later changes the version.
 	if err := f.stand(ctx, key); err != nil {
 		return err
 	}
@@ -123,10 +131,11 @@ func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) erro
 	return err
 }
 
-// PutIf changes a chunk that the document describes, which was read as the condition
-// says.
+// PutIf changes a chunk that the document describes. The condition names the version that
+// the caller read.
 func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
 	f := s.f
+	// Rule 2. A chunk that is absent needs no fence: rule 1 covers it.
 	if !c.Absent() {
 		if err := f.stand(ctx, key); err != nil {
 			return err
@@ -136,24 +145,24 @@ func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store
 	return f.claim(key, err)
 }
 
-// Delete is refused: see [fence].
+// Delete is refused by rule 6.
 func (s staging) Delete(context.Context, store.Key) error {
-	return fmt.Errorf("%w: deleting before others know", store.ErrUnsupported)
+	return fmt.Errorf("%w: nothing is deleted before the document is published", store.ErrUnsupported)
 }
 
-// DeleteIf is refused: see [fence].
+// DeleteIf is refused by rule 6.
 func (s staging) DeleteIf(context.Context, store.Key, store.Version) error {
-	return fmt.Errorf("%w: deleting before others know", store.ErrUnsupported)
+	return fmt.Errorf("%w: nothing is deleted before the document is published", store.ErrUnsupported)
 }
 
-// Commit does nothing: every write stands alone.
+// Commit does nothing.
 func (s staging) Commit(context.Context) error { return nil }
 
-// Discard does nothing: every write stands alone.
+// Discard does nothing.
 func (s staging) Discard() {}
 
-// putIf writes a value and returns its version. A store that cannot say what it wrote
-// cannot be fenced.
+// putIf writes a value and returns its version. A store without conditional writes cannot
+// be fenced.
 func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.Condition) (store.Version, error) {
 	version, err := store.PutIf(ctx, f.Store, key, value, c, f.Durability)
 	if errors.Is(err, store.ErrUnsupported) {
@@ -162,15 +171,19 @@ func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.
 	return version, err
 }
 
-// stand makes sure that no other plan on the document can be published any more, once the
-// version of the object under the key is known. The fence that stands is enough where
-// that cannot be of a plan on the fenced document.
+// stand makes sure that no concurrent plan on the document can be published. Call it
+// after reading the version of the object at key.
+//
+// A fence that was raised earlier is enough only under rule 3. Otherwise the object may
+// come from a plan on the fenced document itself, so the fence is raised again.
 func (f *fence) stand(ctx context.Context, key store.Key) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.raised || !f.claimed || f.change.Guarded == nil || !f.change.Guarded(key) {
 		return f.raise(ctx)
 	}
+	// The marker chunk is ours, so any other writer of this key had to raise its own
+	// fence, which shows as another version of the document.
 	info, err := store.Stat(ctx, f.Store, f.key())
 	if err == nil && info.Version != f.document.Version {
 		err = fmt.Errorf("%w: another writer has begun a change", store.ErrConflict)
@@ -178,8 +191,7 @@ func (f *fence) stand(ctx context.Context, key store.Key) error {
 	return err
 }
 
-// raise rewrites the document with other white space at its end. Where the answer is lost
-// and the document is another one, that may be the fence of somebody else.
+// raise rewrites the document with a different number of newlines.
 func (f *fence) raise(ctx context.Context) error {
 	var err error
 	for range fenceTries {
@@ -189,6 +201,7 @@ func (f *fence) raise(ctx context.Context) error {
 			f.document, f.raised = Document{document, version}, true
 			return nil
 		}
+		// A conflict means that a concurrent writer fenced or published first.
 		if err = putErr; errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) || ctx.Err() != nil {
 			return err
 		}
@@ -197,6 +210,9 @@ func (f *fence) raise(ctx context.Context) error {
 			return errors.Join(err, lookErr)
 		}
 		if info.Version != f.document.Version {
+			// Rule 4. It may also be our own fence whose answer was lost.
+			// These cannot be told apart: both writers would store the same
+			// bytes.
 			return fmt.Errorf("%w: another writer may have begun a change: %w", store.ErrConflict, err)
 		}
 	}
@@ -206,6 +222,8 @@ func (f *fence) raise(ctx context.Context) error {
 func (f *fence) publish(ctx context.Context, document []byte) (store.Version, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// One newline more than the fenced document, so that the new document differs
+	// from it even if the plan changes nothing else.
 	document = next(document, f.document.Bytes)
 	version, err := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
 	if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnsupported) {
@@ -217,12 +235,8 @@ func (f *fence) publish(ctx context.Context, document []byte) (store.Version, er
 	return version, err
 }
 
-// settle finds out what became of the document where the answer to its write is lost. It
-// may still be on its way: it is known not to be published once the document is another
-// one than it was written for. It is known to be published where it is there, newlines
-// included: who else plans on the same document and writes the witness has raised a fence
-// more. A later document tells nothing, since a rival may have put the same elements
-// first.
+// settle learns the outcome of publishing a document if the answer was lost. The write
+// may still be in flight.
 func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.Version, error) {
 	for range fenceTries {
 		there, err := f.read(ctx)
@@ -230,21 +244,30 @@ func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.
 		case err != nil:
 			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(lost, err))
 		case there.Version == f.document.Version:
-			if f.raise(ctx) == nil { // now it can not be published any more
+			// Not published yet. Our fence makes the write in flight fail for
+			// good.
+			if f.raise(ctx) == nil {
 				return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
 			}
 		case same(there.Bytes, f.document.Bytes):
+			// A concurrent writer raised its fence on the document that we
+			// planned on, so our write can only fail.
 			return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
 		case bytes.Equal(there.Bytes, document):
+			// Published. A concurrent writer cannot have stored these bytes:
+			// to get past the marker chunk it raises one fence more, so its
+			// document has one newline more.
 			return there.Version, nil
 		default:
+			// A later document does not tell. It may follow ours, or that of a
+			// concurrent writer that put the same elements first.
 			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
 		}
 	}
 	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
 }
 
-// reclaim deletes and clears chunks that the published document does not describe.
+// reclaim runs step 5: it deletes and clears superseded chunks.
 func (f *fence) reclaim(ctx context.Context, c *Change) error {
 	var err error
 	for _, work := range [...]func(context.Context, store.Batch) error{c.Reclaim, c.Tidy} {
@@ -257,20 +280,22 @@ func (f *fence) reclaim(ctx context.Context, c *Change) error {
 		}
 	}
 	if errors.Is(err, store.ErrConflict) {
-		return nil // another writer goes on: what is left is not visible, and is dealt with when its place is written to
+		// A concurrent writer fenced or published meanwhile. What is left is
+		// invisible and is overwritten when its place is used.
+		return nil
 	}
 	return err
 }
 
-// reclaiming is what chunks are deleted with that the published document does not
-// describe. Another writer may be about to write under their keys, so they are looked at
-// first; then the fence is raised; then those are deleted that have not changed.
+// reclaiming is the batch in which superseded chunks are deleted. A concurrent writer may
+// be about to reuse their keys. So the batch reads their versions, raises the fence, and
+// then deletes each one on the condition that its version has not changed.
 type reclaiming struct {
 	staging
 	pending []object
 }
 
-// object is one version of what is under a key.
+// object is one version of the value at a key.
 type object struct {
 	key     store.Key
 	version store.Version
@@ -279,10 +304,11 @@ type object struct {
 // mostPending is how many objects are deleted under one fence.
 const mostPending = 1024
 
-// Delete remembers what is under the key, and deletes many at a time.
+// Delete records the version of the object at key, and deletes the recorded objects in
+// groups.
 func (b *reclaiming) Delete(ctx context.Context, key store.Key) error {
 	if _, ok := store.As[store.ConditionalDeleter](b.f.Store); !ok {
-		return nil // nothing is visible of what stays
+		return nil // the orphaned object stays, invisible
 	}
 	info, err := store.Stat(ctx, b.f.Store, key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -303,6 +329,8 @@ func (b *reclaiming) flush(ctx context.Context) error {
 	}
 	pending := b.pending
 	b.pending = nil
+	// A plan that is older than this fence can no longer be published. A newer one
+	// that reuses a key gives the object a new version, and the deletion below fails.
 	if err := b.f.stand(ctx, store.Key{}); err != nil {
 		return err
 	}
@@ -315,25 +343,24 @@ func (b *reclaiming) flush(ctx context.Context) error {
 	return nil
 }
 
-// Fenced reports whether a batch of [Change.Stage] is that of a writer whom only a fence
-// keeps apart from others: every chunk of a new region has to be put then, also one of
-// fill values.
+// Fenced reports whether a batch of [Change.Stage] runs under a fence. Then every chunk
+// of a new region must be put, including chunks of fill values (rule 6 of the fence).
 func Fenced(b store.Batch) bool {
 	_, ok := b.(staging)
 	return ok
 }
 
-// next returns the document with one newline more at its end than the old one has.
+// next returns document with one newline more at its end than old has.
 func next(document, old []byte) []byte {
 	n := (len(old) - len(bytes.TrimRight(old, "\n")) + 1) % generations
 	document = bytes.TrimRight(document, "\n")
 	return append(document[:len(document):len(document)], bytes.Repeat([]byte{'\n'}, n)...)
 }
 
-// same reports whether two documents differ in nothing but the newlines at their end.
+// same reports whether two documents are equal up to the newlines at their end.
 func same(a, b []byte) bool { return bytes.Equal(bytes.TrimRight(a, "\n"), bytes.TrimRight(b, "\n")) }
 
-// gone says that an object which was there a moment ago is not there any more.
+// gone turns [fs.ErrNotExist] into a conflict, for an object that existed a moment ago.
 func gone(err error, key store.Key) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s was deleted meanwhile", store.ErrConflict, key)

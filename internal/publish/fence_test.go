@@ -15,8 +15,8 @@ import (
 // document is the key of the document of the node "a".
 var document = store.MustKey("a/zarr.json")
 
-// unlocked is a store without locks in which the node "a" has a document, and chunks 1 to
-// 3 are left over. What others do at one time goes through others.
+// unlocked is a store without locks. Its node "a" has a document and leftover chunks 1 to
+// 3. Concurrent writers use others.
 type unlocked struct {
 	t      *testing.T
 	others *memstore.Store
@@ -48,7 +48,7 @@ func newUnlocked(t *testing.T) *unlocked {
 	return u
 }
 
-// put is a write of somebody else.
+// put writes as a concurrent writer.
 func (u *unlocked) put(key, value string) {
 	u.t.Helper()
 	if _, err := u.others.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
@@ -64,7 +64,7 @@ func (u *unlocked) wants(key, value string) {
 	}
 }
 
-// puts is a change that puts chunks in an order, of which the witness is the first.
+// puts is a change that puts chunks in an order; the first is the marker chunk.
 func puts(witness string, guarded string, keys ...string) func(publish.Document) (*publish.Change, error) {
 	return func(publish.Document) (*publish.Change, error) {
 		c := &publish.Change{Document: []byte("new"), Stage: func(ctx context.Context, b store.Batch) error {
@@ -76,16 +76,16 @@ func puts(witness string, guarded string, keys ...string) func(publish.Document)
 			return nil
 		}}
 		if witness != "" {
-			c.Witness = store.MustKey(witness)
+			c.Marker = store.MustKey(witness)
 			c.Guarded = func(key store.Key) bool { return strings.Contains(guarded, key.Base()) }
 		}
 		return c, nil
 	}
 }
 
-// TestFencesRaised counts the fences that a change raises over what was left under the
-// keys of its chunks: one where the witness guards them all, one more for each that it
-// does not guard, and one for each as long as it is not put.
+// TestFencesRaised counts the fences that a change raises over leftover chunks: one if
+// the marker guards them all, one more for each that it does not guard, and one for each
+// as long as the marker is not put.
 func TestFencesRaised(t *testing.T) {
 	for name, tt := range map[string]struct {
 		plan   func(publish.Document) (*publish.Change, error)
@@ -107,8 +107,8 @@ func TestFencesRaised(t *testing.T) {
 	}
 }
 
-// TestFenceOfAnother loses the answer to a fence, which somebody else raises instead:
-// what he is about to overwrite is not to be published.
+// TestFenceOfAnother loses the answer to a fence that a concurrent writer raises instead.
+// The chunks which that writer is about to overwrite must not be published.
 func TestFenceOfAnother(t *testing.T) {
 	u := newUnlocked(t)
 	u.do = func(bool) error {
@@ -136,8 +136,8 @@ func TestFenceRepeated(t *testing.T) {
 	u.wants("a/zarr.json", "new\n\n\n")
 }
 
-// TestPublishedLost loses the answer to the write of a document, and lets somebody else
-// write before it is looked for.
+// TestPublishedLost loses the answer to the write of a document, and lets a concurrent
+// writer write before the outcome is looked up.
 func TestPublishedLost(t *testing.T) {
 	for name, tt := range map[string]struct {
 		theirs string // "" for none
@@ -168,7 +168,7 @@ func TestPublishedLost(t *testing.T) {
 	}
 }
 
-// late is a store in which the first write of "new" comes later than its failure.
+// late is a store in which the first write of "new" arrives after it failed.
 type late struct {
 	storetest.ObjectStore
 	write func() error
@@ -185,8 +185,7 @@ func (l *late) PutIf(ctx context.Context, key store.Key, value []byte, c store.C
 	return l.ObjectStore.PutIf(ctx, key, value, c, d)
 }
 
-// TestPublishedLate lets the write of a document come after it was said to have failed:
-// it fails then.
+// TestPublishedLate lets the write of a document arrive after it was reported as failed.
 func TestPublishedLate(t *testing.T) {
 	u := newUnlocked(t)
 	l := &late{ObjectStore: u.node.Store.(storetest.ObjectStore)}
@@ -200,7 +199,7 @@ func TestPublishedLate(t *testing.T) {
 	u.wants("a/zarr.json", "old\n\n")
 }
 
-// TestHoldFails takes a node whose fence cannot be raised: nobody holds it then.
+// TestHoldFails holds a node whose fence cannot be raised: the node has no holder then.
 func TestHoldFails(t *testing.T) {
 	u := newUnlocked(t)
 	u.node.Holder = "me"

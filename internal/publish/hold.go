@@ -9,26 +9,27 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ErrHeld says that a node may be changed by its holder only.
+// ErrHeld reports that only the holder of a node may change it.
 var ErrHeld = fmt.Errorf("%w: the node is held", store.ErrConflict)
 
-// noHolder is the [ErrHeld] of one who holds a node no more.
+// noHolder is the [ErrHeld] of a caller whose hold has ended.
 type noHolder string
 
 func (h noHolder) Error() string {
-	return fmt.Sprintf("%v: %s does not hold the node any more", store.ErrConflict, string(h))
+	return fmt.Sprintf("%v: %s no longer holds the node", store.ErrConflict, string(h))
 }
 
 func (h noHolder) Is(target error) bool { return target == ErrHeld || target == store.ErrConflict }
 
-// Free returns why n.Holder may not change a node: [ErrPending] or [ErrHeld].
-func Free(ctx context.Context, n Node) error { return n.isPending(ctx) }
+// CheckFree returns an error if n.Holder may not change the node: [ErrPending] or
+// [ErrHeld].
+func CheckFree(ctx context.Context, n Node) error { return n.checkFree(ctx) }
 
-// Hold gives a node to a holder: from then on [Update] refuses everybody who is not
-// n.Holder, until [Release]. The note is for those who find the node held. A node that
-// somebody holds already wraps [ErrHeld].
+// Hold reserves a node for n.Holder. Until [Release], [Update] refuses all other writers
+// with [ErrHeld]. The note informs other programs that find the node held. If the node
+// has a holder already, the error wraps [ErrHeld].
 func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
-	unlock, fenced, err := n.keepOthersAway(ctx)
+	unlock, fenced, err := n.excludeWriters(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 	}
 	free := n
 	free.Holder = ""
-	if err := free.isPending(ctx); err != nil {
+	if err := free.checkFree(ctx); err != nil {
 		return err
 	}
 	run, err := n.begin(old, &Change{}, fenced)
@@ -47,21 +48,25 @@ func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 		return err
 	}
 	if err = n.point(ctx, pointerFile{Holder: n.Holder, Note: note}); err == nil {
-		err = run.secure(ctx) // whoever has planned already cannot publish, and whoever plans now finds the holder
+		// Plans that began before the pointer was written cannot publish after
+		// this. Later plans find the pointer.
+		err = run.secure(ctx)
 	}
 	if err != nil {
+		// The answer to point may be lost, so the pointer may be stored even if
+		// point failed. Release removes it only if it names this holder.
 		err = errors.Join(err, Release(store.Finishing(ctx), n))
 	}
 	return err
 }
 
-// Holder returns who holds a node, and the note; "" where nobody does.
+// Holder returns the holder of a node and its note, or "" if the node has none.
 func Holder(ctx context.Context, n Node) (holder string, note json.RawMessage, err error) {
 	p, err := n.pointer(ctx)
 	return p.Holder, p.Note, err
 }
 
-// Release gives a node back that n.Holder holds.
+// Release ends the hold of n.Holder. If another holder has the node, it does nothing.
 func Release(ctx context.Context, n Node) error {
 	p, err := n.pointer(ctx)
 	if err != nil || p.Holder != n.Holder {

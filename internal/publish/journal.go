@@ -16,33 +16,33 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ErrPending says that a change of several nodes, this one among them, was begun and not
-// finished: [Recover] comes first.
+// ErrPending reports that the node belongs to an unfinished transaction. Call [Recover]
+// first.
 var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
 
 const (
 	pointerName   = own.Dir + "/" + own.Pending
 	journalPrefix = own.Dir + "/together-"
 	journalSuffix = ".json"
-	// mostJournal and mostPointer are the most bytes of a journal and of a pointer.
+	// mostJournal and mostPointer bound the size of a journal and of a pointer, in
+	// bytes.
 	mostJournal = 256 << 20
 	mostPointer = 16 << 20
 )
 
-// journal is what several nodes are changed to. It is stored beside the first of them
-// under a name that no other journal has.
+// journal records a transaction. It is stored beside the first node under a unique name.
 type journal struct {
-	Aborted bool          `json:"aborted,omitempty"` // nothing was changed, and nothing will be
+	Aborted bool          `json:"aborted,omitempty"` // rolled back: nothing was published, and nothing will be
 	Parts   []journalPart `json:"parts,omitempty"`
 
 	node Node
 	key  store.Key
 }
 
-// journalPart is what one node is changed to.
+// journalPart is the change of one node.
 type journalPart struct {
-	Path     string `json:"path"`           // from the node that the journal is beside, as ../t2m
-	Name     string `json:"name,omitempty"` // of the document; "" is zarr.json
+	Path     string `json:"path"`           // relative to the node beside which the journal is, such as ../t2m
+	Name     string `json:"name,omitempty"` // of the document; "" means zarr.json
 	Was      string `json:"was"`            // digest of the document that was planned on
 	Document string `json:"document"`
 
@@ -51,12 +51,12 @@ type journalPart struct {
 
 func newJournal(n Node, id string) (*journal, error) {
 	at, err := store.Resolve(n.Store, n.Path)
-	return &journal{node: n, key: at.Key(journalPrefix + id + journalSuffix)}, err
+	return &journal{node: n, key: at.MustKey(journalPrefix + id + journalSuffix)}, err
 }
 
-// pointer returns what the pointer of a node says of the journal. It is relative to the
-// node's place without links, from where every reader resolves it, whatever link it came
-// by.
+// pointer returns the pointer to j from beside n. It is relative to the place of n after
+// symbolic links are resolved. Readers resolve them, too, so the pointer works by every
+// link.
 func (j *journal) pointer(n Node) (pointerFile, error) {
 	at, err := store.Resolve(n.Store, n.Path)
 	return pointerFile{Journal: relative(at, j.key.String())}, err
@@ -71,10 +71,10 @@ func (j *journal) add(m *member) {
 	j.Parts = append(j.Parts, journalPart{at, name, digest(m.old.Bytes), string(m.change.Document), m.node.Path})
 }
 
-// home returns the path of the node that the journal is beside.
+// home returns the path of the node beside which the journal is.
 func (j *journal) home() store.Path { return j.key.Dir().Parent() }
 
-// digest identifies a document, whatever newlines are at its end.
+// digest identifies a document regardless of the newlines at its end.
 func digest(document []byte) string {
 	sum := sha256.Sum256(bytes.TrimRight(document, "\n"))
 	return hex.EncodeToString(sum[:])
@@ -88,10 +88,10 @@ func (n Node) at(p journalPart) Node {
 	return n
 }
 
-// Pending returns [ErrPending] where a node is part of an unfinished change of several
-// that has another journal; the zero Key is no journal. The documents of such nodes do
-// not go together.
-func Pending(ctx context.Context, n Node, journal store.Key) error {
+// CheckPending returns [ErrPending] if the node belongs to an unfinished transaction with
+// another journal than the given one. The documents of such nodes may not match. The zero
+// Key is no journal.
+func CheckPending(ctx context.Context, n Node, journal store.Key) error {
 	key, _, err := n.journal(ctx)
 	if err == nil && !key.IsZero() && key != journal {
 		err = ErrPending
@@ -99,8 +99,7 @@ func Pending(ctx context.Context, n Node, journal store.Key) error {
 	return err
 }
 
-// journal returns the key of the journal that the node's pointer names, the zero Key
-// where it names none.
+// journal returns the key of the journal that the node's pointer names, or the zero Key.
 func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	p, err := n.pointer(ctx)
 	if err != nil || p.Journal == "" {
@@ -112,37 +111,37 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	}
 	place, err := resolve(at, p.Journal)
 	if err != nil {
-		return store.Key{}, p, outside(n.Path.Key(pointerName), err)
+		return store.Key{}, p, outside(n.Path.MustKey(pointerName), err)
 	}
 	key, err := store.ParseKey(place)
 	if err == nil && !isJournal(key) {
 		err = fmt.Errorf("%s is no journal", key)
 	}
 	if err != nil {
-		return store.Key{}, p, damaged(n.Path.Key(pointerName), err)
+		return store.Key{}, p, damaged(n.Path.MustKey(pointerName), err)
 	}
 	return key, p, nil
 }
 
-// isJournal reports whether a key is the name of a journal. What else a pointer names is
-// not written and not deleted.
+// isJournal reports whether a key is the name of a journal. Recovery neither writes nor
+// deletes other keys, whatever a pointer says.
 func isJournal(k store.Key) bool {
 	name := k.Dir().Name() + "/" + k.Base()
 	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)
 }
 
-// outside returns the error of a file beside a node that names what the store does not
-// have.
+// outside returns the error for a file beside a node that refers to a place out of the
+// store.
 func outside(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s: %v", metadata.ErrInvalid, key, err)
 }
 
-// damaged returns the error of a file beside a node that no writer has left in this form.
+// damaged returns the error for a file beside a node that no version of Varve writes.
 func damaged(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s is damaged (remove it if no writer is at work): %v", metadata.ErrInvalid, key, err)
 }
 
-// putIf writes on a condition where the store knows some.
+// putIf writes on a condition, or without one if the store has no conditional writes.
 func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.Condition) (store.Version, error) {
 	v, err := store.PutIf(ctx, n.Store, key, value, on, n.Durability)
 	if errors.Is(err, store.ErrUnsupported) {
@@ -151,14 +150,16 @@ func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.C
 	return v, err
 }
 
-// write makes the decision. An answer that is lost is looked for.
+// write stores the journal, which commits the transaction. If the answer is lost, it
+// learns the outcome from the store.
 func (j *journal) write(ctx context.Context) error {
 	data, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
+	// A journal that recovery cannot read would block its nodes for ever.
 	if len(data) > mostJournal {
-		return fmt.Errorf("%w: a journal of %d bytes, at most %d can be read again; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
+		return fmt.Errorf("%w: a journal of %d bytes, at most %d are allowed; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
 	}
 	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil {
 		return nil
@@ -166,10 +167,14 @@ func (j *journal) write(ctx context.Context) error {
 	there, lookErr := j.node.readJournal(context.WithoutCancel(ctx), j.key)
 	switch {
 	case lookErr == nil && !there.Aborted:
+		// The journal is stored: committed.
 		return nil
 	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist) && errors.Is(err, store.ErrConflict):
+		// A concurrent recovery stored an aborted journal under this key, and may
+		// have deleted it since.
 		return errors.Join(store.ErrConflict, err)
 	case errors.Is(lookErr, fs.ErrNotExist):
+		// The write may still be in flight. An aborted journal makes it fail.
 		if j.node.abort(store.Finishing(ctx), j.key) == nil {
 			return j.missed(context.WithoutCancel(ctx), err)
 		}
@@ -177,9 +182,9 @@ func (j *journal) write(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// missed tells what became of a journal that is not there, and will not be, although the
-// answer to its write is lost: others may have found it, and removed it once they had
-// published what it says.
+// missed learns the outcome if the answer to a write of the journal is lost and the
+// journal is gone for good. A concurrent recovery may have found it, published its
+// documents and deleted it. The first document then is not the planned one any more.
 func (j *journal) missed(ctx context.Context, lost error) error {
 	now, err := j.node.at(j.Parts[0]).read(ctx)
 	switch {
@@ -191,7 +196,7 @@ func (j *journal) missed(ctx context.Context, lost error) error {
 	return nil
 }
 
-// abort makes sure that a journal is never written.
+// abort makes sure that a journal is never stored.
 func (n Node) abort(ctx context.Context, key store.Key) error {
 	data, err := json.Marshal(journal{Aborted: true})
 	if err != nil {
@@ -223,8 +228,8 @@ func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) 
 	return j, nil
 }
 
-// check refuses a journal that no writer has written: one that names a node twice, or not
-// the one that it was found by, or stands elsewhere than beside the first.
+// check refuses a journal that no writer stores: one that names a node twice, does not
+// name the node by which it was found, or is not beside its first node.
 func (j *journal) check() error {
 	found := false
 	for i := range j.Parts {
@@ -240,50 +245,58 @@ func (j *journal) check() error {
 			return fmt.Errorf("its node %q has a document %q", p.path, p.Name)
 		}
 		found = found || j.same(p.path, j.node.Path)
+		// The order of locks. A journal in another order could deadlock its
+		// recovery.
 		if i > 0 && p.path.String() <= j.Parts[i-1].path.String() {
 			return fmt.Errorf("its nodes %q and %q are not in order", j.Parts[i-1].path, p.path)
 		}
 	}
+	// A pointer that was copied by hand, or forged, names a journal of other nodes.
+	// To replay that would change nodes without a pointer to it.
 	if !found || !j.same(j.home(), j.Parts[0].path) {
-		return fmt.Errorf("it is not that of node %q", j.node.Path)
+		return fmt.Errorf("it does not belong to node %q", j.node.Path)
 	}
 	return nil
 }
 
-// same reports whether two paths are of one node, one perhaps by a link.
+// same reports whether two paths lead to the same node, perhaps through links.
 func (j *journal) same(a, b store.Path) bool {
 	same, err := store.SameDirectory(j.node.Store, a, b)
 	return same && err == nil
 }
 
-// names reports whether the pointer of one of the nodes still names the journal.
-// Otherwise the node is another one by now.
-func (j *journal) names(ctx context.Context, n Node) (bool, error) {
+// isNamedBy reports whether the pointer of n names the journal. If not, the node was
+// replaced or recovered since.
+func (j *journal) isNamedBy(ctx context.Context, n Node) (bool, error) {
 	key, _, err := n.journal(ctx)
 	return key == j.key, err
 }
 
-// publishTries is how often the document of a decided change is written anew because its
-// answer was lost, or because others do the same.
+// publishTries is how often the write of a committed document is repeated after lost
+// answers or conflicts with a concurrent recovery.
 const publishTries = 8
 
-// publish writes the document that the journal has for a node, unless that was done. The
-// version is zero where others did it, and perhaps more since: a document that is as
-// before is that of a time when the node's pointer names the journal, or a later one.
+// publish writes the document of one part unless a concurrent recovery did so. In that
+// case the version is zero.
 func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Version, error) {
 	var failed error
 	for range publishTries {
 		now, err := n.read(ctx)
 		if errors.Is(err, fs.ErrNotExist) {
-			return store.Version{}, nil // removed since
+			// Removed since.
+			return store.Version{}, nil
 		}
 		if err != nil {
 			return store.Version{}, err
 		}
+		// Published by a recovery, and perhaps changed again since.
 		if digest(now.Bytes) != p.Was {
 			return store.Version{}, nil
 		}
-		if ours, err := j.names(ctx, n); err != nil || !ours {
+		// The document is the planned one, but a recovery may have finished and a
+		// later change may have restored it. While the pointer names this
+		// journal, neither happened.
+		if ours, err := j.isNamedBy(ctx, n); err != nil || !ours {
 			return store.Version{}, err
 		}
 		on := store.IfVersion(now.Version)
@@ -292,14 +305,14 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 			return version, nil
 		}
 		if errors.Is(err, store.ErrLocked) || errors.Is(err, context.Canceled) {
-			return store.Version{}, err // it was waited for already, or is not to be waited for
+			return store.Version{}, err // waited for this lock already, or must not wait
 		}
 		failed = err
 	}
 	return store.Version{}, failed
 }
 
-// nodes returns the nodes that the journal names.
+// nodes returns the nodes of the transaction.
 func (j *journal) nodes() []Node {
 	nodes := make([]Node, len(j.Parts))
 	for i, p := range j.Parts {
@@ -308,12 +321,12 @@ func (j *journal) nodes() []Node {
 	return nodes
 }
 
-// pointing returns the nodes whose pointers name the journal. The others are no part of
-// it any more: others have told of them, or they are other nodes by now, which may have a
-// change of their own pending. To finish that would take a lock that is held.
+// pointing returns the nodes whose pointers name the journal. A concurrent recovery
+// finished the others, or they were replaced and may have a transaction of their own.
+// Finishing that one would need a lock that this call holds.
 func (j *journal) pointing(ctx context.Context) (nodes []Node, err error) {
 	for _, n := range j.nodes() {
-		ours, err := j.names(ctx, n)
+		ours, err := j.isNamedBy(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -324,19 +337,21 @@ func (j *journal) pointing(ctx context.Context) (nodes []Node, err error) {
 	return nodes, nil
 }
 
-// settle tells others of what was published at some nodes, and removes the journal.
-func (j *journal) settle(ctx context.Context, after After, published []Node) error {
+// conclude calls after and deletes the journal.
+func (j *journal) conclude(ctx context.Context, after After, published []Node) error {
 	if after != nil {
 		if err := after(ctx, j.key, published); err != nil {
 			return err
 		}
 	}
+	// A crash before this repeats after, which is harmless. A crash behind it leaves
+	// pointers without a journal, which recovery removes.
 	return store.Delete(ctx, j.node.Store, j.key)
 }
 
-// unpoint removes the pointers to the journal, once that is gone: nobody may find a
-// journal, and do again what it says, once a node without a pointer can be changed,
-// perhaps back to what it was.
+// unpoint removes the pointers to the journal. The journal must be deleted first: a node
+// without a pointer can be changed, perhaps back to the old document, and a recovery that
+// then found the journal would publish it again.
 func (j *journal) unpoint(ctx context.Context) error {
 	for _, n := range j.nodes() {
 		if err := n.unpoint(ctx, j.key); err != nil {
@@ -346,15 +361,14 @@ func (j *journal) unpoint(ctx context.Context) error {
 	return nil
 }
 
-// Outstanding is a change of several nodes that is not finished. Its writer may be at
-// work.
+// Outstanding is an unfinished transaction. Its writer may still be running.
 type Outstanding struct {
-	Decided  bool         // else nothing of it is visible, and nothing will be if its writer died
-	Nodes    []store.Path // that change, where it is decided
-	Document []byte       // that the node has once it is finished, where it is decided
+	Committed bool         // the next writer finishes it; otherwise it is invisible and is rolled back
+	Nodes     []store.Path // that change, if committed
+	Document  []byte       // of n once the transaction is finished, if committed
 }
 
-// Look returns the unfinished change that a node is part of, nil where there is none.
+// Look returns the unfinished transaction to which a node belongs, or nil.
 func Look(ctx context.Context, n Node) (*Outstanding, error) {
 	key, _, err := n.journal(ctx)
 	if err != nil || key.IsZero() {
@@ -363,7 +377,8 @@ func Look(ctx context.Context, n Node) (*Outstanding, error) {
 	j, err := n.readJournal(ctx, key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// Either it is not decided yet, or it is finished but for the pointers.
+		// Not committed yet, or finished except for the pointers. Read the
+		// pointer again to tell the two apart.
 		if key, _, err = n.journal(ctx); err != nil || key.IsZero() {
 			return nil, err
 		}
@@ -373,7 +388,7 @@ func Look(ctx context.Context, n Node) (*Outstanding, error) {
 	case j.Aborted:
 		return &Outstanding{}, nil
 	}
-	o := &Outstanding{Decided: true}
+	o := &Outstanding{Committed: true}
 	for _, p := range j.Parts {
 		o.Nodes = append(o.Nodes, p.path)
 		if j.same(p.path, n.Path) {

@@ -4,28 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"varve.dev/zarr/store"
 )
 
 // Locks are the locks that one call holds, in the order in which it took them.
 //
-// A symbolic link or a mount gives a directory a second name. A call that wants the lock
-// of a directory twice, once by each name, would wait for itself without end. So every
-// lock that a call takes while it holds others is taken with [Node].Held set to those.
+// A symbolic link or a mount gives a directory a second name. A call that locks the same
+// directory by both names would deadlock with itself. To prevent that, a call that holds
+// locks sets [Node].Held to them before it takes the next one.
 type Locks struct {
-	outer   *Locks // held by the caller of this call; nil for none
+	outer   *Locks // locks of the caller of this call; may be nil
 	paths   []store.Path
 	unlocks []func() error
 }
 
-// add notes that a node's lock is held until unlock is called.
+// add records a lock that the call has taken.
 func (l *Locks) add(n Node, unlock func() error) {
 	l.paths, l.unlocks = append(l.paths, n.Path), append(l.unlocks, unlock)
 }
 
-// unlock lets go of all locks in the order in which they were taken. A removal takes
-// those of groups last, so that no writer enters a group whose members are still locked.
+// unlock releases all locks in the order in which they were taken. A removal takes the
+// locks of groups last, so no writer can enter a group while its members are still
+// locked.
 func (l *Locks) unlock() (err error) {
 	for _, unlock := range l.unlocks {
 		err = errors.Join(err, unlock())
@@ -34,7 +36,7 @@ func (l *Locks) unlock() (err error) {
 	return err
 }
 
-// name returns the path by which the node's directory is locked already, if it is.
+// name returns the path under which the node's directory is locked already.
 func (l *Locks) name(n Node) (store.Path, bool) {
 	for ; l != nil; l = l.outer {
 		for _, p := range l.paths {
@@ -46,7 +48,7 @@ func (l *Locks) name(n Node) (store.Path, bool) {
 	return store.Path{}, false
 }
 
-// ownError says that the same call holds a lock already.
+// ownError reports that this call holds the lock already.
 type ownError struct{ path, held store.Path }
 
 func (e *ownError) Error() string {
@@ -56,15 +58,14 @@ func (e *ownError) Error() string {
 	return fmt.Sprintf("%q is %q by another name", "/"+e.path.String(), "/"+e.held.String())
 }
 
-// lock takes the node's lock. It returns an [*ownError] instead of waiting for a lock
-// that is among n.Held.
+// lock takes the node's lock. If n.Held contains it, lock returns an [*ownError] instead
+// of waiting for itself.
 func (n Node) lock(ctx context.Context) (unlock func() error, err error) {
 	ctx = store.WithLocking(ctx, n.Locking)
 	if n.Held == nil {
 		return store.Lock(ctx, n.Store, n.Path)
 	}
-	// To compare directories takes requests, so it is left to the case that the lock is
-	// held by somebody.
+	// Comparing directories costs requests. Do it only if the lock is taken.
 	once := store.LockingOf(ctx)
 	once.Timeout = -1
 	unlock, err = store.Lock(store.WithLocking(ctx, once), n.Store, n.Path)
@@ -80,5 +81,26 @@ func (n Node) lock(ctx context.Context) (unlock func() error, err error) {
 	return store.Lock(ctx, n.Store, n.Path)
 }
 
-// unlockNothing stands for the unlock of a lock that was not taken.
+// lockIfThere takes the lock of a node that may not exist, unless the caller holds it. If
+// the driver has no locks, it succeeds without one. If only the file system has none, as
+// on some network mounts, the caller must be the only writer or the directory must be
+// empty.
+func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
+	unlock, err := n.lock(ctx)
+	if own := (*ownError)(nil); errors.As(err, &own) || errors.Is(err, fs.ErrNotExist) {
+		return unlockNothing, nil
+	}
+	if !errors.Is(err, store.ErrUnsupported) {
+		return unlock, err
+	}
+	if _, locks := store.As[store.Locker](n.Store); !locks || n.SingleWriter {
+		return unlockNothing, nil
+	}
+	for _, listErr := range store.List(ctx, n.Store, n.Path, false) {
+		return nil, errors.Join(listErr, fmt.Errorf("%w: %w", ErrUnsafe, err))
+	}
+	return unlockNothing, nil
+}
+
+// unlockNothing replaces unlock if no lock was taken.
 func unlockNothing() error { return nil }

@@ -15,13 +15,13 @@ import (
 )
 
 // twins returns two arrays of a store in a directory, and a function that makes the
-// second one a link to the first. A call that waits for itself gives up soon.
+// second one a link to the first. A call that deadlocks with itself gives up soon.
 func twins(t *testing.T) (a, b publish.Node, link func()) {
 	t.Helper()
 	return twinsIn(t, t.TempDir())
 }
 
-// twinsIn is twins in a directory that the caller knows.
+// twinsIn is twins in a given directory.
 func twinsIn(t *testing.T, dir string) (a, b publish.Node, link func()) {
 	t.Helper()
 	s, err := filestore.Open(dir, nil)
@@ -49,12 +49,11 @@ func twinsIn(t *testing.T, dir string) (a, b publish.Node, link func()) {
 	}
 }
 
-// TestUpdateAllOfTwoNames refuses to change one node by two names, and does not wait for
-// itself.
+// TestUpdateAllOfTwoNames refuses to change one node by two names, and does not deadlock.
 func TestUpdateAllOfTwoNames(t *testing.T) {
 	a, b, link := twins(t)
 	link()
-	for names, parts := range map[string][]publish.Part{
+	for names, parts := range map[string][]publish.Participant{
 		`"/b" is "/a" by another name`: {{a, becomes("new")}, {b, becomes("other")}},
 		`"/a" is named twice`:          {{a, becomes("new")}, {a, becomes("other")}},
 	} {
@@ -68,13 +67,13 @@ func TestUpdateAllOfTwoNames(t *testing.T) {
 	}
 }
 
-// TestRecoverOfTwoNames finishes a change of two nodes of which one has become a link to
-// the other.
+// TestRecoverOfTwoNames finishes a transaction of two nodes of which one has become a
+// link to the other.
 func TestRecoverOfTwoNames(t *testing.T) {
 	a, b, link := twins(t)
 	stop := errors.New("stopped")
 	stopped := func(context.Context, store.Key, []publish.Node) error { return stop }
-	if err := publish.UpdateAll(t.Context(), []publish.Part{{a, becomes("new")}, {b, becomes("new")}}, stopped); !errors.Is(err, stop) {
+	if err := publish.UpdateAll(t.Context(), []publish.Participant{{a, becomes("new")}, {b, becomes("new")}}, stopped); !errors.Is(err, stop) {
 		t.Fatal(err)
 	}
 	link()
@@ -83,13 +82,13 @@ func TestRecoverOfTwoNames(t *testing.T) {
 	if found, err := publish.Recover(t.Context(), a, after); !found || err != nil || told == 0 {
 		t.Errorf("%v, %v, %d nodes were told of", found, err, told)
 	}
-	if err := publish.Free(t.Context(), a); err != nil {
+	if err := publish.CheckFree(t.Context(), a); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestCheckOfRemoval changes the node itself, by another name, in the check of its
-// removal, which holds its lock. Then the check fails, and nothing goes.
+// TestCheckOfRemoval changes the node by another name in the check of its removal, which
+// holds the node's lock. Then the check fails, and nothing is deleted.
 func TestCheckOfRemoval(t *testing.T) {
 	a, b, link := twins(t)
 	link()
@@ -128,7 +127,7 @@ func TestRecoverByLink(t *testing.T) {
 			other.Path, by.Path = at(t, changed), at(t, found)
 			stop := errors.New("stopped")
 			stopped := func(context.Context, store.Key, []publish.Node) error { return stop }
-			err := publish.UpdateAll(t.Context(), []publish.Part{{a, becomes("new")}, {other, becomes("new")}}, stopped)
+			err := publish.UpdateAll(t.Context(), []publish.Participant{{a, becomes("new")}, {other, becomes("new")}}, stopped)
 			if !errors.Is(err, stop) {
 				t.Fatal(err)
 			}
@@ -145,7 +144,7 @@ func TestRecoverByLink(t *testing.T) {
 					t.Errorf("%s, found by %s: %s is %q, %v", changed, found, key, raw, err)
 				}
 			}
-			if err := publish.Free(t.Context(), by); err != nil {
+			if err := publish.CheckFree(t.Context(), by); err != nil {
 				t.Errorf("%s, found by %s: %v", changed, found, err)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 type pair struct {
 	t      *testing.T
 	others *memstore.Store
-	parts  []publish.Part
+	parts  []publish.Participant
 	before func(op storetest.Op) error
 }
 
@@ -32,7 +32,7 @@ func newPair(t *testing.T) *pair {
 	for _, name := range []string{"a", "b"} {
 		p.put(name+"/zarr.json", "old")
 		n := publish.Node{Store: s, Path: at(t, name), Document: "zarr.json"}
-		p.parts = append(p.parts, publish.Part{Node: n, Plan: becomes("new")})
+		p.parts = append(p.parts, publish.Participant{Node: n, Plan: becomes("new")})
 	}
 	return p
 }
@@ -59,8 +59,8 @@ const (
 // isJournal reports whether an operation is on a journal.
 func isJournal(op storetest.Op) bool { return strings.Contains(op.Key.String(), "__varve/together-") }
 
-// TestTogetherOrder sees what is there when the journal of a change is written, and when
-// it is deleted: both pointers, and before the former both fences.
+// TestTogetherOrder checks what is stored when the journal is written, and when it is
+// deleted: both pointers, and at the first time both fences.
 func TestTogetherOrder(t *testing.T) {
 	p := newPair(t)
 	wrote, deleted := 0, 0
@@ -89,8 +89,8 @@ func TestTogetherOrder(t *testing.T) {
 	}
 }
 
-// TestTogetherRetracted sees that no pointer stays where the journal cannot be written,
-// or where a node gets the pointer of another change meanwhile, which stays.
+// TestTogetherRetracted checks that no pointer stays if the journal cannot be written, or
+// if a node gets the pointer of another transaction meanwhile, which stays.
 func TestTogetherRetracted(t *testing.T) {
 	p := newPair(t)
 	p.before = func(op storetest.Op) error {
@@ -115,8 +115,8 @@ func TestTogetherRetracted(t *testing.T) {
 	}
 }
 
-// TestRecoverUndoes sees that a change whose journal is not there is undone for good:
-// nobody can write the journal later. Another recovery, of a journal that says so,
+// TestRecoverUndoes checks that a transaction without a journal is rolled back for good:
+// its journal cannot be written later. Another recovery finds the aborted journal and
 // removes the pointer.
 func TestRecoverUndoes(t *testing.T) {
 	p := newPair(t)
@@ -135,7 +135,8 @@ func TestRecoverUndoes(t *testing.T) {
 	}
 }
 
-// TestFencedConflict has a rival publish while a writer stages: the writer does not.
+// TestFencedConflict lets a concurrent writer publish while another one stages: the
+// latter fails.
 func TestFencedConflict(t *testing.T) {
 	u := newUnlocked(t)
 	err := publish.Update(t.Context(), u.node, planned("writer", "a/c/4", "", func(put func(string) error) error {
@@ -147,8 +148,8 @@ func TestFencedConflict(t *testing.T) {
 	u.wants("a/zarr.json", "rival\n\n")
 }
 
-// TestChangedBehindFence has a writer change a chunk that the document describes. A rival
-// that has planned on the document before cannot publish: it would not know of the
+// TestChangedBehindFence changes a chunk that the document describes. A concurrent writer
+// that planned on the document before cannot publish, because it does not know of the
 // change.
 func TestChangedBehindFence(t *testing.T) {
 	u := newUnlocked(t)
@@ -159,7 +160,7 @@ func TestChangedBehindFence(t *testing.T) {
 				if err == nil {
 					err = store.BatchPutIf(ctx, b, store.MustKey("a/c/1"), []byte("writer"), store.IfVersion(info.Version))
 				}
-				return errors.Join(err, errFault) // it dies here
+				return errors.Join(err, errFault) // it crashes here
 			}}, nil
 		})
 		if !errors.Is(err, errFault) {

@@ -10,12 +10,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// pointerFile is what stands beside a node that has something pending: a change of
-// several nodes, or a holder.
+// pointerFile is the object beside a node that has a pending transaction or a holder.
 type pointerFile struct {
-	Journal string          `json:"journal,omitempty"` // key of the journal, from this node, as ../t2m/__varve/together-X.json
-	Holder  string          `json:"holder,omitempty"`  // who alone may change the node
-	Note    json.RawMessage `json:"note,omitempty"`    // of the holder
+	Journal string          `json:"journal,omitempty"` // key of the journal relative to this node, such as ../t2m/__varve/together-X.json
+	Holder  string          `json:"holder,omitempty"`  // the only writer that may change the node
+	Note    json.RawMessage `json:"note,omitempty"`    // from the holder
 
 	info store.Info
 }
@@ -23,9 +22,9 @@ type pointerFile struct {
 // isEmpty reports whether nothing is pending.
 func (p *pointerFile) isEmpty() bool { return p.Journal == "" && p.Holder == "" }
 
-// isPending refuses a node that is part of an unfinished change, or that somebody else
-// holds.
-func (n Node) isPending(ctx context.Context) error {
+// checkFree returns an error if the node belongs to an unfinished transaction or has
+// another holder.
+func (n Node) checkFree(ctx context.Context) error {
 	p, err := n.pointer(ctx)
 	switch {
 	case err != nil:
@@ -40,7 +39,8 @@ func (n Node) isPending(ctx context.Context) error {
 	return nil
 }
 
-// by says who made the hold, where the note tells, as that of a reservation does.
+// by returns the person and program behind a hold, if the note names them as the note of
+// a reservation does.
 func (p *pointerFile) by() string {
 	var note struct {
 		By store.Holder `json:"by"`
@@ -51,10 +51,10 @@ func (p *pointerFile) by() string {
 	return fmt.Sprintf(" of %.200v", note.By)
 }
 
-// pointer returns what is pending at the node.
+// pointer reads the node's pointer. Without one, it returns an empty pointer.
 func (n Node) pointer(ctx context.Context) (pointerFile, error) {
 	var p pointerFile
-	data, info, err := n.Store.Get(ctx, n.Path.Key(pointerName), store.Request{Limit: mostPointer}, nil)
+	data, info, err := n.Store.Get(ctx, n.Path.MustKey(pointerName), store.Request{Limit: mostPointer}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -62,21 +62,25 @@ func (n Node) pointer(ctx context.Context) (pointerFile, error) {
 		return p, err
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
-		return p, damaged(n.Path.Key(pointerName), err)
+		return p, damaged(n.Path.MustKey(pointerName), err)
 	}
 	p.info = info
 	return p, nil
 }
 
-// point makes the node's pointer say something where it says nothing.
+// point writes the node's pointer if it has none or an empty one.
 func (n Node) point(ctx context.Context, to pointerFile) error {
 	old, err := n.pointer(ctx)
 	if err != nil {
 		return err
 	}
+	// The pointer of another transaction or holder. Overwriting it would hide the
+	// journal from recovery.
 	if !old.isEmpty() {
 		return ErrPending
 	}
+	// Without locks, a concurrent writer may store its pointer at the same time. Only
+	// one write succeeds.
 	on := store.IfAbsent()
 	if !old.info.Version.IsZero() {
 		on = store.IfVersion(old.info.Version)
@@ -89,10 +93,11 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 	if err != nil {
 		return err
 	}
+	// A pointer that cannot be read again would block the node for ever.
 	if len(data) > mostPointer {
-		return fmt.Errorf("%w: a note of %d bytes, at most %d can be read again", store.ErrTooLarge, len(data), mostPointer)
+		return fmt.Errorf("%w: a note of %d bytes, at most %d are allowed", store.ErrTooLarge, len(data), mostPointer)
 	}
-	_, err = n.putIf(ctx, n.Path.Key(pointerName), data, on)
+	_, err = n.putIf(ctx, n.Path.MustKey(pointerName), data, on)
 	return err
 }
 
@@ -105,14 +110,16 @@ func (n Node) unpoint(ctx context.Context, journal store.Key) error {
 	return n.clearPointer(ctx, p)
 }
 
-// clearPointer removes the node's pointer unless somebody else has changed it.
+// clearPointer removes the node's pointer unless a concurrent writer changed it.
 func (n Node) clearPointer(ctx context.Context, p pointerFile) error {
-	err := store.DeleteIf(ctx, n.Store, n.Path.Key(pointerName), p.info.Version)
+	err := store.DeleteIf(ctx, n.Store, n.Path.MustKey(pointerName), p.info.Version)
 	if errors.Is(err, store.ErrUnsupported) {
+		// The store cannot delete on a condition. An empty pointer means the same
+		// as none.
 		err = n.putPointer(ctx, pointerFile{}, store.IfVersion(p.info.Version))
 	}
 	if errors.Is(err, store.ErrConflict) {
-		return nil // somebody else did
+		return nil // changed since by another transaction or recovery: not ours to remove
 	}
 	return err
 }

@@ -1,24 +1,27 @@
-// Package publish is the one way in which a change of a node becomes visible.
+// Package publish makes changes of nodes visible.
 //
-// A node's metadata document is the only thing that readers trust: chunks that it does
-// not describe do not exist. A change therefore runs in this order, and may be killed at
-// any point:
+// Readers trust only the metadata document of a node: a chunk that it does not describe
+// does not exist for them. So a change runs in this order and may crash at any point:
 //
-//  1. Take the node's lock, so that no other writer works on a plan that this change makes wrong.
-//  2. Read the document as it is now, and plan on that: what was known before may be old.
-//  3. Stage: write the chunks that the new document will describe, under keys that the old one does not describe or
-//     in places of a chunk that it does not reach. Make them durable.
-//  4. Publish: write the document, on the condition that it is still the one that was read. This is the change: what
-//     happens from here on does not undo it, and a caller who gives up now does not stop it.
-//  5. Reclaim: delete the chunks that the new document does not describe any more, and clear what it cut off.
-//  6. Let go of the lock.
+//  1. Lock the node. Concurrent writers would otherwise plan against a document that this
+//     change replaces.
+//  2. Read the document again and plan on it. The caller's copy may be stale.
+//  3. Stage: write the chunks that only the new document describes, and the parts of
+//     present chunks that the old document does not reach. Make them durable.
+//  4. Publish: replace the document, on the condition that it is still the one of step 2.
+//     This commits the change. Later failures do not undo it, and a cancelled context no
+//     longer stops it.
+//  5. Reclaim: delete the superseded chunks and clear what the new document cuts off.
+//  6. Unlock the node.
 //
-// A death before 4 leaves the old state and perhaps chunks that nobody sees; whoever
-// grows over them overwrites or deletes them in step 3. A death after 4 leaves the new
-// state and perhaps chunks that nobody sees.
+// A crash before step 4 leaves the old state and possibly orphaned chunks, which readers
+// never look up. The next writer that grows into their place overwrites or deletes them
+// in step 3. A crash after step 4 leaves the new state and possibly superseded chunks,
+// which are equally invisible.
 //
-// A store without locks has to have conditional writes. There a fence stands for the
-// lock: see fence.go.
+// Stores without locks need conditional writes. There, a fence takes the place of the
+// lock (see fence.go). A change of several nodes is a transaction with a journal (see
+// [UpdateAll]).
 package publish
 
 import (
@@ -30,71 +33,74 @@ import (
 )
 
 var (
-	// ErrUnsafe says that the store has neither locks nor conditional writes, so that
-	// another writer's change could be lost.
-	ErrUnsafe = errors.New("the store has neither locks nor conditional writes to keep other writers away; say that this is the only one (SingleWriter), or use another store")
-	// ErrIncomplete says that a change was published, and that what comes after failed:
-	// removing what it left behind, or making it durable. The change must not be
-	// repeated. What is left is not visible, and goes when its place is written to.
-	ErrIncomplete = errors.New("published, but what comes after failed")
-	// ErrOutcomeUnknown says that nobody can tell whether a change was published: look at
-	// the node before it is repeated.
+	// ErrUnsafe reports that the store has neither locks nor conditional writes, so
+	// concurrent writers could lose each other's changes.
+	ErrUnsafe = errors.New("the store has neither locks nor conditional writes, so concurrent changes could be lost; declare this the only writer (SingleWriter), or use another store")
+	// ErrIncomplete reports that a change was published but a later step failed: its
+	// superseded chunks were not removed, or the change was not made durable. Do not
+	// repeat the change. What is left over is invisible and is overwritten when its
+	// place is used.
+	ErrIncomplete = errors.New("published, but a later step failed")
+	// ErrOutcomeUnknown reports that the change may or may not have been published.
+	// Read the node before repeating the change.
 	ErrOutcomeUnknown = errors.New("it is unknown whether the change was published")
 )
 
-// Node is the place of a change.
+// Node is the node to change, and how to change it.
 type Node struct {
 	Store        store.Store
 	Path         store.Path
 	Document     string // name of the metadata document, "zarr.json" or ".zarray"
 	Durability   store.Durability
-	SingleWriter bool  // the caller knows that nobody else writes
-	Limit        int64 // most bytes of the document
+	SingleWriter bool  // the caller guarantees that there is no concurrent writer
+	Limit        int64 // maximum size of the document in bytes
 	Locking      store.Locking
-	Holder       string // who changes the node, where it may be held; see [Hold]
-	Held         *Locks // which the caller holds already; nil for none
+	Holder       string // identifies the caller to a reservation of the node; see [Hold]
+	Held         *Locks // locks that the caller holds already; may be nil
 }
 
-// Document is the metadata document of a node at one time.
+// Document is one version of a node's metadata document.
 type Document struct {
 	Bytes   []byte
-	Version store.Version // zero where the store knows none
+	Version store.Version // zero if the store has no versions
 }
 
-// Change is what a plan asks for.
+// Change is what a plan returns. All functions may be nil.
 type Change struct {
-	Document []byte                                   // nil where the one that is there stays, and there is only to reclaim
-	Stage    func(context.Context, store.Batch) error // nil where nothing is to be staged
-	// Witness is the first chunk that Stage puts, and puts before all others, where every
-	// plan on the same document that puts any of its chunks puts this one first. The zero
-	// Key says that there is none.
-	Witness store.Key
-	// Guarded reports whether every plan on the same document that puts the chunk under a
-	// key puts the witness first; nil stands for none. It is asked only once the witness
-	// is put.
+	Document []byte                                   // nil if only Reclaim and Tidy are to run
+	Stage    func(context.Context, store.Batch) error // writes the new chunks
+	// Marker is the marker chunk: the first chunk that Stage puts. Every plan on the
+	// same document that puts any chunk guarded by it puts Marker first. The zero Key
+	// means that there is none.
+	Marker store.Key
+	// Guarded reports whether every plan on the same document that puts the chunk at
+	// key puts Marker first. It is called only after Marker is put. A nil Guarded
+	// means that no chunk is guarded.
 	Guarded func(key store.Key) bool
-	// Published is called, under the lock, as soon as the document is published, with its
-	// version where the store knows it; nil where nobody wants to know.
+	// Published is called, under the lock, as soon as the document is published. The
+	// version is zero if the store has none.
 	Published func(store.Version)
-	Reclaim   func(context.Context, store.Batch) error // nil where nothing is to be reclaimed
-	// Tidy removes what is of no use once what Reclaim wrote is durable; nil where
-	// nothing is.
+	Reclaim   func(context.Context, store.Batch) error // deletes and clears superseded chunks
+	// Tidy removes what is no longer needed once the writes of Reclaim are durable.
 	Tidy func(context.Context, store.Batch) error
-	// Abandon deletes what was staged, where staging failed; nil where it may stay. Its
-	// errors are of no interest: what it leaves is not visible.
+	// Abandon deletes staged chunks after Stage failed. Its errors are ignored,
+	// because what it leaves is invisible.
 	Abandon func(context.Context, store.Batch) error
 }
 
-// Update changes a node in the order that the package describes. plan is given the
-// document as it is; a nil Change means that nothing is to be done. The error wraps
-// [store.ErrConflict] where another writer published in between: then nothing is visible
-// of the change and Update may be called again. After [ErrIncomplete] the change is
-// visible.
+// Update changes a node in the order that the package comment describes. It passes the
+// present document to plan; a nil [Change] ends the update without an effect.
+//
+// An error that wraps [store.ErrConflict] means that a concurrent writer published first.
+// Then nothing of this change is visible, and Update may be called again. After
+// [ErrIncomplete] the change is visible.
 func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (err error) {
-	unlock, fenced, err := n.keepOthersAway(ctx)
+	unlock, fenced, err := n.excludeWriters(ctx)
 	if err != nil {
 		return err
 	}
+	// Step 6 runs on every path. A lock that cannot be released after step 4 does not
+	// undo the change, so that error becomes ErrIncomplete.
 	published := false
 	defer func() {
 		if unlockErr := unlock(); published {
@@ -107,7 +113,10 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	if err != nil {
 		return err
 	}
-	if err := n.isPending(ctx); err != nil {
+	// Check this after reading the document. A transaction without locks writes its
+	// pointers first and raises its fences second, so either the pointer is visible
+	// here or publishing fails below.
+	if err := n.checkFree(ctx); err != nil {
 		return err
 	}
 	change, err := plan(old)
@@ -118,67 +127,43 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	if err != nil {
 		return err
 	}
+	// Without a new document the change has no step 3 or 4.
 	if change.Document == nil {
 		return run.reclaim(ctx, change)
 	}
+	// Step 3. A crash or failure in here leaves chunks that no document describes.
 	if err = run.stage(ctx, change); err != nil {
 		return err
 	}
+	// Step 4. A crash in here leaves the old or the new document, never a mixture:
+	// stores replace values atomically.
 	version, err := run.publish(ctx, change.Document)
 	if published = err == nil || errors.Is(err, ErrIncomplete); !published {
-		return err // chunks that were staged stay: nobody knows whether a document that describes them is on its way
+		// Keep the staged chunks. If the outcome is unknown, the write may still
+		// arrive, and the document then describes them.
+		return err
 	}
 	if change.Published != nil {
 		change.Published(version)
 	}
+	// Step 5. Continue after a cancellation, but no longer wait for locks. A
+	// crash in here leaves superseded chunks.
 	return errors.Join(err, run.reclaim(store.Finishing(ctx), change))
 }
 
-// run is one run of Update: how it stages, publishes and reclaims.
-type run interface {
-	stage(context.Context, *Change) error
-	// secure makes sure that no other writer publishes a plan on the document that was
-	// read.
-	secure(context.Context) error
-	publish(ctx context.Context, document []byte) (store.Version, error)
-	reclaim(context.Context, *Change) error
-}
-
-// begin returns the run of a change.
-func (n Node) begin(old Document, c *Change, fenced bool) (run, error) {
-	switch {
-	case !fenced:
-		return &alone{n, old}, nil
-	case old.Version.IsZero():
-		return nil, fmt.Errorf("%w: it knows no versions", ErrUnsafe)
-	}
-	return newFence(n, old, c), nil
-}
-
-// incomplete returns what went wrong after a change was published.
-func incomplete(errs ...error) error {
-	err := errors.Join(errs...)
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, ErrIncomplete) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrIncomplete, err)
-}
-
 // key returns the key of the node's document.
-func (n Node) key() store.Key { return n.Path.Key(n.Document) }
+func (n Node) key() store.Key { return n.Path.MustKey(n.Document) }
 
-// read returns the document as it is now.
+// read returns the present document.
 func (n Node) read(ctx context.Context) (Document, error) {
 	data, info, err := n.Store.Get(ctx, n.key(), store.Request{Limit: n.Limit}, nil)
 	return Document{data, info.Version}, err
 }
 
-// keepOthersAway takes the node's lock, unless the caller holds it. A store without locks
-// is good enough where the caller is alone, or where conditional writes make a fence.
-func (n Node) keepOthersAway(ctx context.Context) (unlock func() error, fenced bool, err error) {
+// excludeWriters takes the node's lock, unless the caller holds it already. If the store
+// has no locks, it returns fenced for a store with conditional writes, and neither for a
+// single writer.
+func (n Node) excludeWriters(ctx context.Context) (unlock func() error, fenced bool, err error) {
 	unlock, fenced, err = n.lockOrFence(ctx)
 	if own := (*ownError)(nil); errors.As(err, &own) {
 		return unlockNothing, false, nil
@@ -186,7 +171,8 @@ func (n Node) keepOthersAway(ctx context.Context) (unlock func() error, fenced b
 	return unlock, fenced, err
 }
 
-// lockOrFence is keepOthersAway where a lock that the caller holds is an [*ownError].
+// lockOrFence is like excludeWriters, but returns an [*ownError] if the caller holds the
+// lock already.
 func (n Node) lockOrFence(ctx context.Context) (unlock func() error, fenced bool, err error) {
 	unlock, err = n.lock(ctx)
 	if !errors.Is(err, store.ErrUnsupported) {
@@ -194,7 +180,9 @@ func (n Node) lockOrFence(ctx context.Context) (unlock func() error, fenced bool
 	}
 	_, conditional := store.As[store.ConditionalWriter](n.Store)
 	if _, locks := store.As[store.Locker](n.Store); locks {
-		conditional = false // a directory without locks: its conditional writes need one, too
+		// The driver implements locks but the file system has none, as on some
+		// network mounts. Its conditional writes rely on the same locks.
+		conditional = false
 	}
 	if !n.SingleWriter && !conditional {
 		return nil, false, fmt.Errorf("%w: %w", ErrUnsafe, err)
@@ -202,7 +190,7 @@ func (n Node) lockOrFence(ctx context.Context) (unlock func() error, fenced bool
 	return unlockNothing, !n.SingleWriter, nil
 }
 
-// batch runs work with a batch of writes and makes them durable.
+// batch runs work with a batch of writes, and commits the batch.
 func (n Node) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
 	if work == nil {
 		return nil
@@ -210,7 +198,7 @@ func (n Node) batch(ctx context.Context, work func(context.Context, store.Batch)
 	return Batch(store.WithLocking(ctx, n.Locking), n.Store, n.Durability, work)
 }
 
-// Batch runs work with a batch of writes to s and commits it.
+// Batch runs work with a batch of writes to s, and commits the batch.
 func Batch(ctx context.Context, s store.Store, d store.Durability, work func(context.Context, store.Batch) error) error {
 	b, err := store.NewBatch(ctx, s, d)
 	if err != nil {

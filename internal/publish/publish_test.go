@@ -130,7 +130,7 @@ func at(t *testing.T, path string) store.Path {
 	return p
 }
 
-// wants expects a value in the store; "" is none.
+// wants checks a value in the store; "" means none.
 func (r *recorder) wants(t *testing.T, key, want string) {
 	t.Helper()
 	got, _, err := r.Store.Get(context.Background(), store.MustKey(key), store.Request{}, nil)
@@ -139,7 +139,7 @@ func (r *recorder) wants(t *testing.T, key, want string) {
 	}
 }
 
-// isFree expects nobody to hold the lock of the node.
+// isFree checks that the lock of the node is free.
 func (r *recorder) isFree(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -193,8 +193,8 @@ func TestUpdateOrder(t *testing.T) {
 	}
 }
 
-// TestUpdateFaults fails each operation: nothing follows but letting go of the lock, and
-// the document is the new one only once it was published.
+// TestUpdateFaults fails each operation: only the unlock follows, and the document is the
+// new one only if it was published.
 func TestUpdateFaults(t *testing.T) {
 	for _, tt := range []struct{ fail, log, document string }{
 		{"lock a", "lock a", "old"},
@@ -222,8 +222,7 @@ func TestUpdateFaults(t *testing.T) {
 	}
 }
 
-// TestUpdatePlan fails in what the caller does: in the plan, in a stage, and with a
-// panic.
+// TestUpdatePlan fails in the caller's code: in the plan, in a stage, and with a panic.
 func TestUpdatePlan(t *testing.T) {
 	broken := func(context.Context, store.Batch) error { return errFault }
 	for _, tt := range []struct {
@@ -262,8 +261,8 @@ func safely(do func() error) (err error) {
 	return do()
 }
 
-// TestPublished expects to be told the new version under the lock, and that a caller who
-// gives up then does not stop what is to be reclaimed.
+// TestPublished checks that Published is called under the lock with the new version, and
+// that a cancelled context does not stop the reclaiming after it.
 func TestPublished(t *testing.T) {
 	r, n := prepared(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -289,8 +288,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// lossy is a store whose answer to a conditional write is lost, and perhaps what it is
-// asked next, too.
+// lossy is a store that loses the answer to a conditional write, and perhaps the next
+// one.
 type lossy struct {
 	*recorder
 	written, deaf bool
@@ -308,7 +307,7 @@ func (l lossy) PutIf(ctx context.Context, key store.Key, value []byte, c store.C
 	return store.Version{}, errFault
 }
 
-// TestLostAnswer looks at the document where the answer to its write was lost.
+// TestLostAnswer reads the document after the answer to its write was lost.
 func TestLostAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -335,7 +334,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestUpdateConflict lets a writer without manners publish in between: this change is
+// TestUpdateConflict lets a writer that takes no lock publish in between: the update is
 // refused, and then succeeds on top.
 func TestUpdateConflict(t *testing.T) {
 	r, n := prepared(t)
@@ -384,8 +383,7 @@ func TestUpdateRefuses(t *testing.T) {
 	r.isFree(t)
 }
 
-// versionless is a store that knows no versions: nothing can be compared, so conditions
-// never hold.
+// versionless is a store without versions, so conditions never hold.
 type versionless struct{ *recorder }
 
 func (v versionless) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -393,7 +391,7 @@ func (v versionless) Get(ctx context.Context, key store.Key, q store.Request, ds
 	return out, store.Info{Size: info.Size}, err
 }
 
-// TestUpdateFewPowers changes a node in stores that lack powers.
+// TestUpdateFewPowers changes a node in stores that lack capabilities.
 func TestUpdateFewPowers(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -488,7 +486,7 @@ func TestCreate(t *testing.T) {
 }
 
 // TestRemove deletes the document before everything else, under the lock, and nothing of
-// a node whose name begins alike.
+// a node whose name has the same prefix.
 func TestRemove(t *testing.T) {
 	const documents = "stat a/.zgroup, stat a/.zarray, stat a/zarr.json, "
 	const removed = "stat a/.zarray, stat a/.zgroup, get a/zarr.json, lock a, get a/__varve/pending.json, " + documents + "delete a/zarr.json, stat a/.zmetadata, stat a/.zattrs, " +

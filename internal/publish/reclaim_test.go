@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestReclaimBesideOthers deletes what a change leaves over while another writer is at
-// work. A chunk that was written again since stays, and so does everything once somebody
-// else has published: it may be part of that document.
+// TestReclaimBesideOthers reclaims superseded chunks while another writer runs. A chunk
+// that was written again since stays. After a concurrent writer published, all chunks
+// stay: they may belong to its document.
 func TestReclaimBesideOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		meanwhile     func(u *unlocked) // after the chunks were looked at
@@ -47,8 +47,8 @@ func TestReclaimBesideOthers(t *testing.T) {
 	}
 }
 
-// TestDecidedBesideOthers lets others finish a change of two nodes between the read and
-// the write of a document, and change the node again. Their document stays.
+// TestDecidedBesideOthers lets a recovery finish a transaction of two nodes between the
+// read and the write of a document, and change the node again. Its document stays.
 func TestDecidedBesideOthers(t *testing.T) {
 	p := newPair(t)
 	decided := false
@@ -74,9 +74,9 @@ func TestDecidedBesideOthers(t *testing.T) {
 	}
 }
 
-// TestRedoWaits sees that a journal which others finish and remove, while a recovery
-// waits for the locks, is not done again: the node may be back at the document that it
-// had.
+// TestRedoWaits checks that a journal is not replayed if another recovery finishes and
+// deletes it while this one waits for the locks: the node may be back at its old
+// document.
 func TestRedoWaits(t *testing.T) {
 	w := newWaiting(t)
 	n := publish.Node{Store: w, Path: at(t, "a"), Document: "zarr.json"}

@@ -13,32 +13,125 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// mostHeld is how many locks of members a removal holds at once. Each may be an open
-// file, of which a process has few.
+// documents are the names of all documents of nodes. Those of format 2 come first: they
+// would become visible as soon as the document of format 3 is gone.
+var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
+
+// Remove deletes a node and everything below it while it holds their locks. It deletes
+// the node's documents first, so that no reader sees half of it, and writes the note
+// [Unfinished] in their place: after a crash the removal can be repeated.
+//
+// If check is not nil, it runs after all locks are taken, and an error from it ends the
+// removal before anything is deleted. Its node has these locks as [Node].Held, for
+// changes that check makes elsewhere.
+//
+// If a node has a holder, the error is a [*MemberError] that wraps [ErrHeld]. If one
+// belongs to an unfinished transaction, it wraps [ErrPending]; call [Recover] first.
+func Remove(ctx context.Context, n Node, check func(context.Context, Node) error) error {
+	return n.removed(ctx, check, func() error { return nil })
+}
+
+// Replace removes a node as [Remove] does and then creates another one as [Create] does.
+// It keeps the locks until the end, so no update of the old node can meet the new one.
+func Replace(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
+	err = n.removed(ctx, nil, func() error {
+		version, err = Create(ctx, n, document, beside...)
+		return err
+	})
+	return version, err
+}
+
+// removed removes a node, and calls next before it releases the locks.
+func (n Node) removed(ctx context.Context, check func(context.Context, Node) error, next func() error) (err error) {
+	r, err := n.lockBelow(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.locks.unlock()) }()
+	if check != nil {
+		if err := check(ctx, r.Node); err != nil {
+			return err
+		}
+	}
+	// From here on readers do not see the node.
+	if err := n.hide(ctx); err != nil {
+		return err
+	}
+	// A crash in here leaves invisible values and the note, so the removal can be
+	// repeated.
+	if err := r.delete(ctx); err != nil {
+		return err
+	}
+	return next()
+}
+
+// hide deletes the documents of the node itself and writes the note. A cancelled context
+// does not separate the two: leftovers without the note look like foreign files.
+func (n Node) hide(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	hidden := false
+	for _, name := range documents {
+		found, err := store.Exists(ctx, n.Store, n.Path.MustKey(name))
+		if err == nil && found {
+			// A crash before the note is written leaves chunks that look like
+			// foreign files.
+			hidden = true
+			err = store.Delete(ctx, n.Store, n.Path.MustKey(name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if hidden {
+		// Ignore the error: on a full disk the note does not fit, and this
+		// removal is what makes room.
+		_, _ = store.Put(ctx, n.Store, n.Path.MustKey(Unfinished), []byte("{}"), n.Durability)
+	}
+	return nil
+}
+
+// Unfinished is the key, relative to a node, of the note that a copy to this place or its
+// removal has begun. It is deleted last. It distinguishes leftovers from foreign files.
+const Unfinished = own.Dir + "/unfinished.json"
+
+// CheckRemovable returns the error with which [Remove] would fail before it deletes
+// anything.
+func CheckRemovable(ctx context.Context, n Node) error {
+	r, err := n.lockBelow(ctx)
+	if err != nil {
+		return err
+	}
+	return r.locks.unlock()
+}
+
+// mostHeld bounds the locks that a removal holds at once. Each may be an open file, of
+// which a process has few.
 const mostHeld = 1000
 
-// removal is the removal of a node with all nodes below it, whose locks keep writers
-// away.
+// removal removes a node and all nodes below it while it holds their locks.
 //
-// The locks are taken before anything is deleted, so that a removal fails as a whole
-// where a member is in use. Writers of an array may want the locks of the groups above
-// while they hold that of the array, so members come before the groups that they are in,
-// and the arrays in the order in which [UpdateAll] takes them. Of more than mostHeld
-// members those that come last are only tried. They are locked once more while they are
-// removed, without a wait: a writer who came meanwhile may wait for the lock of the
-// group, which is held by then.
+// It takes all locks before it deletes anything, so it fails as a whole if a member is in
+// use. The order avoids deadlocks: arrays in the order in which [UpdateAll] locks them,
+// and each group after its members, because a writer of an array may lock the groups
+// above it while it holds the array.
 //
-// Nobody can reserve room in an array whose lock is held, nor begin a change of several,
-// so each member is asked under its lock whether it is held or part of an unfinished
-// change.
+// If there are more than mostHeld members, the locks of the last ones are taken and
+// released again. They are taken once more, without waiting, when the member is deleted.
+// A writer that came in between may be waiting for the group, which this call holds.
+//
+// While the lock of a member is held, no writer can reserve it or make it part of a
+// transaction. So each member is checked for both under its lock.
 type removal struct {
 	Node
-	tried []store.Path // arrays whose locks were had, and are not held
+	tried []store.Path // arrays whose locks were released again
 	locks *Locks
 }
 
-// lockBelow takes the locks of a node and of all nodes below it. It fails where somebody
-// holds one of them, or where the node's path is a link.
+// lockBelow locks a node and all nodes below it. It fails if one of them is in use, or if
+// the node's path is a symbolic link.
 func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 	r := &removal{Node: n, locks: &Locks{outer: n.Held}}
 	r.Held = r.locks
@@ -58,19 +151,19 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 			r.tried = append(r.tried, p)
 		}
 	}
-	// A link may have come to be here while a lock was waited for.
+	// The directory may have become a link while this call waited for a lock.
 	if err := store.CheckTree(n.Store, n.Path); err != nil {
 		return nil, errors.Join(err, r.locks.unlock())
 	}
 	return r, nil
 }
 
-// checkApart refuses a node that is mounted below itself, or has below it a directory
-// that it is in: its removal would remove more than is below it.
+// checkApart refuses a node that is mounted below itself, or that has one of its parents
+// mounted below it. Removing it would delete more than what is below it.
 func (n Node) checkApart(members []store.Path) error {
 	above, err := store.Identities(n.Store, n.Path)
 	if err != nil || len(above) == 0 {
-		return nil // links are refused once the locks are held
+		return nil // links are refused/ links are refused once the locks are held
 	}
 	for _, p := range members {
 		id, err := store.Identify(n.Store, p)
@@ -79,24 +172,24 @@ func (n Node) checkApart(members []store.Path) error {
 		}
 		same := func(x store.Identity) bool { return x != nil && id != nil && x.Same(id) }
 		if p != n.Path && slices.ContainsFunc(above, same) {
-			return &MemberError{p, errors.New("the node that is to be removed is this one by another name, or lies in it; unmount it first")}
+			return &MemberError{p, errors.New("it is another name of the node to be removed, or contains that node; unmount it first")}
 		}
 	}
 	return nil
 }
 
-// lockMember takes the lock of a member, sees that nobody holds it, and keeps the lock or
-// lets go of it again.
+// lockMember locks a member, checks that it is free, and releases the lock unless keep is
+// set.
 func (r *removal) lockMember(ctx context.Context, p store.Path, keep bool) error {
 	m := r.member(p)
 	unlock, err := m.lockIfThere(ctx)
 	if err != nil {
 		return err
 	}
-	// The journal of a decided change may stand beside this member, and tell what other
-	// nodes are to become: to delete it would undo half of the change. A pointer that
-	// nobody can read goes with the node.
-	if err := m.isPending(ctx); errors.Is(err, ErrHeld) || errors.Is(err, ErrPending) {
+	// The journal of a committed transaction may be beside this member. Deleting it
+	// would leave the other nodes half changed. A damaged pointer does not protect
+	// the node.
+	if err := m.checkFree(ctx); errors.Is(err, ErrHeld) || errors.Is(err, ErrPending) {
 		return errors.Join(&MemberError{p, err}, unlock())
 	}
 	if !keep {
@@ -106,7 +199,7 @@ func (r *removal) lockMember(ctx context.Context, p store.Path, keep bool) error
 	return nil
 }
 
-// MemberError says which of the nodes that are to be removed stands against it.
+// MemberError names the node that prevents a removal.
 type MemberError struct {
 	Path store.Path
 	Err  error
@@ -115,29 +208,30 @@ type MemberError struct {
 // Error names the node.
 func (e *MemberError) Error() string { return fmt.Sprintf("%q: %v", "/"+e.Path.String(), e.Err) }
 
-// Unwrap returns what is wrong with it.
+// Unwrap returns the reason.
 func (e *MemberError) Unwrap() error { return e.Err }
 
-// Below returns the paths of a node and of the nodes below it that its removal would
-// remove.
+// Below returns the paths of a node and the nodes below it, which a removal would delete.
 func Below(ctx context.Context, n Node) ([]store.Path, error) {
 	arrays, groups, err := n.below(ctx)
 	return append(arrays, groups...), err
 }
 
-// member returns the node at a path, of which only the place is known.
+// member returns the node at a path, to be locked and checked.
 func (n Node) member(p store.Path) Node {
 	n.Path = p
 	return n
 }
 
-// delete deletes everything, members without a lock first.
+// delete deletes everything, starting with the members whose locks were released.
 func (r *removal) delete(ctx context.Context) error {
 	order := store.TreeOrder{First: documents, Last: Unfinished}
 	for _, p := range r.tried {
 		m := r.member(p)
 		m.Locking.Timeout = -1
 		unlock, err := m.lockIfThere(ctx)
+		// A writer locked it since. The deletion of the whole tree below, under
+		// the lock of the group, deletes this member as well.
 		if errors.Is(err, store.ErrLocked) {
 			continue
 		}
@@ -152,10 +246,9 @@ func (r *removal) delete(ctx context.Context) error {
 	return store.DeleteTree(ctx, r.Store, r.Path, order, r.Durability)
 }
 
-// below finds the nodes below n, and n itself among the arrays or as the last of the
-// groups: arrays in the order of their paths, and groups after those below them. Links
-// are not followed: a removal leaves what they lead to. In a store that cannot be listed
-// n is alone.
+// below returns n and the nodes below it: arrays sorted by path, and each group after the
+// nodes below it, n last if it is one. It does not follow links, because a removal keeps
+// what they lead to. In a store that cannot be listed, it returns n alone.
 func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error) {
 	var walk func(dir store.Path) error
 	walk = func(dir store.Path) error {
@@ -193,15 +286,15 @@ func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error
 	return arrays, groups, err
 }
 
-// kindAt tells what is in a directory. A document that says nothing counts as that of an
-// array: nobody finds nodes below it.
+// kindAt returns the kind of node in a directory. A document that cannot be understood
+// counts as that of an array, so nothing below it is taken for a node.
 func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool, err error) {
 	for _, name := range [...]string{metadata.V2Array, metadata.V2Group} {
-		if found, err := store.Exists(ctx, n.Store, dir.Key(name)); err != nil || found {
+		if found, err := store.Exists(ctx, n.Store, dir.MustKey(name)); err != nil || found {
 			return found, found && name == metadata.V2Array, err
 		}
 	}
-	raw, _, err := n.Store.Get(ctx, dir.Key(metadata.V3Node), store.Request{Limit: mostDocument}, nil)
+	raw, _, err := n.Store.Get(ctx, dir.MustKey(metadata.V3Node), store.Request{Limit: mostDocument}, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, false, nil
@@ -211,5 +304,5 @@ func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool,
 	return err == nil, err == nil && metadata.NodeType(raw) != "group", err
 }
 
-// mostDocument is how many bytes of a document are read to learn what node it makes.
+// mostDocument bounds the bytes that are read of a document to find the kind of its node.
 const mostDocument = 64 << 20

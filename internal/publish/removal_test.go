@@ -50,8 +50,8 @@ func count(t *testing.T, s store.Store) (n int) {
 	return n
 }
 
-// TestRemoveBelowLocks sees that a group stays whole while somebody holds a node below
-// it, and goes after that.
+// TestRemoveBelowLocks checks that a group stays whole while a node below it is locked,
+// and is removed after that.
 func TestRemoveBelowLocks(t *testing.T) {
 	for _, held := range []string{"g", "g/deep", "g/deep/a", "g/z", "g/a0000", "g/a1099"} {
 		s, n := manyArrays(t, 1100)
@@ -62,7 +62,7 @@ func TestRemoveBelowLocks(t *testing.T) {
 		}
 		for name, remove := range map[string]func() error{
 			"Remove":    func() error { return publish.Remove(t.Context(), n, nil) },
-			"Removable": func() error { return publish.Removable(t.Context(), n) },
+			"Removable": func() error { return publish.CheckRemovable(t.Context(), n) },
 		} {
 			if err := remove(); !errors.Is(err, store.ErrLocked) || count(t, s) != before {
 				t.Errorf("%s while %s is held: %v, %d of %d values", name, held, err, count(t, s), before)
@@ -104,8 +104,8 @@ func (m mounted) Identify(dir store.Path) (store.Identity, error) {
 	return directory(cmp.Or(m.names[dir.String()], dir.String())), nil
 }
 
-// TestRemoveMounted refuses to remove a group that is mounted below itself, or has the
-// group that it is in below it.
+// TestRemoveMounted refuses to remove a group that is mounted below itself, or that has
+// its parent mounted below it.
 func TestRemoveMounted(t *testing.T) {
 	for _, c := range []struct{ name, is, refused string }{
 		{"g/deep", "g", `"/g/deep"`}, {"g/deep", "top", `"/g/deep"`}, {"g/deep/a", "g/a0000", ""}, {"g/deep", "other", ""},

@@ -11,23 +11,24 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// planned is a plan whose chunks stage puts, in the name of a writer.
+// planned is a plan of the named writer whose chunks stage puts.
 func planned(name, witness, guarded string, stage func(put func(key string) error) error) func(publish.Document) (*publish.Change, error) {
 	return func(publish.Document) (*publish.Change, error) {
 		c := &publish.Change{Document: []byte(name), Stage: func(ctx context.Context, b store.Batch) error {
 			return stage(func(key string) error { return b.Put(ctx, store.MustKey(key), []byte(name)) })
 		}}
-		c.Witness = store.MustKey(witness)
+		c.Marker = store.MustKey(witness)
 		c.Guarded = func(key store.Key) bool { return strings.Contains(guarded, key.Base()) }
 		return c, nil
 	}
 }
 
-// TestRivals has a rival plan on the document that a writer has fenced, and put a chunk
-// that the writer overwrites afterwards. Whoever publishes, the chunks are all its own.
+// TestRivals lets a concurrent writer plan on the document that a writer has fenced, and
+// put a chunk that the writer overwrites afterwards. All chunks belong to the one that
+// publishes.
 func TestRivals(t *testing.T) {
 	for name, c := range map[string]struct {
-		before, guarded string // what the writer puts before the rival plans, and what its witness 1 guards
+		before, guarded string // chunks put before the rival plans, and what its marker 1 guards
 		rival           string // what the rival puts besides
 	}{
 		"another witness":         {"a/c/1", "1", "a/c/4"},
@@ -69,8 +70,8 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// TestAbandoned sees that what was staged is abandoned where staging fails, also by a
-// context that has ended, and not where it succeeds.
+// TestAbandoned checks that staged chunks are abandoned if staging fails, even after the
+// context has ended, and not if it succeeds.
 func TestAbandoned(t *testing.T) {
 	for name, fault := range map[string]error{"fails": errFault, "ends": context.Canceled, "succeeds": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// waiting is a store with locks, whose locks are had only after something else happened.
+// waiting is a store whose locks are granted only after something else has happened.
 type waiting struct {
 	*memstore.Store
 	t         *testing.T
@@ -135,8 +136,8 @@ func (w *waiting) Lock(ctx context.Context, dir store.Path) (func() error, error
 	return w.Store.Lock(ctx, dir)
 }
 
-// TestUndoWaits sees that a change whose journal is written while another writer waits
-// for the lock to undo it is not undone.
+// TestUndoWaits checks that a transaction is not rolled back if its journal is stored
+// while the recovery waits for the lock.
 func TestUndoWaits(t *testing.T) {
 	w, ctx := newWaiting(t), t.Context()
 	w.meanwhile = func() { w.put(journalX, `{"aborted": true}`) }

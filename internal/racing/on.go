@@ -2,5 +2,5 @@
 
 package racing
 
-// Detector reports whether the race detector is at work.
+// Detector reports whether the race detector is enabled.
 const Detector = true

@@ -1,13 +1,13 @@
-// Package racing tells tests whether the race detector watches them.
+// Package racing tells tests whether they run under the race detector.
 //
-// Under it, what one goroutine does takes ten times as long and shows nothing, and pools
-// drop what they are given now and then, so that counts of allocations say nothing. Tests
-// of either kind run without it.
+// Under the detector, code runs ten times slower, and a single goroutine cannot have
+// races. Pools also drop objects at random, so allocation counts are meaningless. Tests
+// that are only about one of these are skipped.
 package racing
 
 import "testing"
 
-// Skip skips a test that has nothing to find, or nothing to count, under the race
+// Skip skips a test that cannot find races or that counts allocations, under the race
 // detector.
 func Skip(t testing.TB) {
 	t.Helper()

@@ -1,13 +1,13 @@
 package shuffle
 
-// tile is how many bytes have their bits shuffled at a time: they and the rows that they
-// go to fit a first-level cache.
+// tile is how many bytes are bit-shuffled at a time. With their destination they fit into
+// an L1 cache.
 const tile = 8 << 10
 
-// Bitshuffle writes the bits of src to dst, grouped by their place within elements of
-// size bytes. Where the number of whole elements is no multiple of eight, src is copied
-// as it is, and else what follows the last of them. dst has at least the length of src
-// and shares no memory with it; size is at least 1.
+// Bitshuffle writes the bits of src to dst, grouped by their position within elements of
+// size bytes. It copies the bytes after the last whole element, and all of src if the
+// number of whole elements is not a multiple of eight. dst must be at least as long as
+// src and must not overlap it. size must be at least 1.
 func Bitshuffle(dst, src []byte, size int) {
 	n := len(src) / size
 	dst = dst[:len(src)]
@@ -55,8 +55,7 @@ func Bitunshuffle(dst, src []byte, size int) {
 	}
 }
 
-// tileOf returns memory for the bytes of some elements, at least eight, and how many
-// these are.
+// tileOf returns memory for the bytes of step elements, at least eight.
 func tileOf(room []byte, size int) (planes []byte, step int) {
 	if step = len(room) / size / 8 * 8; step == 0 {
 		return make([]byte, 8*size), 8
@@ -67,8 +66,8 @@ func tileOf(room []byte, size int) (planes []byte, step int) {
 	return room, step
 }
 
-// splitBits writes the k-th bit of every byte of plane, of which there is a multiple of
-// eight, to row k of dst. Rows begin stride bytes apart.
+// splitBits writes bit k of every byte of plane to row k of dst. Rows begin stride bytes
+// apart. The length of plane is a multiple of eight.
 func splitBits(dst []byte, stride int, plane []byte) {
 	first := splitBitsFast(dst, stride, plane)
 	splitBitsPlain(dst, stride, plane, first)

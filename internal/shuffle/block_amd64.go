@@ -4,9 +4,9 @@ package shuffle
 
 import "sync"
 
-// Rows that a multiple of a page lies between have the same few places in the first-level
-// cache, and eight or sixteen of them push each other out. They are shuffled in a block
-// whose rows do not, and of each a run of many lines is copied at a time.
+// Rows whose distance is a multiple of a page map to the same few sets of the L1 cache,
+// so eight or sixteen of them evict each other. Such rows are shuffled in a block with
+// another distance, and long runs of its rows are copied.
 
 const (
 	page  = 4096
@@ -14,17 +14,16 @@ const (
 	pitch = run + 64 // bytes from one row of the block to the next
 )
 
-// block has sixteen rows, and elements of sixteen bytes.
+// block has room for sixteen rows, and for elements of sixteen bytes.
 type block struct {
 	rows     [16 * pitch]byte
 	elements [16 * run]byte
 }
 
-// blocks are kept: those of the heap begin where lines do.
+// blocks is a pool. Blocks on the heap begin at cache lines.
 var blocks = sync.Pool{New: func() any { return new(block) }}
 
-// isCrowded reports whether rows that begin n bytes apart have the same places in the
-// cache.
+// isCrowded reports whether rows that begin n bytes apart map to the same cache sets.
 func isCrowded(n int) bool { return (n+group-1)%page < 2*group-1 }
 
 // shuffleInBlock shuffles m elements, a multiple of 64.

@@ -4,13 +4,13 @@ package shuffle
 
 import "golang.org/x/sys/cpu"
 
-// hasAVX2 is whether the processor runs the generated code.
+// hasAVX2 reports whether the processor runs the generated code.
 var hasAVX2 = cpu.X86.HasAVX2
 
 // group is how many elements the generated code takes at a time.
 const group = 32
 
-// shuffleFast shuffles the first elements and returns how many.
+// shuffleFast shuffles the first elements and returns their number.
 func shuffleFast(dst, src []byte, size, n int) int {
 	groups := n / group
 	if groups == 0 || !hasAVX2 {
@@ -60,8 +60,8 @@ func unshuffleFast(dst, src []byte, size, n int) int {
 	return groups * group
 }
 
-// columns yields where sixteen bytes of an element begin, so that all are covered, or
-// those of the only ones. The last may overlap those before it.
+// columns yields offsets of ranges of sixteen bytes that cover an element. The last may
+// overlap the one before it.
 func columns(size int) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for j := 0; j < size; j += 16 {
@@ -90,7 +90,7 @@ func unshuffleGroups(dst, src *byte, stride, size, groups int) {
 	unshuffleColumns(dst, src, stride, size, groups)
 }
 
-// splitBitsFast splits the bits of the first bytes of plane and returns how many.
+// splitBitsFast splits the bits of the first bytes of plane and returns their number.
 func splitBitsFast(dst []byte, stride int, plane []byte) int {
 	groups := len(plane) / (8 * group)
 	if groups == 0 || !hasAVX2 {

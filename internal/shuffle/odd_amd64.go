@@ -2,19 +2,19 @@
 
 package shuffle
 
-// Elements of less than sixteen bytes for which there is no code are shuffled as if they
-// were longer: what follows each is read, too, and goes to rows of the block that nobody
-// copies.
+// Elements of less than sixteen bytes without assembly of their own are shuffled as if
+// they had sixteen. The bytes after each element go to rows of the block that are not
+// copied.
 
-// isOdd reports whether there is no code for elements of some bytes.
+// isOdd reports whether there is no assembly for elements of size bytes.
 func isOdd(size int) bool { return size < 16 && size != 2 && size != 4 && size != 8 }
 
-// oddGroups returns of how many groups, a multiple of two, sixteen bytes follow where
-// each element begins.
+// oddGroups returns the number of groups, a multiple of two, in which sixteen bytes
+// follow the start of each element.
 func oddGroups(size, n int) int { return max(0, n-15/size) / (2 * group) * 2 }
 
-// unshuffleOdd unshuffles m elements, a multiple of 64. It writes what is not known yet
-// behind the last.
+// unshuffleOdd unshuffles m elements, a multiple of 64. It overwrites bytes after the
+// last element, which are set later.
 func unshuffleOdd(dst, src []byte, size, n, m int) {
 	b := blocks.Get().(*block)
 	for i := 0; i < m; i += run {

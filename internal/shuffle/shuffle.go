@@ -1,18 +1,20 @@
-// Package shuffle reorders the bytes or the bits of elements so that like ones stand
-// together, which compresses better.
+// Package shuffle reorders the bytes or the bits of elements so that similar ones are
+// adjacent, which compresses better.
 //
-// The layouts are those of c-blosc 1: Shuffle puts the first bytes of all elements before
-// all second bytes, and so on. Bitshuffle puts the lowest bits of all first bytes first,
-// then the next bits, eight elements a byte, the first element in the lowest bit.
-// Processors with AVX2 use assembly that tools/shuffle generates; all others, and
-// programs built with the tag purego, use 64-bit arithmetic.
+// The layouts are those of c-blosc 1. Shuffle writes the first bytes of all elements,
+// then all second bytes, and so on. Bitshuffle writes the lowest bits of all first bytes,
+// then the next bits, and so on. It packs eight elements a byte, the first in the lowest
+// bit.
+//
+// Processors with AVX2 use assembly that tools/shuffle generates. Others, and programs
+// with the build tag purego, use 64-bit arithmetic.
 package shuffle
 
 //go:generate go -C ../../tools run ./shuffle -out ../internal/shuffle/avx2_amd64.s -stubs ../internal/shuffle/avx2_amd64.go -pkg shuffle
 
-// Shuffle writes the bytes of src to dst, grouped by their place within elements of size
-// bytes. What follows the last whole element is copied. dst has at least the length of
-// src and shares no memory with it; size is at least 1.
+// Shuffle writes the bytes of src to dst, grouped by their position within elements of
+// size bytes. It copies the bytes after the last whole element. dst must be at least as
+// long as src and must not overlap it. size must be at least 1.
 func Shuffle(dst, src []byte, size int) {
 	n := len(src) / size
 	dst = dst[:len(src)]

@@ -7,7 +7,7 @@ const (
 	bytes4 = 0x00000000ffffffff
 )
 
-// exchange swaps what mask selects of b with what stands shift bits above it in a.
+// exchange swaps the bits of b that mask selects with those shift bits above them in a.
 func exchange(a, b uint64, shift uint, mask uint64) (uint64, uint64) {
 	t := (a>>shift ^ b) & mask
 	return a ^ t<<shift, b ^ t
@@ -42,14 +42,14 @@ func transposeBits(x uint64) uint64 {
 	return x ^ t ^ t<<28
 }
 
-// even returns the bytes 0, 2, 4 and 6 of x side by side.
+// even returns the bytes 0, 2, 4 and 6 of x in the lower half.
 func even(x uint64) uint64 {
 	x &= bytes1
 	x = (x | x>>8) & bytes2
 	return (x | x>>16) & bytes4
 }
 
-// spread undoes even; it does not look at the upper half of x.
+// spread undoes even. It ignores the upper half of x.
 func spread(x uint64) uint64 {
 	x &= bytes4
 	x = (x | x<<16) & bytes2

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/metadata"
@@ -60,13 +61,13 @@ func (b *Binding) Bind(doc *metadata.Array, g *grid.Grid, version store.Version)
 
 // chain returns the codec chain of a state. While nothing about the codecs changes, it is
 // that of the present state, which has learned the indexes of shards.
-func (b *Binding) chain(s *Array) (*codec.Chain, error) {
+func (b *Binding) chain(s *Array) (*coding.Chain, error) {
 	now := b.Present
 	if now != nil && now.Type == s.Type && bytes.Equal(now.Fill, s.Fill) && now.Grid.Rank() == s.Grid.Rank() &&
 		slices.EqualFunc(now.Doc.Codecs, s.Doc.Codecs, metadata.Extension.Equal) {
 		return now.Engine.Chain, nil
 	}
-	return b.Codecs.NewChain(s.Doc.Codecs, codec.Spec{Type: s.Type, Fill: s.Fill, Rank: s.Grid.Rank()})
+	return coding.NewChain(b.Codecs, s.Doc.Codecs, codec.Spec{Type: s.Type, Fill: s.Fill, Rank: s.Grid.Rank()})
 }
 
 // Resized binds the document of s with another grid.

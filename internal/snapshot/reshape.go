@@ -39,7 +39,7 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 	switch {
 	case g.Gain.Data != nil || g.Gain.From != nil || g.Slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
-			change.Witness = next.Engine.Key(s.Witness(axis))
+			change.Marker = next.Engine.Key(s.Witness(axis))
 			change.Guarded = func(key store.Key) bool { return s.Guarded(next, axis, key) }
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }

@@ -5,20 +5,20 @@ import (
 	"math/bits"
 )
 
-// The functions of this file look at eight digits at a time. Grids hold millions of short
-// numbers whose lengths no branch predictor can guess; counting digits with arithmetic
-// takes a third of the time.
+// The functions in this file process eight digits at a time. Grids contain millions of
+// short numbers whose lengths no branch predictor can guess. Counting digits with
+// arithmetic takes a third of the time.
 
 const (
 	ones     = 0x0101010101010101
 	zeros    = 0x3030303030303030 // '0' eight times
-	toHigh   = 0x7676767676767676 // carries whatever is above 9 into the high bit
+	toHigh   = 0x7676767676767676 // carries every byte above 9 into the high bit
 	highBits = 0x8080808080808080
 )
 
 func isDigit(c byte) bool { return c-'0' < 10 }
 
-// digits returns the offset of the first byte from i on that is no digit.
+// digits returns the offset of the first byte at or after i that is not a digit.
 func digits(d []byte, i int) int {
 	for ; len(d)-i >= 8; i += 8 {
 		if n := countDigits(binary.LittleEndian.Uint64(d[i:]) ^ zeros); n < 8 {
@@ -31,12 +31,11 @@ func digits(d []byte, i int) int {
 	return i
 }
 
-// countDigits returns how many of the bytes of x, from the lowest on, are at most 9.
+// countDigits returns how many of the low bytes of x, from the lowest one, are at most 9.
 func countDigits(x uint64) int { return bits.TrailingZeros64((x+toHigh|x)&highBits) / 8 }
 
-// eightDigits returns the number that the text of n digits, 1 to 8, at the beginning of d
-// spells. It reports false where those are not all digits, or d is too short for looking
-// at eight bytes.
+// eightDigits parses the n digits, 1 to 8, at the start of d. It returns false if they
+// are not all digits, or if d has fewer than eight bytes.
 func eightDigits(d []byte, n int) (int64, bool) {
 	if len(d) < 8 || n > 8 || n < 1 {
 		return 0, false
@@ -52,9 +51,9 @@ func eightDigits(d []byte, n int) (int64, bool) {
 	return int64(x >> 32), true
 }
 
-// plainBytes goes on from i while the next eight bytes are what lists of numbers are made
-// of, and returns where it ends: there, or in the seven bytes behind, may be a quote, a
-// bracket, a letter or the end.
+// plainBytes advances from i while the next eight bytes are typical of lists of numbers.
+// At the result, or in the seven bytes after it, is a quote, a bracket, a letter or the
+// end.
 func plainBytes(d []byte, i int) int {
 	const (
 		quotes  = '"' * ones

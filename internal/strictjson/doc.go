@@ -1,7 +1,7 @@
-// Package strictjson reads JSON documents from strangers: it refuses duplicate member
-// names, invalid UTF-8, lone surrogates, trailing data and whatever is deeper or longer
-// than the limits, in one pass over the bytes and without building a tree. What it
-// accepts is then looked at through [Value], which points into the document.
+// Package strictjson parses untrusted JSON. It refuses duplicate member names, invalid
+// UTF-8, lone surrogates, trailing data, and documents beyond its limits of size and
+// depth. [Parse] makes one pass over the bytes and builds no tree. A [Value] points into
+// the document.
 //
 //	v, err := strictjson.Parse(data, strictjson.Limits{})
 //	shape, _ := v.Member("shape")
@@ -9,11 +9,10 @@
 //		n, err := e.Int64() // 4, 4.0 and 4e0 are integers; "4" and true are not
 //	}
 //
-// Errors are of type [*Error] and say where: they carry the JSON pointer of the value,
-// which is worked out from the byte offset only when an error is made. The happy path
-// keeps no books.
+// Errors are of type [*Error] and have the JSON pointer of the value. The pointer is
+// computed from the byte offset when an error occurs, so valid documents pay nothing for
+// it.
 //
-// Parse takes O(n log n) time for n bytes, whatever they are, and memory for the member
-// names of the objects that are open at one moment. Looking at a value takes the time to
-// walk over its bytes.
+// Parse takes O(n log n) time for any n bytes. Its memory is that of the member names of
+// all open objects. Methods of a value take time proportional to its length.
 package strictjson

@@ -8,40 +8,40 @@ import (
 	"unicode"
 )
 
-// The reasons of refusal. Every error of this package wraps one of them, except those
+// The reasons for refusal. Every error of this package wraps one of them, except those
 // that callers make with [Value.Errorf].
 var (
-	// ErrSyntax says that the bytes are no JSON document (RFC 8259).
+	// ErrSyntax means that the bytes are not a JSON document (RFC 8259).
 	ErrSyntax = errors.New("strictjson: not JSON")
-	// ErrDuplicate says that an object has two members of one name.
+	// ErrDuplicate means that an object has two members with the same name.
 	ErrDuplicate = errors.New("strictjson: duplicate member")
-	// ErrUnicode says that a string is not valid UTF-8, or escapes half of a surrogate
-	// pair.
+	// ErrUnicode means that a string is not valid UTF-8, or escapes half of a
+	// surrogate pair.
 	ErrUnicode = errors.New("strictjson: invalid Unicode")
-	// ErrLimit says that the document is longer or deeper than [Limits] allows.
+	// ErrLimit means that the document is longer or deeper than [Limits] allows.
 	ErrLimit = errors.New("strictjson: limit exceeded")
-	// ErrKind says that a value is of another kind than was asked for.
+	// ErrKind means that a value is not of the requested kind.
 	ErrKind = errors.New("strictjson: wrong kind of value")
-	// ErrFraction says that a number is no integer.
+	// ErrFraction means that a number is not an integer.
 	ErrFraction = errors.New("strictjson: not an integer")
-	// ErrOverflow says that a number is too large for the type that was asked for.
+	// ErrOverflow means that a number does not fit into the requested type.
 	ErrOverflow = errors.New("strictjson: number out of range")
 )
 
-// Error is a fault at one place of a document. Its text begins with the pointer,
-// as in "/shape/0: must be an integer, got 1.5".
+// Error is an error at one place of a document. Its text begins with the pointer, as in
+// "/shape/0: must be an integer, got 1.5".
 type Error struct {
-	// Pointer is the JSON pointer (RFC 6901) of the value at fault; "" is the whole
-	// document.
+	// Pointer is the JSON pointer (RFC 6901) of the value. "" is the whole document.
 	Pointer string
-	// Offset is the position of the fault in bytes from the beginning of the document
-	// that was parsed, -1 where unknown.
+	// Offset is the position in bytes from the start of the parsed document, or -1 if
+	// it is unknown.
 	Offset int64
-	// Err is what is wrong.
+	// Err is the reason.
 	Err error
 }
 
-// Error returns the pointer and what is wrong. A very long pointer is cut in the middle.
+// Error returns the pointer and the reason. It shortens a very long pointer in the
+// middle.
 func (e *Error) Error() string {
 	if e.Pointer == "" {
 		return e.Err.Error()
@@ -68,10 +68,9 @@ func Prefix(err error, pointer string) error {
 	return &Error{pointer, -1, err}
 }
 
-// Abbreviate returns s for use in a message: in full where it is short, else its
-// beginning and end. Control characters are escaped. A document may have megabytes of
-// text at any place, so every text of one that a message quotes passes through here,
-// unless its length is bounded.
+// Abbreviate shortens text for a message: it keeps the beginning and the end of a long
+// text, and escapes control characters. A document may contain megabytes of text
+// anywhere, so every message that quotes a text of unbounded length uses it.
 func Abbreviate[T ~string | ~[]byte](text T) string {
 	const most = 256
 	var s string
@@ -87,8 +86,8 @@ func Abbreviate[T ~string | ~[]byte](text T) string {
 	return s
 }
 
-// reason is a message of one of the package's kinds; the kind shows in errors.Is and not
-// in the text.
+// reason is the message of an error. errors.Is finds its kind, which the text does not
+// show.
 type reason struct {
 	kind error
 	text string

@@ -3,9 +3,9 @@ package strictjson
 import "io"
 
 // AppendIndent appends the document or value raw in canonical layout: indented by two
-// spaces, an empty container as [] or {}, and an array of scalars on one line, also where
-// some elements are arrays of at most two scalars as in [10, 20, [5, 3]]. Strings and
-// numbers stay as they are spelled. raw has to be valid: [Parse] accepts it.
+// spaces, with empty containers as [] or {}. An array of scalars is on one line, even if
+// some elements are arrays of at most two scalars, as in [10, 20, [5, 3]]. Strings and
+// numbers keep their spelling. raw must be valid: [Parse] accepts it.
 func AppendIndent(dst, raw []byte) []byte {
 	p := printer{dst: dst, doc: raw}
 	if i := space(raw, 0); i < len(raw) {
@@ -14,9 +14,8 @@ func AppendIndent(dst, raw []byte) []byte {
 	return p.dst
 }
 
-// WriteIndent writes what [AppendIndent] appends, in small pieces, for a value that
-// stands depth levels deep in its document: its lines but the first are indented by so
-// much more.
+// WriteIndent writes what [AppendIndent] appends, in small pieces, for a value at the
+// given depth in its document. All lines but the first are indented accordingly.
 func WriteIndent(w io.Writer, raw []byte, depth int) error {
 	p := printer{dst: make([]byte, 0, 2*pieceSize), doc: raw, to: w}
 	if i := space(raw, 0); i < len(raw) {
@@ -26,16 +25,16 @@ func WriteIndent(w io.Writer, raw []byte, depth int) error {
 	return p.err
 }
 
-// pieceSize is how many bytes a printer gathers before it writes them.
+// pieceSize is the number of bytes that a printer buffers.
 const pieceSize = 8 << 10
 
 type printer struct {
 	dst, doc []byte
-	to       io.Writer // nil if everything stays in dst
+	to       io.Writer // nil if all output stays in dst
 	err      error
 }
 
-// flush writes what is gathered. After an error it only forgets it.
+// flush writes the buffer. After an error it only empties it.
 func (p *printer) flush() {
 	if p.err == nil {
 		_, p.err = p.to.Write(p.dst)
@@ -43,8 +42,8 @@ func (p *printer) flush() {
 	p.dst = p.dst[:0]
 }
 
-// text appends text of the document. A string may be nearly as long as that, so it is
-// passed on piece by piece.
+// text appends text of the document in pieces, because a string may be nearly as long as
+// the document.
 func (p *printer) text(b []byte) {
 	for p.to != nil && len(p.dst)+len(b) > pieceSize {
 		n := min(len(b), max(0, pieceSize-len(p.dst)))
@@ -55,7 +54,7 @@ func (p *printer) text(b []byte) {
 	p.dst = append(p.dst, b...)
 }
 
-// value writes the value at i and returns the offset behind it.
+// value writes the value at i and returns the offset after it.
 func (p *printer) value(i, depth int) int {
 	switch p.doc[i] {
 	case '{':
@@ -75,8 +74,8 @@ func (p *printer) scalar(i int) int {
 	return end
 }
 
-// flat reports whether the array at i holds scalars only and at most so many (-1: any
-// number, and short arrays too).
+// flat reports whether the array at i contains only scalars, and at most the given number
+// of them. If most is -1, any number is allowed, and short arrays as well.
 func (p *printer) flat(i, most int) bool {
 	n := 0
 	for i = space(p.doc, i+1); p.doc[i] != ']'; n++ {
@@ -105,7 +104,7 @@ func (p *printer) line(i int) int {
 	return i + 1
 }
 
-// lines writes the container at i with one element or member a line.
+// lines writes the container at i with one element or member per line.
 func (p *printer) lines(i, depth int) int {
 	p.dst = append(p.dst, p.doc[i])
 	i = space(p.doc, i+1)
@@ -125,7 +124,7 @@ func (p *printer) lines(i, depth int) int {
 	return i + 1
 }
 
-// item writes the value at i, with its name where it is a member.
+// item writes the value at i, preceded by its name if it is a member.
 func (p *printer) item(i, depth int) int {
 	if p.doc[i] == '"' {
 		end := p.scalar(i)
@@ -139,8 +138,8 @@ func (p *printer) item(i, depth int) int {
 	return p.value(i, depth)
 }
 
-// comma goes from behind a value to the next one or the closing bracket, and writes the
-// comma between them.
+// comma advances from the end of a value to the next one or to the closing bracket, and
+// writes the comma between them.
 func (p *printer) comma(i int, behind string) int {
 	i = space(p.doc, i)
 	if p.doc[i] == ',' {

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// seed makes the hashes of member names unforeseeable, so that no document can make them
-// collide.
+// seed makes the hashes of member names unpredictable, so that no document can force
+// collisions.
 var seed = maphash.MakeSeed()
 
-// key is the name of a member: above, the hash of its unescaped text, below, where it is
-// spelled. It has 8 bytes: the shortest member of a document takes hardly more. As one
-// number it sorts twice as fast as a pair: by hash, and keys of one hash as the document
-// has them.
+// key identifies a member name: the high half is the hash of the unescaped text, the low
+// half its offset. Eight bytes suffice, so keys take hardly more memory than the shortest
+// members. As a single number it sorts by hash and then by position, twice as fast as a
+// pair.
 type key uint64
 
 func (s *scanner) key(i, end int) key {
@@ -35,7 +35,7 @@ func (s *scanner) name(i, end int) []byte {
 	return s.text
 }
 
-// unique reports whether the names from first on differ from each other.
+// unique reports whether all names from first on are different.
 func (s *scanner) unique(first int) bool {
 	keys := s.keys[first:]
 	twice := -1
@@ -51,11 +51,11 @@ func (s *scanner) unique(first int) bool {
 	return false
 }
 
-// fewNames is how many names are compared with each other sooner than sorted.
+// fewNames is the number of names up to which comparing all pairs is faster than sorting.
 const fewNames = 12
 
-// twiceAmongFew returns the offset of the first name that was there before, -1 where all
-// differ. It compares each with all before it.
+// twiceAmongFew returns the offset of the first repeated name, or -1. It compares each
+// name with all earlier ones.
 func (s *scanner) twiceAmongFew(keys []key) int {
 	for i := range keys {
 		for j := range i {
@@ -79,8 +79,9 @@ func (s *scanner) twice(keys []key) int {
 	return twice
 }
 
-// mayRepeat reports whether the object that has a name at off may have it again. The
-// search for its pointer takes as long as the document is, so there is one such object.
+// mayRepeat reports whether the object that contains the name at off may repeat names.
+// Finding its pointer takes a pass over the document, so only one object may have this
+// permission.
 func (s *scanner) mayRepeat(off int) bool {
 	if s.repeated == "" || pointer(s.data, off) != s.repeated {
 		return false
@@ -89,8 +90,8 @@ func (s *scanner) mayRepeat(off int) bool {
 	return true
 }
 
-// isKnown reports whether one of the sorted keys before i has the same text. Few
-// different texts have one hash: some thousand pairs of ten million.
+// isKnown reports whether one of the sorted keys before i has the same text. Different
+// texts rarely have the same hash: some thousand pairs among ten million names.
 func (s *scanner) isKnown(keys []key, i int) bool {
 	for j := i - 1; j >= 0 && keys[j].hash() == keys[i].hash(); j-- {
 		if s.same(keys[i], keys[j]) {

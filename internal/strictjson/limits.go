@@ -6,20 +6,21 @@ const (
 	defaultSize  = 64 << 20
 	defaultDepth = 64
 
-	maxSize  = math.MaxInt32 // values hold their offsets in 32 bits
-	maxDepth = 10000         // the scanner is recursive, and a goroutine's stack is finite
+	maxSize  = math.MaxInt32 // values store offsets in 32 bits
+	maxDepth = 10000         // the scanner is recursive, and stacks of goroutines are finite
 )
 
-// Limits bounds the documents that are accepted. A field that is not positive has its
+// Limits bounds the documents that are accepted. A field that is not positive means the
 // default.
 type Limits struct {
-	// Size is the most bytes that a document may have; by default 64 MiB, at most 2 GiB
-	// less one.
+	// Size is the maximum size of a document in bytes. The default is 64 MiB, the
+	// maximum 2 GiB minus one.
 	Size int64
-	// Depth is how deep arrays and objects may be nested; by default 64, at most 10000.
+	// Depth is the maximum nesting of arrays and objects. The default is 64, the
+	// maximum 10000.
 	Depth int
-	// Repeated is the JSON pointer of an object in which several members may have one
-	// name; "" is none. [Value.Members] yields them all.
+	// Repeated is the JSON pointer of an object that may repeat names, or "" for
+	// none. [Value.Members] yields all its members.
 	Repeated string
 }
 
@@ -30,7 +31,7 @@ func (l Limits) size() int64 {
 	return min(l.Size, maxSize)
 }
 
-// Check returns the [*Error] with which [Parse] refuses a document of so many bytes, or
+// Check returns the [*Error] with which [Parse] refuses a document of the given size, or
 // nil.
 func (l Limits) Check(bytes int) error {
 	if size := l.size(); int64(bytes) > size {

@@ -25,7 +25,7 @@ func (s *scanner) number(i int) int {
 	return end
 }
 
-// fraction scans what may follow the integral digits of a number.
+// fraction scans what may follow the digits of the integral part.
 func (s *scanner) fraction(i int) int {
 	if s.data[i] == '.' {
 		end := digits(s.data, i+1)
@@ -48,15 +48,15 @@ func (s *scanner) fraction(i int) int {
 	return end
 }
 
-// decimal is a number taken apart. Its digits are those of raw, with a point or none
-// among them; the value is 0.DIGITS times ten to the power of point.
+// decimal is a parsed number. Its digits are a slice of the input, which may contain the
+// point. The value is 0.DIGITS times ten to the power of point.
 type decimal struct {
 	negative bool
 	digits   []byte
 	point    int64
 }
 
-// maxExponent is beyond what the digits of any document could make up for, and far from
+// maxExponent is larger than the digits of any document could compensate, and far from
 // overflow.
 const maxExponent = math.MaxInt64 / 4
 
@@ -78,7 +78,7 @@ func newDecimal(raw []byte) decimal {
 	return d
 }
 
-// exponent returns the value of an optional sign and digits, held within maxExponent.
+// exponent returns the value of an optional sign and digits, clamped to maxExponent.
 func exponent(b []byte) int64 {
 	negative := b[0] == '-'
 	if negative || b[0] == '+' {
@@ -96,9 +96,9 @@ func exponent(b []byte) int64 {
 	return n
 }
 
-// integer returns the value where it is integral and fits.
+// integer returns the value if it is integral and fits.
 func (d decimal) integer() (int64, error) {
-	n, at, significant := uint64(0), int64(0), false // at counts digits, the point left out
+	n, at, significant := uint64(0), int64(0), false // at counts digits without the point
 	for _, c := range d.digits {
 		if c == '.' {
 			continue
@@ -136,8 +136,8 @@ func signed(n uint64, negative bool) (int64, error) {
 	return 0, ErrOverflow
 }
 
-// Float64 returns the float64 nearest to a number. A number beyond the largest float64 is
-// [ErrOverflow].
+// Float64 returns the float64 nearest to a number. If the number is beyond the largest
+// float64, the error wraps [ErrOverflow].
 func (v Value) Float64() (float64, error) {
 	if v.Kind() != Number {
 		return 0, v.not(Number)
@@ -149,8 +149,9 @@ func (v Value) Float64() (float64, error) {
 	return f, nil
 }
 
-// Int64 returns an integral number: also one that is spelled 4.0 or 4e2. A fraction is
-// [ErrFraction], a number beyond 64 bits [ErrOverflow], anything but a number [ErrKind].
+// Int64 returns an integral number, which may be spelled as 4.0 or 4e2. The error wraps
+// [ErrFraction] for a fraction, [ErrOverflow] for a number beyond 64 bits, and [ErrKind]
+// for anything else.
 func (v Value) Int64() (int64, error) {
 	if v.doc != nil {
 		if n, ok := eightDigits(v.doc.data[v.start:], int(v.end-v.start)); ok {
@@ -160,7 +161,7 @@ func (v Value) Int64() (int64, error) {
 	return v.integer()
 }
 
-// integer is the plain way of Int64. It takes O(len) time and no memory, whatever the
+// integer is the general case of Int64. It takes O(len) time and no memory, whatever the
 // exponent is.
 func (v Value) integer() (int64, error) {
 	if v.Kind() != Number {

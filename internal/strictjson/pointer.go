@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// step is an open container on the way to a place in a document.
+// step is an open container on the path to a place in a document.
 type step struct {
 	object bool
 	index  int  // of the current element
 	name   int  // offset of the current member's name
-	inside bool // behind the colon of that member
+	inside bool // after the colon of that member
 }
 
-// pointer returns the JSON pointer of the innermost value that is being spelled at offset
-// off. The document has to be well-formed up to there and may be anything behind.
+// pointer returns the JSON pointer of the innermost value that contains offset off. The
+// document must be well-formed up to there; the rest may be anything.
 func pointer(doc []byte, off int) string {
 	var path []step
 	for i := 0; i < off; i++ {
@@ -54,6 +54,5 @@ func spell(doc []byte, path []step) string {
 
 var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Token returns the part of a JSON pointer that stands for the member of the given name,
-// slash included.
+// Token returns the part of a JSON pointer for a member, including the slash.
 func Token(name string) string { return "/" + tokenEscapes.Replace(name) }

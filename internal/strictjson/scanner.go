@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// Parse checks that data is one JSON document within the limits and returns its value,
-// which points into data. The bytes must not be changed as long as the value is in use. A
-// refusal is an [*Error] that wraps [ErrSyntax], [ErrDuplicate], [ErrUnicode] or
-// [ErrLimit].
+// Parse checks that data is one JSON document within the limits. It returns the value,
+// which points into data; the bytes must not be changed while it is in use. Errors are of
+// type [*Error] and wrap [ErrSyntax], [ErrDuplicate], [ErrUnicode] or [ErrLimit].
 func Parse(data []byte, l Limits) (Value, error) {
 	if err := l.Check(len(data)); err != nil {
 		return Value{}, err
@@ -31,22 +30,22 @@ func Parse(data []byte, l Limits) (Value, error) {
 }
 
 // Parsed returns the value of a document, or of a value within one, that [Parse] has
-// accepted before. It does not look at the bytes again, so nothing else may be passed.
+// accepted before. It does not check the bytes again.
 func Parsed(data []byte) Value {
 	data = bytes.TrimSpace(data)
 	return (&document{data}).value(0, len(data))
 }
 
-// scanners keeps the room that a scanner needs for names: most documents are short, and
-// making the room would take as long as they do.
+// scanners pools scanners with their buffers for names. Most documents are so short that
+// allocating the buffers would take as long as parsing.
 var scanners = sync.Pool{New: func() any { return &scanner{keys: make([]key, 0, fewKeys)} }}
 
 const (
-	fewKeys  = 32      // names for which a scanner has room from the beginning
-	mostRoom = 1 << 12 // names and bytes for which it keeps the room
+	fewKeys  = 32      // initial capacity for names
+	mostRoom = 1 << 12 // names and bytes beyond which a buffer is not pooled
 )
 
-// release gives the scanner back, with nothing of the document.
+// release returns the scanner to the pool without references to the document.
 func (s *scanner) release() {
 	if cap(s.keys) <= mostRoom && cap(s.text) <= mostRoom {
 		*s = scanner{keys: s.keys[:0], text: s.text[:0]}
@@ -54,16 +53,16 @@ func (s *scanner) release() {
 	}
 }
 
-// scanner validates a document. Its methods take the offset where something begins and
-// return the offset behind it, or -1 once err is set.
+// scanner validates a document. Its methods take the offset at which something begins and
+// return the offset after it, or -1 once err is set.
 type scanner struct {
 	data  []byte
-	depth int    // how many more containers may be opened
+	depth int    // remaining nesting depth
 	keys  []key  // member names of the open objects
-	text  []byte // room to unescape a name
+	text  []byte // buffer for unescaped names
 	err   error
 
-	repeated string // pointer of the object whose names may repeat, until it was met
+	repeated string // pointer of the object that may repeat names, until the scanner has found it
 }
 
 func (s *scanner) value(i int) int {
@@ -147,7 +146,7 @@ func (s *scanner) object(i int) int {
 	}
 }
 
-// member scans a name, a colon, a value and the white space behind it.
+// member scans a name, a colon, a value and the white space after it.
 func (s *scanner) member(i int) int {
 	if s.at(i) != '"' {
 		return s.unexpected(i, "a member name in double quotes")
@@ -181,7 +180,7 @@ func (s *scanner) leave(i int) int {
 	return i + 1
 }
 
-// at returns the byte at i, 0 behind the end: a NUL is legal nowhere.
+// at returns the byte at i, or 0 after the end: a NUL byte is not allowed anywhere.
 func (s *scanner) at(i int) byte {
 	if i < len(s.data) {
 		return s.data[i]

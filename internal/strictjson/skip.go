@@ -1,11 +1,10 @@
 package strictjson
 
-// The functions of this file walk over text that has been validated. They stop at its end
-// whatever it is.
+// The functions in this file skip over validated text. They stop at its end in any case.
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// space returns the offset of the first byte from i on that is no white space.
+// space returns the offset of the first byte at or after i that is not white space.
 func space(doc []byte, i int) int {
 	for i < len(doc) && isSpace(doc[i]) {
 		i++
@@ -13,7 +12,7 @@ func space(doc []byte, i int) int {
 	return i
 }
 
-// skip returns the offset behind the value that begins at i.
+// skip returns the offset after the value that begins at i.
 func skip(doc []byte, i int) int {
 	switch doc[i] {
 	case '"':
@@ -66,10 +65,10 @@ func skipContainer(doc []byte, i int) int {
 	return len(doc)
 }
 
-// brackets marks the bytes that matter to the nesting of containers.
+// brackets marks the bytes that affect the nesting of containers.
 var brackets = [256]bool{'"': true, '[': true, ']': true, '{': true, '}': true}
 
-// next returns where the value or the bracket behind the value that ends at i begins.
+// next returns the offset of the value or bracket that follows the value ending at i.
 func next(doc []byte, i int) int {
 	i = space(doc, i)
 	if doc[i] == ',' {

@@ -15,7 +15,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// escapes maps the letter of a two-byte escape to what it stands for, 0 where there is no
+// escapes maps the letter of a two-byte escape to its meaning, or to 0 if there is no
 // such escape.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
@@ -67,9 +67,9 @@ func (s *scanner) escape(i int) int {
 	return i + n
 }
 
-// escaped returns the rune that the \u escape at the beginning of b stands for and its
-// length in bytes: 12 for a pair of surrogates, 6 for anything else, 0 for what is no
-// such escape. Half a pair is returned as such.
+// escaped returns the rune of the \u escape at the start of b, and the length in bytes:
+// 12 for a surrogate pair, 6 for any other escape, 0 if there is none. It returns half a
+// pair as it is.
 func escaped(b []byte) (rune, int) {
 	r, ok := unit(b)
 	if !ok {
@@ -85,7 +85,7 @@ func escaped(b []byte) (rune, int) {
 	return r, 6
 }
 
-// unit returns the value of the \uXXXX at the beginning of b.
+// unit returns the value of the \uXXXX at the start of b.
 func unit(b []byte) (rune, bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
@@ -104,10 +104,10 @@ func unit(b []byte) (rune, bool) {
 	return r, true
 }
 
-// unquote returns the text of a valid string, quotes included.
+// unquote returns the text of a valid string with quotes.
 func unquote(raw []byte) string { return string(unquoted(raw)) }
 
-// unquoted is unquote without a copy where nothing is escaped.
+// unquoted is unquote without a copy if nothing is escaped.
 func unquoted(raw []byte) []byte {
 	raw = raw[1 : len(raw)-1 : len(raw)-1]
 	if bytes.IndexByte(raw, '\\') < 0 {
@@ -116,7 +116,7 @@ func unquoted(raw []byte) []byte {
 	return appendUnescaped(nil, raw)
 }
 
-// appendUnescaped appends the text that the inside of a valid string stands for.
+// appendUnescaped appends the text of the inside of a valid string.
 func appendUnescaped(dst, raw []byte) []byte {
 	for len(raw) > 0 {
 		i := bytes.IndexByte(raw, '\\')
@@ -135,9 +135,8 @@ func appendUnescaped(dst, raw []byte) []byte {
 	return dst
 }
 
-// AppendQuote appends s as a JSON string. Only what has to be escaped is: quotes,
-// backslashes and control characters. A string that is not valid UTF-8 is copied as it
-// is, and [Parse] refuses the result.
+// AppendQuote appends s as a JSON string. It escapes only quotes, backslashes and control
+// characters. It copies invalid UTF-8 unchanged, and [Parse] refuses the result.
 func AppendQuote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

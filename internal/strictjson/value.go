@@ -28,21 +28,21 @@ func (k Kind) String() string {
 }
 
 // Value is a value of a document that [Parse] has accepted. It points into the document.
-// The zero Value stands for an absent value; its kind is Null.
+// The zero Value represents an absent value; its kind is Null.
 type Value struct {
 	doc        *document
 	start, end uint32
 }
 
-// document is what values point into; a pointer to it keeps them at 16 bytes.
+// document holds the bytes. Values have a pointer to it, which keeps them at 16 bytes.
 type document struct{ data []byte }
 
 func (d *document) value(start, end int) Value { return Value{d, uint32(start), uint32(end)} }
 
-// IsZero reports whether v is the zero Value, which is no value of any document.
+// IsZero reports whether v is the zero Value.
 func (v Value) IsZero() bool { return v.doc == nil }
 
-// Kind returns what v is.
+// Kind returns the kind of v.
 func (v Value) Kind() Kind {
 	if v.doc == nil {
 		return Null
@@ -56,8 +56,8 @@ var kinds = [256]Kind{
 	'5': Number, '6': Number, '7': Number, '8': Number, '9': Number,
 }
 
-// Raw returns the bytes of v as they are spelled. They belong to the document and must
-// not be changed. The zero Value has none.
+// Raw returns the bytes of v. They belong to the document and must not be changed. The
+// zero Value has none.
 func (v Value) Raw() []byte {
 	if v.doc == nil {
 		return nil
@@ -65,10 +65,11 @@ func (v Value) Raw() []byte {
 	return v.doc.data[v.start:v.end:v.end]
 }
 
-// Offset returns where v begins, in bytes from the beginning of the document.
+// Offset returns the offset of v in its document in bytes.
 func (v Value) Offset() int { return int(v.start) }
 
-// Str returns the unescaped text of a string, [ErrKind] for anything else.
+// Str returns the unescaped text of a string. For any other kind the error wraps
+// [ErrKind].
 func (v Value) Str() (string, error) {
 	if v.Kind() != String {
 		return "", v.not(String)
@@ -76,7 +77,7 @@ func (v Value) Str() (string, error) {
 	return unquote(v.Raw()), nil
 }
 
-// Bool returns the value of a boolean, [ErrKind] for anything else.
+// Bool returns the value of a boolean. For any other kind the error wraps [ErrKind].
 func (v Value) Bool() (bool, error) {
 	if v.Kind() != Bool {
 		return false, v.not(Bool)
@@ -84,8 +85,8 @@ func (v Value) Bool() (bool, error) {
 	return v.doc.data[v.start] == 't', nil
 }
 
-// Len returns the number of elements of an array or members of an object, 0 for anything
-// else. It walks over the bytes of v.
+// Len returns the number of elements of an array or members of an object, and 0 for any
+// other kind. It takes time proportional to the length of v.
 func (v Value) Len() int {
 	n := 0
 	switch v.Kind() {
@@ -99,13 +100,13 @@ func (v Value) Len() int {
 	return n
 }
 
-// Elements returns the elements of an array with their indices, none for anything else.
-// It does not allocate.
+// Elements returns the elements of an array with their indices, or none for any other
+// kind. It does not allocate.
 func (v Value) Elements() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) { v.elements(yield) }
 }
 
-// Element returns the element of an array with the given index, the zero Value where
+// Element returns the element of an array with the given index, or the zero Value if
 // there is none.
 func (v Value) Element(index int) Value {
 	for i, e := range v.Elements() {
@@ -123,7 +124,7 @@ func (v Value) elements(yield func(int, Value) bool) {
 	d := v.doc.data
 	i := space(d, int(v.start)+1)
 	for n := 0; d[i] != ']'; n++ {
-		end := digits(d, i) // the fast way for numbers
+		end := digits(d, i) // fast path for numbers
 		if end == i || !ends[d[end]] {
 			end = skip(d, i)
 		}
@@ -136,9 +137,9 @@ func (v Value) elements(yield func(int, Value) bool) {
 	}
 }
 
-// ShortPair returns the two elements of an array where they are integers of at most eight
-// digits without a sign, as nearly all pairs in documents are. Where it reports false the
-// array may still be of two integers.
+// ShortPair returns the two elements of an array if they are integers of at most eight
+// digits without a sign, as most pairs in documents are. If ok is false, the array may
+// still be a pair of integers.
 func (v Value) ShortPair() (first, second int64, ok bool) {
 	if v.Kind() != Array {
 		return 0, 0, false
@@ -156,16 +157,16 @@ func (v Value) ShortPair() (first, second int64, ok bool) {
 	return first, second, ok && space(d, end) == int(v.end)-1
 }
 
-// Members returns the members of an object with their names in the order of the document,
-// none for anything else.
+// Members returns the members of an object in the order of the document, or none for any
+// other kind.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		v.members(func(name, value Value) bool { return yield(unquote(name.Raw()), value) })
 	}
 }
 
-// Named is Members with names as bytes, which it does not allocate. They must not be
-// changed, and hold for as long as the document does.
+// Named is Members without allocating the names. The names must not be changed and are
+// valid as long as the document is.
 func (v Value) Named() iter.Seq2[[]byte, Value] {
 	return func(yield func([]byte, Value) bool) {
 		v.members(func(name, value Value) bool { return yield(unquoted(name.Raw()), value) })
@@ -189,8 +190,8 @@ func (v Value) members(yield func(name, value Value) bool) {
 	}
 }
 
-// Member returns the member of the given name, the zero Value and false where v is no
-// object or has none.
+// Member returns the member with the given name. It returns the zero Value and false if v
+// is not an object or has no such member.
 func (v Value) Member(name string) (Value, bool) {
 	for n, m := range v.Named() {
 		if string(n) == name {
@@ -200,8 +201,8 @@ func (v Value) Member(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Pointer returns the JSON pointer (RFC 6901) of v in its document.
-// That of the zero Value is "".
+// Pointer returns the JSON pointer (RFC 6901) of v in its document, and "" for the zero
+// Value.
 func (v Value) Pointer() string {
 	if v.doc == nil {
 		return ""
@@ -209,7 +210,7 @@ func (v Value) Pointer() string {
 	return pointer(v.doc.data, v.Offset())
 }
 
-// Errorf returns an [*Error] at v. The arguments are those of [fmt.Errorf].
+// Errorf returns an [*Error] at v with a message formatted as by [fmt.Errorf].
 func (v Value) Errorf(format string, args ...any) error {
 	return &Error{v.Pointer(), int64(v.start), fmt.Errorf(format, args...)}
 }
@@ -218,5 +219,5 @@ func (v Value) not(want Kind) error {
 	return v.Errorf("%w", because(ErrKind, "must be %s, got %s", want, v.Kind()))
 }
 
-// Brief returns the spelling of v for a message, see [Abbreviate].
+// Brief returns the text of v for a message; see [Abbreviate].
 func (v Value) Brief() string { return Abbreviate(v.Raw()) }

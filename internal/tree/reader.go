@@ -48,7 +48,7 @@ func (r Reader) Load(ctx context.Context, p store.Path) (s Stored, err error) {
 		return s, err
 	}
 	doc, err := metadata.Parse(data, r.Limits)
-	return Stored{doc, info.Version}, fault.InFile(p.Key(metadata.V3Node), err)
+	return Stored{doc, info.Version}, fault.InFile(p.MustKey(metadata.V3Node), err)
 }
 
 func (r Reader) loadV2(ctx context.Context, p store.Path) (s Stored, err error) {
@@ -68,14 +68,14 @@ func (r Reader) loadV2(ctx context.Context, p store.Path) (s Stored, err error) 
 		if g, ok := doc.(*metadata.Group); ok && err == nil {
 			doc, err = r.withConsolidated(ctx, p, g)
 		}
-		return Stored{doc, info.Version}, fault.InFile(p.Key(name), err)
+		return Stored{doc, info.Version}, fault.InFile(p.MustKey(name), err)
 	}
 	return s, ErrNoNode
 }
 
 // document returns the bytes of a document.
 func (r Reader) document(ctx context.Context, p store.Path, name string) ([]byte, store.Info, error) {
-	data, info, err := r.Store.Get(ctx, p.Key(name), store.Request{Limit: r.Limits.Document}, nil)
+	data, info, err := r.Store.Get(ctx, p.MustKey(name), store.Request{Limit: r.Limits.Document}, nil)
 	if errors.Is(err, store.ErrTooLarge) {
 		err = fmt.Errorf("%w: %w (Limits.Document)", engine.ErrLimit, err)
 	}
@@ -147,7 +147,7 @@ func (r Reader) Type(ctx context.Context, p store.Path) string {
 
 func (r Reader) typeV2(ctx context.Context, p store.Path) string {
 	for _, d := range [...]struct{ document, kind string }{{metadata.V2Array, "array"}, {metadata.V2Group, "group"}} {
-		if found, err := store.Exists(ctx, r.Store, p.Key(d.document)); err == nil && found {
+		if found, err := store.Exists(ctx, r.Store, p.MustKey(d.document)); err == nil && found {
 			return d.kind
 		}
 	}
@@ -157,7 +157,7 @@ func (r Reader) typeV2(ctx context.Context, p store.Path) string {
 // Format returns the format of the node at p, 0 if there is none.
 func Format(ctx context.Context, s store.Store, p store.Path) (int, error) {
 	for _, name := range Documents {
-		found, err := store.Exists(ctx, s, p.Key(name))
+		found, err := store.Exists(ctx, s, p.MustKey(name))
 		switch {
 		case err != nil:
 			return 0, err
@@ -175,7 +175,7 @@ func Format(ctx context.Context, s store.Store, p store.Path) (int, error) {
 func Shadowed(ctx context.Context, s store.Store, p store.Path) ([]string, error) {
 	var names []string
 	for _, name := range Documents[1:] {
-		found, err := store.Exists(ctx, s, p.Key(name))
+		found, err := store.Exists(ctx, s, p.MustKey(name))
 		if err != nil {
 			return nil, err
 		}

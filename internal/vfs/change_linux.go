@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes a new file. It is ok as open is, and where a link is on the way.
+// create makes a new file. ok is as for open, and also true if a link is on the way.
 func (o opener) create(name string) (f File, ok bool, err error) {
 	if !fs.ValidPath(name) {
 		return nil, false, nil
@@ -20,8 +20,8 @@ func (o opener) create(name string) (f File, ok bool, err error) {
 	return osFile{os.NewFile(uintptr(fd), name)}, true, nil
 }
 
-// in calls do with the directory that a name is in, found as how says, and what it is
-// called there. It is not ok where that is left to os.Root.
+// in calls do with the directory of a name, opened as how says, and the last segment of
+// the name. If ok is false, the caller falls back on os.Root.
 func (o opener) in(name string, how *unix.OpenHow, do func(dir int, base string) error) (ok bool, err error) {
 	if !fs.ValidPath(name) || name == "." {
 		return false, nil
@@ -34,7 +34,7 @@ func (o opener) in(name string, how *unix.OpenHow, do func(dir int, base string)
 	return true, do(fd, path.Base(name))
 }
 
-// mkdir makes a directory. It is ok as in is.
+// mkdir makes a directory. ok is as for in.
 func (o opener) mkdir(name string) (ok bool, err error) {
 	return o.in(name, toChange, func(dir int, base string) error {
 		_, err := retried(func() (int, error) { return 0, unix.Mkdirat(dir, base, 0o777) })
@@ -48,8 +48,8 @@ func makeDir(dir string) error {
 	return failed("mkdir", dir, err)
 }
 
-// touch sets a modification time. It is not ok where the kernel is too old for a
-// descriptor that only looks.
+// touch sets a modification time. ok is false if the kernel is too old to do so by a
+// descriptor opened with O_PATH.
 func (o opener) touch(name string, mtime int64) (ok bool, err error) {
 	fd, ok, err := o.at(name, toLook)
 	if !ok || err != nil {
@@ -61,11 +61,12 @@ func (o opener) touch(name string, mtime int64) (ok bool, err error) {
 	return err != unix.EINVAL, failed("utimensat", name, err)
 }
 
-// rename moves a file. It is ok as in is.
+// rename moves a file. ok is as for in.
 func (o opener) rename(from, to string) (ok bool, err error) {
 	found, err := o.in(from, toChange, func(source int, old string) error {
 		ok, err = o.in(to, toChange, func(target int, new string) error {
-			// It is not made again: one that was interrupted may have been done.
+			// An interrupted rename is not repeated: it may have taken effect, and would
+			// fail now.
 			if err := unix.Renameat(source, old, target, new); err != nil {
 				return &os.LinkError{Op: "renameat", Old: from, New: to, Err: err}
 			}
@@ -76,8 +77,8 @@ func (o opener) rename(from, to string) (ok bool, err error) {
 	return found && (ok || err != nil), err
 }
 
-// readlink returns where a symbolic link leads. It is ok as in is, and where the target
-// is not too long.
+// readlink returns the target of a symbolic link. ok is as for in, and false if the
+// target is too long.
 func (o opener) readlink(name string) (target string, ok bool, err error) {
 	target, long := "", false
 	ok, err = o.in(name, toFind, func(dir int, base string) error {
@@ -91,7 +92,7 @@ func (o opener) readlink(name string) (target string, ok bool, err error) {
 	return target, ok && !long, err
 }
 
-// failed returns the error of a system call with the name that it is about.
+// failed returns the error of a system call, with the name that it is about.
 func failed(op, name string, err error) error {
 	if err == nil {
 		return nil

@@ -2,15 +2,15 @@ package vfs
 
 import "io"
 
-// copyBuffer is how many bytes a plain copy holds.
+// copyBuffer is the size of the buffer of a plain copy, in bytes.
 const copyBuffer = 256 << 10
 
-// copyPlain writes n bytes of src, from byte off on, to dst by way of a buffer.
+// copyPlain writes n bytes of src, from offset off on, to dst through a buffer.
 func copyPlain(dst io.Writer, src io.ReaderAt, off, n int64) error {
 	if n <= 0 {
 		return nil
 	}
-	// The writer is hidden so that no method of its own replaces the buffer.
+	// Hide the type of the writer, so that io.CopyBuffer does not call its ReadFrom.
 	w, buf := struct{ io.Writer }{dst}, make([]byte, min(n, copyBuffer))
 	m, err := io.CopyBuffer(w, io.NewSectionReader(src, off, n), buf)
 	if err == nil && m < n {

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyMost is how many bytes the kernel is asked to copy at once.
+// copyMost is how many bytes one system call copies at most.
 const copyMost = 1 << 30
 
-// copyRange writes bytes of src to dst without taking them through this process, and
-// returns how many. File systems that can share data between files (Btrfs, XFS, NFS) then
-// do not even copy it. Where the kernel refuses, the rest is left: it may lack the call,
-// the file system may, or a sandbox forbids it.
+// copyRange lets the kernel copy bytes of src to dst, and returns how many it copied.
+// File systems that can share data between files (Btrfs, XFS, NFS) do not even copy them.
+// The kernel may refuse: the call or the file system may not support it, or a sandbox
+// forbids it. The rest is left to the caller.
 func copyRange(dst *os.File, src File, off, n int64) (done int64) {
 	to, err := dst.SyscallConn()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // Disk is a disk in memory that knows what is durable. Bytes become durable when their
-// file is synced, names when their directory is; before that [Disk.Images] may lose them
-// in any combination. The zero Disk is not usable; see [NewDisk].
+// file is synced, names when their directory is. Before that, [Disk.Images] may lose them
+// in any combination. Make one with [NewDisk].
 type Disk struct {
 	mu      sync.Mutex
 	root    *node
@@ -26,7 +26,7 @@ type Disk struct {
 	clock   int64
 }
 
-// node is a file or a directory: what programs see of it, and what is on the platter.
+// node is a file or a directory: what programs see, and what is durable.
 type node struct {
 	dir         bool
 	ino         uint64
@@ -37,7 +37,7 @@ type node struct {
 	names, kept map[string]*node
 }
 
-// assignment is one change of a directory: name means child from now on, or nothing where
+// assignment is one change of a directory: name now refers to child, or to nothing if
 // child is nil.
 type assignment struct {
 	dir   *node
@@ -94,7 +94,7 @@ func (d *Disk) parent(op, name string) (*node, error) {
 	return n, err
 }
 
-// assign changes a directory; the change waits for the directory's sync.
+// assign changes a directory. The change is durable once the directory is synced.
 func (d *Disk) assign(dir *node, name string, child *node) {
 	if child == nil {
 		delete(dir.names, name)
@@ -220,7 +220,7 @@ func (d *Disk) remove(name string, onlyDir bool) error {
 	return nil
 }
 
-// Readlink implements [FS]. The disk has no links.
+// Readlink implements [FS]. A Disk has no links.
 func (d *Disk) Readlink(name string) (string, error) {
 	return "", &fs.PathError{Op: "readlink", Path: name, Err: syscall.EINVAL}
 }
@@ -278,7 +278,7 @@ func (d *Disk) TryLock(name string) (File, error) {
 // lockedFile is a file that is locked until it is closed.
 type lockedFile struct {
 	diskFile
-	off int // of the next byte that is written
+	off int // of the next byte to write
 }
 
 func (f *lockedFile) Write(p []byte) (int, error) {
@@ -325,7 +325,7 @@ func (n *node) stat() Stat {
 	return s
 }
 
-// diskInfo is a name with what is there, as package fs wants it.
+// diskInfo is an entry as package fs needs it.
 type diskInfo struct {
 	name string
 	s    Stat

@@ -206,7 +206,7 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// TestHookStops fails each operation of a list once and sees that nothing has happened.
+// TestHookStops fails each operation of a list once and checks that nothing has happened.
 func TestHookStops(t *testing.T) {
 	fault := errors.New("fault")
 	d := NewDisk()

@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The methods of osFile here make the system calls of package os, which makes a call
-// again for ever that is always interrupted: no signal would end a program then.
+// The methods of osFile in this file make the system calls that package os makes. Package
+// os repeats an interrupted call forever, so no signal could end a program on a file
+// system that interrupts every call.
 
-// on calls do with the descriptor of a file. Errors get the name of the file.
+// on calls do with the descriptor of a file, and adds the name of the file to errors.
 func (f osFile) on(op string, do func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -43,7 +44,7 @@ func (f osFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// writeAll writes p by as many calls as it takes.
+// writeAll writes p with as many calls as needed.
 func writeAll(write func(fd int, p []byte) (int, error), fd int, p []byte) (n int, err error) {
 	for n < len(p) {
 		m, err := retried(func() (int, error) { return write(fd, p[n:]) })

@@ -7,19 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// Op is one operation of an [FS] or of a file of it: the method in lower case, and the
-// name it works on.
+// Op is one operation of an [FS] or of one of its files: the method in lower case, and
+// the name it works on.
 type Op struct{ Kind, Name string }
 
-// Hook returns f with before called ahead of every operation; where before fails, the
-// operation does not happen. Closing a file cannot be stopped, so that nothing leaks.
+// Hook returns f with before called before every operation. If before fails, the
+// operation does not happen and returns its error. Closing a file always happens, so that
+// nothing leaks.
 func Hook(f FS, before func(Op) error) FS { return hooked{f, before} }
 
-// ErrStopped is the error of every operation after the power cut that [StopAt] plays.
+// ErrStopped is the error of every operation after the power cut of [StopAt].
 var ErrStopped = errors.New("vfs: the machine has stopped")
 
 // StopAt returns a function for [Hook] that fails operation n, counted from 0, and all
-// that follow with [ErrStopped]. Stopped tells whether it came to that.
+// later ones with [ErrStopped]. stopped reports whether operation n was reached.
 func StopAt(n int64) (before func(Op) error, stopped func() bool) {
 	var seen atomic.Int64
 	before = func(Op) error {
@@ -32,7 +33,7 @@ func StopAt(n int64) (before func(Op) error, stopped func() bool) {
 }
 
 // FailAt returns a function for [Hook] that fails only operation n, counted from 0, with
-// err. Failed tells whether it came to that.
+// err. failed reports whether operation n was reached.
 func FailAt(n int64, err error) (before func(Op) error, failed func() bool) {
 	var seen atomic.Int64
 	before = func(Op) error {
@@ -138,7 +139,7 @@ func (f hookedFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.file.ReadAt(p, off)
 }
 
-// Write writes half of p where it fails, as a full disk does.
+// Write writes half of p if it fails, as a full disk does.
 func (f hookedFile) Write(p []byte) (int, error) {
 	if err := f.before(Op{"write", f.name}); err != nil {
 		n, _ := f.file.Write(p[:len(p)/2])
@@ -147,7 +148,7 @@ func (f hookedFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// CopyFrom copies half of the bytes where it fails, as Write writes half of them.
+// CopyFrom copies half of the bytes if it fails, as Write does.
 func (f hookedFile) CopyFrom(src File, off, n int64) error {
 	if s, ok := src.(hookedFile); ok {
 		src = s.file

@@ -11,17 +11,17 @@ import (
 type fate int
 
 const (
-	lose  fate = iota // only what was synced is there
-	keep              // all is there
-	tear              // the first four bytes are there
-	blank             // the length is there and the bytes are zero
-	fates             // how many there are
+	lose  fate = iota // only synced bytes are there
+	keep              // all bytes are there
+	tear              // the first tornBytes bytes are there
+	blank             // the length is there, and all bytes are zero
+	fates             // number of fates
 )
 
 // tornBytes is how many bytes of a torn file are there.
 const tornBytes = 4
 
-// policy decides what is left of a disk: each change of a directory, and the bytes of
+// policy decides what a power cut leaves: each change of a directory, and the bytes of
 // each file.
 type policy struct {
 	label string
@@ -32,8 +32,8 @@ type policy struct {
 func always(v bool) func(int, int) bool { return func(int, int) bool { return v } }
 func all(f fate) func() fate            { return func() fate { return f } }
 
-// policies are the images that every power cut is tried with. Names are written in any
-// order, so a late half without the early half stands for what a reordering disk leaves.
+// policies are tried for every power cut. Disks write names in any order, so one policy
+// keeps late changes without the early ones.
 var policies = []policy{
 	{"nothing that was not synced", always(false), all(lose)},
 	{"everything", always(true), all(keep)},
@@ -45,9 +45,9 @@ var policies = []policy{
 	{"the late half of the names", func(i, n int) bool { return i >= n/2 }, all(lose)},
 }
 
-// Images yields disks that a power cut now may leave, each with a label: one for every
-// fixed policy, and random ones that seed makes repeatable. All that an image holds is
-// durable.
+// Images yields the disks that a power cut now may leave, each with a label. There is one
+// for every fixed policy, and random ones that seed makes repeatable. Everything on an
+// image is durable.
 func (d *Disk) Images(seed uint64, random int) iter.Seq2[string, *Disk] {
 	return func(yield func(string, *Disk) bool) {
 		for _, p := range policies {
@@ -91,7 +91,7 @@ func (d *Disk) image(p policy) *Disk {
 	return out
 }
 
-// copier copies nodes once each.
+// copier copies each node once.
 type copier struct {
 	p    policy
 	done map[*node]*node
@@ -116,8 +116,8 @@ func (c copier) copy(n *node) *node {
 	return out
 }
 
-// survive returns the bytes of a file after the cut; fate is asked only where there is
-// something to lose.
+// survive returns the bytes of a file after the power cut. It calls fate only if there
+// are bytes to lose.
 func (n *node) survive(f func() fate) []byte {
 	if len(n.safe) == len(n.data) {
 		return slices.Clone(n.safe)

@@ -4,12 +4,12 @@ package vfs
 
 import "golang.org/x/sys/unix"
 
-// mostInterrupts is how often in a row a call is made again that a signal interrupts.
-// Go's own signals come every 10 ms at most, so a call that fails more often never gets
-// to its end: some file systems in user space are so.
+// mostInterrupts is how often in a row an interrupted call is repeated. Signals of the Go
+// runtime come at most every 10 ms, so a call that is interrupted more often never
+// completes. Some file systems in user space behave so.
 const mostInterrupts = 1000
 
-// retried makes a call again while a signal interrupts it.
+// retried repeats a call while a signal interrupts it.
 func retried(call func() (int, error)) (n int, err error) {
 	for range mostInterrupts {
 		if n, err = call(); err != unix.EINTR {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listBytes is how much of a directory is read at once, so that a huge one is never held
-// whole.
+// listBytes is how many bytes of a directory are read at once, so that a huge one is
+// never in memory as a whole.
 const listBytes = 16 << 10
 
 var listBuffers = sync.Pool{New: func() any { return new([listBytes]byte) }}
@@ -30,7 +30,7 @@ func (e *listed) Name() string      { return e.name }
 func (e *listed) IsDir() bool       { return e.mode.IsDir() }
 func (e *listed) Type() fs.FileMode { return e.mode }
 
-// Info implements [fs.DirEntry]. It looks at what is there now.
+// Info implements [fs.DirEntry]. It describes what is there now.
 func (e *listed) Info() (fs.FileInfo, error) {
 	root, err := e.root.plain()
 	if err != nil {
@@ -39,8 +39,8 @@ func (e *listed) Info() (fs.FileInfo, error) {
 	return root.Lstat(path.Join(e.dir, e.name))
 }
 
-// readDir reads the next entries of the open directory name, at its end [io.EOF]. Package
-// os would make an interrupted call for ever.
+// readDir reads the next entries of the open directory name, and returns [io.EOF] at its
+// end. Package os would repeat an interrupted call forever.
 func (r *Root) readDir(f *os.File, name string) (entries []fs.DirEntry, err error) {
 	buf := listBuffers.Get().(*[listBytes]byte)
 	defer listBuffers.Put(buf)
@@ -61,16 +61,16 @@ func (r *Root) readDir(f *os.File, name string) (entries []fs.DirEntry, err erro
 	return entries, err
 }
 
-// Where the members of an entry begin, as the kernel writes it: the identity, an offset,
-// its length, the type, and the name with a zero byte behind it.
+// Offsets of fields in an entry (linux_dirent64): inode, offset, length, type, and the
+// name with a zero byte after it.
 const (
 	entryLength = 16
 	entryType   = 18
 	entryName   = 19
 )
 
-// parseEntry takes the first entry of a directory from b. It is nil where it is to be
-// passed over.
+// parseEntry parses the first entry of a directory from b. e is nil if the entry is to be
+// skipped.
 func parseEntry(dir int, b []byte) (e *listed, rest []byte, err error) {
 	if len(b) < entryName {
 		return nil, nil, io.ErrUnexpectedEOF
@@ -85,13 +85,13 @@ func parseEntry(dir int, b []byte) (e *listed, rest []byte, err error) {
 		return nil, b[n:], nil
 	}
 	e.mode, err = entryMode(dir, e.name, b[entryType])
-	if err == unix.ENOENT { // removed meanwhile
+	if err == unix.ENOENT { // removed since
 		return nil, b[n:], nil
 	}
 	return e, b[n:], err
 }
 
-// entryMode returns the type of an entry. Not every file system tells it with the name.
+// entryMode returns the type of an entry. Not every file system reports it with the name.
 func entryMode(dir int, name string, kind byte) (fs.FileMode, error) {
 	if kind == unix.DT_UNKNOWN {
 		var t unix.Stat_t

@@ -12,13 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLock opens the file that is to be locked, and reports whether it made it since it
-// was missing.
+// openLock opens the file to lock, and reports whether it made the file.
 //
-// flock asks for no more than an open file, whatever it is open for. So a directory, or a
-// file that everybody may read, could be locked by whoever likes to keep writers away.
-// The lock file has the permissions to read and write of those who may write in its
-// directory, and no others.
+// flock works on any open file, even one open for reading. So any user who can read a
+// directory or a file could lock it and block all writers. A lock file therefore is
+// readable and writable only for those who may write in its directory.
 func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	dir, err := r.openDir(path.Dir(name))
 	if err != nil {
@@ -36,7 +34,7 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	made = err == nil
 	if err == unix.EEXIST {
 		fd, err = retried(func() (int, error) { return unix.Openat(at, base, flags, 0) })
-		if err == unix.ENOENT { // its holder has just removed it
+		if err == unix.ENOENT { // the holder removed it between the two calls
 			return nil, false, fmt.Errorf("%w: %s", ErrLocked, name)
 		}
 	}
@@ -49,16 +47,16 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	return os.NewFile(uintptr(fd), name), made, nil
 }
 
-// lockMode returns the permissions of a lock file in a directory: read and write for each
-// class that may write there.
+// lockMode returns the permissions of a lock file: read and write for each class that may
+// write in its directory.
 func lockMode(dir uint32) uint32 {
 	write := dir & 0o222
 	return write | write<<1
 }
 
-// permit gives a new lock file the permissions that it is to have whatever the umask
-// says, and the directory's group where the group may write. A file that cannot have them
-// serves its owner all the same.
+// permit sets the permissions of a new lock file, whatever the umask, and the group of
+// the directory if the group may write. If that fails, the file still works for its
+// owner.
 func permit(fd int, dir *unix.Stat_t, mode uint32) {
 	var f unix.Stat_t
 	if unix.Fstat(fd, &f) != nil {
@@ -87,14 +85,15 @@ func lock(f *os.File) error {
 		return ErrLocked
 	case err == unix.ENOLCK || errors.Is(err, errors.ErrUnsupported): // ENOSYS, ENOTSUP, EOPNOTSUPP
 		return lacksLocks{err}
-	case err != nil: // also EINTR, whenever it is asked: nobody need hold the lock
+	// An endless EINTR is an error too, and not ErrLocked: the lock may be free.
+	case err != nil:
 		return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
 	}
 	return nil
 }
 
-// lacksLocks is the [errors.ErrUnsupported] of a file system that has no locks, as some
-// network mounts have none.
+// lacksLocks is the [errors.ErrUnsupported] of a file system without locks, such as some
+// network mounts.
 type lacksLocks struct{ error }
 
 func (l lacksLocks) Unwrap() error        { return l.error }

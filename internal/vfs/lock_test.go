@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// TestLockFileIsForWriters sees that whoever cannot write in a directory cannot open its
-// lock file either, and so cannot lock it, whatever the umask says. Who can write there
-// can.
+// TestLockFileIsForWriters checks that only users who can write in a directory can open
+// its lock file, and so lock it, whatever the umask.
 func TestLockFileIsForWriters(t *testing.T) {
 	r, top := openTree(t)
 	defer syscall.Umask(syscall.Umask(0o077))
@@ -37,8 +36,8 @@ func TestLockFileIsForWriters(t *testing.T) {
 	}
 }
 
-// TestLockFileWithoutLocks sees that a lock which the file system does not have leaves no
-// file behind, but one that was there.
+// TestLockFileWithoutLocks checks that a lock which the file system does not have leaves
+// no file behind, but one that was there.
 func TestLockFileWithoutLocks(t *testing.T) {
 	r, top := openTree(t)
 	lacks := func(*os.File) error { return lacksLocks{syscall.ENOLCK} }

@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// openLock opens the file that is to be locked, and makes it where it is missing.
+// openLock opens the file to lock, and makes it if it is missing.
 func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	err = r.in(func(root *os.Root) error {
 		f, err = root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 		return err
 	})
-	return f, false, err // every file system there has locks
+	return f, false, err // every file system on Windows has locks
 }
 
-// lockedAt is the upper half of the offset of the byte that is locked. Locks are
-// mandatory here, so it lies far behind what the file holds: who waits can still read who
-// has the lock.
+// lockedAt is the upper half of the offset of the locked byte. Windows locks are
+// mandatory, so the byte lies far beyond the content: waiting programs can still read the
+// holder.
 const lockedAt = 1 << 30
 
 func lock(f *os.File) error {

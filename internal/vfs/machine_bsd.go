@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boot identifies the running kernel: all programs that have it see each other's locks.
-// It is "" where nothing tells.
+// Boot identifies the running kernel. Programs with the same value see each other's
+// locks. It is "" if unknown.
 func Boot() string {
 	if id, err := unix.Sysctl("kern.bootsessionuuid"); err == nil {
 		return id
@@ -21,5 +21,5 @@ func Boot() string {
 	return fmt.Sprint(since.Sec, ".", since.Usec)
 }
 
-// Local implements [FS]. It cannot tell here.
+// Local implements [FS]. This platform cannot tell.
 func (r *Root) Local() bool { return false }

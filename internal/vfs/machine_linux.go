@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boot identifies the running kernel: all programs that have it see each other's locks,
-// in containers too. It is "" where nothing tells.
+// Boot identifies the running kernel. Programs with the same value see each other's
+// locks, in containers too. It is "" if unknown.
 func Boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -18,7 +18,7 @@ func Boot() string {
 	return strings.TrimSpace(string(id))
 }
 
-// localSystems are the file systems that only one kernel has mounted at a time: ext, XFS,
+// localSystems are the file systems that only one kernel mounts at a time: ext, XFS,
 // Btrfs, ZFS, F2FS, bcachefs, tmpfs, overlays, FAT and NTFS.
 var localSystems = []uint32{
 	unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, 0x2fc12fc1, unix.F2FS_SUPER_MAGIC, 0xca451a4e,

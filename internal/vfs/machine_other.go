@@ -4,9 +4,9 @@ package vfs
 
 import "runtime"
 
-// Boot identifies the running kernel. Nothing tells it here.
+// Boot identifies the running kernel. It is unknown on this platform.
 func Boot() string { return "" }
 
-// Local implements [FS]. The locks of Windows hold for all machines, since servers keep
-// them.
+// Local implements [FS]. On Windows, servers keep the locks, so they hold for all
+// machines.
 func (r *Root) Local() bool { return runtime.GOOS == "windows" }

@@ -16,9 +16,9 @@ import (
 // nonblock keeps an open from waiting for the other end of a named pipe.
 const nonblock = unix.O_NONBLOCK
 
-// opener opens files by one openat2 call, where os.Root makes one call for every segment
-// of the name. The kernel keeps the same promise: RESOLVE_BENEATH refuses each name and
-// each link that leads outside.
+// opener opens files with one openat2 call, where os.Root needs one call for every
+// segment of the name. The guarantee is the same: RESOLVE_BENEATH refuses names and links
+// that lead outside.
 type opener struct {
 	path string // of the directory, when it was opened
 	dir  *os.File
@@ -27,8 +27,8 @@ type opener struct {
 
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// What openat2 is asked for: to read, to look only, to list, to make a file, and to
-// change a directory. To make or change something, no link on the way is followed.
+// Arguments of openat2 for reading, describing, listing, making a file, finding a
+// directory, and changing one. Making and changing follow no link on the way.
 var (
 	toRead   = beneath(openFlags | unix.O_NONBLOCK)
 	toLook   = beneath(unix.O_PATH | unix.O_CLOEXEC)
@@ -52,7 +52,7 @@ func beneath(flags uint64) *unix.OpenHow {
 	return &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
 }
 
-// newOpener opens a directory by one call.
+// newOpener opens a directory with one call.
 func newOpener(dir string) (opener, error) {
 	f, err := openTop(dir)
 	if err != nil {
@@ -71,8 +71,8 @@ func openTop(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), dir), nil
 }
 
-// root opens the directory once more, as package os has it: through its descriptor,
-// wherever it has been moved since, and by its path where no /proc is mounted.
+// root opens the directory again, for package os. It uses the descriptor, so a directory
+// that was moved since is found, or the path if /proc is not mounted.
 func (o opener) root() (*os.Root, error) {
 	was, err := o.dir.Stat()
 	if err != nil {
@@ -89,9 +89,9 @@ func (o opener) root() (*os.Root, error) {
 	return nil, fmt.Errorf("vfs: the directory %s was moved or replaced since it was opened; open it again: %w", o.path, fs.ErrNotExist)
 }
 
-// identified opens the directory that was described, by the first name that leads to it.
-// It is nil where none does, without an error where nothing else keeps it from being
-// opened.
+// identified opens the described directory by the first of names that leads to it. It
+// returns nil if none does. The error says why a name could not be opened, if there was
+// another reason.
 func identified(was fs.FileInfo, names ...string) (found *os.Root, err error) {
 	for _, name := range names {
 		r, openErr := os.OpenRoot(name)
@@ -109,9 +109,9 @@ func identified(was fs.FileInfo, names ...string) (found *os.Root, err error) {
 	return nil, err
 }
 
-// open reports ok where the kernel's answer is final: the file, or that there is none.
-// Every other answer (an old kernel, a race with a rename, an escape) is left to os.Root
-// and its messages.
+// open opens a file. ok means that the answer of the kernel is final: the file, or that
+// it does not exist. In all other cases (an old kernel, a race with a rename, an escape)
+// the caller falls back on os.Root and its error messages.
 func (o opener) open(name string) (f File, ok bool, err error) {
 	fd, ok, err := o.at(name, toRead)
 	if !ok || err != nil {
@@ -120,7 +120,7 @@ func (o opener) open(name string) (f File, ok bool, err error) {
 	return rawFile(fd), true, nil
 }
 
-// stat describes what is at a name without opening it. It is ok as open is.
+// stat describes what is at a name without opening it. ok is as for open.
 func (o opener) stat(name string) (s Stat, ok bool, err error) {
 	fd, ok, err := o.at(name, toLook)
 	if !ok || err != nil {
@@ -131,7 +131,7 @@ func (o opener) stat(name string) (s Stat, ok bool, err error) {
 	return s, true, errors.Join(err, f.Close())
 }
 
-// openDir opens a directory to list it. It is ok as open is.
+// openDir opens a directory for listing. ok is as for open.
 func (o opener) openDir(name string) (f *os.File, ok bool, err error) {
 	fd, ok, err := o.at(name, toList)
 	if !ok || err != nil {
@@ -160,7 +160,7 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 	case err == nil:
 		return fd, true, nil
 	case err == unix.ENOENT, err == unix.EMFILE, err == unix.ENFILE, err == unix.EINTR:
-		// Package os would make a call that is interrupted again for ever.
+		// Package os would repeat an interrupted call forever.
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: err}
 	case err == unix.ELOOP && how.Resolve&unix.RESOLVE_NO_SYMLINKS != 0:
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: ErrLinked}
@@ -168,8 +168,8 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 	return 0, false, nil
 }
 
-// ask is one question to the kernel. They are kept, since a function that is made for
-// each costs as much as the answer.
+// ask is one call of the kernel. They are pooled, because a new closure for each call
+// costs as much as the call.
 type ask struct {
 	name string
 	how  *unix.OpenHow
@@ -188,8 +188,8 @@ var asking = sync.Pool{New: func() any {
 
 func (o opener) close() error { return o.dir.Close() }
 
-// rawFile is a file descriptor to read from. It has one user, who closes it last and
-// once.
+// rawFile is a file descriptor for reading. It has one user, who closes it once, as the
+// last call.
 type rawFile int
 
 // ReadAt implements [io.ReaderAt].
@@ -197,7 +197,7 @@ func (f rawFile) ReadAt(p []byte, off int64) (n int, err error) {
 	return readAt(unix.Pread, int(f), p, off)
 }
 
-// readAt fills p by as many calls as it takes.
+// readAt fills p with as many calls as needed.
 func readAt(pread func(fd int, p []byte, off int64) (int, error), fd int, p []byte, off int64) (n int, err error) {
 	interrupts := 0
 	for n < len(p) {
@@ -216,10 +216,10 @@ func readAt(pread func(fd int, p []byte, off int64) (int, error), fd int, p []by
 	return n, nil
 }
 
-// Write implements [io.Writer]; the descriptor is for reading.
+// Write implements [io.Writer]. The descriptor is for reading.
 func (f rawFile) Write([]byte) (int, error) { return 0, unix.EBADF }
 
-// CopyFrom implements [File]; the descriptor is for reading.
+// CopyFrom implements [File]. The descriptor is for reading.
 func (f rawFile) CopyFrom(File, int64, int64) error { return unix.EBADF }
 
 // Stat implements [File].
@@ -234,8 +234,8 @@ func (f rawFile) Stat() (Stat, error) {
 	}, nil
 }
 
-// fileMode translates the type and the permissions, which is all that the driver asks
-// for.
+// fileMode translates the file type and the permissions, which is all that the file store
+// needs.
 func fileMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
 	switch m & unix.S_IFMT {

@@ -27,7 +27,7 @@ func TestIdentified(t *testing.T) {
 	}
 }
 
-// TestNoDescriptors sees that a process which has no file descriptor left is told that,
+// TestNoDescriptors checks that a process which has no file descriptor left is told that,
 // and not that something is missing.
 func TestNoDescriptors(t *testing.T) {
 	r, _ := openTree(t)

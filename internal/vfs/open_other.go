@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// opener has no faster ways than those of os.Root here.
+// opener has no fast path on this platform.
 type opener struct{ dir *os.Root }
 
 func newOpener(dir string) (opener, error) {
@@ -38,8 +38,8 @@ func (o opener) close() error                                  { return o.dir.Cl
 func makeDir(dir string) error             { return os.Mkdir(dir, 0o777) }
 func openTop(dir string) (*os.File, error) { return os.Open(dir) }
 
-// readDirBatch is how many entries are read at once, so that a huge directory is never
-// held whole.
+// readDirBatch is how many entries are read at once, so that a huge directory is never in
+// memory as a whole.
 const readDirBatch = 512
 
 // readDir reads the next entries of the open directory name.

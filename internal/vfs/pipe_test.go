@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPipe opens a named pipe that nobody writes to: an open that waits would wait
-// forever.
+// TestPipe opens a named pipe without a writer. An open that blocks would never return.
 func TestPipe(t *testing.T) {
 	r, top := openTree(t)
 	if err := unix.Mkfifo(filepath.Join(top, "pipe"), 0o666); err != nil {

@@ -7,9 +7,10 @@ import (
 	"path"
 )
 
-// direct fails with [ErrLinked] where a symbolic link is on the way to a directory. Here
-// no directory is opened without following links, so each is looked at: one that is
-// swapped for a link right after that is followed, but never out of the tree.
+// direct fails with [ErrLinked] if a symbolic link is on the way to a directory. This
+// platform cannot open directories without following links, so direct examines each one.
+// A directory that is replaced by a link after that is followed, but never out of the
+// tree.
 func (r *Root) direct(dir string) error {
 	root, err := r.plain()
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 )
 
 // remove removes what is at name. It opens the parent one directory at a time and follows
-// no link on the way, so that a directory which somebody swaps for a link meanwhile is
-// refused too.
+// no link. So a directory that is replaced by a link meanwhile is refused too.
 func (r *Root) remove(name string, onlyDir bool) error {
 	parent, err := r.openParent(path.Dir(name))
 	if err != nil {
@@ -23,7 +22,7 @@ func (r *Root) remove(name string, onlyDir bool) error {
 	if !onlyDir {
 		err = unlink(parent, path.Base(name), 0)
 	}
-	if err == unix.EISDIR || err == unix.EPERM { // POSIX wants EPERM for a directory, Linux says EISDIR
+	if err == unix.EISDIR || err == unix.EPERM { // POSIX requires EPERM for a directory, Linux returns EISDIR
 		if dirErr := unlink(parent, path.Base(name), unix.AT_REMOVEDIR); onlyDir || dirErr != unix.ENOTDIR {
 			err = dirErr
 		}
@@ -39,7 +38,7 @@ func unlink(dir int, base string, flags int) error {
 	return err
 }
 
-// direct fails with [ErrLinked] where a symbolic link is on the way to a directory.
+// direct fails with [ErrLinked] if a symbolic link is on the way to a directory.
 func (r *Root) direct(dir string) error {
 	fd, err := r.openParent(dir)
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Root is a directory of this machine, reached through [os.Root]: no name leads out of
-// it, and symbolic links are followed only where they stay inside.
+// Root is a directory of this machine, accessed as by [os.Root]: no name leads out of it,
+// and symbolic links are followed only if they stay inside.
 type Root struct {
 	fast opener
 
@@ -25,7 +25,7 @@ type Root struct {
 	root atomic.Pointer[os.Root]
 }
 
-// OpenRoot opens the directory dir. It does not wait where dir is something else, as a
+// OpenRoot opens the directory dir. It does not block if dir is something else, such as a
 // named pipe.
 func OpenRoot(dir string) (*Root, error) {
 	fast, err := newOpener(dir)
@@ -35,8 +35,8 @@ func OpenRoot(dir string) (*Root, error) {
 	return &Root{fast: fast}, nil
 }
 
-// plain returns the directory as package os has it, which is opened when it is first
-// needed: who only reads hardly needs it.
+// plain returns the directory as an [os.Root]. It is opened at the first use, because
+// readers rarely need it.
 func (r *Root) plain() (*os.Root, error) {
 	if root := r.root.Load(); root != nil {
 		return root, nil
@@ -54,7 +54,7 @@ func (r *Root) plain() (*os.Root, error) {
 	return root, nil
 }
 
-// in calls do with the directory as package os has it.
+// in calls do with the directory as an [os.Root].
 func (r *Root) in(do func(*os.Root) error) error {
 	root, err := r.plain()
 	if err != nil {
@@ -63,8 +63,8 @@ func (r *Root) in(do func(*os.Root) error) error {
 	return do(root)
 }
 
-// MakeRoot opens the directory dir after it made it, and the directories above it,
-// durably where they were missing.
+// MakeRoot opens the directory dir. It first makes dir and the directories above it,
+// durably, if they are missing.
 func MakeRoot(dir string) (*Root, error) {
 	if err := makeDurable(filepath.Clean(dir)); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (r *Root) Open(name string) (File, error) {
 	return r.openPlain(name)
 }
 
-// openPlain is Open on every platform; the fast way falls back on it.
+// openPlain is Open without the fast path.
 func (r *Root) openPlain(name string) (File, error) { return r.openFile(name, os.O_RDONLY|nonblock) }
 
 func (r *Root) openFile(name string, flag int) (File, error) {
@@ -125,7 +125,7 @@ func (r *Root) Create(name string) (File, error) {
 	return r.createPlain(name)
 }
 
-// createPlain is Create on every platform.
+// createPlain is Create without the fast path.
 func (r *Root) createPlain(name string) (File, error) {
 	if err := r.direct(path.Dir(name)); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (r *Root) Stat(name string) (Stat, error) {
 	return r.statPlain(name)
 }
 
-// statPlain is Stat on every platform.
+// statPlain is Stat without the fast path.
 func (r *Root) statPlain(name string) (Stat, error) {
 	root, err := r.plain()
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *Root) statPlain(name string) (Stat, error) {
 	return StatOf(fi), nil
 }
 
-// Info returns what package os tells of a name, with an identity that [os.SameFile] knows
-// on every platform.
+// Info describes a name as package os does, with an identity that [os.SameFile] knows on
+// every platform.
 func (r *Root) Info(name string) (fs.FileInfo, error) {
 	root, err := r.plain()
 	if err != nil {
@@ -190,8 +190,8 @@ func (r *Root) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	}
 }
 
-// openDir opens a directory to list it. A directory of an [os.Root] looks at every entry
-// once more when it is listed.
+// openDir opens a directory for listing. A directory opened by [os.Root] would stat every
+// entry again.
 func (r *Root) openDir(name string) (*os.File, error) {
 	if f, ok, err := r.fast.openDir(name); ok {
 		return f, err
@@ -211,7 +211,7 @@ func (r *Root) Mkdir(name string) error {
 	return r.mkdirPlain(name)
 }
 
-// mkdirPlain is Mkdir on every platform.
+// mkdirPlain is Mkdir without the fast path.
 func (r *Root) mkdirPlain(name string) error {
 	if err := r.direct(path.Dir(name)); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (r *Root) Rename(from, to string) error {
 	return r.renamePlain(from, to)
 }
 
-// renamePlain is Rename on every platform.
+// renamePlain is Rename without the fast path.
 func (r *Root) renamePlain(from, to string) error {
 	if err := cmp.Or(r.direct(path.Dir(from)), r.direct(path.Dir(to))); err != nil {
 		return err
@@ -261,8 +261,8 @@ func (r *Root) Readlink(name string) (target string, err error) {
 	return filepath.ToSlash(target), err
 }
 
-// TryLock implements [FS]. What is locked may be moved or removed before the lock is had,
-// so it is looked up again.
+// TryLock implements [FS]. The file may be moved or removed before it is locked, so
+// TryLock then checks that it still has its name.
 func (r *Root) TryLock(name string) (File, error) { return r.tryLock(name, lock) }
 
 func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
@@ -272,7 +272,7 @@ func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
 	}
 	if err := lock(f); err != nil {
 		if made && errors.Is(err, errors.ErrUnsupported) {
-			_ = r.Remove(name) // nobody else can lock it either; one that stays does no harm
+			_ = r.Remove(name) // no other program can lock it; a file that stays does no harm
 		}
 		return nil, errors.Join(err, f.Close())
 	}
@@ -285,17 +285,17 @@ func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
 	return osFile{f}, nil
 }
 
-// isAt reports whether an open file is still the one at a name.
+// isAt reports whether an open file still has the given name.
 func (r *Root) isAt(f *os.File, name string) (bool, error) {
 	if runtime.GOOS != "windows" {
 		held, err := osFile{f}.Stat()
 		now, lost := r.Stat(name)
 		if !Missing(lost) {
-			err = cmp.Or(err, lost) // what is there is not known: nobody else need have a lock
+			err = cmp.Or(err, lost) // unknown, which is not the same as locked
 		}
 		return lost == nil && held.SameFile(now), err
 	}
-	held, err := f.Stat() // package os knows the identity of files there
+	held, err := f.Stat() // on Windows, package os alone can compare files
 	root, rootErr := r.plain()
 	if err = errors.Join(err, rootErr); err != nil {
 		return false, err
@@ -318,8 +318,8 @@ func (r *Root) Close() error {
 // osFile is a file of package os.
 type osFile struct{ *os.File }
 
-// CopyFrom implements [File]. What the kernel does not copy is copied plainly, which also
-// tells why it could not be.
+// CopyFrom implements [File]. It copies in this process what the kernel does not copy,
+// and so finds the error if there is one.
 func (f osFile) CopyFrom(src File, off, n int64) error {
 	done := copyRange(f.File, src, off, n)
 	return copyPlain(f, src, off+done, n-done)

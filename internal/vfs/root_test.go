@@ -75,7 +75,7 @@ func makeLinks(t *testing.T, top string) {
 	link(t, top, "absoluteinside", filepath.Join(top, "file"))
 }
 
-// TestOpenStaysInside also sees that the fast way to open agrees with os.Root.
+// TestOpenStaysInside also checks that the fast way to open agrees with os.Root.
 func TestOpenStaysInside(t *testing.T) {
 	r, top := openTree(t)
 	makeLinks(t, top)
@@ -99,7 +99,7 @@ func TestOpenStaysInside(t *testing.T) {
 	}
 }
 
-// sameStat sees that the fast way to look at a name tells what os.Root does.
+// sameStat checks that the fast way to look at a name tells what os.Root does.
 func sameStat(t *testing.T, r *Root, name string) {
 	t.Helper()
 	a, err := r.Stat(name)
@@ -153,7 +153,7 @@ func TestHasFile(t *testing.T) {
 	}
 }
 
-// same sees that two ways to open one file tell and give the same.
+// same checks that two ways to open one file tell and give the same.
 func same(t *testing.T, name string, f, g File) {
 	t.Helper()
 	a, err1 := f.Stat()

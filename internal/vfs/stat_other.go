@@ -2,5 +2,5 @@
 
 package vfs
 
-// identify adds nothing: size and modification time have to do.
+// identify adds nothing on this platform: size and modification time must do.
 func identify(*Stat, any) {}

@@ -8,21 +8,21 @@ import (
 	"path"
 )
 
-// Item is one file or directory that [Walk] found.
+// Item is a file or a directory found by [Walk].
 type Item struct {
 	Name string // relative to the top of the tree
 	Dir  bool
 }
 
-// Walk yields what lies below the directory dir: one level of it, or with deep every file
-// at any depth. Names that skip reports are passed over with all that is below them. So
-// is what no value can be: pipes, devices, and symbolic links that lead nowhere or out of
-// the tree.
+// Walk yields what lies below the directory dir: one level of it or, if deep is set,
+// every file at any depth. It skips names for which skip is true, with everything below
+// them. It also skips what cannot be a value: pipes, devices, and symbolic links that
+// lead nowhere or out of the tree.
 //
-// A link to a directory that holds the link is passed over, so that nobody who goes down
-// level by level goes round in circles. So is a link below a link: a handful of them
-// spell more names than can ever be listed. A deep walk follows all other links to
-// directories, and says that it met a link below a link by an error.
+// Walk does not follow a link to a directory that contains the link, because a walk level
+// by level would never end. It does not follow a link below another link either, because
+// a few of those make more names than can be listed. A deep walk follows all other links
+// to directories, and reports a link below a link as an error.
 func Walk(ctx context.Context, t Tree, dir string, deep bool, skip func(name string) bool) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := walker{ctx, t, deep, skip, yield}
@@ -39,7 +39,7 @@ type walker struct {
 }
 
 // walk goes through dir, which lies below the symbolic link named link, if any. It
-// reports whether to go on. A directory that is not there has no entries: others may
+// reports whether to go on. A missing directory has no entries: a concurrent deletion may
 // remove it at any time.
 func (w walker) walk(dir, link string) bool {
 	for e, err := range w.tree.ReadDir(dir) {
@@ -102,8 +102,8 @@ func (w walker) follow(name string, to Stat, link string) bool {
 	return w.walk(name, name)
 }
 
-// holds reports whether the directory that a symbolic link leads to holds the link.
-// Followed, it would never end.
+// holds reports whether the target of a symbolic link contains the link. Following such a
+// link would never end.
 func (w walker) holds(link string, to Stat) bool {
 	for dir := path.Dir(link); ; dir = path.Dir(dir) {
 		if s, err := w.tree.Stat(dir); err == nil && s.SameFile(to) {
@@ -115,8 +115,7 @@ func (w walker) holds(link string, to Stat) bool {
 	}
 }
 
-// belowLink reports whether a name leads through a symbolic link, as far as the tree
-// tells.
+// belowLink reports whether a name leads through a symbolic link, if the tree can tell.
 func (w walker) belowLink(name string) bool {
 	t, ok := w.tree.(interface{ Readlink(string) (string, error) })
 	for dir := path.Dir(name); ok && dir != "."; dir = path.Dir(dir) {

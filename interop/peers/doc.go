@@ -1,12 +1,12 @@
-// Package peers has other implementations of Zarr write a fixed set of small arrays,
-// which each of them and Varve then read: versions of zarr-python, TensorStore, zarrs,
-// zarrita and GDAL.
+// Package peers is a matrix of implementations of Zarr. Each writes a fixed set of small
+// arrays, and each reads those of all others: versions of zarr-python, TensorStore,
+// zarrs, zarrita, GDAL, and Varve.
 //
-// The set is made by data types, codecs, grids, key encodings, shards and fill values, in
-// both formats. Elements are compared one by one. Who refuses what is in refusals.txt: a
-// failure that is not listed there fails the test, and so does a success that is.
+// The set covers data types, codecs, grids, key encodings, shards and fill values, in
+// both formats. Elements are compared one by one. refusals.txt lists the known failures.
+// An unlisted failure fails the test, and so does a success that is listed as a failure.
 //
-// The script setup installs the peers in a cache folder. Those that are not there are
-// left out. With VARVE_PEERS=all none may be missing. With VARVE_PEERS_UPDATE=1 the test
-// writes refusals.txt and RESULTS.md anew, for somebody to look at what changed.
+// The script setup installs the peers in a cache folder. Missing peers are left out; with
+// VARVE_PEERS=all they are an error. With VARVE_PEERS_UPDATE=1 the test updates
+// refusals.txt and RESULTS.md for a review of the differences.
 package peers

@@ -139,7 +139,7 @@ func (m *matrix) compare(t *testing.T, peers map[string]peer, cases int) {
 	}
 }
 
-// update writes refusals.txt and RESULTS.md anew.
+// update writes refusals.txt and RESULTS.md.
 func (m *matrix) update(t *testing.T, cases int, peers map[string]peer) {
 	t.Helper()
 	lines := map[string]bool{}

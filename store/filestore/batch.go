@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Batch implements [store.Batcher]. A value is synced and moved into place by its Put, so
-// that nothing has to be kept and goroutines sync side by side; Commit syncs each
-// directory that was written to once.
+// Batch implements [store.Batcher]. Each Put syncs its file and moves it into place, so
+// goroutines sync in parallel and nothing is buffered. Commit syncs each directory that
+// was written to, once.
 func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
 	if err := s.writable(ctx); err != nil {
 		return nil, fail("beginning", "batch", err)
@@ -24,7 +24,7 @@ type batch struct {
 	d store.Durability
 
 	mu   sync.Mutex
-	dirs map[string]bool // the directories to sync
+	dirs map[string]bool // directories that Commit syncs
 	end  func()
 }
 

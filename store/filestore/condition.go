@@ -8,14 +8,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// PutIf implements [store.ConditionalWriter]. It does what [Store.Put] does, and between
-// steps 5 and 6 takes the publish lock of the key's directory and looks at the file. The
-// temporary file, which is there already, keeps the directory from being pruned, so that
-// the lock is that of the directory which gets the value.
+// PutIf implements [store.ConditionalWriter]. It takes the steps of [Store.Put]. Between
+// steps 5 and 6 it takes the publish lock of the key's directory and compares the
+// version. The temporary file exists by then, so no concurrent deletion can prune the
+// directory and thereby change which lock counts.
 //
-// A version is device, file number, change and modification time, and size; where the
-// file system keeps no such times, a value that another program rewrites with equal
-// length may go unnoticed.
+// A version consists of device, inode, change and modification time, and size. If the
+// file system lacks such times, a rewrite of equal length by another program may go
+// unnoticed.
 func (s *Store) PutIf(
 	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
 ) (store.Version, error) {
@@ -33,15 +33,17 @@ func (s *Store) PutIf(
 	return v, nil
 }
 
-// publishIf is publish under a condition. It returns the name that the value has without
-// links, and its version.
+// publishIf is publish under a condition. It returns the name without links, and the
+// version.
 func (s *Store) publishIf(
 	ctx context.Context, name string, c content, cond store.Condition, d store.Durability,
 ) (real string, v store.Version, err error) {
 	if err := s.writable(ctx); err != nil {
 		return "", store.Version{}, err
 	}
-	if err := s.check(name, cond); err != nil { // most conflicts show before anything is written
+	// An early look finds most conflicts before anything is written. The one that counts
+	// is in moveIf, under the lock.
+	if err := s.check(name, cond); err != nil {
 		return "", store.Version{}, err
 	}
 	tmp, st, err := s.prepare(name, c, d)
@@ -53,8 +55,8 @@ func (s *Store) publishIf(
 	return real, v, err
 }
 
-// moveIf is step 6 under a condition, for the temporary file tmp that is st. It removes
-// what it does not move.
+// moveIf is step 6 under a condition, for the temporary file tmp with status st. If it
+// does not move the file, it removes it.
 func (s *Store) moveIf(
 	ctx context.Context, tmp, name string, st vfs.Stat, cond store.Condition,
 ) (v store.Version, err error) {
@@ -75,7 +77,7 @@ func (s *Store) moveIf(
 	return v, nil
 }
 
-// check returns [store.ErrConflict] where cond does not hold for the file at name.
+// check returns [store.ErrConflict] if cond does not hold for the file at name.
 func (s *Store) check(name string, cond store.Condition) error {
 	st, err := s.fs.Stat(name)
 	exists := err == nil && !st.Mode.IsDir()
@@ -89,7 +91,7 @@ func (s *Store) check(name string, cond store.Condition) error {
 }
 
 // DeleteIf implements [store.ConditionalDeleter], under the publish lock of the key's
-// directory. It is durable when it returns.
+// directory. The deletion is durable when it returns.
 func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	dir, err := s.removeIf(ctx, key, v)
 	if err == nil {
@@ -101,8 +103,8 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 	return nil
 }
 
-// removeIf removes the file at key if it is of version v, and returns the directory that
-// has to be synced for that.
+// removeIf removes the file at key if it is of version v. It returns the directory to
+// sync.
 func (s *Store) removeIf(ctx context.Context, key store.Key, v store.Version) (dir string, err error) {
 	if err := s.writable(ctx); err != nil {
 		return "", err
@@ -122,6 +124,7 @@ func (s *Store) removeIf(ctx context.Context, key store.Key, v store.Version) (d
 	switch {
 	case err == nil:
 		return s.prune(path.Dir(real)), nil
+	// The directory itself is gone, so the lock could not be taken.
 	case vfs.Missing(err):
 		return "", store.ErrConflict
 	}

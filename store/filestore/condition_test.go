@@ -113,7 +113,7 @@ func TestDeleteIfWhileReplaced(t *testing.T) {
 	}
 }
 
-// TestConflictLeavesNothing sees that a write that comes too late leaves no temporary
+// TestConflictLeavesNothing checks that a write that comes too late leaves no temporary
 // file and no directory of its own.
 func TestConflictLeavesNothing(t *testing.T) {
 	d := vfs.NewDisk()

@@ -11,10 +11,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// CopyFrom implements [store.Copier] for sources that are in directories, too. Bytes go
-// from file to file, on Linux within the kernel, and are shared instead of copied where
-// the file system can (Btrfs, XFS). No file gets a second name: a program that changes
-// one in place would change both.
+// CopyFrom implements [store.Copier] for sources that are file stores too. On Linux the
+// kernel copies the bytes, and file systems such as Btrfs and XFS share them. It makes no
+// hard link: a program that changes one file in place would change both.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (int64, store.Version, error) {
@@ -28,8 +27,8 @@ func (s *Store) CopyFrom(
 	return st.Size, s.versionOf(name, st), nil
 }
 
-// copyFrom is CopyFrom without the sync of the key's directory. It returns the name of
-// the file, and what it was before its rename.
+// copyFrom is CopyFrom without the sync of the directory. It returns the name of the file
+// and its status before the rename.
 func (s *Store) copyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (string, vfs.Stat, error) {
@@ -50,6 +49,7 @@ func (s *Store) copyFrom(
 		if err := writePieces(ctx, f, old, []store.Piece{{N: was.Size}}); err != nil {
 			return err
 		}
+		// Another program may have rewritten or cut the source during the copy.
 		return errors.Join(unchanged(old, was), hasSize(f, was.Size))
 	}, d)
 	return name, st, err
@@ -65,8 +65,8 @@ func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, s
 	return st.Size, nil
 }
 
-// Place implements [store.Placer]. Symbolic links on the way to the directory are
-// followed.
+// Place implements [store.Placer]. It resolves symbolic links on the way to the
+// directory.
 func (s *Store) Place() string {
 	if s.dir == "" {
 		return ""

@@ -317,8 +317,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// check sees that every key of a disk has one of the values that it may have, that there
-// are no other keys, and that the store can be written to.
+// check checks that every key of a disk has one of the values that it may have, that
+// there are no other keys, and that the store can be written to.
 func (w *world) check(label string, image *vfs.Disk) {
 	w.t.Helper()
 	s := filestore.On(image, nil)
@@ -351,8 +351,8 @@ func valueOf(t *testing.T, s store.Store, key string) string {
 	return got
 }
 
-// TestFlushOrder sees that a value put with Flush is whole for readers, before any power
-// cut.
+// TestFlushOrder checks that a value put with Flush is whole for readers, before any
+// power cut.
 func TestFlushOrder(t *testing.T) {
 	for k, more := int64(0), true; more; k++ {
 		hook, stopped := vfs.StopAt(k)
@@ -422,7 +422,7 @@ func (w *world) checkFault(label string, err, fault error, at vfs.Op, disk *vfs.
 	w.check(label, disk)
 }
 
-// refuses sees that a store whose sync failed writes nothing more, and goes on reading.
+// refuses checks that a store whose sync failed writes nothing more, and goes on reading.
 func (w *world) refuses(label string) {
 	w.t.Helper()
 	ctx, key := w.t.Context(), store.MustKey("x")

@@ -10,14 +10,14 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
 
-// Delete implements [store.Deleter]. It removes the directories that have become empty,
-// and is durable when it returns; a batch makes many deletions durable at the price of
-// few.
+// Delete implements [store.Deleter]. It also removes directories that become empty. The
+// deletion is durable when it returns; a batch syncs less often.
 func (s *Store) Delete(ctx context.Context, key store.Key) error {
 	dir, err := s.remove(ctx, key)
 	if err == nil && dir != "" {
@@ -29,8 +29,8 @@ func (s *Store) Delete(ctx context.Context, key store.Key) error {
 	return nil
 }
 
-// remove removes the file at key and returns the directory that has to be synced for
-// that, "" where there was no file.
+// remove removes the file at key. It returns the directory to sync, or "" if there was no
+// file.
 func (s *Store) remove(ctx context.Context, key store.Key) (dir string, err error) {
 	if err := s.writable(ctx); err != nil {
 		return "", err
@@ -46,15 +46,15 @@ func (s *Store) remove(ctx context.Context, key store.Key) (dir string, err erro
 	case vfs.Missing(err):
 		return "", nil
 	}
+	// A directory is not a value, so there is nothing to delete.
 	if st, seen := s.fs.Stat(name); seen == nil && st.Mode.IsDir() {
 		return "", nil
 	}
 	return "", tooLong(err)
 }
 
-// unlink removes the file or the symbolic link at name, and returns the name that it has
-// without links. Links among the directories on the way are followed only where may
-// permits it; any other is an error.
+// unlink removes the file or symbolic link at name, and returns its name without links.
+// It follows a link on the way only if may permits it. Otherwise that link is an error.
 func (s *Store) unlink(name string, may func(link string) bool) (real string, err error) {
 	err = s.fs.Remove(name)
 	if !errors.Is(err, vfs.ErrLinked) {
@@ -68,17 +68,16 @@ func (s *Store) unlink(name string, may func(link string) bool) (real string, er
 	return real, s.fs.Remove(real)
 }
 
-// nodeDocuments are the files that make a directory a node of a hierarchy.
-var nodeDocuments = [...]string{"zarr.json", ".zarray", ".zgroup"}
+// nodeDocuments are the files that make a directory a node.
+var nodeDocuments = [...]string{nodename.V3Node, nodename.V2Array, nodename.V2Group}
 
-// mostDocument is how many bytes of a document are read to learn whether it is that of an
-// array.
+// mostDocument is how many bytes of a document isArray reads.
 const mostDocument = 64 << 20
 
-// isNode reports whether a link leads to a node that the caller may have opened by the
-// link's name. Then a deletion goes through it. What an array has below it are its chunks
-// and no nodes, so a link there is not followed, wherever it leads, as one of a chunk
-// directory to that of another array: what is behind it belongs to somebody else.
+// isNode reports whether a deletion may go through a link, because the link leads to a
+// node that the caller may have opened by the link's name. Below an array there are
+// chunks and no nodes. A link there may lead to the chunks of another array, whose
+// writers take another lock, so it is never followed.
 func (s *Store) isNode(link string) bool {
 	if path.Base(link) == own.Dir {
 		return false
@@ -86,14 +85,13 @@ func (s *Store) isNode(link string) bool {
 	return !s.inArray(link) && s.hasFile(link, nodeDocuments[:]...)
 }
 
-// mayWrite reports whether a write goes through a link. What an array has below it is
-// guarded by its own lock alone, so no link there is followed: behind it, two writers
-// would both believe that they are the only ones. A link outside of arrays is another
-// name of a node, or of a directory that nodes are made in, and their locks are behind it
-// too.
+// mayWrite reports whether a write may go through a link. Below an array only the array's
+// own lock excludes writers. If a link there were followed, two writers could each hold a
+// different lock for the same chunk. A link outside of arrays is another name of a node,
+// or of a directory of nodes. Their locks lie behind the link too.
 func (s *Store) mayWrite(link string) bool { return path.Base(link) != own.Dir && !s.inArray(link) }
 
-// inArray reports whether a name is below an array.
+// inArray reports whether name lies below an array.
 func (s *Store) inArray(name string) bool {
 	for dir := range parents(path.Dir(name)) {
 		if s.isArray(dir) {
@@ -103,7 +101,7 @@ func (s *Store) inArray(name string) bool {
 	return s.isArray(".")
 }
 
-// hasFile reports whether a directory has a regular file of one of the names.
+// hasFile reports whether dir has a regular file with one of the names.
 func (s *Store) hasFile(dir string, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		st, err := s.fs.Stat(path.Join(dir, name))
@@ -111,18 +109,20 @@ func (s *Store) hasFile(dir string, names ...string) bool {
 	})
 }
 
-// isArray reports whether a directory is an array. One whose document cannot be read
-// counts as one.
+// isArray reports whether dir is an array. A document that cannot be read counts as one,
+// so that no link below it is followed.
 func (s *Store) isArray(dir string) bool {
-	if s.hasFile(dir, ".zarray") {
+	if s.hasFile(dir, nodename.V2Array) {
 		return true
 	}
-	name := path.Join(dir, "zarr.json")
+	name := path.Join(dir, nodename.V3Node)
 	st, err := s.fs.Stat(name)
 	if err != nil || !st.Mode.IsRegular() {
 		return false
 	}
 	is := kind{st.Version(), false}
+	// Every write behind a link asks again. The document of a group may be long, so keep
+	// the answer for each version of it.
 	if known, ok := s.kinds.Load(name); ok && known.(kind).version == is.version && is.version != "" {
 		return known.(kind).array
 	}
@@ -140,23 +140,21 @@ func (s *Store) isArray(dir string) bool {
 	return is.array
 }
 
-// kind is what a version of a node's document says: documents above links are asked for
-// with every write and deletion behind the link, and that of a group may be long.
+// kind is the node type that one version of a document has.
 type kind struct {
 	version string // of the file
 	array   bool
 }
 
-// always permits to follow every link. The store's own files have names that nobody else
-// has, so they are removed where they were made.
+// always permits every link. The store's own files have unique names, so they are removed
+// wherever they were made.
 func always(string) bool { return true }
 
-// mostLinks is how many symbolic links one name may lead through, as many as Linux
-// follows.
+// mostLinks is how many symbolic links a name may lead through, as on Linux.
 const mostLinks = 40
 
-// direct returns the name that a directory has without symbolic links. Each link is
-// followed if may permits it; what are the calls that want it.
+// direct returns the name of a directory without symbolic links. It follows a link if may
+// permits it. what names the kind of call in errors, such as "writes".
 func (s *Store) direct(dir, what string, may func(link string) bool) (string, error) {
 	at, rest := ".", strings.Split(dir, "/")
 	for links := 0; len(rest) > 0; rest = rest[1:] {
@@ -165,27 +163,29 @@ func (s *Store) direct(dir, what string, may func(link string) bool) (string, er
 			return "", fmt.Errorf("%w: %s leads out of the store", vfs.ErrLinked, dir)
 		}
 		target, err := s.fs.Readlink(next)
-		if err != nil { // no link; what else is wrong, the removal will find
+		if err != nil { // not a link; the caller finds any other error
 			at = next
 			continue
 		}
 		if links++; links > mostLinks || path.IsAbs(target) || !may(next) {
 			return "", linked(what, next, target)
 		}
+		// The target comes before the rest of the name and may hold links itself. The
+		// empty first element is consumed by the loop.
 		rest = append([]string{""}, append(strings.Split(path.Clean(target), "/"), rest[1:]...)...)
 	}
 	return at, nil
 }
 
-// linked is the error of calls that would have to follow a symbolic link.
+// linked is the error of a call that would have to follow a symbolic link.
 func linked(what, link, target string) error {
 	return fmt.Errorf("%w, which %s do not follow: %s leads to %s; name what it leads to, or remove the link",
 		vfs.ErrLinked, what, link, target)
 }
 
-// prune removes dir and the directories above it as long as they are empty, and returns
-// the first that stays. A symbolic link to a directory stays. A write that has made one
-// of them just now makes it again.
+// prune removes dir and the directories above it while they are empty, and returns the
+// first one that stays. A symbolic link stays. A concurrent write that needs one of the
+// directories makes it again.
 func (s *Store) prune(dir string) string {
 	for dir != "." && s.fs.RemoveDir(dir) == nil {
 		dir = path.Dir(dir)

@@ -9,18 +9,17 @@ import (
 	"varve.dev/zarr/internal/vfs"
 )
 
-// made holds the directories that this store made and whose own names are not durable
-// yet. Every write below one of them has to see to that, whoever made it. The number
-// tells a directory from one that was made anew later.
+// made holds the directories that this store made and whose names are not durable yet.
+// Every write below one of them must make its name durable, whichever call made it. The
+// number tells a directory from a later one with the same name.
 type made struct {
 	mu   sync.Mutex
 	dirs map[string]uint64
 	next uint64
 }
 
-// makeDir makes dir and the directories above it, as far as they are missing. It fails
-// with [fs.ErrNotExist] where others prune what it has just made; then it is worth
-// another try.
+// makeDir makes dir and the missing directories above it. It fails with [fs.ErrNotExist]
+// if a concurrent deletion prunes what it has just made; the caller may try again.
 func (s *Store) makeDir(dir string) error {
 	if dir == "." {
 		return nil
@@ -37,7 +36,8 @@ func (s *Store) makeDir(dir string) error {
 	return err
 }
 
-// mkdir makes one directory. It is remembered before anybody can write into it and ask.
+// mkdir makes one directory. It holds the lock of made, so that no concurrent write can
+// find the directory before it is recorded, and skip the sync.
 func (s *Store) mkdir(dir string) error {
 	m := &s.made
 	m.mu.Lock()
@@ -53,14 +53,14 @@ func (s *Store) mkdir(dir string) error {
 	return err
 }
 
-// get returns the number of dir, 0 where its name is durable.
+// get returns the number of dir, or 0 if its name is durable.
 func (m *made) get(dir string) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dirs[dir]
 }
 
-// durable forgets dir, unless it was made anew since it had the number n.
+// durable forgets dir, unless it was pruned and made again after it had number n.
 func (m *made) durable(dir string, n uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,8 +69,8 @@ func (m *made) durable(dir string, n uint64) {
 	}
 }
 
-// syncDir makes the names in dir durable, and the names of the directories on the way to
-// it that are new.
+// syncDir makes the names in dir durable, and the names of new directories on the way to
+// it.
 func (s *Store) syncDir(dir string) error {
 	if err := s.syncNames(dir); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (s *Store) syncDir(dir string) error {
 	return nil
 }
 
-// syncNames syncs one directory. Where it was pruned, that is what has to last, so the
-// one above is synced.
+// syncNames syncs one directory. If dir was pruned, that deletion must be durable
+// instead, so it syncs the directory above.
 func (s *Store) syncNames(dir string) error {
 	f, err := s.fs.Open(dir)
 	if vfs.Missing(err) && dir != "." {

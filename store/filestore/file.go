@@ -1,58 +1,57 @@
-// Package filestore is the store of a directory of this machine.
+// Package filestore stores values as files below one directory of this machine.
 //
-// A key is the name of a file below the directory. A value is written beside its key and
-// moved into place, so that whoever looks, and whatever remains after a kill or a power
-// cut, sees the old value or the new one, whole. With [store.Sync] a value that was
-// written is durable; the steps are told above [Store.Put].
+// A key is the name of a file below the directory. A value is written to a temporary file
+// beside its key, which is then renamed. So readers see the old value or the new one,
+// whole, even after a crash or a power cut. With [store.Sync] a written value is durable.
+// [Store.Put] documents the steps.
+//
+// # Links
+//
+// No key leads out of the directory. Symbolic links are followed only if they stay inside
+// (see [os.Root]).
+//
+// Reads follow links everywhere. Writes do not follow a link below an array; the error
+// names the link. Such a link usually leads to the chunks of another array, and a writer
+// that came through it would not hold that array's lock. Outside of arrays, a link is
+// another name of a node, whose lock lies behind the link too, so writes follow it. If
+// the file itself is a link, the write replaces the link, and its target stays.
+//
+// Deletions follow no link, except one that leads to a node of a hierarchy: the caller
+// may have opened the node by that name. Deleting a link removes the link itself. A key
+// behind any other link is an error. [Store.DeleteTree] follows no link at all.
 //
 // # Names
 //
-// No key leads out of the directory: symbolic links are followed only where they stay
-// inside (see [os.Root]).
+// A key that the platform cannot hold is [store.ErrInvalidKey]: a name that is too long
+// or, on Windows, a device name, a trailing dot or a colon. So is a name that the driver
+// reserves: "__tmp-…" for temporary files, and "__varve.lock" and "__varve.publish" for
+// locks. If the file system takes two spellings for one name (letter case, Unicode
+// forms), so does the store. A directory is not a value, and nothing can be stored below
+// a value.
 //
-// Reads follow links within an array, writes do not: one to a key behind such a link is
-// an error that names the link. What is behind it is the directory of another node, as a
-// rule, whose own lock keeps writers apart, and a writer that came through the link would
-// not hold that lock. A link outside of arrays is another name of a node, whose lock is
-// found behind it as well, so writes go through it; and a file that is a link itself is
-// replaced, and what it led to stays.
+// # Concurrent writers
 //
-// A deletion follows no link at all: a link itself goes, and a key behind one is an
-// error, unless the link leads to a node of a hierarchy, which the caller has then opened
-// by that name. Below an array there are no nodes, so no link there counts.
-// [Store.DeleteTree] follows not even those.
+// [Store.PutIf] and [Store.DeleteIf] hold a short lock in the directory of the key.
+// [Store.Lock] is a different, long lock, so its holder can call PutIf in the locked
+// directory. Both exclude other goroutines, and other processes that use this package.
+// Both end with the process. An unconditional Put or Delete takes no lock: a condition
+// sees its result only after it has returned.
 //
-// A key that the platform cannot hold is [store.ErrInvalidKey]: a name that is too long,
-// or on Windows a device, a trailing dot, a colon. So is a name that the driver keeps for
-// itself: "__tmp-…" for values that are being written, "__varve.lock" and
-// "__varve.publish" for locks. Where the file system takes two spellings for one name
-// (letter case, Unicode forms), so does the store. A directory is no value, and nothing
-// can be stored below a value.
+// A lock is a file whose content describes the holder. Only users who may write in its
+// directory can open it and so lock it. While a store writes, a locked file in the
+// directory "__tmp-writers" at its top marks the writer as running. [Store.Sweep] removes
+// the temporary files of writers whose lock is free.
 //
-// # Writers
-//
-// [Store.PutIf] and [Store.DeleteIf] take a short lock in the directory of the key, and
-// [Store.Lock] a long one that is another lock: who holds a directory with Lock goes on
-// to use PutIf in it. Both keep out other goroutines and other processes that use this
-// package, and end with the process. An unconditional Put or Delete of the same key at
-// the same time is not kept out, in a batch or not; a condition sees it if it has
-// returned before.
-//
-// A lock is a file that says who holds it. Only those can open it, and so lock it, who
-// may write in its directory. While a store writes, the directory "__tmp-writers" at its
-// top shows that its writer is alive; [Store.Sweep] removes the temporary files of those
-// that are not.
-//
-// No value is changed in place, so the store is no [store.Patcher]: a write within a file
-// may stop halfway, and what is torn by a power cut stays torn. [Store.Splice] makes a
-// new file of the old one and new bytes.
+// No value is changed in place, so the store is not a [store.Patcher]: a crash could
+// leave a file with half of a change. [Store.Splice] builds a new file from the old one
+// and new bytes.
 //
 // # Platforms
 //
-// Windows has no sync of directories: a value is whole after a power cut, but the latest
-// may be lost. A rename fails while another program holds the old file open without
-// sharing it. On network file systems durability, locks and versions are as good as the
-// server's. Without locks (js, wasip1) PutIf, DeleteIf and Lock fail with
+// Windows cannot sync directories: after a power cut every value is whole, but the latest
+// may be lost. There a rename fails while another program has the old file open without
+// sharing. On network file systems, durability, locks and versions are as good as the
+// server's. On platforms without locks (js, wasip1), PutIf, DeleteIf and Lock fail with
 // [store.ErrUnsupported].
 package filestore
 
@@ -68,28 +67,28 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Options say how to open a directory. The zero Options read and write a directory that
-// exists.
+// Options say how to open a directory. The zero Options read and write an existing
+// directory.
 type Options struct {
-	// Create makes the directory, and the directories above it, where they are missing.
+	// Create makes the directory and the directories above it if they are missing.
 	Create bool
 	// ReadOnly makes every write fail with [fs.ErrPermission].
 	ReadOnly bool
 }
 
-// Store reads and writes files below one directory. It has every power that package store
-// knows but [store.Patcher], and its methods may be called from several goroutines at
-// once. Make one with [Open] and end it with [Store.Close].
+// Store reads and writes files below one directory. It has every power of package store
+// but [store.Patcher]. Its methods may be called from several goroutines at once. Make
+// one with [Open], and end it with [Store.Close].
 type Store struct {
 	fs       vfs.FS
-	dir      string // as it was opened, "" where that is not known
+	dir      string // as given to Open, or ""
 	readOnly bool
-	clock    atomic.Int64          // the latest modification time given, nanoseconds since 1970
-	broken   atomic.Pointer[error] // the failed sync after which nothing is written
+	clock    atomic.Int64          // latest modification time set, in nanoseconds since 1970
+	broken   atomic.Pointer[error] // the failed sync after which the store refuses writes
 	made     made
 	boot     string // see [vfs.Boot]
 	writer   writer
-	kinds    sync.Map // the kind by the name of a document; see [Store.isArray]
+	kinds    sync.Map // node type by name of the document; see [Store.isArray]
 }
 
 // Open opens the directory dir. A nil opt is the zero [Options].
@@ -107,7 +106,7 @@ func Open(dir string, opt *Options) (*Store, error) {
 	return s, nil
 }
 
-// On returns the store of the files of fsys, which it closes in the end. It serves the
+// On returns the store of the files of fsys, and closes fsys in the end. It is for the
 // tests of this module.
 func On(fsys vfs.FS, opt *Options) *Store {
 	s := &Store{fs: fsys, boot: vfs.Boot()}
@@ -115,10 +114,10 @@ func On(fsys vfs.FS, opt *Options) *Store {
 	return s
 }
 
-// Close releases the directory. Objects that are open stay readable.
+// Close releases the directory. Open objects stay readable.
 func (s *Store) Close() error { return s.fs.Close() }
 
-// writable returns why nothing can be written now, or nil.
+// writable returns an error if nothing can be written now.
 func (s *Store) writable(ctx context.Context) error {
 	if s.readOnly {
 		return fmt.Errorf("the store was opened read-only: %w", fs.ErrPermission)
@@ -129,8 +128,8 @@ func (s *Store) writable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fail says what was done to which name when err came up. The name replaces the one that
-// the operating system tells, which may be that of a temporary file.
+// fail adds the operation and the key to err. It drops the name that the operating system
+// reports, which may be that of a temporary file.
 func fail(op, name string, err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:

@@ -306,8 +306,8 @@ func entries(tb testing.TB, s store.Store) func(yield func(string) bool) {
 	}
 }
 
-// TestLockBetweenStores sees that a lock keeps out another opening of the same directory,
-// as it does another process.
+// TestLockBetweenStores checks that a lock keeps out another opening of the same
+// directory, as it does another process.
 func TestLockBetweenStores(t *testing.T) {
 	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no locks on this platform")
@@ -342,8 +342,8 @@ func TestLockBetweenStores(t *testing.T) {
 	}
 }
 
-// TestFastReads sees that the fast way to read gives what the plain way gives, and works
-// without its kernel call.
+// TestFastReads checks that the fast way to read gives what the plain way gives, and
+// works without its kernel call.
 func TestFastReads(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
@@ -394,7 +394,7 @@ func ExampleStore_Batch() {
 	// c true
 }
 
-// TestModified sees that the time of a value is that of its write, also where a copy
+// TestModified checks that the time of a value is that of its write, also where a copy
 // brings the time of its source.
 func TestModified(t *testing.T) {
 	dir := t.TempDir()

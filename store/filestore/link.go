@@ -15,7 +15,7 @@ import (
 // identity is a directory or a file as the operating system knows it.
 type identity struct {
 	stat vfs.Stat
-	info fs.FileInfo // nil but where only package os knows
+	info fs.FileInfo // set only where package os alone can compare files
 }
 
 // Same implements [store.Identity].
@@ -41,6 +41,7 @@ func (s *Store) Identify(dir store.Path) (store.Identity, error) {
 		id.info, err = plain.Info(name)
 	}
 	switch {
+	// A name below a file is missing too, but the system reports ENOTDIR.
 	case vfs.Missing(err):
 		return nil, fail("looking at", name, fs.ErrNotExist)
 	case err != nil:
@@ -85,7 +86,8 @@ type links struct {
 	yield func(store.Link, error) bool
 }
 
-// below yields the links below a directory, and reports whether to go on.
+// below yields the links below dir, and reports whether to go on. linked says that a link
+// leads to dir.
 func (l links) below(dir string, linked bool) bool {
 	for e, err := range l.s.fs.ReadDir(dir) {
 		if err == nil {
@@ -114,14 +116,15 @@ func (l links) below(dir string, linked bool) bool {
 	return true
 }
 
-// visit yields a link, and those below it. A link below a link is not followed, as in a
-// listing.
+// visit yields a link and those below it. It does not follow a link below another link,
+// nor does a listing.
 func (l links) visit(name string, linked bool) bool {
 	link := store.Link{Name: strings.TrimPrefix(name, l.top+"/")}
 	at, atErr := l.s.direct(path.Dir(name), "names", always)
 	target, err := l.s.direct(name, "names", always)
 	st, missing := l.s.fs.Stat(name)
 	if atErr == nil && err == nil && missing == nil {
+		// The link leads to a directory that contains it. Following it would never end.
 		if target == "." || at == target || strings.HasPrefix(at, target+"/") {
 			return true
 		}

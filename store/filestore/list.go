@@ -3,15 +3,16 @@ package filestore
 import (
 	"context"
 	"iter"
+	"strings"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
 
-// List implements [store.Lister]. Sizes are -1: telling them would cost a look at every
-// file. A directory without keys, which only other programs leave, is listed too. A deep
-// listing follows a symbolic link to a directory, but one below another is an error,
-// because few of them make endlessly many keys.
+// List implements [store.Lister]. Sizes are -1, because finding out would cost a system
+// call for each file. It also yields empty directories, which only other programs leave
+// behind. A deep listing follows a symbolic link to a directory. A link below another one
+// is an error, because a few such links could make endlessly many keys.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), deep, hidden) {
@@ -19,15 +20,20 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 				yield(store.Entry{}, fail("listing", dir.String(), err))
 				return
 			}
-			if !yield(store.Entry{Name: dir.Rel(store.Path{}.Key(item.Name)), Dir: item.Dir, Size: -1}, nil) {
+			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// hidden reports whether name is no key: the driver's own, or one that [store.ParseKey]
-// refuses.
+// below returns a name, as a walk through dir yields it, relative to dir.
+func below(dir store.Path, name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, dir.String()), "/")
+}
+
+// hidden reports whether name is not a key: it is the driver's own, or [store.ParseKey]
+// refuses it.
 func hidden(name string) bool {
 	key, err := store.ParseKey(name)
 	if err != nil {

@@ -12,16 +12,17 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
 
-// Lock implements [store.Locker]. It locks the file "__varve.lock" in dir, which has to
-// exist, and writes into it who holds it. In the end it removes the file, and dir with it
-// where nothing else is there; one that a killed process left behind is used again.
+// Lock implements [store.Locker]. It locks the lock file in dir, which must exist, and
+// writes a description of the holder into it. Unlocking removes the file, and dir if
+// nothing else is in it. A lock file that a crashed process left behind is used again.
 // Waiting ends with ctx.
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
-	name := path.Join(dirOf(dir), lockName)
+	name := path.Join(dirOf(dir), own.Lock)
 	var release func() error
 	if err = s.writable(ctx); err == nil {
 		release, err = s.wait(ctx, name)
@@ -40,13 +41,13 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 
 // LockHolder implements [store.HeldLocker].
 func (s *Store) LockHolder(dir store.Path) store.Holder {
-	return s.holder(path.Join(dirOf(dir), lockName))
+	return s.holder(path.Join(dirOf(dir), own.Lock))
 }
 
-// mostNote is how much of a lock file is read to learn who holds it.
+// mostNote is how many bytes of a lock file are read to learn the holder.
 const mostNote = 4096
 
-// holder returns who holds a lock file, by what it says.
+// holder returns the holder of a lock, from the content of the lock file.
 func (s *Store) holder(name string) (h store.Holder) {
 	f, err := s.fs.Open(name)
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *Store) holder(name string) (h store.Holder) {
 	return h
 }
 
-// tryLock locks a file, and returns the function that removes it and lets go of the lock.
+// tryLock locks a file, and returns the function that removes it and releases the lock.
 func (s *Store) tryLock(ctx context.Context, name string) (unlock func() error, err error) {
 	f, err := s.fs.TryLock(name)
 	if err != nil {
@@ -73,14 +74,16 @@ func (s *Store) tryLock(ctx context.Context, name string) (unlock func() error, 
 	}
 	note, err := json.Marshal(store.ThisProcess(store.LockingOf(ctx).Operation))
 	if err == nil {
-		_, _ = f.Write(append(note, '\n')) // a disk that is full is no reason to refuse a lock
+		_, _ = f.Write(append(note, '\n')) // a full disk is no reason to refuse a lock
 	}
 	return func() error {
-		// Removed while it is held: whoever waits for this file finds it replaced and
-		// takes the new one. Let go of first, it could be locked by one, and then be
-		// removed below that one, so that another makes and locks a second file.
+		// Remove the file while it is locked. Writers that wait for this file then find
+		// it replaced and lock the new one. If it were unlocked first, a second writer
+		// could lock it, lose it to this removal, and a third could create and lock a new
+		// file: two holders.
 		_, err := s.unlink(name, always)
-		if err != nil && !vfs.Missing(err) { // a network mount may fail once; a file that stays is used again
+		// A network mount may fail once. A file that stays is used again.
+		if err != nil && !vfs.Missing(err) {
 			_, err = s.unlink(name, always)
 		}
 		return errors.Join(stayed(name, err), f.Close())
@@ -95,15 +98,14 @@ func stayed(name string, err error) error {
 	return fmt.Errorf("only the lock file %s stayed, and the next writer uses it again: %w", name, err)
 }
 
-// exclusively calls act while it holds the publish lock of dir. That is the file
-// "__varve.publish" in dir.
+// exclusively calls act while it holds the publish lock of dir.
 func (s *Store) exclusively(ctx context.Context, dir string, act func() error) error {
-	name := path.Join(dir, publishName)
+	name := path.Join(dir, own.Publish)
 	unlock, err := s.tryLock(ctx, name)
-	if errors.Is(err, vfs.ErrLocked) { // few are
+	if errors.Is(err, vfs.ErrLocked) { // rare, so the wait is set up only now
 		locked := dir
 		if dir == "." {
-			locked = "" // as package store names the top
+			locked = "" // the name of the top in package store
 		}
 		unlock, err = store.AwaitLock(ctx, locked, func(ctx context.Context) (func() error, error) { return s.wait(ctx, name) },
 			func() store.Holder { return s.holder(name) })
@@ -112,19 +114,19 @@ func (s *Store) exclusively(ctx context.Context, dir string, act func() error) e
 		return s.locks(err)
 	}
 	err = act()
-	// What was done is done. A lock file that cannot be removed is used again, and the
-	// lock itself has ended.
+	// The change has been made. If the lock file cannot be removed, it is used again, and
+	// the lock itself has ended.
 	_ = unlock()
 	return err
 }
 
-// How long a lock is waited for between two tries.
+// The pause between two tries to take a lock.
 const (
 	shortestWait = 50 * time.Microsecond
 	longestWait  = 20 * time.Millisecond
 )
 
-// wait locks a file once nobody else holds it. It tries less and less often.
+// wait locks a file as soon as it is free. The pauses between tries get longer.
 func (s *Store) wait(ctx context.Context, name string) (unlock func() error, err error) {
 	for pause := shortestWait; ; pause = min(2*pause, longestWait) {
 		unlock, err = s.tryLock(ctx, name)
@@ -132,6 +134,7 @@ func (s *Store) wait(ctx context.Context, name string) (unlock func() error, err
 			return unlock, s.locks(err)
 		}
 		select {
+		// A random pause keeps waiting writers from trying in step.
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -139,7 +142,7 @@ func (s *Store) wait(ctx context.Context, name string) (unlock func() error, err
 	}
 }
 
-// locks returns the error of a lock, [store.ErrUnsupported] where there are no locks.
+// locks turns the error of a lock into [store.ErrUnsupported] if there are no locks.
 func (s *Store) locks(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("%w: no locks on this platform or file system (%w)", store.ErrUnsupported, err)

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// TestLockHeldUntilRemoved sees that the file of a lock is removed while the lock is
+// TestLockHeldUntilRemoved checks that the file of a lock is removed while the lock is
 // held. Let go of first, it could be locked by another writer, and then be removed below
 // that one, so that a third makes and locks a file of its own beside it.
 func TestLockHeldUntilRemoved(t *testing.T) {

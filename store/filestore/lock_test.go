@@ -53,8 +53,8 @@ func TestLockFileRemovedWhileHeld(t *testing.T) {
 	}
 }
 
-// TestLockHolder tells who holds a lock, to one who does not wait, to one who waits for
-// some time, and to one who waits longer than a second.
+// TestLockHolder checks that the holder of a lock is reported: to a writer that does not
+// wait, to one with a timeout, and to one that waits longer than a second.
 func TestLockHolder(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir, nil), open(t, dir, nil)
@@ -129,7 +129,7 @@ func TestPublishLockIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestLockFileStays lets go of a lock whose file cannot be removed: the error says that
+// TestLockFileStays releases a lock whose file cannot be removed. The error says that
 // nothing else went wrong.
 func TestLockFileStays(t *testing.T) {
 	s := filestore.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {

@@ -13,13 +13,6 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Names that the driver keeps for itself.
-const (
-	temporary   = own.Temporary
-	lockName    = own.Lock
-	publishName = own.Publish
-)
-
 // nameOf returns the file name of key, with '/' on every platform.
 func nameOf(key store.Key) (string, error) {
 	name := key.String()
@@ -35,22 +28,21 @@ func nameOf(key store.Key) (string, error) {
 	return name, nil
 }
 
-// isOwn reports whether a segment of name belongs to the driver. Nearly all names are
-// done after the first look.
+// isOwn reports whether a segment of name belongs to the driver.
 func isOwn(name string) bool {
+	// Fast path: nearly all names end here.
 	if !strings.Contains(name, "__") {
 		return false
 	}
 	for seg := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(seg, temporary) || seg == lockName || seg == publishName {
+		if own.IsFile(seg) {
 			return true
 		}
 	}
 	return false
 }
 
-// checkWindows refuses the names that Windows would change silently, or takes as
-// patterns.
+// checkWindows refuses names that Windows would silently change, or takes as patterns.
 func checkWindows(name string) error {
 	for seg := range strings.SplitSeq(name, "/") {
 		if strings.HasSuffix(seg, ".") || strings.HasSuffix(seg, " ") || strings.ContainsAny(seg, `<>:"|?*`) {
@@ -68,7 +60,7 @@ func dirOf(p store.Path) string {
 	return p.String()
 }
 
-// tooLong makes a name that the file system cannot hold an invalid key.
+// tooLong turns the error of a name that is too long into an invalid key.
 func tooLong(err error) error {
 	if errors.Is(err, syscall.ENAMETOOLONG) {
 		return fmt.Errorf("%w: too long for this file system", store.ErrInvalidKey)
@@ -76,7 +68,7 @@ func tooLong(err error) error {
 	return err
 }
 
-// parents yields dir and the directories above it, the top excluded, lowest first.
+// parents yields dir and the directories above it, without the top, deepest first.
 func parents(dir string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for ; dir != "."; dir = path.Dir(dir) {

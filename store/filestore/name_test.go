@@ -134,8 +134,8 @@ func throughLinks(t *testing.T, s *Store) {
 	}
 }
 
-// TestClock sees that no two writes have one time, and that a clock that is put back does
-// not go back here.
+// TestClock checks that no two writes have one time, and that a clock that is put back
+// does not go back here.
 func TestClock(t *testing.T) {
 	s := On(nil, nil)
 	last := s.now()

@@ -45,8 +45,8 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return describe(st), nil
 }
 
-// Open implements [store.Opener]. The object stays readable after its key has been
-// written or deleted.
+// Open implements [store.Opener]. The object stays readable after its key is written or
+// deleted, because a write makes a new file.
 func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	f, st, err := s.open(ctx, key)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	return &object{f, st, describe(st), key}, nil
 }
 
-// open opens the file at key and looks at it.
+// open opens the file at key and returns its status.
 func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, vfs.Stat{}, err
@@ -79,8 +79,8 @@ func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, er
 	return f, st, nil
 }
 
-// unreadable makes a name below a file one that does not exist, and a name that no file
-// can have an invalid key.
+// unreadable turns the error of a name below a file into [fs.ErrNotExist], and that of an
+// impossible name into an invalid key.
 func unreadable(err error) error {
 	if vfs.Missing(err) {
 		return fs.ErrNotExist
@@ -88,8 +88,8 @@ func unreadable(err error) error {
 	return tooLong(err)
 }
 
-// checkRegular refuses what is no value. A directory counts as nothing, a pipe or device
-// as an error: a reader must not take it for a missing chunk.
+// checkRegular returns an error for what is not a value. A directory counts as missing. A
+// pipe or a device is another error: a reader must not take it for a missing chunk.
 func checkRegular(st vfs.Stat) error {
 	switch {
 	case st.Mode.IsRegular():
@@ -97,16 +97,14 @@ func checkRegular(st vfs.Stat) error {
 	case st.Mode.IsDir():
 		return fs.ErrNotExist
 	}
-	return fmt.Errorf("is no regular file: %w", fs.ErrInvalid)
+	return fmt.Errorf("is not a regular file: %w", fs.ErrInvalid)
 }
 
 func describe(st vfs.Stat) store.Info {
 	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}
 }
 
-// read appends what q selects of f, which was st, to dst. This store never changes a file
-// in place, but others do: the second look finds a value that was cut, lengthened or
-// rewritten while it was read.
+// read appends what q selects of f, with status st, to dst.
 func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) {
 	off, n, err := q.Resolve(st.Size)
 	if err != nil {
@@ -120,13 +118,15 @@ func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) 
 	if _, err := f.ReadAt(out[len(dst):], off); err != nil && err != io.EOF {
 		return nil, err
 	}
+	// This store never changes a file in place, but other programs do. The bytes may then
+	// be from two versions.
 	if err := unchanged(f, st); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// unchanged sees that f is still what it was as st.
+// unchanged returns an error if f no longer has status st.
 func unchanged(f vfs.File, st vfs.Stat) error {
 	now, err := f.Stat()
 	switch {
@@ -138,7 +138,7 @@ func unchanged(f vfs.File, st vfs.Stat) error {
 	return nil
 }
 
-// object is one version of a value, held by its open file.
+// object is one version of a value, kept by its open file.
 type object struct {
 	f    vfs.File
 	st   vfs.Stat

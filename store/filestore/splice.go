@@ -13,10 +13,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Splice implements [store.Splicer]. It does what [Store.PutIf] does and fills the
-// temporary file from the one that it replaces: old bytes go from file to file, on Linux
-// within the kernel, and are shared instead of copied where the file system can (Btrfs,
-// XFS). The old file is never written to.
+// Splice implements [store.Splicer]. It is [Store.PutIf] with a temporary file that is
+// filled from the old file. On Linux the kernel copies the old bytes, and file systems
+// such as Btrfs and XFS share them. The old file is never written to.
 func (s *Store) Splice(
 	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
 ) (store.Version, error) {
@@ -30,7 +29,7 @@ func (s *Store) Splice(
 	return v, nil
 }
 
-// splice is Splice without the sync of dir, the key's directory.
+// splice is Splice without the sync. It returns the directory to sync.
 func (s *Store) splice(
 	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
 ) (v store.Version, dir string, err error) {
@@ -46,8 +45,8 @@ func (s *Store) splice(
 	return v, path.Dir(name), err
 }
 
-// assemble runs steps 1 to 5 with the pieces. The old file is closed in the end: not
-// every system moves a file over one that is open.
+// assemble takes steps 1 to 5 with the pieces. It closes the old file before the rename,
+// because Windows cannot replace an open file.
 func (s *Store) assemble(
 	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
 ) (tmp string, st vfs.Stat, err error) {
@@ -68,6 +67,8 @@ func (s *Store) assemble(
 	}
 	return s.prepare(key.String(), func(f vfs.File) error {
 		err := writePieces(ctx, f, old, pieces)
+		// Another program may have cut or rewritten the old file. That is the more useful
+		// error.
 		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = cmp.Or(unchanged(old, was), err)
 		}
@@ -78,7 +79,7 @@ func (s *Store) assemble(
 	}, d)
 }
 
-// hasSize sees that a file that was just written has size bytes.
+// hasSize returns an error if the new file f does not have size bytes.
 func hasSize(f vfs.File, size int64) error {
 	st, err := f.Stat()
 	if err == nil && st.Size != size {
@@ -87,7 +88,7 @@ func hasSize(f vfs.File, size int64) error {
 	return err
 }
 
-// copyStep is how many bytes are copied between two looks at the context.
+// copyStep is how many bytes are copied before the context is checked again.
 const copyStep = 64 << 20
 
 // writePieces writes the pieces to f.

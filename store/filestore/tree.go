@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
 
-// DeleteTree implements [store.TreeDeleter]. Everything goes, whatever it is, but what a
-// live writer has there: its temporary files, and the locks that somebody holds. So a
-// directory in which somebody is at work stays.
+// DeleteTree implements [store.TreeDeleter]. It deletes everything except the temporary
+// files of running writers and locks that are held. Directories with such files stay.
 func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
 	t := &tree{s: s, order: order, d: d}
 	err := s.writable(ctx)
@@ -42,9 +42,9 @@ func (s *Store) CheckTree(dir store.Path) error {
 	return nil
 }
 
-// place returns the name without links of a directory that is to be deleted. It must not
-// be a link itself, since a link is not the only name of what it leads to, nor be reached
-// by a link in itself, which would go on the way.
+// place returns the name without links of a directory that is to be deleted. It refuses a
+// link, because its target has another name too. It also refuses a name that leads
+// through a link inside the directory itself, which would be deleted on the way.
 func (s *Store) place(dir string) (string, error) {
 	if dir == "." {
 		return dir, nil
@@ -74,13 +74,16 @@ type tree struct {
 	d     store.Durability
 }
 
-// delete deletes in the order that was asked for, each step durable before the next.
+// delete deletes in the given order. Each step is durable before the next one begins, so
+// a crash leaves only what comes later in the order.
 func (t *tree) delete(ctx context.Context) error {
 	for _, name := range t.order.First {
 		if _, err := t.remove(ctx, path.Join(t.top, name)); err != nil {
 			return err
 		}
 	}
+	// Make the deletion of the first values durable. Otherwise a power cut could bring
+	// back a document whose chunks are gone.
 	if err := t.synced(t.top); err != nil {
 		return err
 	}
@@ -107,9 +110,9 @@ func (t *tree) synced(dir string) error {
 	return t.s.syncDir(dir)
 }
 
-// clear deletes what is below dir, or only the values that go first. Not every file
-// system lists a directory as it was when entries go meanwhile, so it looks again until
-// it finds nothing to delete.
+// clear deletes what is below dir or, if first is set, only the values that go first.
+// Some file systems skip entries when others are deleted during a listing, so it lists
+// again until it finds nothing to delete.
 func (t *tree) clear(ctx context.Context, dir string, first bool) error {
 	touched := false
 	for again := true; again; {
@@ -117,7 +120,7 @@ func (t *tree) clear(ctx context.Context, dir string, first bool) error {
 		for e, err := range t.s.fs.ReadDir(dir) {
 			switch {
 			case vfs.Missing(err):
-				return nil // somebody else deletes here, too
+				return nil // a concurrent deletion removed dir
 			case err != nil:
 				return err
 			}
@@ -136,10 +139,10 @@ func (t *tree) clear(ctx context.Context, dir string, first bool) error {
 }
 
 // entry deletes one entry of a directory, and reports whether it is gone. A symbolic link
-// is no directory here.
+// is not a directory here, so it is deleted and not followed.
 func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone bool, err error) {
 	switch {
-	case isDir && path.Base(name) == writers:
+	case isDir && path.Base(name) == own.Writers:
 		if !first {
 			t.s.discardWriters(name)
 		}
@@ -148,11 +151,12 @@ func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone 
 		if err := t.clear(ctx, name, first); err != nil || first {
 			return false, err
 		}
-		return t.s.fs.RemoveDir(name) == nil, nil // not if something in it stays
+		return t.s.fs.RemoveDir(name) == nil, nil // false if something in it stays
 	case first && !slices.Contains(t.order.First, path.Base(name)):
 		return false, nil
 	case name == path.Join(t.top, t.order.Last):
 		return false, nil
+	// A running writer would fail if its temporary file or its lock were deleted.
 	case isOwn(path.Base(name)):
 		return t.s.discard(name)
 	}

@@ -118,8 +118,8 @@ func TestDeleteTreeSwapped(t *testing.T) {
 	}
 }
 
-// TestDeleteTreeKeepsLive deletes a directory in which a writer is at work, and what dead
-// ones have left.
+// TestDeleteTreeKeepsLive deletes a directory in which a writer is running, and what
+// crashed writers left.
 func TestDeleteTreeKeepsLive(t *testing.T) {
 	dir := t.TempDir()
 	s, other := open(t, dir, nil), open(t, dir, nil)

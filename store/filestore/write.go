@@ -12,23 +12,27 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Put implements [store.Writer]. Whenever the machine stops, the key has the old value or
-// the new one:
+// Put implements [store.Writer]. A crash at any moment leaves the old value or the new
+// one:
 //
-//  1. Make the directories that are missing, and remember them as not durable yet. A symbolic link on the way is
-//     followed where it is the name of a node, and refused within an array; the next steps use the names behind it.
-//  2. Create "__tmp-<writer>-<number>" beside the target; a rename cannot cross file systems.
+//  1. Make the missing directories, and record that their names are not durable yet.
+//     Follow a symbolic link on the way if it is a name of a node. Refuse one below
+//     an array. The next steps use the names behind links.
+//  2. Create "__tmp-<writer>-<number>" beside the target. A rename cannot cross file
+//     systems.
 //  3. Write the value.
-//  4. Give the file a modification time that no earlier write of this store has, so that versions differ
-//     even where the file system's clock is slow and file numbers are used again.
-//  5. With Sync, sync the file, so that the name never stands for bytes that are not there.
-//  6. Rename the file to the target. From here on every reader sees the new value.
-//  7. With Sync, sync the directory, and the one above each directory of step 1, so that the name is durable.
+//  4. Set a modification time that no earlier write of this store has. So versions
+//     differ even if the file system's clock is coarse and inodes are used again.
+//  5. With Sync, sync the file. Otherwise a power cut after step 6 could leave the
+//     name with missing bytes.
+//  6. Rename the file to the target. From now on readers see the new value.
+//  7. With Sync, sync the directory, and the directory above each one made in step 1,
+//     so that the name is durable.
 //
-// A failure in steps 1 to 6 removes the temporary file and leaves the old value. A sync
-// that fails may have thrown the bytes away and would succeed if it were repeated, so it
-// is not: the store refuses to write from then on, with [store.ErrDurability]. With
-// [store.Flush] a power cut may leave the name without its bytes.
+// If steps 1 to 6 fail, the old value stays, and the temporary file is removed. A failed
+// sync is not repeated: the kernel may have dropped the bytes, and a second sync would
+// succeed without them. The store refuses all further writes with [store.ErrDurability].
+// With [store.Flush] a power cut may leave the name without its bytes.
 func (s *Store) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
 	v, err := s.put(ctx, key, value, d)
 	if err != nil {
@@ -54,8 +58,9 @@ func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Du
 	return s.versionOf(real, st), nil
 }
 
-// versionOf returns the version of the file st, which was moved to name, or none where
-// another is there already. The rename changed it, so it is looked at again.
+// versionOf returns the version of the file st, which was moved to name. The rename
+// changed its change time, so the file is examined again. If another file has the name by
+// now, versionOf returns the zero Version.
 func (s *Store) versionOf(name string, st vfs.Stat) store.Version {
 	now, err := s.fs.Stat(name)
 	if err != nil || !now.SameData(st) {
@@ -64,10 +69,10 @@ func (s *Store) versionOf(name string, st vfs.Stat) store.Version {
 	return store.MakeVersion(now.Version())
 }
 
-// content is what becomes of an empty file.
+// content fills a new, empty file.
 type content func(f vfs.File) error
 
-// whole is the content that is value.
+// whole is the content that writes value.
 func whole(value []byte) content {
 	return func(f vfs.File) error {
 		_, err := f.Write(value)
@@ -75,8 +80,8 @@ func whole(value []byte) content {
 	}
 }
 
-// publish runs steps 1 to 6 and returns the name that the file has without links, and
-// what it was before its rename.
+// publish takes steps 1 to 6. It returns the name of the file without links, and its
+// status before the rename.
 func (s *Store) publish(
 	ctx context.Context, name string, c content, d store.Durability,
 ) (real string, st vfs.Stat, err error) {
@@ -95,15 +100,15 @@ func (s *Store) publish(
 	return real, st, nil
 }
 
-// beside returns the name without links that the temporary file tmp is to be moved to so
-// that it is found at name.
+// beside returns the target of the rename: name, in the directory of tmp, which has no
+// links in its name.
 func beside(tmp, name string) string { return path.Join(path.Dir(tmp), path.Base(name)) }
 
-// prepare runs steps 1 to 5 for name, and returns the temporary file and what it is. The
-// file is in the key's directory, by the name that this has without links.
+// prepare takes steps 1 to 5 for name. It returns the temporary file and its status. The
+// file is in the key's directory, by the name without links.
 func (s *Store) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	f, tmp, err := s.createTemporary(path.Dir(name))
-	if errors.Is(err, vfs.ErrLinked) { // few are
+	if errors.Is(err, vfs.ErrLinked) { // rare, so links are resolved only now
 		f, tmp, err = s.createBehind(path.Dir(name))
 	}
 	if err != nil {
@@ -116,7 +121,7 @@ func (s *Store) prepare(name string, c content, d store.Durability) (tmp string,
 	return tmp, st, nil
 }
 
-// move is step 6, unless it is too late for it.
+// move is step 6, unless ctx has ended.
 func (s *Store) move(ctx context.Context, tmp, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -128,8 +133,8 @@ func (s *Store) move(ctx context.Context, tmp, name string) error {
 	return nil
 }
 
-// drop removes a temporary file, and the directories that it alone kept from being
-// pruned. What cannot be removed is invisible, and the next opening for writing finds it.
+// drop removes a temporary file, and the directories that are empty without it. A file
+// that cannot be removed is hidden, and the next opening for writing sweeps it.
 func (s *Store) drop(tmp string) {
 	real, err := s.unlink(tmp, always)
 	if err == nil {
@@ -138,8 +143,8 @@ func (s *Store) drop(tmp string) {
 	s.end(err)
 }
 
-// createTries is how often a directory may vanish, because others prune it, before a
-// write gives up.
+// createTries is how often concurrent deletions may prune the directory of a new file
+// before the write fails.
 const createTries = 100
 
 // createBehind creates an empty temporary file in the directory that dir leads to by
@@ -152,8 +157,8 @@ func (s *Store) createBehind(dir string) (f vfs.File, name string, err error) {
 	return s.createTemporary(dir)
 }
 
-// createTemporary creates an empty temporary file in dir, which begins work unless it
-// fails.
+// createTemporary creates an empty temporary file in dir. Unless it fails, [Store.end]
+// must follow.
 func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error) {
 	name = s.temporaryIn(dir)
 	defer func() {
@@ -165,6 +170,7 @@ func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error)
 		if f, err = s.fs.Create(name); !errors.Is(err, fs.ErrNotExist) {
 			return f, name, err
 		}
+		// A concurrent deletion may prune the directory between this step and Create.
 		if err := s.makeDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, "", err
 		}
@@ -172,10 +178,11 @@ func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error)
 	return nil, "", err
 }
 
-// fill writes the temporary file, closes it and returns what it was in the end.
+// fill writes the temporary file, closes it, and returns its final status.
 func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st vfs.Stat, err error) {
 	if err = c(f); err == nil {
-		// Where the file system refuses the time, versions rest on what else it tells.
+		// A file system may refuse the time. Versions then rest on inode, size and its
+		// own clock.
 		_ = s.fs.Touch(tmp, s.now())
 		st, err = f.Stat()
 	}
@@ -188,8 +195,7 @@ func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st 
 	return st, err
 }
 
-// now returns the time in nanoseconds since 1970, later than all that were returned
-// before.
+// now returns the time in nanoseconds since 1970, later than every time returned before.
 func (s *Store) now() int64 {
 	for {
 		last := s.clock.Load()
@@ -200,7 +206,7 @@ func (s *Store) now() int64 {
 	}
 }
 
-// sync syncs f. After a failure nothing more is written.
+// sync syncs f. After a failure the store refuses writes; see [Store.Put].
 func (s *Store) sync(f vfs.File) error {
 	if err := f.Sync(); err != nil {
 		err = fmt.Errorf("%w: %w", store.ErrDurability, err)

@@ -13,126 +13,131 @@ import (
 	"strings"
 	"sync"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 )
 
-// A writer that is killed leaves temporary files. The next one removes them, but must not
-// take the file of a writer that is at work. Process numbers do not tell them apart:
-// containers have their own. So every writer holds a lock, which ends with it however it
-// ends:
+// A writer that crashes leaves temporary files. The next writer removes them, but must not
+// remove those of a running writer. Process IDs cannot tell them apart, because each
+// container has its own. So every writer holds a file lock, which ends with the process:
 //
-//  1. Before its first temporary file a store makes the file "__tmp-writers/<id>" at its top and locks it.
-//  2. The file says on which machine the writer is, and before the first temporary file in a directory gets its name.
+//  1. Before its first temporary file, a store makes the file "__tmp-writers/<id>" at its
+//     top and locks it.
+//  2. The file names the boot of the machine. Before the first temporary file in a
+//     directory, it gets the name of that directory.
 //  3. Temporary files are called "__tmp-<id>-<number>".
-//  4. When no call, batch or lock of the store is under way any more, it removes the file and then lets go of the lock.
+//  4. When no call, batch or lock of the store is in use any more, the store removes the
+//     file and then releases the lock.
 //
-// Opening a store for writing tries to lock all these files. The writer of one that can
-// be locked is dead: its temporary files are removed from the directories that it has
-// named, and then the file goes, while it is locked.
+// Opening a store for writing tries to lock all these files. If a lock is free, its writer
+// has crashed. The sweep removes the temporary files from the directories that the file
+// names, and then the file itself, still locked.
 //
-// On a network file system locks may hold for one machine only. There a writer on another
-// machine, and one from before this machine was started anew, count as unknown, and their
-// files stay. Where no file can be locked or none can be made at the top, temporary files
-// are called "__tmp-<random>" and have no writer that anybody knows.
+// On a network file system, locks may hold for one machine only. There, a writer of
+// another machine or of an earlier boot is unknown, and its files stay. If no file can be
+// locked or made at the top, temporary files are called "__tmp-<random>", and their writer
+// is unknown.
 
-const (
-	writers = temporary + "writers"
-	// mostDirs is how many directories a writer names. Past that it is looked for in all.
-	mostDirs = 4096
-)
+// mostDirs is the most directories that a writer records. Beyond that, a sweep searches
+// all directories for its files.
+const mostDirs = 4096
 
-// writer is the file by which a store shows that it is alive.
+// writer is the file that marks this store as a running writer.
 type writer struct {
 	mu     sync.Mutex
-	busy   int      // temporary files, batches and locks that there are
-	id     string   // "" while there is no such file
+	busy   int      // temporary files, batches and locks in use
+	id     string   // "" while the writer is not registered
 	file   vfs.File // locked
 	refuse bool     // no such file can be made here
-	stuck  bool     // a temporary file could not be removed: the writer's file stays to tell of it
+	stuck  bool     // a temporary file stayed, so the writer's file must stay
 	dirs   map[string]bool
 	last   uint64 // number of the latest temporary file
 }
 
-// begin tells that work has begun in which there may be temporary files. [Store.end]
-// follows.
+// begin says that work has begun which may make temporary files. [Store.end] must follow.
 func (s *Store) begin() {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
 	s.writer.busy++
 }
 
-// end tells that work has ended. err says why its temporary file could not be removed.
+// end says that work has ended. err is the error of removing its temporary file, if any.
 func (s *Store) end(err error) {
 	w := &s.writer
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stuck = w.stuck || err != nil && !vfs.Missing(err)
 	if w.busy--; w.busy == 0 && w.id != "" {
-		s.vanish()
+		s.deregister()
 	}
 }
 
-// temporaryIn returns the name of a new temporary file in dir. It begins work:
-// [Store.end] follows once the file is gone.
+// temporaryIn returns the name of a new temporary file in dir. [Store.end] must follow
+// once the file is gone.
 func (s *Store) temporaryIn(dir string) string {
 	s.begin()
 	w := &s.writer
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.id == "" && !w.refuse {
-		s.appear()
+		s.register()
 	}
-	if w.id == "" || !w.names(dir) {
-		return path.Join(dir, temporary+strconv.FormatUint(rand.Uint64(), 36))
+	if w.id == "" || !w.record(dir) {
+		return path.Join(dir, own.Temporary+strconv.FormatUint(rand.Uint64(), 36))
 	}
 	w.last++
-	return path.Join(dir, temporary+w.id+"-"+strconv.FormatUint(w.last, 36))
+	return path.Join(dir, own.Temporary+w.id+"-"+strconv.FormatUint(w.last, 36))
 }
 
-// appear runs step 1. Another writer may remove the directory in between, or take the new
-// file for that of a dead one.
-func (s *Store) appear() {
+// register takes step 1. A concurrent writer that ends may remove the directory between
+// Mkdir and TryLock. A sweep may lock the new file first and take it for that of a
+// crashed writer. In both cases register tries again.
+func (s *Store) register() {
 	w := &s.writer
 	for range createTries {
-		_ = s.fs.Mkdir(writers)
+		_ = s.fs.Mkdir(own.Writers)
 		id := strconv.FormatUint(rand.Uint64(), 36)
-		f, err := s.fs.TryLock(path.Join(writers, id))
+		f, err := s.fs.TryLock(path.Join(own.Writers, id))
 		if errors.Is(err, vfs.ErrLocked) || vfs.Missing(err) {
 			continue
 		}
 		if err == nil {
+			// The boot comes first: a file without it says nothing about its writer.
 			if _, err = fmt.Fprintf(f, "%s\n", s.boot); err == nil {
 				w.id, w.file, w.dirs = id, f, map[string]bool{}
 				return
 			}
-			_ = s.fs.Remove(path.Join(writers, id))
+			_ = s.fs.Remove(path.Join(own.Writers, id))
 			_ = f.Close()
 		}
 		break
 	}
 	w.refuse = true
-	_ = s.fs.RemoveDir(writers)
+	_ = s.fs.RemoveDir(own.Writers)
 }
 
-// vanish runs step 4.
-func (s *Store) vanish() {
+// deregister takes step 4.
+func (s *Store) deregister() {
 	w := &s.writer
 	if !w.stuck {
-		_ = s.fs.Remove(path.Join(writers, w.id)) // while it is locked: nobody may take it for that of a dead writer
-		_ = s.fs.RemoveDir(writers)
+		// Remove the file while it is locked. Unlocked, a sweep would take it for that of
+		// a crashed writer.
+		_ = s.fs.Remove(path.Join(own.Writers, w.id))
+		_ = s.fs.RemoveDir(own.Writers)
 	}
 	_ = w.file.Close()
 	w.id, w.file, w.dirs, w.stuck = "", nil, nil, false
 }
 
-// everywhere is the name of all directories.
+// everywhere stands for all directories in the file of a writer.
 const everywhere = "*"
 
-// names writes down that there will be temporary files in dir, and reports whether it
-// could.
-func (w *writer) names(dir string) bool {
+// record writes into the writer's file that dir will have temporary files, and reports
+// whether that succeeded.
+func (w *writer) record(dir string) bool {
 	switch {
-	case w.dirs == nil: // a line before was written in part, so that none can follow
+	// A full disk may have cut an earlier line, so nothing can be appended.
+	case w.dirs == nil:
 		return false
 	case w.dirs[dir] || w.dirs[everywhere]:
 		return true
@@ -148,10 +153,9 @@ func (w *writer) names(dir string) bool {
 	return true
 }
 
-// writerOf returns the id of the writer of a temporary file, "" where its name does not
-// say.
+// writerOf returns the id of the writer of a temporary file, or "" if its name has none.
 func writerOf(name string) string {
-	id, _, ok := strings.Cut(strings.TrimPrefix(path.Base(name), temporary), "-")
+	id, _, ok := strings.Cut(strings.TrimPrefix(path.Base(name), own.Temporary), "-")
 	if !ok {
 		return ""
 	}
@@ -161,7 +165,7 @@ func writerOf(name string) string {
 // Sweep implements [store.Sweeper].
 func (s *Store) Sweep(ctx context.Context) {
 	found := false
-	for e, err := range s.fs.ReadDir(writers) {
+	for e, err := range s.fs.ReadDir(own.Writers) {
 		if err != nil || s.writable(ctx) != nil {
 			return
 		}
@@ -169,34 +173,39 @@ func (s *Store) Sweep(ctx context.Context) {
 		s.removeOf(ctx, e.Name())
 	}
 	if found {
-		_ = s.fs.RemoveDir(writers)
+		_ = s.fs.RemoveDir(own.Writers)
 	}
 }
 
-// removeOf removes the temporary files of a writer if it is dead. What cannot be removed
-// keeps the writer's file, so that somebody else can.
+// removeOf removes the temporary files of a writer that is not running. If one cannot be
+// removed, the writer's file stays, so that a later sweep tries again.
 func (s *Store) removeOf(ctx context.Context, id string) {
-	name := path.Join(writers, id)
+	name := path.Join(own.Writers, id)
 	content, err := s.fs.Open(name)
 	if err != nil {
 		return
 	}
 	defer content.Close()
+	// A running writer holds this lock.
 	lock, err := s.fs.TryLock(name)
 	if err != nil {
 		return
 	}
 	defer lock.Close()
+	// The writer ended between Open and TryLock, which then made a new file.
 	if replaced(content, lock) {
 		_ = s.fs.Remove(name)
 		return
 	}
+	// Locks of another boot, or of another machine, may not be visible here.
 	boot, dirs, ok := readWriter(content)
 	if boot != s.boot || boot == "" || !ok {
 		if !s.fs.Local() {
 			return
 		}
-		dirs = []string{everywhere} // what was not synced before the machine stopped may be missing here
+		// The machine has restarted since. A power cut may have lost lines that were not
+		// synced, so search all directories.
+		dirs = []string{everywhere}
 	}
 	done := true
 	for _, dir := range dirs {
@@ -206,21 +215,21 @@ func (s *Store) removeOf(ctx context.Context, id string) {
 			done = s.removeIn(ctx, dir, id) && done
 		}
 	}
+	// Still locked, so that no concurrent sweep works on it.
 	if done {
 		_ = s.fs.Remove(name)
 	}
 }
 
-// replaced reports whether the file that was locked is a new one: the writer has just
-// removed its own. Where files have no identity, as on Windows, one that is open stays at
-// its name.
+// replaced reports whether the locked file is a new one, because the writer has removed
+// its own. Files without identity, as on Windows, keep their name while they are open.
 func replaced(content, lock vfs.File) bool {
 	was, err1 := content.Stat()
 	is, err2 := lock.Stat()
 	return err1 == nil && err2 == nil && was.Ino != 0 && !was.SameFile(is)
 }
 
-// readWriter reads the file of a writer, and reports whether its first line is whole.
+// readWriter reads the file of a writer. ok says whether its first line is there.
 func readWriter(f vfs.File) (boot string, dirs []string, ok bool) {
 	lines := bufio.NewScanner(io.NewSectionReader(f, 0, math.MaxInt64))
 	lines.Buffer(nil, 1<<20)
@@ -234,7 +243,8 @@ func readWriter(f vfs.File) (boot string, dirs []string, ok bool) {
 	return boot, dirs, ok && lines.Err() == nil
 }
 
-// removeIn removes the temporary files of a writer in one directory.
+// removeIn removes the temporary files of a writer in one directory, and reports whether
+// none stayed.
 func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 	done = true
 	for e, err := range s.fs.ReadDir(dir) {
@@ -243,7 +253,7 @@ func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 			return true
 		case err != nil || ctx.Err() != nil:
 			return false
-		case strings.HasPrefix(e.Name(), temporary+id+"-"):
+		case strings.HasPrefix(e.Name(), own.Temporary+id+"-"):
 			real, err := s.unlink(path.Join(dir, e.Name()), always)
 			if err != nil && !vfs.Missing(err) {
 				done = false
@@ -255,7 +265,8 @@ func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 	return done
 }
 
-// removeBelow removes the temporary files of a writer from a directory and all below it.
+// removeBelow removes the temporary files of a writer in dir and all directories below,
+// and reports whether none stayed.
 func (s *Store) removeBelow(ctx context.Context, dir, id string) (done bool) {
 	done = s.removeIn(ctx, dir, id)
 	for e, err := range s.fs.ReadDir(dir) {

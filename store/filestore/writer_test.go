@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -89,7 +90,7 @@ func TestSweep(t *testing.T) {
 		}
 		next.Sweep(t.Context())
 		for _, name := range left(t, dir) {
-			if strings.Contains(name, temporary) && name != tmp && !strings.Contains(name, alive.writer.id) && name != writers+"/" {
+			if strings.Contains(name, own.Temporary) && name != tmp && !strings.Contains(name, alive.writer.id) && name != own.Writers+"/" {
 				t.Errorf("killed at operation %d: %s is left", n, name)
 			}
 		}
@@ -98,7 +99,7 @@ func TestSweep(t *testing.T) {
 		}
 		alive.drop(tmp)
 		next.Sweep(t.Context())
-		if _, statErr := os.Stat(filepath.Join(dir, writers)); !errors.Is(statErr, fs.ErrNotExist) {
+		if _, statErr := os.Stat(filepath.Join(dir, own.Writers)); !errors.Is(statErr, fs.ErrNotExist) {
 			t.Errorf("killed at operation %d: %v", n, statErr)
 		}
 		if err := errors.Join(alive.Close(), next.Close()); err != nil {
@@ -132,7 +133,7 @@ func TestSweepKnowsMachines(t *testing.T) {
 		next.boot = "this"
 		want := WriterUnknown
 		if c.gone {
-			want = WriterDead
+			want = WriterGone
 		}
 		for f, err := range next.Temporary(t.Context(), store.Path{}) {
 			if f.Name != tmp || f.Writer != want || err != nil {
@@ -188,7 +189,7 @@ func TestNoWriterFile(t *testing.T) {
 	for _, kind := range []string{"mkdir", "lock"} {
 		d := vfs.NewDisk()
 		s := On(vfs.Hook(d, func(op vfs.Op) error {
-			if op.Kind == kind && strings.HasPrefix(op.Name, writers) {
+			if op.Kind == kind && strings.HasPrefix(op.Name, own.Writers) {
 				return fs.ErrPermission
 			}
 			return nil

@@ -12,9 +12,8 @@ import (
 	"varve.dev/zarr/store/httpstore"
 )
 
-// TestContentCoding asks a server that compresses what it sends though nobody asked for
-// it. All that it says of the value is about other bytes, so that nothing of it is taken,
-// whoever makes the requests.
+// TestContentCoding requests values from a server that compresses unasked. Its headers
+// describe other bytes, so the answer is refused, with any transport.
 func TestContentCoding(t *testing.T) {
 	var body bytes.Buffer
 	z := gzip.NewWriter(&body)

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// concealed is a URL with what is secret, under the name that is shown for it.
+// concealed is a URL with secrets and the text shown for it.
 type concealed struct {
 	shown, real string
 	next        *concealed
 }
 
-// concealedKey is the key of [Conceal].
+// concealedKey is the context key of [Conceal].
 type concealedKey struct{}
 
-// Conceal returns a URL as it may be shown, see [Redact], and a context in which it
-// stands for the whole one: locations that are it, or go on behind it with a slash, are
-// opened with its user, its password and its query. So a program can show and extend what
-// it was given. A location without anything secret is returned as it is.
+// Conceal returns a URL as it may be shown (see [Redact]), and a context in which that
+// text stands for the whole URL. Locations that equal it, or extend it with a slash, are
+// then opened with its user, password and query. So a program can show and extend a URL
+// without showing its secrets. A location without secrets is returned unchanged.
 func Conceal(ctx context.Context, location string) (context.Context, string) {
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User == nil && u.RawQuery == "" && u.Fragment == "" {
@@ -29,7 +29,8 @@ func Conceal(ctx context.Context, location string) (context.Context, string) {
 	return context.WithValue(ctx, concealedKey{}, &concealed{shown, location, before}), shown
 }
 
-// Reveal returns the whole URL that a location stands for in the context; see [Conceal].
+// Reveal returns the whole URL that a location stands for in ctx; see [Conceal]. If
+// several apply, the longest one counts.
 func Reveal(ctx context.Context, location string) string {
 	var found *concealed
 	c, _ := ctx.Value(concealedKey{}).(*concealed)

@@ -43,7 +43,7 @@ func openTLS(tb testing.TB, s *httptest.Server) *Store {
 	return remote
 }
 
-// TestConnections sees that requests in flight have a connection each, of a server that
+// TestConnections checks that requests in flight have a connection each, of a server that
 // would take them all on one, and that all connections are used again. The server answers
 // a round of requests when all of them have come.
 func TestConnections(t *testing.T) {

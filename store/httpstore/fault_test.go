@@ -59,8 +59,8 @@ func hijack(text string) func(w http.ResponseWriter, r *http.Request, next http.
 	}
 }
 
-// TestFaults sees that an answer that is wrong in any way is an error of the right kind,
-// for a whole value and for a range.
+// TestFaults checks that an answer that is wrong in any way is an error of the right
+// kind, for a whole value and for a range.
 func TestFaults(t *testing.T) {
 	any := errors.New("any error")
 	for name, c := range map[string]struct {
@@ -155,8 +155,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestCutBodies sees that a body that breaks off is taken up where it ended, of the same
-// version or else from its start.
+// TestCutBodies checks that a body that breaks off is taken up where it ended, of the
+// same version or else from its start.
 func TestCutBodies(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), 10_000)
 	for name, c := range map[string]struct {
@@ -210,7 +210,7 @@ func TestCutBodies(t *testing.T) {
 	}
 }
 
-// TestPinned sees that pieces of one value are of one version.
+// TestPinned checks that pieces of one value are of one version.
 func TestPinned(t *testing.T) {
 	o := fixture()
 	s := open(t, serve(t, o), httpstore.Options{})
@@ -232,7 +232,7 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestClaims sees that lengths that a server only claims take no memory.
+// TestClaims checks that lengths that a server only claims take no memory.
 func TestClaims(t *testing.T) {
 	long := strconv.FormatInt(1<<40, 10)
 	endless := func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
@@ -272,7 +272,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestStall sees that a server that goes silent is given up, before its headers and
+// TestStall checks that a server that goes silent is given up, before its headers and
 // within its body.
 func TestStall(t *testing.T) {
 	for name, begin := range map[string]string{"headers": "", "body": "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n0123"} {
@@ -308,7 +308,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestSecrets sees that no error shows what a URL or a header has that is secret, nor
+// TestSecrets checks that no error shows what a URL or a header has that is secret, nor
 // where a redirection leads.
 func TestSecrets(t *testing.T) {
 	const canary = "canary"
@@ -336,8 +336,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsStay sees that another host is sent neither credentials nor headers, and the
-// store's own both.
+// TestSecretsStay checks that another host is sent neither credentials nor headers, and
+// the store's own both.
 func TestSecretsStay(t *testing.T) {
 	var seen []string
 	note := func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -360,7 +360,7 @@ func TestSecretsStay(t *testing.T) {
 // are text or chunks, in which a cut would be found later.
 func TestNoLength(t *testing.T) {
 	s := open(t, serve(t, wrap(fixture(), hijack("HTTP/1.0 200 OK\r\n\r\n0123456789"))), httpstore.Options{Attempts: 1})
-	if _, _, err := get(t, s, key, store.Request{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "would look whole") {
+	if _, _, err := get(t, s, key, store.Request{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "would look complete") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,53 +1,53 @@
-// Package httpstore is a read-only store of what a web server offers below a URL: one
-// value is one resource.
+// Package httpstore is a read-only store of the resources of a web server. A value is
+// what the server returns for the URL of its key.
 //
-// The server needs to know nothing of Zarr. Ranges are asked for as such; a server that
-// sends whole values instead is put up with as long as little is thrown away. Values are
-// asked for as they are ("Accept-Encoding: identity"), and one that comes with a content
-// coding nevertheless is refused, because nobody could tell what is stored.
+// The server needs to know nothing about Zarr. The store sends range requests, and
+// accepts a whole value instead if it has to discard little ([Options.Discard]). It asks
+// for values without content coding ("Accept-Encoding: identity") and refuses a value
+// that has one, because the stored bytes cannot be told from it.
 //
 // # Versions
 //
-// The version of a value is its ETag, else the time of its last change. A value that is
-// read in several pieces ([store.Pin]) is of one version as far as the server tells them
-// apart, and what changed in between is [store.ErrConflict]. A body that breaks off is
-// taken up where it ended only if the ETag is a strong one and still the same.
+// The version of a value is its ETag or, without one, the time of its last change. A
+// value that is read in several ranges ([store.Pin]) is of one version, as far as the
+// server tells versions apart. If it changes in between, the error is
+// [store.ErrConflict]. An interrupted body is resumed only if the ETag is strong and
+// still the same.
 //
-// # Faults
+// # Retries
 //
-// Requests that fail for reasons that pass, as 429, 5xx or a lost connection, are
-// repeated a few times with growing pauses, or after the time that the server asks for,
-// and no longer than the caller's context lasts. A body that comes to a halt, or trickles
-// ([Options.LeastRate]), counts as a lost connection, which is taken up once only.
-// Lengths and ranges are checked: whatever is cut, shifted or too long is an error.
+// Requests that fail for temporary reasons, such as 429, 5xx or a lost connection, are
+// retried with growing pauses, or after the time that the server asks for. Retries end
+// with the caller's context. A body that stalls or is too slow ([Options.LeastRate])
+// counts as a lost connection, but is retried only once. Lengths and ranges are checked:
+// a truncated, shifted or overlong answer is an error.
 //
 // # Connections
 //
-// Requests go over HTTP/1.1, each in flight on a connection of its own, because servers
-// and networks limit what one connection passes. All connections are kept for later
-// requests, and closed after 90 seconds without one.
+// Each request in flight has an HTTP/1.1 connection of its own, because servers and
+// networks limit the throughput of one connection. Connections are kept and closed after
+// 90 seconds of idleness.
 //
-// A server that sends more than a body's length makes net/http report it by package log.
-// A program whose standard error is read by others redirects that with [log.SetOutput].
+// If a server sends more bytes than it announced, net/http logs that with package log. A
+// program whose standard error is parsed should redirect it with [log.SetOutput].
 //
 // # Missing values
 //
-// The statuses 404 and 410 say that a key has no value ([fs.ErrNotExist]). Some servers
-// answer 403 for it, as object stores do to clients who may not list; [Options.Missing]
-// takes that for an answer. Otherwise 401 and 403 are [fs.ErrPermission]. A redirection
-// that adds a slash to the key is what servers say of directories, and is a missing
-// value.
+// The statuses 404 and 410 mean that a key has no value ([fs.ErrNotExist]). Object stores
+// answer 403 instead to clients that may not list; add it to [Options.Missing] for those.
+// Otherwise 401 and 403 are [fs.ErrPermission]. A redirection that adds a slash to the
+// key means a directory, so the value is missing.
 //
 // # Redirections
 //
-// A few redirections are followed, to http and https alone and never from https to http.
-// Credentials and headers of the options go to the store's own host only. A redirection
-// does not lead into a private network, to another host or port than the store's own:
-// [Options.PrivateRedirects] permits that.
+// The store follows up to five redirections, to http and https only, and never from https
+// to http. It sends credentials and headers only to its own host. It does not follow a
+// redirection into a private network, other than to its own host, unless
+// [Options.PrivateRedirects] is set.
 //
 // # Secrets
 //
-// Passwords and the queries of URLs, which may sign them, stand in no error.
+// Errors never contain passwords or the queries of URLs, which may hold signatures.
 package httpstore
 
 import (
@@ -64,76 +64,75 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Options say how a server is asked. The zero Options ask without credentials.
+// Options say how to send requests. The zero Options send no credentials.
 type Options struct {
-	// Header is sent along to the store's own host, as an Authorization.
+	// Header is added to requests to the store's own host, such as Authorization.
 	Header http.Header
-	// Missing lists statuses that say that a key has no value, besides 404 and 410: often
-	// 403.
+	// Missing lists statuses, besides 404 and 410, that mean that a key has no value.
+	// Often that is 403.
 	Missing []int
-	// Attempts is how often one request is made at most; 0 stands for 5.
+	// Attempts is the most attempts of one request; 0 means 5.
 	Attempts int
-	// Pause is the time before the first repetition, which doubles from then on; 0 stands
-	// for 200 ms.
+	// Pause is the pause before the first retry. It doubles with each further retry. 0
+	// means 200 ms.
 	Pause time.Duration
-	// LongestPause is the most that one pause takes. A server that asks for more is given
-	// up at once. 0 stands for 30 s.
+	// LongestPause is the longest pause. If a server asks for more, the request fails at
+	// once. 0 means 30 s.
 	LongestPause time.Duration
 	// Stall is how long the server may send nothing, and how long its headers may take,
-	// before the request counts as lost; 0 stands for 30 s. Such a request, and one that
-	// [Options.LeastRate] ends, is repeated once at most.
+	// before the request counts as lost; 0 means 30 s. A stalled or slow request is
+	// retried only once.
 	Stall time.Duration
-	// Waiting, if any, is told the host of a server that has sent little or nothing for 5
-	// s, or a quarter of Stall if that is less. It is called once for a store, and on a
-	// goroutine of its own while a request is under way.
+	// Waiting, if not nil, is called with the host of a server that has sent little or
+	// nothing for 5 s, or for a quarter of Stall if that is less. It is called once for a
+	// store, on a goroutine of its own, while a request is in flight.
 	Waiting func(host string)
-	// Discard is the most bytes that are thrown away to get at a range of a server that
-	// sends none; 0 stands for 64 MiB.
+	// Discard is the most bytes to discard to reach a range if the server ignores range
+	// requests; 0 means 64 MiB.
 	Discard int64
-	// LeastRate is how many bytes a second the server has to send, averaged over each
-	// period of Stall; 0 stands for 1024, and a negative rate switches the check off.
-	// Requests that are in flight at one time share it. A body that comes slower counts
-	// as lost.
+	// LeastRate is the rate in bytes per second that the server must sustain over each
+	// period of Stall. Requests in flight share the rate. 0 means 1024; a negative rate
+	// switches the check off. A slower body counts as lost.
 	LeastRate int64
-	// PrivateRedirects lets redirections lead to addresses of private networks and of
-	// this machine, as those of some storage clusters do. Without it they are refused,
-	// but for the addresses of the store's own host.
+	// PrivateRedirects permits redirections to private networks and to this machine,
+	// which some storage clusters use. Without it only the addresses of the store's own
+	// host are permitted.
 	PrivateRedirects bool
-	// Transport makes the requests; nil stands for one of the store's own, which speaks
-	// HTTP/1.1, keeps as many connections as there were requests in flight, and keeps
-	// redirections away from private networks.
+	// Transport sends the requests. If it is nil, the store uses its own: HTTP/1.1, as
+	// many connections as requests in flight, and no redirections into private networks.
 	//
-	// A transport of the caller is used as it is. [http.DefaultTransport] is slow for
-	// many chunks: it keeps two idle connections, and puts all requests to a server that
-	// speaks HTTP/2 on one. A [http.Transport] for a store sets Protocols to HTTP/1 alone
-	// and MaxIdleConnsPerHost to the requests in flight. It sees redirections to private
-	// addresses only where they are literal: names are for its dialer to check.
+	// A transport of the caller is used unchanged. [http.DefaultTransport] is slow for
+	// many chunks: it keeps two idle connections, and puts all HTTP/2 requests to a
+	// server on one. Set Protocols of an [http.Transport] to HTTP/1 alone, and
+	// MaxIdleConnsPerHost to the number of requests in flight. For such a transport the
+	// store checks redirections by literal address only; its dialer must check names.
 	Transport http.RoundTripper
 }
 
-// Store reads the values below a URL. It has the power [store.Stater] and no other, and
-// its methods may be called from several goroutines at once. Make one with [Open].
+// Store reads the values below a URL. Its only powers are [store.Stater] and
+// [store.Placer]. Its methods may be called from several goroutines at once. Make one
+// with [Open].
 type Store struct {
-	base      url.URL // without user and fragment; its path and the query are those of every request
-	prefix    string  // the path of base as it is escaped, without a slash at the end
+	base      url.URL // without user and fragment; every request has its path and query
+	prefix    string  // the escaped path of base, without a slash at the end
 	options   Options
-	header    http.Header // that of the options and the credentials of the URL
+	header    http.Header // from the options, with the credentials of the URL
 	transport http.RoundTripper
 	noHead    atomic.Bool  // the server answers GET but not HEAD
-	flying    atomic.Int64 // attempts under way
+	flying    atomic.Int64 // attempts in flight
 	told      atomic.Bool  // Options.Waiting has been called
 }
 
-// Open returns the store of the values below a URL of the scheme http or https. The user
-// and the password in it are sent as basic authentication, its query is that of every
-// request. Nothing is asked of the server yet. A nil opt is the zero [Options].
+// Open returns the store of the values below a URL of scheme http or https. User and
+// password of the URL become basic authentication. Its query is added to every request.
+// Open sends no request. A nil opt means the zero [Options].
 func Open(location string, opt *Options) (*Store, error) {
 	u, err := url.Parse(location)
 	if err != nil {
 		return nil, fmt.Errorf("http: %w: the URL cannot be parsed: %s", store.ErrInvalidKey, parseReason(err))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Opaque != "" {
-		return nil, fmt.Errorf("http: %w: %s is no URL of http or https with a host", store.ErrInvalidKey, Redact(location))
+		return nil, fmt.Errorf("http: %w: %s is not an http or https URL with a host", store.ErrInvalidKey, Redact(location))
 	}
 	s := &Store{base: *u, header: http.Header{}}
 	if opt != nil {
@@ -156,7 +155,7 @@ func Open(location string, opt *Options) (*Store, error) {
 	return s, nil
 }
 
-// setDefaults fills in what the zero values stand for.
+// setDefaults replaces zero values by what they mean.
 func (o *Options) setDefaults() {
 	if o.Attempts <= 0 {
 		o.Attempts = 5
@@ -178,7 +177,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Close closes connections that are kept for later requests. The store may still be used.
+// Close closes idle connections. The store may still be used.
 func (s *Store) Close() error {
 	if t, ok := s.transport.(interface{ CloseIdleConnections() }); ok && s.options.Transport == nil {
 		t.CloseIdleConnections()
@@ -186,7 +185,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Place implements [store.Placer]. A store whose values depend on a query has none.
+// Place implements [store.Placer]. If the URL has a query, values may depend on it, and
+// there is no place.
 func (s *Store) Place() string {
 	if s.base.RawQuery != "" {
 		return ""
@@ -194,32 +194,33 @@ func (s *Store) Place() string {
 	return s.base.Scheme + "://" + s.base.Host + s.prefix
 }
 
-// missing reports whether a status says that a key has no value.
+// missing reports whether a status means that a key has no value.
 func (s *Store) missing(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusGone || slices.Contains(s.options.Missing, status)
 }
 
-// optionsKey is the key of [WithOptions].
+// optionsKey is the context key of [WithOptions].
 type optionsKey struct{}
 
-// WithOptions returns a context with which locations are opened with these options:
-// whoever opens by a URL has no other way to give them.
+// WithOptions returns a context in which [OpenLocation] uses these options. Functions
+// that open by URL have no other way to pass them.
 func WithOptions(ctx context.Context, opt *Options) context.Context {
 	return context.WithValue(ctx, optionsKey{}, opt)
 }
 
-// OptionsOf returns what [WithOptions] put into a context, nil where it put nothing.
+// OptionsOf returns the options of [WithOptions], or nil.
 func OptionsOf(ctx context.Context) *Options {
 	opt, _ := ctx.Value(optionsKey{}).(*Options)
 	return opt
 }
 
 // OpenLocation is the [store.OpenFunc] of the schemes http and https. The store begins at
-// the first segment whose name ends in ".zarr", or else is the whole URL, and the rest is
-// the path of the node. To write is [store.ErrUnsupported].
+// the first path segment whose name ends in ".zarr"; the rest is the path of the node.
+// Without such a segment the store is the whole URL. Any access but [store.Read] is
+// [store.ErrUnsupported].
 func OpenLocation(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	if access != store.Read {
-		return nil, store.Path{}, fmt.Errorf("http: %w: what a web server offers can be read only", store.ErrUnsupported)
+		return nil, store.Path{}, fmt.Errorf("http: %w: a web server can only be read", store.ErrUnsupported)
 	}
 	root, rel := Split(Reveal(ctx, location), ".zarr")
 	path, err := store.ParsePath(rel)
@@ -230,9 +231,9 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	return s, path, err
 }
 
-// Split cuts a URL behind the first segment of its path whose name ends in suffix, and
-// returns the URL up to there with the query of the whole, and the unescaped rest without
-// slashes around it. A URL without such a segment is returned as it is.
+// Split cuts a URL after the first path segment whose name ends in suffix. It returns the
+// URL up to there, with the query, and the unescaped rest without slashes around it. A
+// URL without such a segment is returned unchanged.
 func Split(location, suffix string) (root, rest string) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -255,8 +256,8 @@ func Split(location, suffix string) (root, rest string) {
 	return location, ""
 }
 
-// Redact returns a URL without user, password, query and fragment, for messages. What
-// cannot be parsed is cut at the first sign of any of them.
+// Redact returns a URL without user, password, query and fragment, for messages. If the
+// URL cannot be parsed, Redact cuts it at the first sign of one of these.
 func Redact(location string) string {
 	u, err := url.Parse(location)
 	if err != nil || u.Opaque != "" {
@@ -277,13 +278,13 @@ func Redact(location string) string {
 	return u.String()
 }
 
-// parseReason returns why a URL cannot be parsed, without the URL.
+// parseReason returns why a URL cannot be parsed, without quoting the URL.
 func parseReason(err error) string {
 	var e *url.Error
 	if !errors.As(err, &e) {
 		return "it is malformed"
 	}
-	// The reason may quote a part of the URL, which may be of a password.
+	// The quoted part may be a piece of a password.
 	reason, _, _ := strings.Cut(e.Err.Error(), "\"")
 	return strings.TrimSpace(reason)
 }

@@ -60,7 +60,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestKeys sees that every legal key reaches the server as it is.
+// TestKeys checks that every legal key reaches the server as it is.
 func TestKeys(t *testing.T) {
 	o := fixture()
 	s := open(t, serve(t, o), httpstore.Options{})
@@ -75,7 +75,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestModified sees that times are told by the clock of this machine, whatever that of
+// TestModified checks that times are told by the clock of this machine, whatever that of
 // the server says.
 func TestModified(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "late": -40 * time.Hour, "early": 1000 * time.Hour} {
@@ -185,10 +185,10 @@ func TestOpenLocation(t *testing.T) {
 		t.Fatal(path, err)
 	}
 	defer s.(*httpstore.Store).Close()
-	if found, err := store.Exists(ctx, s, path.Key("zarr.json")); !found || err != nil {
+	if found, err := store.Exists(ctx, s, path.MustKey("zarr.json")); !found || err != nil {
 		t.Error(found, err)
 	}
-	if found, err := store.Exists(ctx, s, path.Key("c/0")); found || err != nil {
+	if found, err := store.Exists(ctx, s, path.MustKey("c/0")); found || err != nil {
 		t.Error(found, err)
 	}
 	for _, access := range []store.Access{store.Write, store.Create} {
@@ -201,7 +201,7 @@ func TestOpenLocation(t *testing.T) {
 	}
 }
 
-// TestQuery sees that the query of a URL, which may sign it, is that of every request.
+// TestQuery checks that the query of a URL, which may sign it, is that of every request.
 func TestQuery(t *testing.T) {
 	var seen []string
 	u := serve(t, wrap(fixture(), func(w http.ResponseWriter, r *http.Request, next http.Handler) {

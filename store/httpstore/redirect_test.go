@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/store/httpstore"
 )
 
-// TestPrivateRedirects sees that a redirection from a loopback address to another service
-// there is followed only where the caller says so, by whatever transport.
+// TestPrivateRedirects checks that a redirection from a loopback address to another
+// service there is followed only where the caller says so, by whatever transport.
 func TestPrivateRedirects(t *testing.T) {
 	other := serve(t, fixture())
 	base := serve(t, wrap(fixture(), redirect(other+"/"+key)))
@@ -46,7 +46,7 @@ func (a told) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w, nil
 }
 
-// TestDowngrade sees that no redirection leads from https to http, be it the first or
+// TestDowngrade checks that no redirection leads from https to http, be it the first or
 // not, and that one from http to https is followed.
 func TestDowngrade(t *testing.T) {
 	for base, answers := range map[string]told{

@@ -17,18 +17,18 @@ import (
 type ask struct {
 	method string
 	key    store.Key
-	bytes  string // the header Range, "" for all
-	match  string // the header If-Match, "" for any version
+	bytes  string // Range header, "" for all bytes
+	match  string // If-Match header, "" for any version
 }
 
-// name returns the URL of a key for messages.
+// name returns the URL of a key, for messages.
 func (s *Store) name(key store.Key) string {
 	u := s.url(key)
 	u.RawQuery = ""
 	return u.String()
 }
 
-// url returns the URL of a key. A plus is escaped too, because some servers take it for a
+// url returns the URL of a key. It escapes '+' too, because some servers read it as a
 // space.
 func (s *Store) url(key store.Key) *url.URL {
 	u, text := s.base, key.String()
@@ -44,13 +44,13 @@ func (s *Store) url(key store.Key) *url.URL {
 	return &u
 }
 
-// mostRedirects is how many redirections of one request are followed.
+// mostRedirects is the most redirections of one request.
 const mostRedirects = 5
 
-// errDirectory says that a key with a slash behind it is what the server has.
-var errDirectory = errors.New("the server has a directory here")
+// errDirectory means that the server redirects to the key with a slash behind it.
+var errDirectory = errors.New("the server has a directory at this key")
 
-// do makes a request and follows redirections. The caller closes the body.
+// do sends a request and follows redirections. The caller closes the body.
 func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
 	u := s.url(a.key)
 	for range mostRedirects + 1 {
@@ -74,8 +74,7 @@ func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
 	return nil, fmt.Errorf("more than %d redirections", mostRedirects)
 }
 
-// request returns the request for a URL. What is secret goes to the store's own host
-// only.
+// request returns the request for a URL. Only the store's own host gets secrets.
 func (s *Store) request(ctx context.Context, a ask, u *url.URL) *http.Request {
 	h := http.Header{}
 	if s.own(u) {
@@ -95,7 +94,7 @@ func (s *Store) request(ctx context.Context, a ask, u *url.URL) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// own reports whether a URL is of the store's host, by the same scheme or by a safer one.
+// own reports whether a URL is on the store's host, with the same scheme or by https.
 func (s *Store) own(u *url.URL) bool {
 	if u.Scheme == s.base.Scheme {
 		return u.Host == s.base.Host
@@ -103,7 +102,7 @@ func (s *Store) own(u *url.URL) bool {
 	return u.Scheme == "https" && s.base.Port() == "" && u.Host == s.base.Host
 }
 
-// redirection returns where a response leads, nil where it is an answer. Errors do not
+// redirection returns the target of a redirection, or nil if r is not one. Errors do not
 // show the target, which may be signed.
 func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 	switch r.StatusCode {
@@ -113,7 +112,7 @@ func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 	}
 	to, err := from.Parse(r.Header.Get("Location"))
 	if err != nil || r.Header.Get("Location") == "" {
-		return nil, fmt.Errorf("status %d with a location that is no URL", r.StatusCode)
+		return nil, fmt.Errorf("status %d with a Location that is not a URL", r.StatusCode)
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
 	switch {
@@ -122,7 +121,7 @@ func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 	case to.Scheme == "http" && from.Scheme == "https":
 		return nil, fmt.Errorf("%w: a redirection from https to http is not followed", store.ErrUnsupported)
 	case to.Hostname() == "":
-		return nil, fmt.Errorf("status %d with a location without a host", r.StatusCode)
+		return nil, fmt.Errorf("status %d with a Location without a host", r.StatusCode)
 	case to.Host == from.Host && to.Path == from.Path+"/":
 		return nil, errDirectory
 	case !s.mayLead(to):
@@ -131,9 +130,9 @@ func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
-// mayLead reports whether a redirection may lead to a URL, as far as its text tells. The
-// store's own transport looks at each address that it dials; see [guard]. This check is
-// for the transports of callers, and keeps both from special addresses.
+// mayLead reports whether a redirection may lead to a URL, judged by its text. The
+// store's own transport also checks each address that it dials; see [guard]. This check
+// protects callers' transports, and keeps both from special addresses.
 func (s *Store) mayLead(to *url.URL) bool {
 	if isName(to.Hostname()) || s.own(to) {
 		return true
@@ -147,17 +146,17 @@ func (s *Store) mayLead(to *url.URL) bool {
 	return false
 }
 
-// isName reports whether a host is no address.
+// isName reports whether a host is a name, not an address.
 func isName(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil
 }
 
-// mostDrained is how many bytes of an answer that nobody wants are read so that its
-// connection can be used again.
+// mostDrained is how many bytes of an unwanted answer are read so that its connection can
+// be used again.
 const mostDrained = 64 << 10
 
-// drain gives up a body.
+// drain discards and closes a body.
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, mostDrained)
 	body.Close()

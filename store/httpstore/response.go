@@ -13,11 +13,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// describe returns what the headers of an answer tell of a value of size bytes.
-//
-// The time of its last change is by the server's clock, and so is the date of the answer:
-// what lies between them has passed by any clock. Both are rounded to seconds, which
-// makes the time come out at most a second too early.
+// describe returns the Info of a value of size bytes from the headers of an answer.
 func describe(r *http.Response, size int64) store.Info {
 	info := store.Info{Size: size}
 	tag, modified := r.Header.Get("ETag"), r.Header.Get("Last-Modified")
@@ -28,6 +24,9 @@ func describe(r *http.Response, size int64) store.Info {
 		info.Version = store.MakeVersion(tag + " " + modified)
 	}
 	last, err := http.ParseTime(modified)
+	// Last-Modified is by the server's clock, and so is Date. Their difference is the age
+	// of the value by any clock. Both are in whole seconds, so the result is at most one
+	// second early.
 	date, noDate := http.ParseTime(r.Header.Get("Date"))
 	if err == nil && noDate == nil {
 		info.Modified = time.Now().Add(-max(0, date.Sub(last)))
@@ -35,15 +34,15 @@ func describe(r *http.Response, size int64) store.Info {
 	return info
 }
 
-// isStrong reports whether a tag says that bytes are the same, not only what they mean
-// (RFC 9110, section 8.8.1).
+// isStrong reports whether an ETag guarantees equal bytes, not only equal meaning (RFC
+// 9110, section 8.8.1).
 func isStrong(tag string) bool { return len(tag) >= 2 && tag[0] == '"' && tag[len(tag)-1] == '"' }
 
-// plain refuses an answer that is not the bytes themselves.
+// plain returns an error if an answer is not the stored bytes themselves.
 func plain(r *http.Response) error {
 	for _, coding := range r.Header.Values("Content-Encoding") {
 		if coding != "" && !strings.EqualFold(coding, "identity") {
-			return fmt.Errorf("%w: the value comes with the content coding %.20q, which was not asked for", store.ErrUnsupported, coding)
+			return fmt.Errorf("%w: the value comes with the content coding %.20q, which was not requested", store.ErrUnsupported, coding)
 		}
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/byteranges") {
@@ -52,31 +51,31 @@ func plain(r *http.Response) error {
 	return nil
 }
 
-// delimited refuses a body that would look the same were it cut: one of HTTP/1 that ends
-// when the connection does.
+// delimited returns an error if a truncated body would look complete: in HTTP/1, one
+// without a length ends when the connection does.
 func delimited(r *http.Response) error {
 	if r.ContentLength < 0 && r.ProtoMajor < 2 && len(r.TransferEncoding) == 0 {
-		return fmt.Errorf("%w: the server does not say how long the value is and ends it by closing the connection,"+
-			" so that a value that was cut would look whole; Content-Length or HTTP/1.1 with chunks is needed", store.ErrUnsupported)
+		return fmt.Errorf("%w: the server does not send the length of the value but closes the connection at its end,"+
+			" so a truncated value would look complete; it must send Content-Length or chunked encoding", store.ErrUnsupported)
 	}
 	return nil
 }
 
-// contentRange is what an answer says that it has: bytes first to last of size. Without
-// bytes, last is first-1.
+// contentRange is the Content-Range of an answer: bytes first to last, inclusive, of
+// size. If there are none, last is first-1.
 type contentRange struct{ first, last, size int64 }
 
-// parseContentRange reads the header Content-Range (RFC 9110, section 14.4). A size that
-// is not known is refused.
+// parseContentRange parses the header Content-Range (RFC 9110, section 14.4). An unknown
+// size is an error.
 func parseContentRange(header string) (contentRange, error) {
-	bad := fmt.Errorf("the header Content-Range %.60q makes no sense", header)
+	bad := fmt.Errorf("the header Content-Range %.60q is malformed", header)
 	unit, rest, _ := strings.Cut(header, " ")
 	span, total, found := strings.Cut(rest, "/")
 	if !strings.EqualFold(unit, "bytes") || !found {
 		return contentRange{}, bad
 	}
 	if total == "*" {
-		return contentRange{}, fmt.Errorf("%w: the server does not say how long the value is", store.ErrUnsupported)
+		return contentRange{}, fmt.Errorf("%w: the server does not send the length of the value", store.ErrUnsupported)
 	}
 	size, ok := number(total)
 	if !ok {
@@ -94,7 +93,7 @@ func parseContentRange(header string) (contentRange, error) {
 	return contentRange{first, last, size}, nil
 }
 
-// number reads digits and nothing else.
+// number parses a decimal number without a sign.
 func number(s string) (int64, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
@@ -103,7 +102,7 @@ func number(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// statusError returns the error of an answer that is no value.
+// statusError returns the error for an answer without a value.
 func (s *Store) statusError(r *http.Response) error {
 	status := fmt.Sprintf("status %d", r.StatusCode)
 	if text := http.StatusText(r.StatusCode); text != "" {
@@ -113,16 +112,16 @@ func (s *Store) statusError(r *http.Response) error {
 	case s.missing(c):
 		return fmt.Errorf("%s: %w", status, fs.ErrNotExist)
 	case c == http.StatusUnauthorized || c == http.StatusProxyAuthRequired:
-		return fmt.Errorf("%s: %w (the server wants credentials)", status, fs.ErrPermission)
+		return fmt.Errorf("%s: %w (the server requires credentials)", status, fs.ErrPermission)
 	case c == http.StatusForbidden:
-		return fmt.Errorf("%s: %w (some servers say so where nothing is: Options.Missing believes them)", status, fs.ErrPermission)
+		return fmt.Errorf("%s: %w (some servers answer so for a missing key: see Options.Missing)", status, fs.ErrPermission)
 	case passes(c):
 		return &passing{err: errors.New(status), after: retryAfter(r)}
 	}
 	return errors.New(status)
 }
 
-// passes reports whether a status may be another one soon.
+// passes reports whether a later attempt may get another status.
 func passes(status int) bool {
 	switch status {
 	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
@@ -133,7 +132,7 @@ func passes(status int) bool {
 	return status >= 500
 }
 
-// retryAfter returns how long the server wants to be left alone, 0 where it does not say.
+// retryAfter returns how long the server asks to wait, or 0.
 func retryAfter(r *http.Response) time.Duration {
 	text := r.Header.Get("Retry-After")
 	if seconds, ok := number(text); ok {
@@ -145,10 +144,11 @@ func retryAfter(r *http.Response) time.Duration {
 	return 0
 }
 
-// errLonger says that more bytes come than were announced.
+// errLonger means that the body is longer than its headers say.
 var errLonger = errors.New("the body is longer than its headers say")
 
-// atEnd sees that a body has no further byte. Only then can its connection be used again.
+// atEnd returns an error if a body has more bytes. Only at its end can the connection be
+// used again.
 func atEnd(body io.Reader) error {
 	var b [1]byte
 	for range 100 {

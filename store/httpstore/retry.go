@@ -16,18 +16,18 @@ import (
 // passing is an error that another attempt may not have.
 type passing struct {
 	err   error
-	after time.Duration // how long the server wants to be left alone
-	slow  bool          // the attempt took all the time that it had
+	after time.Duration // how long the server asks to wait
+	slow  bool          // the attempt ran into a timeout
 }
 
-// mostSlow is how many attempts of one request may take all their time: a server that
-// sends little sends little again, and each such attempt takes long.
+// mostSlow is how many attempts of one request may time out. A slow server mostly stays
+// slow, and each such attempt takes long.
 const mostSlow = 2
 
 func (p *passing) Error() string { return p.err.Error() }
 func (p *passing) Unwrap() error { return p.err }
 
-// retry makes attempts until one succeeds or fails for good.
+// retry makes attempts until one succeeds or fails permanently.
 func (s *Store) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
 	pause := s.options.Pause
 	slow := 0
@@ -43,17 +43,19 @@ func (s *Store) retry(ctx context.Context, attempt func(ctx context.Context) err
 		switch {
 		case err == nil:
 			return nil
+		// The caller gave up. That is the reason, whatever the attempt returned.
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case p == nil:
 			return err
 		case tries >= s.options.Attempts || slow >= mostSlow:
 			return fmt.Errorf("%w (after %d attempts)", err, tries)
+		// An earlier retry would be refused again.
 		case p.after > s.options.LongestPause:
-			return fmt.Errorf("%w (and the server wants to be left alone for %v)", err, p.after)
+			return fmt.Errorf("%w (and the server asks to wait %v)", err, p.after)
 		}
-		// A part of the pause is left to chance, so that those who failed together do not
-		// come back together.
+		// Part of the pause is random, so that requests that failed together do not
+		// return together.
 		wait := max(p.after, pause/2+rand.N(pause/2+1))
 		if err := sleep(ctx, min(wait, s.options.LongestPause)); err != nil {
 			return err
@@ -73,18 +75,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// errCut says that a body ended before it should. It is no [io.ErrUnexpectedEOF], which
-// is about ranges that a value does not have.
+// errCut means that a body ended early. It does not wrap [io.ErrUnexpectedEOF], which
+// means that a range lies beyond the value.
 var errCut = errors.New("the connection ended before the value did")
 
-// lost returns the error of a request that got no answer, or of a body that broke off. It
-// is taken to pass, unless it is about who the server is.
+// lost returns the error of a request without an answer, or of an interrupted body. It is
+// temporary, except for errors about the identity of the server.
 func lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var u *url.Error
-	if errors.As(err, &u) { // it shows the URL
+	if errors.As(err, &u) { // a url.Error shows the URL, which may hold secrets
 		err = u.Err
 	}
 	var (

@@ -79,7 +79,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRetryStops sees that a pause ends with the context.
+// TestRetryStops checks that a pause ends with the context.
 func TestRetryStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, "http://host/x", httpstore.Options{Pause: time.Hour, LongestPause: time.Hour, Transport: &scripted{statuses: []int{503}}})
@@ -129,7 +129,7 @@ func (b *tied) Read(p []byte) (int, error) {
 
 func (b *tied) Close() error { return nil }
 
-// TestSlow sees that a slow server is not a silent one.
+// TestSlow checks that a slow server is not a silent one.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, "http://host/x", httpstore.Options{
@@ -141,7 +141,7 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestLeastRate sees that a body which trickles is given up after one period, that the
+// TestLeastRate checks that a body which trickles is given up after one period, that the
 // rate can be set, and that requests in flight at one time share it.
 func TestLeastRate(t *testing.T) {
 	const half = 500 * time.Millisecond
@@ -186,9 +186,8 @@ type each func() http.RoundTripper
 
 func (f each) RoundTrip(r *http.Request) (*http.Response, error) { return f().RoundTrip(r) }
 
-// TestSlowTwice sees that a server which trickles, or is never heard of, is asked twice
-// and no more, whatever attempts there may be, and that somebody is told that it is
-// waited for.
+// TestSlowTwice checks that a request to a server that trickles or never answers is made
+// twice at most, whatever Attempts says, and that Waiting is called.
 func TestSlowTwice(t *testing.T) {
 	for name, transport := range map[string]http.RoundTripper{
 		"body":       &trickle{1 << 20, time.Second, 3},
@@ -218,8 +217,8 @@ func TestSlowTwice(t *testing.T) {
 	}
 }
 
-// TestNotWaiting sees that nobody is told of a server that sends enough, however long it
-// takes, or that is soon done.
+// TestNotWaiting checks that Waiting is not called for a server that sends enough,
+// however long it takes, or that soon ends.
 func TestNotWaiting(t *testing.T) {
 	for name, transport := range map[string]*trickle{
 		"long": {100 << 10, time.Second, 4 << 10}, "soon": {3, time.Second, 1},
@@ -257,7 +256,7 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTricklingHeaders sees that headers which never end are given up.
+// TestTricklingHeaders checks that headers which never end are given up.
 func TestTricklingHeaders(t *testing.T) {
 	var n atomic.Int32
 	url := serve(t, wrap(fixture(), func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
@@ -273,7 +272,7 @@ func TestTricklingHeaders(t *testing.T) {
 		}
 	}))
 	s := open(t, url, httpstore.Options{Attempts: 9, Stall: 50 * time.Millisecond})
-	if _, _, err := get(t, s, key, store.Request{}); err == nil || !strings.Contains(err.Error(), "no whole headers for 50ms") || n.Load() != 2 {
+	if _, _, err := get(t, s, key, store.Request{}); err == nil || !strings.Contains(err.Error(), "no complete headers for 50ms") || n.Load() != 2 {
 		t.Errorf("%d attempts, error %v", n.Load(), err)
 	}
 }

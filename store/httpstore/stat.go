@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Stat implements [store.Stater]. A server that does not answer HEAD, or not as it
-// should, is asked for the first byte.
+// Stat implements [store.Stater] with HEAD. If the server does not answer HEAD properly,
+// Stat requests the first byte.
 func (s *Store) Stat(ctx context.Context, key store.Key) (info store.Info, err error) {
 	err = s.retry(ctx, func(ctx context.Context) error {
 		info, err = s.stat(ctx, key)
@@ -40,12 +40,13 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	}
 	info, err := s.firstByte(ctx, key)
 	if err == nil {
+		// GET works where HEAD does not. Skip HEAD from now on.
 		s.noHead.Store(true)
 	}
 	return info, err
 }
 
-// firstByte asks for the first byte of a value, whose answer tells its size.
+// firstByte requests the first byte of a value. The answer tells its size.
 func (s *Store) firstByte(ctx context.Context, key store.Key) (store.Info, error) {
 	r, err := s.do(ctx, ask{method: http.MethodGet, key: key, bytes: "bytes=0-0"})
 	if err != nil {
@@ -54,9 +55,10 @@ func (s *Store) firstByte(ctx context.Context, key store.Key) (store.Info, error
 	defer r.Body.Close()
 	switch c := r.StatusCode; {
 	case c == http.StatusOK && r.ContentLength < 0:
-		return store.Info{}, fmt.Errorf("%w: the server does not say how long the value is", store.ErrUnsupported)
+		return store.Info{}, fmt.Errorf("%w: the server does not send the length of the value", store.ErrUnsupported)
 	case c == http.StatusOK:
 		return describe(r, r.ContentLength), plain(r)
+	// An empty value has no first byte; the answer 416 tells its size too.
 	case c == http.StatusPartialContent || c == http.StatusRequestedRangeNotSatisfiable:
 		drain(r.Body)
 		size, err := parseContentRange(r.Header.Get("Content-Range"))

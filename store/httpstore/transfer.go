@@ -21,7 +21,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return t.out, t.info, nil
 }
 
-// fail returns the error of a key.
+// fail adds the URL of the key to err.
 func (s *Store) fail(key store.Key, err error) error {
 	if errors.Is(err, errDirectory) {
 		err = s.missingDirectory()
@@ -29,25 +29,26 @@ func (s *Store) fail(key store.Key, err error) error {
 	return fmt.Errorf("http: %s: %w", s.name(key), err)
 }
 
-// transfer is one Get under way.
+// transfer is one Get in progress.
 type transfer struct {
 	s     *Store
 	key   store.Key
 	q     store.Request
-	given int    // bytes that the caller's slice had
-	out   []byte // these, and the bytes of the value that have come
+	given int    // length of the caller's slice
+	out   []byte // the caller's slice and the bytes received
 
-	// What the first answer told. A body that breaks off is taken up where it ended.
+	// From the first answer. An interrupted body is resumed where it ended.
 	info   store.Info
 	off, n int64
-	tag    string // the strong ETag, "" where nothing can be taken up
+	tag    string // strong ETag, "" if the body cannot be resumed
 }
 
-// attempt makes one request, two where the server cannot do what it is asked for.
+// attempt sends one request, or two if the server cannot answer the first.
 func (t *transfer) attempt(ctx context.Context) error {
 	if got := int64(len(t.out) - t.given); t.tag != "" && got > 0 && got < t.n {
 		return t.resume(ctx, got)
 	}
+	// Nothing can be resumed, so drop what has arrived.
 	t.out, t.tag = t.out[:t.given], ""
 	header, ok := t.q.Range.Header()
 	if !ok {
@@ -73,9 +74,9 @@ func (t *transfer) attempt(ctx context.Context) error {
 	return t.s.statusError(r)
 }
 
-// look answers a request for no bytes, or one that the server finds cannot be satisfied,
-// from what a look at the value tells. Not every server knows the last bytes of a value,
-// but all know those at an offset.
+// look answers a request for no bytes, or one that the server cannot satisfy, from the
+// size of the value. Some servers do not support suffix ranges, but all that support
+// ranges support offsets.
 func (t *transfer) look(ctx context.Context) error {
 	info, err := t.s.stat(ctx, t.key)
 	if err != nil {
@@ -102,7 +103,7 @@ func (t *transfer) look(ctx context.Context) error {
 	return t.s.statusError(r)
 }
 
-// begin notes what the first answer tells and checks it against the request.
+// begin records the headers of the first answer and checks them against the request.
 func (t *transfer) begin(r *http.Response, size int64) (err error) {
 	t.info = describe(r, size)
 	if t.off, t.n, err = t.q.Resolve(size); err != nil {
@@ -117,7 +118,7 @@ func (t *transfer) begin(r *http.Response, size int64) (err error) {
 	return nil
 }
 
-// part takes an answer that is a range.
+// part reads an answer that is a range.
 func (t *transfer) part(ctx context.Context, r *http.Response) error {
 	c, err := t.ranged(r)
 	if err == nil {
@@ -132,7 +133,7 @@ func (t *transfer) part(ctx context.Context, r *http.Response) error {
 	return t.fill(ctx, r.Body)
 }
 
-// ranged returns which bytes an answer says that it has.
+// ranged returns which bytes an answer claims to have.
 func (t *transfer) ranged(r *http.Response) (contentRange, error) {
 	if err := plain(r); err != nil {
 		return contentRange{}, err
@@ -142,12 +143,12 @@ func (t *transfer) ranged(r *http.Response) (contentRange, error) {
 		return c, err
 	}
 	if n := c.last - c.first + 1; r.ContentLength >= 0 && r.ContentLength != n {
-		return c, fmt.Errorf("the server says that bytes %d to %d are %d bytes", c.first, c.last, r.ContentLength)
+		return c, fmt.Errorf("the server sends bytes %d to %d as %d bytes", c.first, c.last, r.ContentLength)
 	}
 	return c, nil
 }
 
-// whole takes an answer that is the whole value, which may be more than was asked for.
+// whole reads an answer that is the whole value, although the request may be for less.
 func (t *transfer) whole(ctx context.Context, r *http.Response) error {
 	if err := errors.Join(plain(r), delimited(r)); err != nil {
 		return err
@@ -159,7 +160,7 @@ func (t *transfer) whole(ctx context.Context, r *http.Response) error {
 		return err
 	}
 	if t.off > t.s.options.Discard {
-		return fmt.Errorf("%w: the server sends no ranges, and %s begin behind %d others (Options.Discard)", store.ErrUnsupported, t.q.Range, t.off)
+		return fmt.Errorf("%w: the server ignores Range, and %s begin after %d others (Options.Discard)", store.ErrUnsupported, t.q.Range, t.off)
 	}
 	if err := t.skip(ctx, r.Body, t.off); err != nil {
 		return err
@@ -167,10 +168,10 @@ func (t *transfer) whole(ctx context.Context, r *http.Response) error {
 	if t.off+t.n == t.info.Size {
 		return t.fill(ctx, r.Body)
 	}
-	return t.take(ctx, r.Body) // what comes behind is left
+	return t.take(ctx, r.Body) // the rest is not read
 }
 
-// unmeasured takes a whole value of a length that shows only in the end.
+// unmeasured reads a whole value whose length only its end tells.
 func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	most := int64(math.MaxInt) - int64(t.given)
 	all := t.q.Range == store.Whole()
@@ -186,7 +187,7 @@ func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	}
 	value, err := t.until(ctx, r.Body, out, most)
 	if errors.Is(err, store.ErrTooLarge) && !all {
-		err = fmt.Errorf("%w: the server sends no ranges, and the value has more than %d bytes (Options.Discard)", store.ErrUnsupported, most)
+		err = fmt.Errorf("%w: the server ignores Range, and the value has more than %d bytes (Options.Discard)", store.ErrUnsupported, most)
 	}
 	if err != nil {
 		return err
@@ -194,6 +195,7 @@ func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	if err := t.begin(r, int64(len(value)-len(out))); err != nil {
 		return err
 	}
+	// The body is complete; there is nothing to resume.
 	if t.tag = ""; all {
 		t.out = value
 		return nil
@@ -202,17 +204,17 @@ func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	return nil
 }
 
-// until appends all bytes of a body, of which there may be most.
+// until appends all bytes of a body, up to most.
 func (t *transfer) until(ctx context.Context, body io.Reader, dst []byte, most int64) ([]byte, error) {
 	given := len(dst)
-	var one [1]byte // read where dst is full, which may be just enough
+	var one [1]byte // for reading when dst is full, which may be the end
 	for {
 		room := dst[len(dst):cap(dst)]
 		if len(room) == 0 {
 			room = one[:]
 		}
 		if left := most - int64(len(dst)-given); left < int64(len(room)) {
-			room = room[:max(left, 1)] // a byte too many shows that there are too many
+			room = room[:max(left, 1)] // one more byte than most proves that the body is too long
 		}
 		n, err := body.Read(room)
 		dst = append(dst, room[:n]...)
@@ -227,7 +229,7 @@ func (t *transfer) until(ctx context.Context, body io.Reader, dst []byte, most i
 	}
 }
 
-// skip throws the first n bytes of a body away.
+// skip discards the first n bytes of a body.
 func (t *transfer) skip(ctx context.Context, body io.Reader, n int64) error {
 	if _, err := io.CopyN(io.Discard, body, n); err != nil {
 		return lost(ctx, err)
@@ -235,11 +237,12 @@ func (t *transfer) skip(ctx context.Context, body io.Reader, n int64) error {
 	return nil
 }
 
-// firstStep is how many bytes are made room for before they have come, or, if that is
-// more, half as many as have come: a length that a server only claims takes no memory.
+// firstStep is how many bytes are allocated before any have arrived; later it is half of
+// those that have, if that is more. So a length that a server merely claims takes no
+// memory.
 const firstStep = 64 << 20
 
-// take reads from a body what is still missing.
+// take reads the missing bytes from a body.
 func (t *transfer) take(ctx context.Context, body io.Reader) error {
 	for {
 		got := len(t.out) - t.given
@@ -259,19 +262,19 @@ func (t *transfer) take(ctx context.Context, body io.Reader) error {
 	}
 }
 
-// fill is take where nothing may come behind.
+// fill is take for a body that must end then.
 func (t *transfer) fill(ctx context.Context, body io.Reader) error {
 	if err := t.take(ctx, body); err != nil {
 		return err
 	}
 	if err := atEnd(body); err != nil {
-		t.tag = "" // nothing of this answer is to be trusted
+		t.tag = "" // the answer contradicts its own headers, so do not resume it
 		return lost(ctx, err)
 	}
 	return nil
 }
 
-// resume asks for what is missing of a body that broke off, of the same version.
+// resume requests the missing bytes of an interrupted body, from the same version.
 func (t *transfer) resume(ctx context.Context, got int64) error {
 	header, _ := store.Span(t.off+got, t.n-got).Header()
 	r, err := t.s.do(ctx, ask{method: http.MethodGet, key: t.key, bytes: header, match: t.tag})
@@ -281,6 +284,7 @@ func (t *transfer) resume(ctx context.Context, got int64) error {
 	defer r.Body.Close()
 	if r.StatusCode == http.StatusPartialContent {
 		c, err := t.ranged(r)
+		// Some servers ignore If-Match, so compare the ETag again.
 		same := err == nil && r.Header.Get("ETag") == t.tag && c.size == t.info.Size
 		if same && c.first == t.off+got && c.last == t.off+t.n-1 {
 			return t.fill(ctx, r.Body)
@@ -290,6 +294,6 @@ func (t *transfer) resume(ctx context.Context, got int64) error {
 	if passes(r.StatusCode) {
 		return t.s.statusError(r)
 	}
-	t.tag = "" // begin anew
+	t.tag = "" // start from the beginning
 	return &passing{err: errors.New("the value changed while it was read")}
 }

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// newTransport returns what makes the requests of the store at base.
+// newTransport returns the transport of the store at base.
 //
-// It speaks HTTP/1.1 only. HTTP/2 would put all requests of a server on one connection,
-// and servers and networks limit what one connection passes: chunks by 32 requests would
-// take as long as by one. The pool of idle connections has no bound of its own, so it is
-// as large as the requests that were in flight, whatever their number.
+// It speaks HTTP/1.1 only. HTTP/2 would put all requests to a server on one connection,
+// and servers and networks limit the throughput of one connection: 32 parallel requests
+// would take as long as one after the other. The pool of idle connections is unbounded,
+// so it grows to the number of requests in flight.
 func newTransport(base *url.URL, lan bool) *http.Transport {
 	g := &guard{base: address(base), lan: lan}
 	only1 := new(http.Protocols)
@@ -32,7 +32,7 @@ func newTransport(base *url.URL, lan bool) *http.Transport {
 	}
 }
 
-// address returns host and port of a URL as they are dialled.
+// address returns host and port of a URL, for dialing.
 func address(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -41,13 +41,13 @@ func address(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// errPrivate says that a redirection led where the store's server must not lead.
-var errPrivate = errors.New("a redirection to an address of a private network, or to a special one, is not followed")
+// errPrivate means that a redirection led to an address that is not permitted.
+var errPrivate = errors.New("a redirection to an address of a private network, or a special one, is not followed")
 
-// guard keeps redirections away from addresses that are of this machine, of its network,
-// or of the services that cloud machines ask for their credentials. It looks at addresses
-// when they are dialled, so that no name can hide one. The store's own host and the
-// proxies of the environment may be anywhere: the caller named them.
+// guard keeps redirections away from this machine, its network, and the services that
+// give cloud machines their credentials. It checks addresses when they are dialed, so a
+// DNS name cannot hide one. The store's own host and the proxies of the environment may
+// be anywhere, because the caller named them.
 type guard struct {
 	base    string
 	lan     bool     // redirections may lead to private networks
@@ -55,7 +55,7 @@ type guard struct {
 	own     sync.Map // netip.AddrPort of the store's own host
 }
 
-// proxy returns the proxy of the environment.
+// proxy returns the proxy of the environment and records it as permitted.
 func (g *guard) proxy(r *http.Request) (*url.URL, error) {
 	u, err := http.ProxyFromEnvironment(r)
 	if err == nil && u != nil {
@@ -64,7 +64,7 @@ func (g *guard) proxy(r *http.Request) (*url.URL, error) {
 	return u, err
 }
 
-// dial makes a connection.
+// dial opens a connection.
 func (g *guard) dial(ctx context.Context, network, to string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 	_, isProxy := g.proxies.Load(to)
@@ -82,7 +82,7 @@ func (g *guard) dial(ctx context.Context, network, to string) (net.Conn, error) 
 	return d.DialContext(ctx, network, to)
 }
 
-// permit says whether a redirection may lead to an address.
+// permit returns an error if a redirection may not lead to an address.
 func (g *guard) permit(resolved string) error {
 	switch reach(resolved) {
 	case public:
@@ -96,8 +96,8 @@ func (g *guard) permit(resolved string) error {
 	return fmt.Errorf("%w (%s)%s", errPrivate, host, advice(resolved))
 }
 
-// isOwn reports whether an address is where the store's own host answers, under another
-// name perhaps, or by https where it was asked by http.
+// isOwn reports whether the store's own host has this address: perhaps under another
+// name, or by https instead of http.
 func (g *guard) isOwn(resolved string) bool {
 	ap, err := netip.ParseAddrPort(resolved)
 	if err != nil {
@@ -110,32 +110,32 @@ func (g *guard) isOwn(resolved string) bool {
 	return found && ap.Port() == 443
 }
 
-// advice returns what a caller can do about an address that [guard.permit] refuses.
+// advice returns what a caller can do about a refused address.
 func advice(resolved string) string {
 	if reach(resolved) != private {
 		return ""
 	}
-	return "; Options.PrivateRedirects follows it"
+	return "; set Options.PrivateRedirects to follow it"
 }
 
-// scope is who can be reached at an address.
+// scope says from where an address can be reached.
 type scope int
 
 const (
-	public  scope = iota // everybody
-	private              // those of one network or one machine
-	never                // nobody that a redirection may lead to: link-local addresses among them, where machines find credentials
+	public  scope = iota // from everywhere
+	private              // from one network or one machine
+	never                // special, such as link-local, where cloud machines find credentials
 )
 
-// shared is the network between providers and their customers (RFC 6598), and translated
-// the addresses of IPv4 in IPv6 (RFC 6052).
+// shared is the network between providers and customers (RFC 6598). translated holds IPv4
+// addresses in IPv6 (RFC 6052). current is this network (RFC 1122).
 var (
 	shared     = netip.MustParsePrefix("100.64.0.0/10")
 	translated = netip.MustParsePrefix("64:ff9b::/96")
 	current    = netip.MustParsePrefix("0.0.0.0/8")
 )
 
-// reach returns the scope of an address with its port.
+// reach returns the scope of an address with a port.
 func reach(resolved string) scope {
 	ap, err := netip.ParseAddrPort(resolved)
 	if err != nil {

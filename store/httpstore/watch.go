@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Causes of an attempt that is given up.
+// Causes of a cancelled attempt.
 var (
 	errStalled = errors.New("the server sends nothing")
 	errSlow    = errors.New("the server sends too little")
 )
 
-// watched makes one attempt and cancels it when the server sends nothing, or too little.
+// watched makes one attempt. It cancels the attempt if the server stalls or is too slow.
 func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -27,12 +27,13 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	defer w.timer.Stop()
 	defer w.notice()()
 	err := attempt(context.WithValue(inner, watchKey{}, w))
+	// Only a cancellation by the watch is worth another attempt, not one by the caller.
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	switch cause := context.Cause(inner); cause {
 	case errStalled:
-		return &passing{slow: true, err: fmt.Errorf("%w, or no whole headers for %v (Options.Stall waits longer)",
+		return &passing{slow: true, err: fmt.Errorf("%w, or no complete headers for %v (Options.Stall waits longer)",
 			errStalled, s.options.Stall)}
 	case errSlow:
 		return &passing{slow: true, err: fmt.Errorf("%w: less than its share of %d bytes a second over %v "+
@@ -41,22 +42,22 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	return err
 }
 
-// watch looks after one attempt. Its timer ends an attempt that is silent. A body that
-// trickles keeps the timer from firing, so the bytes of each period are counted as well.
+// watch observes one attempt. Its timer ends a silent attempt. A slow body keeps
+// resetting the timer, so the bytes of each period are counted too.
 type watch struct {
 	s      *Store
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	begin  time.Time // of the period
-	got    int64     // bytes since then
+	got    int64     // bytes in this period
 	all    atomic.Int64
 }
 
-// noticed is the longest time after which somebody is told of a server that is slow.
+// noticed is how long an attempt may be slow before Waiting is called.
 const noticed = 5 * time.Second
 
-// notice tells [Options.Waiting] once if little or nothing has come after a while. The
-// function that it returns ends that: nothing is told after it.
+// notice calls [Options.Waiting] once if little or nothing has arrived after a while.
+// Once end returns, Waiting is not called any more.
 func (w *watch) notice() (end func()) {
 	o := &w.s.options
 	if o.Waiting == nil || w.s.told.Load() {
@@ -81,15 +82,15 @@ func (w *watch) notice() (end func()) {
 	}
 }
 
-// share returns how many bytes a second one attempt has to get. Attempts share the rate,
-// or else a narrow line would fail because many use it.
+// share returns the rate in bytes per second that one attempt must sustain. Attempts
+// share LeastRate, because they share the line to the server.
 func (s *Store) share() float64 {
 	return float64(s.options.LeastRate) / float64(max(1, s.flying.Load()))
 }
 
 type watchKey struct{}
 
-// watching returns body as one that tells the watch of the attempt what comes.
+// watching returns body as one that reports arriving bytes to the watch of its attempt.
 func watching(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	w, ok := ctx.Value(watchKey{}).(*watch)
 	if !ok {
@@ -114,12 +115,13 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// came notes that bytes have come, and ends an attempt that had too few in a period.
+// came counts arriving bytes, and cancels an attempt that got too few in a period.
 func (w *watch) came(n int) {
 	w.timer.Reset(w.s.options.Stall)
 	w.got += int64(n)
 	w.all.Add(int64(n))
 	took := time.Since(w.begin)
+	// Judge whole periods only: a single read says nothing about the rate.
 	if took < w.s.options.Stall {
 		return
 	}

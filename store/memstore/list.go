@@ -8,9 +8,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// index counts the keys at and below every child of every directory, so that listing a
-// directory costs its entries. The name of a child that is itself a directory ends in a
-// slash.
+// index counts the keys at and below every child of every directory, so that a listing
+// costs only its entries. The name of a child that is a directory ends in a slash.
 type index map[string]map[string]int
 
 func (x index) add(key store.Key)    { x.count(key.String(), 1) }
@@ -28,7 +27,7 @@ func (x index) count(name string, by int) {
 	}
 }
 
-// bump adds by to one child of dir and forgets what has no key left.
+// bump adds by to one child of dir, and deletes a child without keys.
 func (x index) bump(dir, child string, by int) {
 	children := x[dir]
 	if children == nil {
@@ -43,8 +42,8 @@ func (x index) bump(dir, child string, by int) {
 	}
 }
 
-// List implements [store.Lister]. Each directory is listed as it is when the sequence
-// comes to it.
+// List implements [store.Lister]. Each directory is listed as of the moment when the
+// sequence reaches it.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	top := dir.String()
 	if top != "" {
@@ -53,7 +52,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	return func(yield func(store.Entry, error) bool) { s.list(ctx, top, "", deep, yield) }
 }
 
-// list yields the entries below top+rel and reports whether to go on.
+// list yields the entries below top+rel, and reports whether to go on.
 func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func(store.Entry, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		yield(store.Entry{}, err)
@@ -72,7 +71,7 @@ func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func
 	return true
 }
 
-// children returns the entries one level below top+rel, named from top on.
+// children returns the entries one level below top+rel, with names relative to top.
 func (s *Store) children(top, rel string) []store.Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -83,7 +82,7 @@ func (s *Store) children(top, rel string) []store.Entry {
 			entries = append(entries, store.Entry{Name: rel + name, Dir: true, Size: -1})
 			continue
 		}
-		size := len(s.values[store.Path{}.Key(top+rel+child)].data)
+		size := len(s.values[store.Path{}.MustKey(top+rel+child)].data)
 		entries = append(entries, store.Entry{Name: rel + child, Size: int64(size)})
 	}
 	return entries

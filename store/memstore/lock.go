@@ -7,14 +7,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// locks are the directories that somebody holds, each with a channel that is closed when
-// it is let go.
+// locks are the locked directories, each with a channel that is closed on release.
 type locks struct {
 	mu   sync.Mutex
 	held map[store.Path]chan struct{}
 }
 
-// Lock implements [store.Locker]. It keeps nobody from PutIf, which is atomic by itself.
+// Lock implements [store.Locker]. It does not exclude PutIf, which is atomic by itself.
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -31,7 +30,8 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	}
 }
 
-// take takes dir, or returns a channel that is closed when its holder lets go.
+// take locks dir and returns nil, or returns a channel that is closed when its holder
+// releases it.
 func (l *locks) take(dir store.Path) (busy <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

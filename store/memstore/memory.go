@@ -1,10 +1,11 @@
-// Package memstore is a store in memory, with every power that package store knows.
+// Package memstore is a store in memory. It has every power of package store, so it is
+// also the reference for drivers.
 //
-// A write replaces the value, and who has the old one open goes on to read it.
-// [Store.Patch] alone changes a value in place, under a lock of the value's own; who has
-// it open finds it changed.
+// A write replaces the value, and open objects keep reading the old one. Only
+// [Store.Patch] changes a value in place, under a lock of that value; open objects then
+// fail with [store.ErrConflict].
 //
-// Nothing survives the process, whatever durability is asked for.
+// Nothing survives the process, whatever durability a caller asks for.
 package memstore
 
 import (
@@ -30,18 +31,17 @@ type Store struct {
 	locks locks
 }
 
-// value is one version of a value. It can be read as long as its storage is of the same
-// version.
+// value is one version of a value. It can be read while its storage has the same version.
 type value struct {
 	*storage
 	version  store.Version
 	modified time.Time
 }
 
-// storage holds the bytes of a value through its patches. Its lock is taken before that
-// of the store, never after it.
+// storage holds the bytes of a value and of its patched versions. Its lock is taken
+// before that of the store, never after it.
 type storage struct {
-	data []byte // always these; what is in them changes with the version
+	data []byte // never replaced; patches change the bytes
 
 	mu  sync.RWMutex
 	now store.Version
@@ -70,8 +70,7 @@ func (s *Store) lookup(ctx context.Context, key store.Key) (value, error) {
 	return v, nil
 }
 
-// Get implements [store.Store]. A value that is patched before it is read is looked up
-// again.
+// Get implements [store.Store].
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	for {
 		v, err := s.lookup(ctx, key)
@@ -82,14 +81,16 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 		switch {
 		case err == nil:
 			return out, v.info(), nil
+		// A conflict means that a patch came between lookup and read. Look up the new
+		// version.
 		case !errors.Is(err, store.ErrConflict):
 			return nil, store.Info{}, err
 		}
 	}
 }
 
-// read appends what q selects to dst. It fails with [store.ErrConflict] where the value
-// has been patched.
+// read appends what q selects to dst. If the value was patched, the error is
+// [store.ErrConflict].
 func (v value) read(key store.Key, q store.Request, dst []byte) ([]byte, error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -112,11 +113,10 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return v.info(), nil
 }
 
-// conflict says that the value at key is not what it was.
+// conflict is the error of a value that has changed.
 func conflict(key store.Key) error { return fmt.Errorf("memory: %s: %w", key, store.ErrConflict) }
 
-// Open implements [store.Opener]. The object keeps its version readable for as long as it
-// is referred to, unless the value is patched.
+// Open implements [store.Opener]. The object stays readable until the value is patched.
 func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	for {
 		v, err := s.lookup(ctx, key)
@@ -129,9 +129,8 @@ func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	}
 }
 
-// isCurrent reports whether the value has not been patched. It waits for the end of a
-// patch, so that readers of a value that is patched all the time do not begin in the
-// middle of one.
+// isCurrent reports whether the value has not been patched. It waits until a running
+// patch has ended, so that an object is not opened for a version about to disappear.
 func (v value) isCurrent() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -153,13 +152,13 @@ func (o object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.v.read(o.key, q, dst)
 }
 
-// may decides whether the present value of a key is replaced or removed.
+// may decides whether a write or deletion goes ahead, from the present value of the key.
 type may func(v value, exists bool) bool
 
-// anyway is what an unconditional write asks for.
+// anyway is the decision of an unconditional write.
 func anyway(value, bool) bool { return true }
 
-// onlyIf asks for a condition.
+// onlyIf returns the decision of a write on a condition.
 func onlyIf(cond store.Condition) may {
 	return func(v value, exists bool) bool { return cond.Holds(v.version, exists) }
 }
@@ -176,10 +175,10 @@ func (s *Store) PutIf(
 	return s.set(ctx, key, clone(data), onlyIf(cond))
 }
 
-// clone returns a copy that has no room to spare.
+// clone returns a copy without spare capacity.
 func clone(data []byte) []byte { return append(make([]byte, 0, len(data)), data...) }
 
-// set stores data, and keeps it, where may agrees to replace the present value.
+// set stores data, without copying it, if may agrees.
 func (s *Store) set(ctx context.Context, key store.Key, data []byte, may may) (store.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Version{}, err
@@ -198,7 +197,7 @@ func (s *Store) set(ctx context.Context, key store.Key, data []byte, may may) (s
 	return version, nil
 }
 
-// next returns the version of a write. The caller has the lock of the store.
+// next returns the version of a write. The caller holds the lock of the store.
 func (s *Store) next() store.Version {
 	s.writes++
 	return store.MakeVersion(strconv.FormatInt(s.writes, 10))
@@ -214,7 +213,7 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 	return s.remove(ctx, key, onlyIf(store.IfVersion(v)))
 }
 
-// remove removes the value at key where may agrees.
+// remove removes the value at key if may agrees.
 func (s *Store) remove(ctx context.Context, key store.Key, may may) error {
 	if err := ctx.Err(); err != nil {
 		return err

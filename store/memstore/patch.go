@@ -8,9 +8,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Patch implements [store.Patcher]. It copies nothing but the bytes of the patches, and
-// waits for those who are reading the value, as others wait for it; the rest of the store
-// goes on meanwhile.
+// Patch implements [store.Patcher]. It copies only the bytes of the patches. It waits for
+// the readers of the value, and later readers wait for it; other values are not blocked.
 func (s *Store) Patch(
 	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability,
 ) (store.Version, error) {
@@ -32,9 +31,9 @@ func (s *Store) Patch(
 	return v.now, nil
 }
 
-// renew gives the value at key a new version, if it still is v. From then on no other
-// write finds the old version; who reads the new one waits for the lock of the storage,
-// which the caller has, and sees the patches.
+// renew gives the value at key a new version if it still is v. From then on no concurrent
+// write finds the old version. Readers of the new version wait for the lock of the
+// storage, which the caller holds, and so see all patches.
 func (s *Store) renew(key store.Key, v value) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,8 +38,8 @@ func TestPatchCopiesNothing(t *testing.T) {
 	}
 }
 
-// TestOpenAndPatched sees that an object ends with the first patch, and outlives whatever
-// else happens to its value.
+// TestOpenAndPatched checks that an object ends with the first patch, and outlives
+// whatever else happens to its value.
 func TestOpenAndPatched(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("k")
 	for name, c := range map[string]struct {

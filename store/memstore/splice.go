@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Splice implements [store.Splicer]. The new value is put together outside of the store's
-// lock.
+// Splice implements [store.Splicer]. It builds the new value without holding the lock of
+// the store.
 func (s *Store) Splice(
 	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, _ store.Durability,
 ) (store.Version, error) {
@@ -26,7 +26,7 @@ func (s *Store) Splice(
 	return s.set(ctx, key, data, onlyIf(store.IfVersion(from)))
 }
 
-// present returns the value at key, which has to be of version from.
+// present returns the value at key, which must be of version from.
 func (s *Store) present(ctx context.Context, key store.Key, from store.Version) (value, error) {
 	v, err := s.lookup(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && v.version != from {

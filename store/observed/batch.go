@@ -18,8 +18,8 @@ func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, err
 	return &batch{b, s.watch}, nil
 }
 
-// batch is a batch of the store below, which has every power that this has in batches or
-// outside of them.
+// batch is a batch of the store below. [store.NewBatch] gives it every power that this
+// store has, in batches or outside of them.
 type batch struct {
 	store.Batch
 	watch
@@ -29,7 +29,7 @@ type batch struct {
 func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
 	start := time.Now()
 	err := b.Batch.Put(ctx, key, value)
-	b.over(ctx, observe.Put, key, int64(len(value)), start, err)
+	b.done(ctx, observe.Put, key, int64(len(value)), start, err)
 	return err
 }
 
@@ -37,7 +37,7 @@ func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
 func (b *batch) Delete(ctx context.Context, key store.Key) error {
 	start := time.Now()
 	err := b.Batch.Delete(ctx, key)
-	b.over(ctx, observe.Delete, key, 0, start, err)
+	b.done(ctx, observe.Delete, key, 0, start, err)
 	return err
 }
 
@@ -45,7 +45,7 @@ func (b *batch) Delete(ctx context.Context, key store.Key) error {
 func (b *batch) Commit(ctx context.Context) error {
 	start := time.Now()
 	err := b.Batch.Commit(ctx)
-	b.over(ctx, observe.Commit, store.Key{}, 0, start, err)
+	b.done(ctx, observe.Commit, store.Key{}, 0, start, err)
 	return err
 }
 
@@ -53,7 +53,7 @@ func (b *batch) Commit(ctx context.Context) error {
 func (b *batch) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition) error {
 	start := time.Now()
 	err := store.BatchPutIf(ctx, b.Batch, key, value, cond)
-	b.asked(ctx, observe.PutIf, key, int64(len(value)), start, err)
+	b.tried(ctx, observe.PutIf, key, int64(len(value)), start, err)
 	return err
 }
 
@@ -61,7 +61,7 @@ func (b *batch) PutIf(ctx context.Context, key store.Key, value []byte, cond sto
 func (b *batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	start := time.Now()
 	err := store.BatchDeleteIf(ctx, b.Batch, key, v)
-	b.asked(ctx, observe.DeleteIf, key, 0, start, err)
+	b.tried(ctx, observe.DeleteIf, key, 0, start, err)
 	return err
 }
 
@@ -69,7 +69,7 @@ func (b *batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
 	start := time.Now()
 	err := store.BatchSplice(ctx, b.Batch, key, from, pieces)
-	b.asked(ctx, observe.Splice, key, fresh(pieces), start, err)
+	b.tried(ctx, observe.Splice, key, fresh(pieces), start, err)
 	return err
 }
 
@@ -77,7 +77,7 @@ func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, p
 func (b *batch) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch) error {
 	start := time.Now()
 	err := store.BatchPatch(ctx, b.Batch, key, from, patches)
-	b.asked(ctx, observe.Patch, key, patched(patches), start, err)
+	b.tried(ctx, observe.Patch, key, patched(patches), start, err)
 	return err
 }
 
@@ -89,14 +89,14 @@ func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, s
 	return n, err
 }
 
-// asked is over, unless the store lacks the power: it was not asked for anything then.
-func (w watch) asked(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
+// tried is done, unless the store lacks the power: then no request was made.
+func (w watch) tried(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
 	if !errors.Is(err, store.ErrUnsupported) {
-		w.over(ctx, op, key, bytes, start, err)
+		w.done(ctx, op, key, bytes, start, err)
 	}
 }
 
-// copied is asked of a copy.
+// copied reports a copy of n bytes.
 func (w watch) copied(ctx context.Context, key store.Key, n int64, start time.Time, err error) {
-	w.asked(ctx, observe.Copy, key, n, start, err)
+	w.tried(ctx, observe.Copy, key, n, start, err)
 }

@@ -12,7 +12,7 @@ import (
 func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	start := time.Now()
 	o, err := store.Open(ctx, s.below, key)
-	s.over(ctx, observe.Open, key, 0, start, err)
+	s.done(ctx, observe.Open, key, 0, start, err)
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +30,6 @@ type object struct {
 func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
 	start := time.Now()
 	out, err := o.Object.Read(ctx, q, dst)
-	o.over(ctx, observe.Read, o.key, int64(len(out)-len(dst)), start, err)
+	o.done(ctx, observe.Read, o.key, int64(len(out)-len(dst)), start, err)
 	return out, err
 }

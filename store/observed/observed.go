@@ -1,4 +1,4 @@
-// Package observed wraps a store so that an observer is told of every request to it.
+// Package observed wraps a store and reports every request to an observer.
 package observed
 
 import (
@@ -11,27 +11,27 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store tells an observer what is asked of the store below. It has the powers of that
-// store ([store.As]), and so have its batches.
+// Store reports the requests to the store below. It has the powers of that store
+// ([store.As]), and so do its batches.
 type Store struct {
 	below store.Store
 	watch
 }
 
-// New returns s observed by o, which must not be nil.
+// New returns s with every request reported to o, which must not be nil.
 func New(s store.Store, o observe.Observer) *Store { return &Store{s, watch{o}} }
 
 // Unwrap implements [store.Wrapper].
 func (s *Store) Unwrap() store.Store { return s.below }
 
-// Observer returns the observer that s was made with.
+// Observer returns the observer given to New.
 func (s *Store) Observer() observe.Observer { return s.observer }
 
-// watch tells an observer of what is over.
+// watch reports operations that have ended.
 type watch struct{ observer observe.Observer }
 
-// over tells of an operation that began at start. After an error bytes do not count.
-func (w watch) over(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
+// done reports an operation that began at start. After an error, no bytes count.
+func (w watch) done(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
 	observe.Done(ctx, w.observer, op, key, bytes, start, err)
 }
 
@@ -39,7 +39,7 @@ func (w watch) over(ctx context.Context, op observe.Op, key store.Key, bytes int
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	start := time.Now()
 	out, info, err := s.below.Get(ctx, key, q, dst)
-	s.over(ctx, observe.Get, key, int64(len(out)-len(dst)), start, err)
+	s.done(ctx, observe.Get, key, int64(len(out)-len(dst)), start, err)
 	return out, info, err
 }
 
@@ -47,12 +47,12 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	start := time.Now()
 	info, err := store.Stat(ctx, s.below, key)
-	s.over(ctx, observe.Stat, key, 0, start, err)
+	s.done(ctx, observe.Stat, key, 0, start, err)
 	return info, err
 }
 
-// List implements [store.Lister]. What the caller does with the entries takes none of its
-// time.
+// List implements [store.Lister]. The reported duration does not include the time that
+// the caller spends on entries.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		start := time.Now()
@@ -68,7 +68,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 			}
 		}
 		s.observer.Observe(ctx, observe.Event{
-			Op: observe.List, Key: store.Path{}.Key(dir.String()), Start: start, Duration: time.Since(start) - elsewhere, Err: failed,
+			Op: observe.List, Key: dir.AsKey(), Start: start, Duration: time.Since(start) - elsewhere, Err: failed,
 		})
 	}
 }
@@ -77,14 +77,14 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	start := time.Now()
 	unlock, err = store.Lock(ctx, s.below, dir)
-	s.over(ctx, observe.Lock, store.Path{}.Key(dir.String()), 0, start, err)
+	s.done(ctx, observe.Lock, dir.AsKey(), 0, start, err)
 	return unlock, err
 }
 
 // Place implements [store.Placer].
 func (s *Store) Place() string { return store.PlaceOf(s.below) }
 
-// Close closes the store below, if it can be closed.
+// Close closes the store below if it has a Close method.
 func (s *Store) Close() error {
 	if c, ok := store.As[io.Closer](s.below); ok {
 		return c.Close()

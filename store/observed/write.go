@@ -12,7 +12,7 @@ import (
 func (s *Store) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
 	start := time.Now()
 	v, err := store.Put(ctx, s.below, key, value, d)
-	s.over(ctx, observe.Put, key, int64(len(value)), start, err)
+	s.done(ctx, observe.Put, key, int64(len(value)), start, err)
 	return v, err
 }
 
@@ -22,7 +22,7 @@ func (s *Store) PutIf(
 ) (store.Version, error) {
 	start := time.Now()
 	v, err := store.PutIf(ctx, s.below, key, value, cond, d)
-	s.over(ctx, observe.PutIf, key, int64(len(value)), start, err)
+	s.done(ctx, observe.PutIf, key, int64(len(value)), start, err)
 	return v, err
 }
 
@@ -30,7 +30,7 @@ func (s *Store) PutIf(
 func (s *Store) Delete(ctx context.Context, key store.Key) error {
 	start := time.Now()
 	err := store.Delete(ctx, s.below, key)
-	s.over(ctx, observe.Delete, key, 0, start, err)
+	s.done(ctx, observe.Delete, key, 0, start, err)
 	return err
 }
 
@@ -38,7 +38,7 @@ func (s *Store) Delete(ctx context.Context, key store.Key) error {
 func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
 	start := time.Now()
 	err := store.DeleteTree(ctx, s.below, dir, order, d)
-	s.over(ctx, observe.Delete, store.Path{}.Key(dir.String()), 0, start, err)
+	s.done(ctx, observe.Delete, dir.AsKey(), 0, start, err)
 	return err
 }
 
@@ -46,7 +46,7 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	start := time.Now()
 	err := store.DeleteIf(ctx, s.below, key, v)
-	s.over(ctx, observe.DeleteIf, key, 0, start, err)
+	s.done(ctx, observe.DeleteIf, key, 0, start, err)
 	return err
 }
 
@@ -56,7 +56,7 @@ func (s *Store) Splice(
 ) (store.Version, error) {
 	start := time.Now()
 	v, err := store.Splice(ctx, s.below, key, from, pieces, d)
-	s.over(ctx, observe.Splice, key, fresh(pieces), start, err)
+	s.done(ctx, observe.Splice, key, fresh(pieces), start, err)
 	return v, err
 }
 
@@ -66,12 +66,12 @@ func (s *Store) Patch(
 ) (store.Version, error) {
 	start := time.Now()
 	v, err := store.PatchValue(ctx, s.below, key, from, patches, d)
-	s.over(ctx, observe.Patch, key, patched(patches), start, err)
+	s.done(ctx, observe.Patch, key, patched(patches), start, err)
 	return v, err
 }
 
-// CopyFrom implements [store.Copier]. A store that cannot copy from the other one was not
-// asked for anything.
+// CopyFrom implements [store.Copier]. If the store cannot copy from the other one, no
+// request was made, so none is reported.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (int64, store.Version, error) {
@@ -85,7 +85,7 @@ func (s *Store) CopyFrom(
 	return n, v, err
 }
 
-// fresh returns the bytes of pieces that are not in the store yet.
+// fresh returns how many bytes of pieces are new.
 func fresh(pieces []store.Piece) (n int64) {
 	for _, p := range pieces {
 		n += int64(len(p.Data))
@@ -93,7 +93,7 @@ func fresh(pieces []store.Piece) (n int64) {
 	return n
 }
 
-// patched returns the bytes of patches.
+// patched returns how many bytes patches have.
 func patched(patches []store.Patch) (n int64) {
 	for _, p := range patches {
 		n += int64(len(p.Data))

@@ -11,44 +11,54 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
-// Ledger keeps what a rehearsal changes. The zero Ledger is empty, and it may be used
-// from several goroutines at once.
+// Ledger records what a rehearsal changes. The zero Ledger is empty. It may be used from
+// several goroutines at once.
 type Ledger struct {
 	mu      sync.Mutex
 	entries map[store.Key]*entry
 	writes  int64
 	unread  Unread
 	kept    int64       // bytes of the values in order
-	order   []store.Key // of values that may be dropped, the oldest first
+	order   []store.Key // values that may be dropped, oldest first
 }
 
-// Change is what becomes of one value.
+// Change is the change of one value.
 type Change struct {
 	Key store.Key
-	Was int64 // bytes in the store, -1 where there is no such value
-	Is  int64 // bytes after the change, -1 where it is deleted
+	Was int64 // bytes in the store, -1 if it has no such value
+	Is  int64 // bytes after the change, -1 if the value is deleted
 }
 
-// entry is one value as the rehearsal has changed it.
+// IsDocument reports whether the value is a metadata document.
+func (c Change) IsDocument() bool { return nodename.IsDocument(c.Key.Base()) }
+
+// IsChunk reports whether the value is a chunk: neither a metadata document nor an object
+// that Varve keeps for itself, such as a journal.
+func (c Change) IsChunk() bool { return !stays(c.Key) }
+
+// entry is one value after the changes so far.
 type entry struct {
 	info   store.Info
 	data   []byte
-	was    int64 // bytes below, -1 where there is none
+	was    int64 // bytes in the store below, -1 if it has no such value
 	exists bool
-	kept   bool  // data has the value
-	held   int64 // bytes in memory, of data or for part
-	// part appends bytes of a value that is not in data; nil where it was dropped.
+	kept   bool  // the ledger can return the value
+	held   int64 // bytes in memory, for data or part
+	// part appends bytes of a value that is not in data. It is nil if the value was
+	// dropped.
 	part func(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
 }
 
-// Unread is what a rehearsal would have read and written, and has not, because nothing
-// that it tells depends on it ([Store.Rework]). Lengths are in bytes.
+// Unread counts what the change would read and write, but the rehearsal does not, because
+// its results do not depend on it ([Store.Rework]). Sizes are in bytes.
 type Unread struct {
-	Values int64 // that would be read and written again
-	Stored int64 // of them, as they are stored
+	Values int64 // values that would be rewritten
+	Stored int64 // their present size
 	Coded  int64 // that would be decoded, and encoded again
 }
 
@@ -59,21 +69,22 @@ func (l *Ledger) Unread() Unread {
 	return l.unread
 }
 
-// mostEntries is how many values a rehearsal changes. Each takes a few hundred bytes of
-// memory.
+// mostEntries is how many values a rehearsal can change. Each takes a few hundred bytes
+// of memory.
 var mostEntries = 1 << 22
 
-// ErrFull says that a rehearsal would change more values, 2^22, than it keeps account of.
-// Try a part of the change.
-var ErrFull = errors.New("more values would change than a dry run keeps account of: try a part of the change")
+// ErrFull means that a rehearsal would change more than 2^22 values. Try a part of the
+// change.
+var ErrFull = errors.New("too many values would change for a dry run: try a part of the change")
 
-// mostKept is how many bytes of values are kept that are no documents.
+// mostKept is how many bytes of values are kept, other than documents.
 const mostKept = 256 << 20
 
-var errDropped = errors.New("the dry run would have to read what it wrote before, which it does not keep in memory")
+var errDropped = errors.New("the dry run has dropped this value from memory and cannot read it again")
 
-// Changes returns what would be different in the store, in the order of keys. Values that
-// came and went meanwhile are left out. A value that is written again counts as changed.
+// Changes returns the differences to the store, in the order of keys. It leaves out
+// values that were created and deleted again. A value that is rewritten counts as
+// changed.
 func (l *Ledger) Changes() []Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +102,8 @@ func (l *Ledger) Changes() []Change {
 	return list
 }
 
-// find returns what the rehearsal has made of a key. It reports whether that was changed
-// at all; one that was deleted is [fs.ErrNotExist].
+// find returns the entry of a key, and reports whether the rehearsal has changed it. If
+// it was deleted, the error is [fs.ErrNotExist].
 func (l *Ledger) find(ctx context.Context, key store.Key) (e entry, changed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,14 +138,13 @@ func (e entry) read(ctx context.Context, key store.Key, q store.Request, dst []b
 	return dst, nil
 }
 
-// stays reports whether a value is kept whatever else is: documents, and what is put
-// aside.
+// stays reports whether a value is never dropped: it is a document, or an object below a
+// directory that Varve reserves, such as a chunk set aside.
 func stays(key store.Key) bool {
-	name := key.Base()
-	return name == "zarr.json" || strings.HasPrefix(name, ".z") || strings.Contains("/"+key.String(), "/__varve/")
+	return nodename.IsDocument(key.Base()) || own.IsBelow(key.String())
 }
 
-// put makes data the value of a key. The caller has the lock.
+// put makes data the value of a key. The caller holds the lock.
 func (l *Ledger) put(key store.Key, data []byte, was int64) (store.Version, error) {
 	n := int64(len(data))
 	return l.change(key, &entry{
@@ -142,8 +152,7 @@ func (l *Ledger) put(key store.Key, data []byte, was int64) (store.Version, erro
 	})
 }
 
-// change makes e what is known of a key, and returns its version. The caller has the
-// lock.
+// change makes e the entry of a key, and returns its version. The caller holds the lock.
 func (l *Ledger) change(key store.Key, e *entry) (store.Version, error) {
 	if l.entries == nil {
 		l.entries = map[store.Key]*entry{}
@@ -173,9 +182,9 @@ func (l *Ledger) change(key store.Key, e *entry) (store.Version, error) {
 	return e.info.Version, nil
 }
 
-// drop forgets the bytes of a value.
+// drop drops the bytes of a value.
 func (l *Ledger) drop(key store.Key) {
-	e := *l.entries[key] // who has read the entry keeps the bytes
+	e := *l.entries[key] // a copy, so that readers of the old entry keep its bytes
 	l.kept -= e.held
 	e.data, e.part, e.kept, e.held = nil, nil, false, 0
 	l.entries[key] = &e

@@ -8,8 +8,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// List implements [store.Lister]: what is below, without what was deleted and with what
-// was written.
+// List implements [store.Lister]. It yields the listing of the store below, without
+// deleted values and with written ones.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -18,6 +18,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 		}
 		ours, gone := s.ledger.under(dir, deep)
 		for e, err := range store.List(ctx, s.below, dir, deep) {
+			// A value written here replaces the one below, and is yielded after the loop.
 			if err == nil && s.isHidden(ctx, dir, e, ours, gone) {
 				continue
 			}
@@ -33,8 +34,8 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	}
 }
 
-// under returns the entries of a listing that were written, and those, values or
-// directories, of which something was deleted.
+// under returns the entries of a listing that were written, and the values and
+// directories in which something was deleted.
 func (l *Ledger) under(dir store.Path, deep bool) (ours map[string]store.Entry, gone map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,8 +61,8 @@ func (l *Ledger) under(dir store.Path, deep bool) (ours map[string]store.Entry, 
 	return ours, gone
 }
 
-// isHidden reports whether an entry below is told otherwise: it was written or deleted,
-// or is a directory of which nothing is left.
+// isHidden reports whether an entry of the store below is to be left out: it was written
+// or deleted here, or is a directory of which all values were deleted.
 func (s *Store) isHidden(ctx context.Context, dir store.Path, e store.Entry, ours map[string]store.Entry, gone map[string]bool) bool {
 	if _, written := ours[e.Name]; written {
 		return true
@@ -76,7 +77,7 @@ func (s *Store) isHidden(ctx context.Context, dir store.Path, e store.Entry, our
 		if !strings.HasPrefix(rest.Name, e.Name+"/") {
 			continue
 		}
-		if found, changed, _ := s.ledger.find(ctx, dir.Key(rest.Name)); !changed || found.exists {
+		if found, changed, _ := s.ledger.find(ctx, dir.MustKey(rest.Name)); !changed || found.exists {
 			return false
 		}
 	}

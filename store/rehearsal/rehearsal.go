@@ -1,12 +1,11 @@
-// Package rehearsal is a store on which a change is tried: it reads from a store and
-// keeps what is written to itself, so that the store below stays as it is. What the
-// change would have done is told by its [Ledger]. A program that changes the rehearsal
-// runs the same steps, and meets the same errors, as one that changes the store.
+// Package rehearsal is a store for dry runs. It reads from another store and keeps all
+// changes to itself, so the store below does not change. A [Ledger] records what the
+// change would have done. A program that changes the rehearsal takes the same steps, and
+// gets the same errors, as one that changes the store.
 //
-// Documents and what is put aside for a moment are kept. Of other values as much is kept
-// as fits into 256 MiB, the newest last; whoever reads one that was dropped gets an
-// error. A value that is made of pieces of its older version is put together when it is
-// read, and not before.
+// Documents and chunks set aside are always kept in memory. Other values are kept up to
+// 256 MiB in total, then the oldest are dropped, and reading a dropped value is an error.
+// A value that is spliced from its older version is built when it is read.
 package rehearsal
 
 import (
@@ -22,17 +21,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store is a store below which nothing changes. It has the powers of that store
+// Store is a rehearsal of changes to the store below. It has the powers of that store
 // ([store.As]). Its methods may be called from several goroutines at once. Make one with
 // [New].
 type Store struct {
 	below  store.Store
 	ledger *Ledger
-	locks  sync.Map // of chan struct{} with room for one holder, by directory
+	locks  sync.Map // from directory to chan struct{} with capacity 1
 }
 
-// New returns a rehearsal of changes to s, which is only read. Nil stands for a store
-// that is not there yet. All rehearsals of one ledger have to be of one store.
+// New returns a rehearsal of changes to s, which is only read. A nil s stands for a store
+// that does not exist yet. All rehearsals with one ledger must be of the same store.
 func New(s store.Store, l *Ledger) *Store {
 	if s == nil {
 		s = nothing{}
@@ -40,7 +39,7 @@ func New(s store.Store, l *Ledger) *Store {
 	return &Store{below: s, ledger: l}
 }
 
-// Of returns the rehearsal that a store is, or that it wraps, and whether there is one.
+// Of returns the rehearsal that s is or wraps, and whether there is one.
 func Of(s store.Store) (*Store, bool) {
 	for {
 		if r, ok := s.(*Store); ok {
@@ -54,13 +53,13 @@ func Of(s store.Store) (*Store, bool) {
 	}
 }
 
-// Unwrap implements [store.Wrapper], so that the powers are those of the store below.
+// Unwrap implements [store.Wrapper], so that s has the powers of the store below.
 func (s *Store) Unwrap() store.Store { return s.below }
 
 // Place implements [store.Placer].
 func (s *Store) Place() string { return store.PlaceOf(s.below) }
 
-// Close closes the store below, if it can be closed.
+// Close closes the store below if it has a Close method.
 func (s *Store) Close() error {
 	if c, ok := store.As[io.Closer](s.below); ok {
 		return c.Close()
@@ -104,7 +103,7 @@ func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	return object{key, e}, nil
 }
 
-// object is one version of a value that was written.
+// object is one version of a written value.
 type object struct {
 	key store.Key
 	e   entry
@@ -120,7 +119,7 @@ func (o object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.e.read(ctx, o.key, q, dst)
 }
 
-// Lock implements [store.Locker]. It keeps others away within this rehearsal only.
+// Lock implements [store.Locker]. It excludes only writers in this rehearsal.
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	held, _ := s.locks.LoadOrStore(dir, make(chan struct{}, 1))
 	turn := held.(chan struct{})
@@ -135,8 +134,8 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	}
 }
 
-// CopyFrom implements [store.Copier] for sources that the store below would probably copy
-// itself: stores of its own kind.
+// CopyFrom implements [store.Copier] for sources of the same kind as the store below,
+// which that store could probably copy itself.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, _ store.Durability,
 ) (int64, store.Version, error) {
@@ -151,7 +150,7 @@ func (s *Store) CopyFrom(
 	return int64(len(value)), v, err
 }
 
-// present returns what is known of a key now. The caller has the lock of the ledger.
+// present returns the present entry of a key. The caller holds the lock of the ledger.
 func (s *Store) present(ctx context.Context, key store.Key) (e entry, exists bool, err error) {
 	if e, changed := s.ledger.entries[key]; changed {
 		return *e, e.exists, nil
@@ -163,8 +162,8 @@ func (s *Store) present(ctx context.Context, key store.Key) (e entry, exists boo
 	return entry{info: info, was: info.Size, exists: true}, err == nil, err
 }
 
-// nothing is a store without values that has every power that a store of files has.
-// Nobody uses the powers: a rehearsal only asks which there are.
+// nothing is an empty store with every power of a file store. A rehearsal asks only which
+// powers it has, and never uses them.
 type nothing struct {
 	store.Writer
 	store.ConditionalWriter

@@ -27,11 +27,12 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 	return s.remove(ctx, key, &cond)
 }
 
-// DeleteTree implements [store.TreeDeleter]. What is no value, as a link, is not told of.
+// DeleteTree implements [store.TreeDeleter]. It does not record things that are not
+// values, such as links.
 func (s *Store) DeleteTree(ctx context.Context, dir store.Path, _ store.TreeOrder, _ store.Durability) error {
 	for e, err := range s.List(ctx, dir, true) {
 		if err == nil {
-			err = s.Delete(ctx, dir.Key(e.Name))
+			err = s.Delete(ctx, dir.MustKey(e.Name))
 		}
 		if err != nil {
 			return err
@@ -40,7 +41,7 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, _ store.TreeOrde
 	return ctx.Err()
 }
 
-// set makes value that of a key, on a condition unless that is nil.
+// set writes value at key, on a condition unless cond is nil.
 func (s *Store) set(ctx context.Context, key store.Key, value []byte, cond *store.Condition) (store.Version, error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
@@ -51,7 +52,7 @@ func (s *Store) set(ctx context.Context, key store.Key, value []byte, cond *stor
 	return s.ledger.put(key, value, e.was)
 }
 
-// remove deletes the value of a key, on a condition unless that is nil.
+// remove deletes the value of a key, on a condition unless cond is nil.
 func (s *Store) remove(ctx context.Context, key store.Key, cond *store.Condition) error {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
@@ -62,7 +63,8 @@ func (s *Store) remove(ctx context.Context, key store.Key, cond *store.Condition
 	return err
 }
 
-// may returns what is known of a key whose value is to change, if the condition holds.
+// may returns the entry of a key that is about to change. If cond does not hold, it
+// returns [store.ErrConflict].
 func (s *Store) may(ctx context.Context, key store.Key, cond *store.Condition) (entry, error) {
 	if err := ctx.Err(); err != nil {
 		return entry{}, err
@@ -76,6 +78,7 @@ func (s *Store) may(ctx context.Context, key store.Key, cond *store.Condition) (
 
 // Splice implements [store.Splicer].
 func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, _ store.Durability) (store.Version, error) {
+	// The value is built later, when the caller may have changed its bytes.
 	pieces = slices.Clone(pieces)
 	held := int64(0)
 	for i, p := range pieces {
@@ -88,6 +91,7 @@ func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, p
 
 // Patch implements [store.Patcher].
 func (s *Store) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability) (store.Version, error) {
+	// The value is built later, when the caller may have changed its bytes.
 	patches = slices.Clone(patches)
 	held := int64(0)
 	for i, p := range patches {
@@ -98,10 +102,10 @@ func (s *Store) Patch(ctx context.Context, key store.Key, from store.Version, pa
 		func(older reads) reads { return patched(patches, older) })
 }
 
-// reads appends n bytes of a value from byte off on to dst.
+// reads appends n bytes of a value from offset off on to dst.
 type reads func(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
 
-// spliced reads a value that is made of pieces.
+// spliced reads a value that is spliced from pieces.
 func spliced(pieces []store.Piece, older reads) reads {
 	return func(ctx context.Context, off, n int64, dst []byte) (_ []byte, err error) {
 		for _, p := range pieces {
@@ -126,7 +130,7 @@ func spliced(pieces []store.Piece, older reads) reads {
 	}
 }
 
-// patched reads a value of which some bytes are others.
+// patched reads a value with patches applied.
 func patched(patches []store.Patch, older reads) reads {
 	return func(ctx context.Context, off, n int64, dst []byte) ([]byte, error) {
 		at := len(dst)
@@ -144,9 +148,9 @@ func patched(patches []store.Patch, older reads) reads {
 	}
 }
 
-// rewrite replaces version from of a value by what change makes of it, for which it holds
-// so many bytes. The older version is read when the new one is: of a large value of which
-// a little changes, nothing is read before.
+// rewrite replaces version from of a value by the result of change, which keeps held
+// bytes in memory. The older version is read only when the new one is. So a small change
+// of a large value reads nothing.
 func (s *Store) rewrite(
 	ctx context.Context, key store.Key, from store.Version, held int64, size func(old int64) (int64, error), change func(older reads) reads,
 ) (store.Version, error) {
@@ -172,7 +176,7 @@ func (s *Store) rewrite(
 	})
 }
 
-// reading reads the version of a value that is below.
+// reading reads a version of a value from the store below.
 func (s *Store) reading(key store.Key, version store.Info) reads {
 	return func(ctx context.Context, off, n int64, dst []byte) ([]byte, error) {
 		at := len(dst)
@@ -187,11 +191,12 @@ func (s *Store) reading(key store.Key, version store.Info) reads {
 	}
 }
 
-// Rework notes that a value is read, changed in part, and written again, without reading
-// it: of the new value only that it is there is known, and its length is taken to stay.
-// Whoever reads it gets an error. It returns false, and notes nothing, where there is no
-// such value, or where the rehearsal has it in memory and could change it. coded is how
-// many bytes would be decoded, and encoded again.
+// Rework records that a value is read, changed in part, and written again, without
+// reading it. It assumes that the length stays. Reading the new value is an error. coded
+// is how many bytes the change would decode and encode again.
+//
+// Rework records nothing and returns false if there is no such value, or if the rehearsal
+// has it in memory and the caller can change it as usual.
 func (s *Store) Rework(ctx context.Context, key store.Key, coded int64) (noted bool, err error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
@@ -212,7 +217,7 @@ func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, err
 	return batch{s}, ctx.Err()
 }
 
-// batch writes at once: there is nothing to make durable.
+// batch writes at once; there is nothing to make durable.
 type batch struct{ s *Store }
 
 func (b batch) Put(ctx context.Context, key store.Key, value []byte) error {

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// putIf is PutIf with few arguments.
+// putIf is PutIf with fewer arguments.
 func (p *probe) putIf(name, value string, cond store.Condition) (store.Version, error) {
 	return store.PutIf(p.ctx, p.s, store.MustKey(name), []byte(value), cond, store.Flush)
 }
@@ -71,7 +71,7 @@ func (p *probe) deletesIf(del func(key store.Key, v store.Version) error) {
 	for _, name := range []string{"a/none", "none/none", "a", "a/k/below"} {
 		p.is(del(store.MustKey(name), old), store.ErrConflict, "DeleteIf of nothing at %q", name)
 	}
-	p.put("a/k", []byte("one")) // the same value is of another version
+	p.put("a/k", []byte("one")) // an equal value has another version
 	p.is(del(key, old), store.ErrConflict, "DeleteIf of an old version")
 	p.holds("a/k", []byte("one"))
 	now := p.version("a/k")
@@ -97,8 +97,8 @@ func checkConditionalBatch(p *probe) {
 	}
 }
 
-// batchPutIf puts on conditions that hold and that do not. A store that cannot has to say
-// so.
+// batchPutIf puts on conditions that hold and on some that do not. A store without the
+// power must say so.
 func (p *probe) batchPutIf(b store.Batch) {
 	putIf := func(name, value string, cond store.Condition) error {
 		return store.BatchPutIf(p.ctx, b, store.MustKey(name), []byte(value), cond)
@@ -121,7 +121,7 @@ func (p *probe) batchPutIf(b store.Batch) {
 	p.onlyOneCreates(putIf)
 }
 
-// onlyOneCreates has several goroutines create each of several values.
+// onlyOneCreates lets several goroutines create each of several values.
 func (p *probe) onlyOneCreates(putIf func(name, value string, cond store.Condition) error) {
 	for round := range 10 {
 		name := fmt.Sprintf("b/new/%d/k", round)
@@ -135,7 +135,7 @@ func (p *probe) onlyOneCreates(putIf func(name, value string, cond store.Conditi
 	}
 }
 
-// batchDeleteIf deletes on conditions. A store that cannot has to say so.
+// batchDeleteIf deletes on conditions. A store without the power must say so.
 func (p *probe) batchDeleteIf(b store.Batch) {
 	del := func(key store.Key, v store.Version) error { return store.BatchDeleteIf(p.ctx, b, key, v) }
 	p.put("a/k", []byte("one"))
@@ -146,7 +146,7 @@ func (p *probe) batchDeleteIf(b store.Batch) {
 	p.deletesIf(del)
 }
 
-// racers is how many goroutines try the same.
+// racers is the number of goroutines in a race.
 const racers = 8
 
 // race calls f from several goroutines at once.
@@ -160,8 +160,8 @@ func (p *probe) race(f func(i int) error) []error {
 	return errs
 }
 
-// winner returns which of those that raced for name succeeded, and notes it where that
-// was not one of them.
+// winner returns which of the racers for name succeeded. Any other number than one is a
+// failure.
 func (p *probe) winner(errs []error, name string) int {
 	winner, wins := -1, 0
 	for i, err := range errs {
@@ -179,7 +179,7 @@ func (p *probe) winner(errs []error, name string) int {
 	return winner
 }
 
-// checkConditionalRaces has deletions on a condition race with each other and with
+// checkConditionalRaces lets deletions on a condition race with each other and with
 // writes.
 func checkConditionalRaces(p *probe) {
 	_, writes := store.As[store.ConditionalWriter](p.s)
@@ -188,7 +188,7 @@ func checkConditionalRaces(p *probe) {
 		return
 	}
 	for round := range 10 {
-		deletes := func(i int) bool { return (i+round)%2 == 0 } // who is first does not always do the same
+		deletes := func(i int) bool { return (i+round)%2 == 0 } // the first goroutine alternates between both
 		p.put("r/a/k", []byte("old"))
 		old := p.version("r/a/k")
 		errs := p.race(func(i int) error {
@@ -208,7 +208,7 @@ func checkConditionalRaces(p *probe) {
 	p.token()
 }
 
-// token has goroutines take turns by creating one value, alone in its directory, and
+// token lets goroutines take turns by creating one value, alone in its directory, and
 // deleting it.
 func (p *probe) token() {
 	const turns = 10
@@ -232,7 +232,7 @@ func (p *probe) token() {
 	p.is(errors.Join(errs...), nil, "taking turns by PutIf absent and DeleteIf")
 }
 
-// take creates the value at name, however often others come first.
+// take creates the value at name. It retries as long as other goroutines come first.
 func (p *probe) take(name string) (store.Version, error) {
 	for range tries {
 		v, err := p.putIf(name, "taken", store.IfAbsent())
@@ -247,11 +247,11 @@ func (p *probe) take(name string) (store.Version, error) {
 // Figures of [checkIncrements].
 const (
 	increments = 50
-	tries      = 2000 // of one increment, so that a store which refuses all does not hang the suite
+	tries      = 2000 // for one increment, so that a store that always refuses does not hang the suite
 )
 
 // checkIncrements counts from several goroutines by compare and swap, outside of batches
-// and inside: no increment may be lost.
+// and inside. No increment may be lost.
 func checkIncrements(p *probe) {
 	if _, ok := store.As[store.ConditionalWriter](p.s); !ok {
 		return
@@ -268,7 +268,7 @@ func checkIncrements(p *probe) {
 	p.is(b.Commit(p.ctx), nil, "Commit")
 }
 
-// increments counts at name, by one way to put on a condition.
+// increments counts at name, with one way to put on a condition.
 func (p *probe) increments(name string, putIf func(key store.Key, value []byte, cond store.Condition) error) {
 	p.put(name, make([]byte, 8))
 	errs := p.race(func(int) error {
@@ -283,7 +283,8 @@ func (p *probe) increments(name string, putIf func(key store.Key, value []byte, 
 	p.holds(name, binary.LittleEndian.AppendUint64(nil, racers*increments))
 }
 
-// increment adds one to the number at key, however often others come first.
+// increment adds one to the number at key. It retries as long as other goroutines come
+// first.
 func (p *probe) increment(key store.Key, putIf func(key store.Key, value []byte, cond store.Condition) error) error {
 	for range tries {
 		b, info, err := p.s.Get(p.ctx, key, store.Request{}, nil)

@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ObjectStore has the powers of an object store that knows conditions: it has no locks,
-// and nothing that makes several writes one. A store in memory has these powers and more.
+// ObjectStore has the powers of an object store with conditional writes. It has no locks,
+// and no way to make several writes atomic. A store in memory has these powers and more.
 type ObjectStore interface {
 	store.Store
 	store.Stater
@@ -21,28 +21,28 @@ type ObjectStore interface {
 
 // Op is one operation of a store.
 type Op struct {
-	Name string    // the method, as "PutIf"
-	Key  store.Key // what it works on; the directory of a List, zero where that is the root
+	Name string    // the method, such as "PutIf"
+	Key  store.Key // its key; for List the directory, zero for the root
 }
 
-// String returns the operation as a test tells it, "PutIf a/zarr.json".
+// String describes the operation, such as "PutIf a/zarr.json".
 func (o Op) String() string { return o.Name + " " + o.Key.String() }
 
-// Hooks are called around each operation of a store, by the goroutine that operates.
-// Either may be nil. They may wait, which is how a test holds one client up while others
-// go on.
+// Hooks are called around each operation of a store, on the goroutine of the operation.
+// Either may be nil. They may wait, so that a test can delay one client while others go
+// on.
 type Hooks struct {
-	// Before is called ahead of an operation. Where it fails, the operation does not
-	// happen, and fails with its error.
+	// Before is called before an operation. If it returns an error, the operation does
+	// not happen and returns that error.
 	Before func(ctx context.Context, op Op) error
-	// After is called once an operation has happened, with what it says. The caller is
-	// told what After returns: another error is a response that was lost on its way.
+	// After is called with the result of an operation. The caller gets what After
+	// returns. So an error of its own plays a response that was lost.
 	After func(op Op, err error) error
 }
 
-// Conditional returns an object store in miniature: s with the powers of an [ObjectStore]
-// and no others, and with hooks. Every operation is one step. A listing is made whole
-// when it begins, and is one step too.
+// Conditional returns a small object store: s with the powers of an [ObjectStore] and no
+// others, and with hooks. Every operation is one step. A listing is complete when it
+// begins, and is one step too.
 func Conditional(s ObjectStore, h Hooks) ObjectStore { return hooked{s, h} }
 
 type hooked struct {
@@ -97,7 +97,7 @@ func (h hooked) PutIf(
 	return h.write(ctx, "PutIf", key, func() (store.Version, error) { return h.s.PutIf(ctx, key, value, cond, d) })
 }
 
-// write is do for what returns a version.
+// write is do for operations that return a version.
 func (h hooked) write(
 	ctx context.Context, name string, key store.Key, act func() (store.Version, error),
 ) (v store.Version, err error) {
@@ -122,7 +122,7 @@ func (h hooked) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 func (h hooked) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		var entries []store.Entry
-		err := h.do(ctx, "List", store.Path{}.Key(dir.String()), func() error {
+		err := h.do(ctx, "List", dir.AsKey(), func() error {
 			for e, err := range h.s.List(ctx, dir, deep) {
 				if err != nil {
 					return err

@@ -8,8 +8,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// checkCopy copies values within the store, alone and in batches. A store that cannot has
-// to say so.
+// checkCopy copies values within the store, alone and in batches. A store without the
+// power must say so.
 func checkCopy(p *probe) {
 	value := bytes.Repeat([]byte("0123456789"), 10_000)
 	p.put("a/k", value)
@@ -29,7 +29,7 @@ func checkCopy(p *probe) {
 	_, _, err := store.CopyValue(p.ctx, p.s, store.MustKey("b/none"), p.s, none, 0, store.Flush)
 	p.is(err, fs.ErrNotExist, "CopyValue of nothing")
 	p.absent("b/none")
-	p.put("a/k", []byte("changed")) // a copy is a value of its own
+	p.put("a/k", []byte("changed")) // a copy does not follow its source
 	p.holds("a/copy", value)
 	p.batchCopy(from, none)
 }

@@ -5,13 +5,13 @@ import "fmt"
 // choice is one decision of a run: the option taken, of how many.
 type choice struct{ taken, of int }
 
-// Explore calls run once for every sequence of choices that run can make, and returns how
-// often that was. In run, choose(n) returns a number from 0 to n-1. Between two runs only
-// the choices may differ: where run asks for another number of options than it did after
-// the same choices before, Explore panics. A run that returns false is the last.
+// Explore calls run once for every sequence of choices that run can make, and returns the
+// number of calls. In run, choose(n) returns a number from 0 to n-1. A run that returns
+// false is the last.
 //
-// The runs come in order, those that choose 0 everywhere first, so a run that fails is
-// found again.
+// Runs may differ only in their choices. If, after the same choices, a run asks for
+// another number of options than an earlier one did, Explore panics. Runs come in a fixed
+// order, and the first one chooses 0 everywhere, so a failure can be repeated.
 func Explore(run func(choose func(n int) int) (more bool)) (runs int) {
 	var path []choice
 	for {

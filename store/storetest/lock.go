@@ -49,7 +49,7 @@ func checkLock(p *probe) {
 	p.exclusion()
 }
 
-// exclusion counts from several goroutines without any other protection than the lock.
+// exclusion counts from several goroutines, protected by nothing but the lock.
 func (p *probe) exclusion() {
 	count, errs := 0, make([]error, 4)
 	var wg sync.WaitGroup
@@ -75,7 +75,8 @@ func (p *probe) exclusion() {
 	}
 }
 
-// checkPutIfBelowLock sees that whoever holds a directory can write in it on a condition.
+// checkPutIfBelowLock checks that the holder of a directory can write in it on a
+// condition.
 func checkPutIfBelowLock(p *probe) {
 	_, locks := store.As[store.Locker](p.s)
 	_, conditions := store.As[store.ConditionalWriter](p.s)

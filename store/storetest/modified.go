@@ -10,11 +10,11 @@ import (
 // Figures of [checkModified].
 const (
 	clockSkew = time.Minute // how far a time may be from now
-	clockTick = time.Second // to which HTTP rounds times, so that a converted one may be off by as much
+	clockTick = time.Second // HTTP rounds times to this, so a converted time may be off by as much
 )
 
-// checkModified sees that the time of a write, where a store tells it, is that of the
-// write by the clock of this machine, and that a later write has no earlier time.
+// checkModified checks that the time of a write, if the store reports one, is by the
+// clock of this machine, and that a later write has no earlier time.
 func checkModified(p *probe) {
 	var last time.Time
 	for i := range 10 {
@@ -33,5 +33,5 @@ func checkModified(p *probe) {
 	}
 }
 
-// near reports whether two looks at one version tell one time.
+// near reports whether two results for one version give the same time.
 func near(a, b time.Time) bool { return a.IsZero() == b.IsZero() && a.Sub(b).Abs() <= clockTick }

@@ -20,7 +20,7 @@ func (p *probe) patch(key store.Key, from store.Version, patches []store.Patch) 
 	return err
 }
 
-// over returns the patch that writes text from byte off on.
+// over returns the patch that writes text at offset off.
 func over(off int64, text string) store.Patch { return store.Patch{Off: off, Data: []byte(text)} }
 
 func checkPatch(p *probe) {
@@ -81,11 +81,12 @@ func (p *probe) patches(patch patch) {
 	p.holds("a/k", []byte(old))
 	text := []byte("kept")
 	p.is(patch(key, now, []store.Patch{{Off: 2, Data: text}}), nil, "Patch")
-	copy(text, "XXXX") // the driver does not keep it
+	copy(text, "XXXX") // the driver must not keep it
 	p.holds("a/k", []byte("01kept6789"))
 }
 
-// pinnedPatch sees that what was open before a patch is the old value or ErrConflict.
+// pinnedPatch checks that an object opened before a patch returns the old value or
+// ErrConflict.
 func (p *probe) pinnedPatch() {
 	p.put("pinned", []byte("old old"))
 	o, err := store.Open(p.ctx, p.s, store.MustKey("pinned"))
@@ -101,8 +102,8 @@ func (p *probe) pinnedPatch() {
 	}
 }
 
-// checkPatchRaces counts by patches, has patches race with other conditional writes, and
-// sees that readers find every value whole meanwhile.
+// checkPatchRaces counts by patches, lets patches race with other conditional writes, and
+// checks that readers see every value whole meanwhile.
 func checkPatchRaces(p *probe) {
 	if _, ok := store.As[store.Patcher](p.s); !ok {
 		return
@@ -122,7 +123,7 @@ func checkPatchRaces(p *probe) {
 	p.readWhilePatched()
 }
 
-// patchOrWrite has patches, splices and writes of one version race: one of them may
+// patchOrWrite lets patches, splices and writes of one version race. Only one may
 // succeed.
 func (p *probe) patchOrWrite(round int) {
 	p.put("r/k", []byte("0 is the old value"))
@@ -143,8 +144,7 @@ func (p *probe) patchOrWrite(round int) {
 	}
 }
 
-// readWhilePatched patches both ends of a value of many bytes, and replaces it in
-// between.
+// readWhilePatched patches both ends of a long value, and replaces it now and then.
 func (p *probe) readWhilePatched() {
 	const size = 100_000
 	values := [][]byte{bytes.Repeat([]byte("-"), size), bytes.Repeat([]byte("-"), size)}

@@ -25,14 +25,14 @@ func checkBasic(p *probe) {
 	}
 }
 
-// checkMissing asks for directories, for names below values and for near misses.
+// checkMissing asks for directories, for names below values, and for similar names.
 func checkMissing(p *probe) {
 	for _, name := range []string{"a", "a/c", "a/c/0", "ab/x", "zarr.json/zarr.json", "b", "A/b/x", "deep/1/2/3/5"} {
 		p.absent(name)
 	}
 }
 
-// longKey has 400 bytes, the digits 0 to 9 again and again.
+// longKey has 400 bytes, the digits 0 to 9 repeated.
 const longKey = "a/c/0/0"
 
 func checkRanges(p *probe) {
@@ -90,8 +90,8 @@ func (p *probe) limits() {
 	}
 }
 
-// checkAppend sees that Get keeps what dst holds, writes no byte beyond what it returns,
-// and allocates only at need.
+// checkAppend checks that Get keeps the content of dst, writes no byte beyond what it
+// returns, and allocates only when it must.
 func checkAppend(p *probe) {
 	value := Fixture()[longKey]
 	for _, room := range []int{0, 100, 399, 400, 401, 1000} {
@@ -170,7 +170,7 @@ func checkList(p *probe) {
 	p.lists("deep", true, []string{"1/2/3/4"})
 	p.lists("none", true, nil)
 	for range store.List(p.ctx, p.s, store.Path{}, true) {
-		break // a sequence may be left early
+		break // the caller may stop early
 	}
 }
 
@@ -198,9 +198,9 @@ func (p *probe) lists(dir string, deep bool, want []string) {
 	}
 }
 
-// sizeOf returns the size that a value of [Fixture] has.
+// sizeOf returns the size of a value of [Fixture].
 func sizeOf(dir store.Path, name string) (int64, bool) {
-	value, ok := Fixture()[dir.Key(name).String()]
+	value, ok := Fixture()[dir.MustKey(name).String()]
 	return int64(len(value)), ok
 }
 

@@ -21,21 +21,21 @@ func (p *probe) splice(key store.Key, from store.Version, pieces []store.Piece) 
 	return err
 }
 
-// cannotSplice checks that a store which lacks the power says so in err, and reports
-// whether it lacks it.
+// cannotSplice checks that a store without the power says so in err, and reports whether
+// it lacks the power.
 func (p *probe) cannotSplice(err error) bool {
 	_, splices := store.As[store.Splicer](p.s)
 	_, conditions := store.As[store.ConditionalWriter](p.s)
 	return p.lacks(splices || conditions, err, "Splice")
 }
 
-// kept returns the piece of n old bytes from byte off on.
+// kept returns the piece of n old bytes from offset off on.
 func kept(off, n int64) store.Piece { return store.Piece{Off: off, N: n} }
 
-// fresh returns the piece of new bytes.
+// fresh returns a piece of new bytes.
 func fresh(text string) store.Piece { return store.Piece{Data: []byte(text)} }
 
-// spliced returns what pieces make of value, put together plainly.
+// spliced returns what pieces make of value, in the simplest way.
 func spliced(value []byte, pieces []store.Piece) []byte {
 	out := []byte{}
 	for _, p := range pieces {
@@ -88,7 +88,7 @@ func (p *probe) splices(splice splice) {
 	}
 	p.put("a/k", []byte(old))
 	before := p.version("a/k")
-	p.put("a/k", []byte(old)) // the same value is of another version
+	p.put("a/k", []byte(old)) // an equal value has another version
 	text := []byte("kept by nobody")
 	for _, pieces := range [][]store.Piece{{kept(0, 10)}, {fresh("x")}, nil, {kept(0, 11)}, {kept(0, 1), fresh("x"), kept(9, 1)}} {
 		p.is(splice(key, before, pieces), store.ErrConflict, "Splice of an old version")
@@ -98,11 +98,11 @@ func (p *probe) splices(splice splice) {
 	}
 	p.badPieces(splice)
 	p.is(splice(key, p.version("a/k"), []store.Piece{kept(0, 1), {Data: text}}), nil, "Splice")
-	copy(text, "XXXXX") // the driver does not keep it
+	copy(text, "XXXXX") // the driver must not keep it
 	p.holds("a/k", []byte("0kept by nobody"))
 }
 
-// badPieces takes bytes that are not there, and some twice: nothing changes.
+// badPieces takes bytes that do not exist, and some twice. Nothing may change.
 func (p *probe) badPieces(splice splice) {
 	key, old := store.MustKey("a/bad"), []byte("0123456789")
 	p.put("a/bad", old)
@@ -124,8 +124,8 @@ func (p *probe) badPieces(splice splice) {
 	}
 }
 
-// randomSplices makes long values of the pieces of others, far apart and close together,
-// and compares.
+// randomSplices builds long values from pieces of others, far apart and close together,
+// and compares them.
 func (p *probe) randomSplices(splice splice) {
 	r := rand.New(rand.NewPCG(4, 2))
 	value := make([]byte, 3<<20)
@@ -141,7 +141,7 @@ func (p *probe) randomSplices(splice splice) {
 	}
 }
 
-// randomPieces returns pieces of a value of size bytes, in their order or not.
+// randomPieces returns pieces of a value of size bytes, in order or not.
 func randomPieces(r *rand.Rand, size int64, ordered bool) []store.Piece {
 	var pieces []store.Piece
 	for at := int64(0); at < size; {
@@ -183,7 +183,7 @@ func checkSpliceBatch(p *probe) {
 	}
 }
 
-// checkSpliceRaces counts by splices, and sees that readers find every value whole
+// checkSpliceRaces counts by splices, and checks that readers see every value whole
 // meanwhile.
 func checkSpliceRaces(p *probe) {
 	p.put("k", []byte("one"))
@@ -205,7 +205,7 @@ func checkSpliceRaces(p *probe) {
 	p.readWhileSpliced()
 }
 
-// readWhileSpliced turns a value of many bytes around and around.
+// readWhileSpliced rotates a long value repeatedly.
 func (p *probe) readWhileSpliced() {
 	const half = 50_000
 	a, b := bytes.Repeat([]byte("a"), half), bytes.Repeat([]byte("b"), half)

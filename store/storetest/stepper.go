@@ -11,31 +11,30 @@ import (
 )
 
 var (
-	// ErrRefused is what a client sees of an operation that [Stepper.Refuse] kept from
-	// happening.
+	// ErrRefused is the result of an operation that [Stepper.Refuse] prevented.
 	ErrRefused = errors.New("storetest: the operation was refused")
-	// ErrLost is what a client sees of an operation whose response [Stepper.Lose] lost.
-	// The operation has happened.
+	// ErrLost is the result of an operation whose response [Stepper.Lose] lost. The
+	// operation has happened.
 	ErrLost = errors.New("storetest: the response was lost")
-	// ErrCrashed is what a client sees of every operation after [Stepper.Crash]. None of
-	// them happens.
+	// ErrCrashed is the result of every operation after [Stepper.Crash]. None of them
+	// happens.
 	ErrCrashed = errors.New("storetest: the client has crashed")
 )
 
-// errExit is what is said of a client that ended its goroutine instead of returning.
+// errExit is the error of a client that ended its goroutine instead of returning.
 var errExit = errors.New("storetest: the client ended without an answer")
 
-// Stepper runs several clients of one store, each on a goroutine of its own, one
-// operation at a time and only when it is told to: a test that decides who is next
-// decides in which order everything happens. Between two calls of its methods every
-// client waits ahead of its next operation or has ended.
+// Stepper runs several clients of one store, each on a goroutine of its own. It performs
+// one operation at a time, and only when the test says so. So the test decides the order
+// of all operations. Between two calls of its methods, every client waits before its next
+// operation or has ended.
 //
-// A client with goroutines of its own may have several operations waiting. They have
-// their turns as they came, which is not the same every time. A client must not wait for
-// another one but through the store, and has to end when its operations fail for good. An
-// operation whose context is done takes no turn.
+// A client with goroutines of its own may have several operations waiting. They take
+// their turns in order of arrival, which may differ between runs. Clients must not wait
+// for each other except through the store, and must end when their operations keep
+// failing. An operation whose context has ended takes no turn.
 //
-// The methods are for the one goroutine of the test, which calls [Stepper.Close] in the
+// The methods are for the goroutine of the test, which must call [Stepper.Close] in the
 // end.
 type Stepper struct {
 	s       ObjectStore
@@ -43,12 +42,12 @@ type Stepper struct {
 	trace   Trace
 }
 
-// NewStepper returns a stepper without clients. All that it will have share s.
+// NewStepper returns a stepper without clients. Its clients share s.
 func NewStepper(s ObjectStore) *Stepper { return &Stepper{s: s} }
 
-// Start starts a client that runs f, lets it go on to its first operation, and returns
-// its number, counted from 0. The store that f is given is the client's own handle on
-// what all share; it is an [ObjectStore].
+// Start starts a client that runs f, lets it reach its first operation, and returns its
+// number, counted from 0. The store passed to f is the client's own handle of the shared
+// store, and is an [ObjectStore].
 func (t *Stepper) Start(f func(s store.Store) error) (i int) {
 	c := newClient()
 	t.clients = append(t.clients, c)
@@ -57,7 +56,8 @@ func (t *Stepper) Start(f func(s store.Store) error) (i int) {
 	return len(t.clients) - 1
 }
 
-// Next returns the operation that client i waits to do, and false where it has ended.
+// Next returns the operation that client i waits to do. It returns false if the client
+// has ended.
 func (t *Stepper) Next(i int) (Op, bool) {
 	c := t.clients[i]
 	if c.ended {
@@ -77,24 +77,24 @@ func (t *Stepper) Ready() []int {
 	return ready
 }
 
-// Err returns what client i said in the end, and nil where it has not ended.
+// Err returns the result of client i, or nil if it has not ended.
 func (t *Stepper) Err(i int) error { return t.clients[i].err }
 
-// Step lets client i do one operation and go on to its next one. Done tells that it has
-// ended instead of coming to a next one; op is zero where it had ended before.
+// Step lets client i do one operation and go on to its next one. done means that it ended
+// instead. If it had ended before, op is zero.
 func (t *Stepper) Step(i int) (op Op, done bool) { return t.turn(i, happens) }
 
-// Refuse is [Stepper.Step] with an operation that does not happen; the client sees
+// Refuse is [Stepper.Step], but the operation does not happen; the client gets
 // [ErrRefused].
 func (t *Stepper) Refuse(i int) (op Op, done bool) { return t.turn(i, refused) }
 
-// Lose is [Stepper.Step] with an operation that happens; what it says is lost, and the
-// client sees [ErrLost].
+// Lose is [Stepper.Step], but the response is lost: the operation happens, and the client
+// gets [ErrLost].
 func (t *Stepper) Lose(i int) (op Op, done bool) { return t.turn(i, lost) }
 
-// Crash makes the operation that client i waits to do, and all that follow, fail with
-// [ErrCrashed] and without effect, and waits until the client ends. For one that dies
-// with an operation under way, call [Stepper.Lose] before.
+// Crash makes the next operation of client i, and all that follow, fail with [ErrCrashed]
+// and without effect, and waits until the client ends. To crash a client during an
+// operation, call [Stepper.Lose] first.
 func (t *Stepper) Crash(i int) {
 	c := t.clients[i]
 	if c.ended {
@@ -111,11 +111,11 @@ func (t *Stepper) Close() {
 	}
 }
 
-// Finish steps the clients until all have ended. Choose is asked who is next, wherever
-// that is open: 0 stands for the one that was last, as long as it has not ended. That one
-// is interrupted at most so often as interrupts says, in all; a negative number is no
-// limit. Most faults of order show with one interrupt or two, and the orders with few are
-// few.
+// Finish steps the clients until all have ended. It calls choose to select the next
+// client if there are several: 0 selects the previous one, as long as it has not ended.
+// Finish interrupts a running client at most interrupts times in total; a negative number
+// means no limit. Most ordering bugs show with one or two interrupts, and there are few
+// such orders.
 func (t *Stepper) Finish(choose func(n int) int, interrupts int) {
 	last := -1
 	for {
@@ -138,7 +138,7 @@ func (t *Stepper) Finish(choose func(n int) int, interrupts int) {
 	}
 }
 
-// Trace returns what has happened so far, for the message of a test that fails.
+// Trace returns the steps so far, for the message of a failing test.
 func (t *Stepper) Trace() Trace { return slices.Clone(t.trace) }
 
 func (t *Stepper) turn(i int, f fate) (op Op, done bool) {
@@ -157,10 +157,10 @@ type Turn struct {
 	Fate   string // "" for an operation that happened, "refused", "lost", "crash"
 }
 
-// Trace is the turns of a run, first to last.
+// Trace is the steps of a run, first to last.
 type Trace []Turn
 
-// String returns a line for every turn, "1: PutIf a/zarr.json lost".
+// String returns one line for each step, such as "1: PutIf a/zarr.json lost".
 func (t Trace) String() string {
 	var b strings.Builder
 	for _, turn := range t {
@@ -169,7 +169,7 @@ func (t Trace) String() string {
 	return b.String()
 }
 
-// fate is how an operation goes on.
+// fate is what happens to an operation.
 type fate int
 
 const (
@@ -184,16 +184,16 @@ func (f fate) String() string { return [...]string{"", "refused", "lost"}[f] }
 type request struct {
 	op   Op
 	turn chan fate
-	over chan struct{} // closed when it has happened, or will not
+	over chan struct{} // closed when the operation has ended, or will not happen
 }
 
 // client is one client as the stepper sees it.
 type client struct {
 	asks    chan *request
-	done    chan error    // what the client said in the end
-	crashed chan struct{} // closed for one whose operations fail
+	done    chan error    // the result of the client
+	crashed chan struct{} // closed once its operations are to fail
 
-	// What the operation under way shares with its hooks; there is one at most.
+	// The operation in progress, if any, shared with its hooks.
 	running *request
 	fate    fate
 
@@ -206,8 +206,8 @@ func newClient() *client {
 	return &client{asks: make(chan *request), done: make(chan error, 1), crashed: make(chan struct{})}
 }
 
-// run is the goroutine of the client. A test that ends in the middle of f ends the
-// client.
+// run is the goroutine of the client. If a test ends in the middle of f, the client ends
+// too.
 func (c *client) run(f func(s store.Store) error, s ObjectStore) {
 	err := errExit
 	defer func() { c.done <- err }()
@@ -261,7 +261,7 @@ func (c *client) wait() {
 	}
 }
 
-// turn gives the client its turn. An operation that the client has given up has none.
+// turn gives the client its turn. An operation that the client has given up gets none.
 func (c *client) turn(f fate) (op Op, done bool) {
 	for !c.ended {
 		r := c.next
@@ -277,8 +277,8 @@ func (c *client) turn(f fate) (op Op, done bool) {
 	return Op{}, true
 }
 
-// crash fails what the client does from now on, and waits for its end. A client that has
-// ended may have goroutines left.
+// crash fails all further operations of the client, and waits for its end. Goroutines of
+// an ended client may go on.
 func (c *client) crash() {
 	select {
 	case <-c.crashed:

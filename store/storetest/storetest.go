@@ -1,23 +1,22 @@
-// Package storetest is the suite that makes the contract of package store true for a
-// driver.
+// Package storetest is the conformance suite for drivers of package store.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) store.Store { return mystore.New() })
 //	}
 //
-// Every store that is opened has to be empty. Where a store cannot be written to (it is
-// no [store.Writer], or refuses with [fs.ErrPermission]), it has to hold [Fixture]
-// instead, and is tested by reading alone. Checks of a power that a store lacks see to it
-// that its lack is reported as [store.ErrUnsupported].
+// Every opened store must be empty. A store that cannot be written to (it is not a
+// [store.Writer], or refuses with [fs.ErrPermission]) must hold [Fixture] instead, and is
+// tested by reading alone. If a store lacks a power, the suite checks that it reports
+// [store.ErrUnsupported].
 //
 // # Tests of programs that use a store
 //
-// [Conditional] is an object store in miniature whose operations a test can fail, lose
-// and hold up. [Stepper] runs several clients of one in an order that the test decides,
-// and [Explore] tries all orders:
+// [Conditional] is a small object store whose operations a test can fail, lose and delay.
+// [Stepper] runs several clients of one in an order that the test decides, and [Explore]
+// tries all orders:
 //
 //	storetest.Explore(func(choose func(n int) int) bool {
-//		st := storetest.NewStepper(memory.New())
+//		st := storetest.NewStepper(memstore.New())
 //		defer st.Close()
 //		st.Start(first)
 //		st.Start(second)
@@ -85,7 +84,7 @@ var writing = []check{
 	{"ConcurrentReadWrite", checkConcurrentReadWrite},
 }
 
-// Run runs the suite, every check as a subtest with a store of its own.
+// Run runs the suite. Every check is a subtest with a store of its own.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	each(func(c check, fixture bool) {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,8 +95,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	})
 }
 
-// Test runs the suite without package testing, for a command that checks a user's store.
-// It returns the failures joined to one error. A store that is an [io.Closer] is closed.
+// Test runs the suite without package testing, for commands that check a user's store. It
+// returns all failures as one error. It closes each store that is an [io.Closer].
 func Test(open func() (store.Store, error)) error {
 	var errs []error
 	each(func(c check, fixture bool) {
@@ -116,7 +115,7 @@ func Test(open func() (store.Store, error)) error {
 	return errors.Join(errs...)
 }
 
-// each calls f with every check, and whether it starts from [Fixture].
+// each calls f with every check, and says whether it starts from [Fixture].
 func each(f func(c check, fixture bool)) {
 	for _, c := range reading {
 		f(c, true)
@@ -126,7 +125,7 @@ func each(f func(c check, fixture bool)) {
 	}
 }
 
-// try runs c on s and returns what it found wrong.
+// try runs c on s and returns its failures.
 func (c check) try(ctx context.Context, s store.Store, fixture bool) []error {
 	p := &probe{ctx: ctx, s: s}
 	canWrite := p.canWrite()
@@ -143,8 +142,8 @@ func (c check) try(ctx context.Context, s store.Store, fixture bool) []error {
 	return p.errs
 }
 
-// Fixture returns the values that a store which cannot be written to has to hold for
-// [Run] and [Test].
+// Fixture returns the values that a store that cannot be written to must hold for [Run]
+// and [Test].
 func Fixture() map[string][]byte {
 	return map[string][]byte{
 		"zarr.json":     []byte(`{"zarr_format":3,"node_type":"group"}`),
@@ -160,7 +159,7 @@ func Fixture() map[string][]byte {
 	}
 }
 
-// probe is one check under way: a store, and what was found wrong.
+// probe is one check in progress: a store and the failures so far.
 type probe struct {
 	ctx  context.Context
 	s    store.Store
@@ -171,14 +170,14 @@ func (p *probe) errorf(format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf(format, args...))
 }
 
-// is notes an error that does not wrap want; a nil want stands for no error.
+// is records a failure unless err wraps want. A nil want means no error.
 func (p *probe) is(err, want error, format string, args ...any) {
 	if !errors.Is(err, want) {
 		p.errorf("%s: error is %v, want %v", fmt.Sprintf(format, args...), err, want)
 	}
 }
 
-// canWrite asks for a write that cannot happen, because its context is done.
+// canWrite tries a write that cannot happen, because its context has ended.
 func (p *probe) canWrite() bool {
 	ctx, cancel := context.WithCancel(p.ctx)
 	cancel()
@@ -186,7 +185,7 @@ func (p *probe) canWrite() bool {
 	return !errors.Is(err, store.ErrUnsupported) && !errors.Is(err, fs.ErrPermission)
 }
 
-// refusesWrites checks that a store which cannot be written to says so everywhere.
+// refusesWrites checks that a read-only store refuses every kind of write.
 func (p *probe) refusesWrites() {
 	key := store.MustKey("probe")
 	_, err := store.Put(p.ctx, p.s, key, nil, store.Sync)
@@ -222,8 +221,8 @@ func (p *probe) refused(err error, what string) {
 	}
 }
 
-// lacks notes whether the store lacks the power named by ok, and checks that err, which a
-// function of package store returned, says so.
+// lacks reports whether the store lacks the named power, and checks that err, from a
+// function of package store, says so.
 func (p *probe) lacks(ok bool, err error, power string) bool {
 	if !ok {
 		p.is(err, store.ErrUnsupported, "%s", power)
@@ -231,7 +230,7 @@ func (p *probe) lacks(ok bool, err error, power string) bool {
 	return !ok
 }
 
-// put writes a value; Flush keeps the suite fast, and Sync has checks of its own.
+// put writes a value with Flush, which keeps the suite fast. Sync has checks of its own.
 func (p *probe) put(name string, value []byte) store.Version {
 	v, err := store.Put(p.ctx, p.s, store.MustKey(name), value, store.Flush)
 	p.is(err, nil, "Put %q", name)

@@ -62,7 +62,7 @@ func TestWriter(t *testing.T) {
 	storetest.Run(t, func(*testing.T) store.Store { return &writer{reader{values: map[string][]byte{}}} })
 }
 
-// broken spoils one thing about a good store, which the suite has to find.
+// broken breaks one property of a good store. The suite must find it.
 type broken struct {
 	*memstore.Store
 	get func(out, dst []byte, info *store.Info, err error) ([]byte, error)

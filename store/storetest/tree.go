@@ -2,7 +2,7 @@ package storetest
 
 import "varve.dev/zarr/store"
 
-// checkDeleteTree deletes a directory, and nothing beside it whose name begins alike.
+// checkDeleteTree deletes a directory, and checks that a similar name beside it stays.
 func checkDeleteTree(p *probe) {
 	dir, err := store.ParsePath("a/b")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func checkPut(p *probe) {
 	value := []byte("first")
 	p.put("a/b/c", value)
-	copy(value, "XXXXX") // the driver does not keep it
+	copy(value, "XXXXX") // the driver must not keep it
 	p.holds("a/b/c", []byte("first"))
 	for _, d := range []store.Durability{store.Sync, store.Flush} {
 		for _, text := range []string{"longer than before", "s", ""} {
@@ -27,8 +27,8 @@ func checkPut(p *probe) {
 	p.absent("a/b")
 }
 
-// checkWeirdKeys writes keys that are legal everywhere. A store may refuse some, but may
-// not mix them up.
+// checkWeirdKeys writes unusual legal keys. A store may refuse some, but must not confuse
+// them.
 func checkWeirdKeys(p *probe) {
 	held := map[string][]byte{}
 	for i, name := range weirdKeys() {
@@ -90,8 +90,8 @@ func checkLargeValue(p *probe) {
 	p.is(err, store.ErrTooLarge, "Get with a limit")
 }
 
-// checkVersions sees that every write has a version of its own, however quickly writes of
-// equal length follow.
+// checkVersions checks that every write has a version of its own, even if writes of equal
+// length follow quickly.
 func checkVersions(p *probe) {
 	seen := map[store.Version]int{}
 	for i := range 100 {
@@ -108,7 +108,7 @@ func checkVersions(p *probe) {
 	}
 }
 
-// checkPinned sees that an object gives its own version or ErrConflict, never another
+// checkPinned checks that an object returns its own version or ErrConflict, never another
 // version.
 func checkPinned(p *probe) {
 	p.put("pinned", []byte("old old"))
@@ -144,7 +144,7 @@ func checkBatch(p *probe) {
 		wg.Wait()
 		p.is(errors.Join(errs...), nil, "Put in a batch")
 		p.is(b.Commit(p.ctx), nil, "Commit")
-		b.Discard() // after Commit it does nothing
+		b.Discard() // no effect after Commit
 		for i := range errs {
 			p.holds(batchKey(i).String(), fmt.Append(nil, d, i))
 		}
@@ -168,7 +168,7 @@ func (p *probe) batchDelete() {
 	p.absent(batchKey(0).String())
 }
 
-// discard sees that a value of a discarded batch is whole or absent.
+// discard checks that a value of a discarded batch is whole or absent.
 func (p *probe) discard() {
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
@@ -228,7 +228,7 @@ func checkCancelledWrite(p *probe) {
 	p.holds("k", []byte("old"))
 }
 
-// cancelledBatch writes in a batch when it is too late.
+// cancelledBatch writes in a batch whose context has ended.
 func (p *probe) cancelledBatch(ctx context.Context, key store.Key, now store.Version) {
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
@@ -244,7 +244,8 @@ func (p *probe) cancelledBatch(ctx context.Context, key store.Key, now store.Ver
 	}
 }
 
-// checkConcurrentReadWrite sees that readers find every value whole while it is replaced.
+// checkConcurrentReadWrite checks that readers see every value whole while it is
+// replaced.
 func checkConcurrentReadWrite(p *probe) {
 	values := [][]byte{bytes.Repeat([]byte("a"), 70_000), bytes.Repeat([]byte("b"), 3), bytes.Repeat([]byte("c"), 20_000)}
 	p.put("k", values[0])

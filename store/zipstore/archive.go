@@ -20,31 +20,43 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Archive is a store that becomes a zip archive. It has every power but [store.Splicer],
-// [store.Patcher], [store.Batcher] and [store.Opener], and its methods may be called from
-// several goroutines at once. Make one with [Create] and end it with [Archive.Close] or
-// [Archive.Discard].
+// Archive is a store that becomes a zip archive when it is closed. Make one with [Create]
+// or [Replace].
 //
-// Members are stored as they are, because chunks are compressed already. Until the
-// archive is closed values can be written again and deleted: what is no longer meant is
-// left out in the end. Nobody else sees anything of it before, and nothing is durable,
-// whatever durability is asked for.
+// [Archive.Close] is required: it publishes the archive, and its error must be checked.
+// Without it there is no archive, and all values are lost. [Archive.Discard] drops the
+// values on purpose.
+//
+//	a, err := zipstore.Create("era5.zip")
+//	if err != nil {
+//		return err
+//	}
+//	defer a.Discard() // does nothing after Close
+//	… write to a …
+//	return a.Close()
+//
+// Until then values can be replaced and deleted as in any store, no other program sees
+// any of them, and nothing is durable, whatever durability is asked for. An Archive has
+// every power but [store.Splicer], [store.Patcher], [store.Batcher] and [store.Opener].
+// Its methods may be called from several goroutines at once. Members are not compressed,
+// because chunks are already.
 //
 // # Protocol
 //
-//  1. Values are appended to "__tmp-<random>" beside the archive, each with its record before it.
-//  2. Close copies what is meant to another such file where something is not, and lets go of the first.
-//  3. It appends the directory and syncs the file.
-//  4. It renames the file to the archive's name, unless something has that name by now, or over the archive that is to be replaced.
-//  5. It syncs the directory that both are in.
+//  1. Values are appended to "__tmp-<random>" beside the archive, each after its record.
+//  2. If some values were replaced or deleted, Close copies the others to another such
+//     file, and removes the first.
+//  3. Close appends the directory and syncs the file.
+//  4. It renames the file to the archive's name. [Create] refuses a name that is taken by
+//     now; [Replace] overwrites it.
+//  5. It syncs the directory of both names.
 //
-// A failure before step 4 leaves no archive. A process that is killed leaves the
-// temporary file behind, and beside it the file whose lock it held. The next archive that
-// is begun in the same directory removes both.
+// If a step before 4 fails, there is no archive. A crash leaves the temporary file and
+// its lock file. The next archive in the same directory removes both.
 type Archive struct {
 	fs   vfs.FS
 	name string
-	over bool // an archive of that name is replaced
+	over bool // replaces an archive of that name
 	log  *log
 
 	mu      sync.RWMutex
@@ -54,18 +66,18 @@ type Archive struct {
 	locks   map[store.Path]chan struct{}
 }
 
-// written is a value that was written.
+// written is a value in the log.
 type written struct {
 	name       string
-	off, data  int64 // where its record and its bytes begin
+	off, data  int64 // begin of its record, and of its bytes
 	size       int64
 	crc        uint32
 	version    int64
 	wideRecord bool
 }
 
-// Create begins the archive of a name in the file system, where nothing may be: that
-// wraps [fs.ErrExist].
+// Create begins an archive at a path of the file system. If something exists there, the
+// error wraps [fs.ErrExist]. The archive does not exist until [Archive.Close] returns.
 func Create(name string) (*Archive, error) {
 	root, err := vfs.MakeRoot(filepath.Dir(name))
 	if err != nil {
@@ -78,9 +90,9 @@ func Create(name string) (*Archive, error) {
 	return a, nil
 }
 
-// Replace is [Create] of an archive that takes the place of the one which has the name,
-// if there is one, in the moment in which it is closed. Until then, and after Discard,
-// the old one stays as it is.
+// Replace is [Create] for an archive that may replace an existing one. The old archive
+// stays until [Archive.Close] replaces it in one step, and stays for good after
+// [Archive.Discard].
 func Replace(name string) (*Archive, error) {
 	root, err := vfs.MakeRoot(filepath.Dir(name))
 	if err != nil {
@@ -93,13 +105,13 @@ func Replace(name string) (*Archive, error) {
 	return a, nil
 }
 
-// On begins the archive of a name in fsys, which Close closes. It serves the tests of
-// this module.
+// On begins an archive in fsys, and closes fsys in the end. It is for the tests of this
+// module.
 func On(fsys vfs.FS, name string) (*Archive, error) {
 	return begin(&Archive{fs: fsys, name: name})
 }
 
-// begin begins an archive.
+// begin checks the name, sweeps the directory and makes the log.
 func begin(a *Archive) (*Archive, error) {
 	a.members, a.locks = map[store.Key]written{}, map[store.Path]chan struct{}{}
 	err := a.free()
@@ -113,7 +125,7 @@ func begin(a *Archive) (*Archive, error) {
 	return a, nil
 }
 
-// free refuses a name that is taken. A file may be replaced where that is asked for.
+// free returns an error if the name is taken by something that a must not replace.
 func (a *Archive) free() error {
 	switch info, err := a.fs.Stat(a.name); {
 	case err == nil && a.over && info.Mode.IsRegular():
@@ -129,8 +141,8 @@ func (a *Archive) free() error {
 	}
 }
 
-// plainError takes the path off an error of the operating system, which may be that of a
-// temporary file.
+// plainError removes the path from an error of the operating system, which may be that of
+// a temporary file.
 func plainError(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -141,7 +153,7 @@ func plainError(err error) error {
 	return err
 }
 
-// usable says why nothing can be done now, if nothing can.
+// usable returns an error if nothing can be done now.
 func (a *Archive) usable(ctx context.Context) error {
 	if a.broken != nil {
 		return a.broken
@@ -174,6 +186,7 @@ func (a *Archive) get(ctx context.Context, key store.Key, q store.Request, dst [
 	}
 	dst = slices.Grow(dst, int(n))
 	out := dst[:len(dst)+int(n)]
+	// The value may be the last one of the log, so EOF after all its bytes is no error.
 	if k, err := a.log.r.ReadAt(out[len(dst):], m.data+off); err != nil && (err != io.EOF || k < int(n)) {
 		return nil, store.Info{}, plainError(err)
 	}
@@ -258,7 +271,7 @@ func (a *Archive) PutIf(ctx context.Context, key store.Key, value []byte, cond s
 	return a.put(ctx, key, value, func(m written, found bool) bool { return cond.Holds(m.id(), found) })
 }
 
-// put appends a value where what is there is as it should be.
+// put appends a value if may agrees with the present one.
 func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func(m written, found bool) bool) (store.Version, error) {
 	m := written{name: key.String(), size: int64(len(value)), crc: crc32.ChecksumIEEE(value)}
 	a.mu.Lock()
@@ -269,7 +282,8 @@ func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func
 	}
 	if err == nil {
 		if err = a.log.append(&m, value); err != nil {
-			a.broken = fmt.Errorf("the archive cannot be written any more: %w", plainError(err))
+			// The log may end with a part of this value, so no further value can follow.
+			a.broken = fmt.Errorf("the archive cannot be written after an error: %w", plainError(err))
 			err = a.broken
 		}
 	}
@@ -308,8 +322,8 @@ func (a *Archive) DeleteIf(ctx context.Context, key store.Key, v store.Version) 
 	return nil
 }
 
-// Lock implements [store.Locker]. Nobody but this process sees the archive, so it keeps
-// out goroutines.
+// Lock implements [store.Locker]. Only this process sees the archive, so it excludes only
+// goroutines.
 func (a *Archive) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	for {
 		if err := ctx.Err(); err != nil {

@@ -14,14 +14,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// tail is how many bytes of an archive are read first: all that its last record may take
+// tail is how many bytes of an archive are read first. They hold the last record even
 // with the longest comment, and the whole directory of most archives.
 const tail = endLength + full16 + wideEndLength + locatorLength
 
-// layout is where things are in an archive, in bytes from its beginning.
+// layout gives offsets and lengths in an archive, in bytes.
 type layout struct {
-	count, length, off int64 // members of the directory, and its bytes
-	end                int64 // where the directory ends
+	count, length, off int64 // members in the directory, its length and its offset
+	end                int64 // where the directory must end
 }
 
 // open reads the directory.
@@ -38,7 +38,7 @@ func (s *Store) open(ctx context.Context, most int64) error {
 	if l.length > most {
 		return fmt.Errorf("%w: a directory of %d bytes, at most %d are accepted (Options.Directory)", store.ErrTooLarge, l.length, most)
 	}
-	first := info.Size - int64(len(last)) // of what was read
+	first := info.Size - int64(len(last)) // offset of last
 	raw := last
 	if l.off < first {
 		if raw, _, err = s.archive.Read(ctx, store.Request{Range: store.Span(l.off, l.length)}, nil); err != nil {
@@ -51,8 +51,8 @@ func (s *Store) open(ctx context.Context, most int64) error {
 	return err
 }
 
-// findLayout reads the records at the end of an archive of size bytes, of which last has
-// the last ones.
+// findLayout reads the records at the end of an archive of size bytes. last holds its
+// last bytes.
 func findLayout(last []byte, size int64) (l layout, err error) {
 	at, err := findEnd(last)
 	if err != nil {
@@ -77,13 +77,13 @@ func findLayout(last []byte, size int64) (l layout, err error) {
 	return l, nil
 }
 
-// findEnd returns where the last record begins (section 4.3.16). Its comment ends the
-// archive and must not look like such a record, because other readers would take it for
-// one.
+// findEnd returns the index of the last record (section 4.3.16). Its comment ends the
+// archive. It must not contain the signature, because other programs would find a
+// different record.
 func findEnd(last []byte) (int, error) {
 	at := bytes.Index(last[max(0, len(last)-endLength-full16):], []byte("PK\x05\x06"))
 	if at < 0 {
-		return 0, corrupt("it has no end of a directory, or bytes behind it")
+		return 0, corrupt("it has no end-of-directory record, or bytes after it")
 	}
 	at += max(0, len(last)-endLength-full16)
 	for {
@@ -91,45 +91,45 @@ func findEnd(last []byte) (int, error) {
 		if len(rest) >= endLength && int(binary.LittleEndian.Uint16(rest[20:])) == len(rest)-endLength {
 			break
 		}
-		next := bytes.Index(rest[1:], []byte("PK\x05\x06")) // those before may be bytes of a member
+		next := bytes.Index(rest[1:], []byte("PK\x05\x06")) // a member may contain the signature too
 		if next < 0 {
-			return 0, corrupt("the end of its directory is cut off, or there are bytes behind it")
+			return 0, corrupt("its end-of-directory record is truncated, or followed by other bytes")
 		}
 		at += 1 + next
 	}
 	if bytes.Contains(last[at+4:], []byte("PK\x05\x06")) {
-		return 0, corrupt("its comment looks like the end of a directory")
+		return 0, corrupt("its comment contains an end-of-directory record")
 	}
 	return at, nil
 }
 
-// findWide reads the records of ZIP64 (sections 4.3.14 and 4.3.15) before the last one,
-// which is at at. What the last one says itself has to agree.
+// findWide reads the ZIP64 records (sections 4.3.14 and 4.3.15) before the last one,
+// which begins at at. The records must agree, because other programs may believe either.
 func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 	f := fields{last[at-locatorLength+4:], true}
 	disk, off, disks := f.u32(), f.u64(), f.u32()
 	first := size - int64(len(last))
 	from := off - first // where the record begins in last
 	if !f.ok || disk != 0 || disks > 1 || off < 0 || from < 0 || from+wideEndLength != int64(at-locatorLength) {
-		return l, corrupt("the locator of ZIP64 leads elsewhere")
+		return l, corrupt("the ZIP64 locator points elsewhere")
 	}
 	f = fields{last[from:], true}
 	signature, length := f.u32(), f.u64()
 	f.take(4)
 	if a, b := f.u32(), f.u32(); signature != wideEndSignature || length != wideEndLength-12 || a != 0 || b != 0 {
-		return l, corrupt("the end of a directory of ZIP64 is none")
+		return l, corrupt("the ZIP64 end-of-directory record is malformed")
 	}
 	here, w := f.u64(), layout{f.u64(), f.u64(), f.u64(), off}
 	agrees := func(short, long, full int64) bool { return short == full || short == long }
 	if !f.ok || here != w.count || !agrees(l.count, w.count, full16) || !agrees(l.length, w.length, full32) || !agrees(l.off, w.off, full32) {
-		return l, corrupt("its two ends of a directory disagree")
+		return l, corrupt("its two end-of-directory records disagree")
 	}
 	return w, nil
 }
 
-// parseDirectory reads the records of all members (section 4.3.12). It returns by name
-// those that are no directories, and how many others a later member of the same name
-// replaces.
+// parseDirectory parses the records of all members (section 4.3.12). It returns the
+// members that are not directories, sorted by name, and how many were replaced by a later
+// member of the same name.
 func parseDirectory(raw []byte, l layout) (members []member, replaced int, err error) {
 	all := make([]member, 0, l.count)
 	f := fields{raw, true}
@@ -141,7 +141,7 @@ func parseDirectory(raw []byte, l layout) (members []member, replaced int, err e
 		all = append(all, m)
 	}
 	if len(f.b) > 0 {
-		return nil, 0, corrupt("its directory has %d bytes behind %d members", len(f.b), l.count)
+		return nil, 0, corrupt("its directory has %d bytes after %d members", len(f.b), l.count)
 	}
 	if err := place(all, l.off); err != nil {
 		return nil, 0, err
@@ -154,10 +154,9 @@ func parseDirectory(raw []byte, l layout) (members []member, replaced int, err e
 	return members, len(all) - len(members), nil
 }
 
-// lastOfName sorts members by name and keeps the last one of each name in the order of
-// the directory. Writers that cannot overwrite a member, as zarr-python's ZipStore,
-// append another one, and readers that index the directory by name, as Python's zipfile,
-// find the last.
+// lastOfName sorts members by name and keeps the last one of each name. Writers that
+// cannot overwrite a member, such as zarr-python's ZipStore, append another one. Readers
+// that index the directory by name, such as Python's zipfile, find the last.
 func lastOfName(all []member) []member {
 	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	last := all[:0:0]
@@ -169,12 +168,12 @@ func lastOfName(all []member) []member {
 	return last
 }
 
-// corruptAt says which member is wrong.
+// corruptAt names the member that is wrong.
 func corruptAt(i int64, name string, err error) error {
 	return corrupt("member %d, %.200q: %w", i, name, err)
 }
 
-// parseMember reads one record.
+// parseMember parses one record.
 func parseMember(f *fields) (m member, err error) {
 	if f.u32() != centralSignature {
 		return m, errors.New("no record begins here")
@@ -204,8 +203,7 @@ func parseMember(f *fields) (m member, err error) {
 	return m, m.check()
 }
 
-// widen takes the numbers that are too large for their places from the extra field of
-// ZIP64.
+// widen reads the numbers that do not fit the record from the ZIP64 extra field.
 func (m *member) widen(extra []byte, disk int) error {
 	var long fields
 	for f := (fields{extra, true}); len(f.b) > 0; {
@@ -215,14 +213,17 @@ func (m *member) widen(extra []byte, disk int) error {
 		case !f.ok:
 			return errors.New("an extra field is cut off")
 		case id == wideField && long.ok:
-			return errors.New("it has two extra fields of ZIP64")
+			return errors.New("it has two ZIP64 extra fields")
 		case id == wideField:
 			long = fields{body, true}
+		// Info-ZIP writes the name again in UTF-8. Programs may show either name.
 		case id == unicodePathField && (n < 5 || string(body[5:]) != m.name):
 			return errors.New("it has two names")
 		}
 	}
 	wanted := false
+	// The extra field has only the numbers that the record does not have, in this order
+	// (section 4.5.3).
 	for _, p := range []*int64{&m.size, &m.packed, &m.off} {
 		if *p == full32 {
 			wanted = true
@@ -237,13 +238,13 @@ func (m *member) widen(extra []byte, disk int) error {
 		return errors.New("it is in another file")
 	}
 	if wanted && !long.ok {
-		return errors.New("its extra field of ZIP64 does not have its sizes")
+		return errors.New("its ZIP64 extra field lacks its sizes")
 	}
 	return nil
 }
 
-// place finds out where the bytes of members may end at the latest, and refuses those
-// that share bytes. The directory begins at end.
+// place computes where the bytes of each member must end, and refuses members that
+// overlap. end is the offset of the directory.
 func place(all []member, end int64) error {
 	order := make([]*member, len(all))
 	for i := range all {

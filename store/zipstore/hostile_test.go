@@ -35,7 +35,8 @@ const (
 	local, central, last = "PK\x03\x04", "PK\x01\x02", "PK\x05\x06"
 )
 
-// TestDamaged sees that archives are refused which readers could take in different ways.
+// TestDamaged checks that archives are refused which readers could take in different
+// ways.
 func TestDamaged(t *testing.T) {
 	put16 := func(signature string, n, off int, v uint16) func([]byte) []byte {
 		return func(b []byte) []byte {
@@ -147,7 +148,7 @@ func TestRepeatedNames(t *testing.T) {
 	}
 }
 
-// TestDamagedMembers sees that members which cannot be read leave the others be.
+// TestDamagedMembers checks that members which cannot be read leave the others be.
 func TestDamagedMembers(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(b []byte) // of the member c/0
@@ -184,7 +185,7 @@ func TestDamagedMembers(t *testing.T) {
 	}
 }
 
-// TestDeflated sees that sizes of deflated members are exact, and that one that lies
+// TestDeflated checks that sizes of deflated members are exact, and that one that lies
 // costs no memory.
 func TestDeflated(t *testing.T) {
 	value := []byte(strings.Repeat("0123456789", 100_000))
@@ -236,7 +237,7 @@ func TestBehindDeflated(t *testing.T) {
 	}
 }
 
-// TestBomb sees that a limit holds before anything is decoded.
+// TestBomb checks that a limit holds before anything is decoded.
 func TestBomb(t *testing.T) {
 	s := open(t, pack(t, stdzip.Deflate, true, map[string][]byte{"k": make([]byte, 16<<20)}))
 	var before, after runtime.MemStats
@@ -251,7 +252,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// FuzzOpen sees that any bytes are refused, or are an archive whose members agree with
+// FuzzOpen checks that any bytes are refused, or are an archive whose members agree with
 // what the standard library finds.
 func FuzzOpen(f *testing.F) {
 	values := map[string][]byte{"a/zarr.json": []byte("{}"), "a/c/0": bytes.Repeat([]byte("0123"), 50), "ü": nil}
@@ -299,7 +300,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestChecksums sees that members whose directory has another checksum are refused, be
+// TestChecksums checks that members whose directory has another checksum are refused, be
 // they stored or deflated, read whole or, where all of it is decoded, in part.
 func TestChecksums(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), 100)

@@ -10,35 +10,35 @@ import (
 	"varve.dev/zarr/internal/vfs"
 )
 
-// log is a temporary file. Its writer holds the lock of a file beside it, so that the
-// writer of another archive can tell whether it was killed.
+// log is the temporary file that becomes an archive. Its writer holds the lock of a
+// second file, so that other writers can tell whether it has crashed.
 type log struct {
 	name string
 	w, r vfs.File
-	lock vfs.File // nil where there are no locks
+	lock vfs.File // nil if there are no locks
 	end  int64
 	done bool // closed
 }
 
 const (
-	// temporary begins the names of files that are being written. Package file hides
+	// temporary begins the names of files that are being written. Package filestore hides
 	// them.
 	temporary = own.Temporary
-	// lockSuffix ends the name of the file whose lock the writer of a log holds.
+	// lockSuffix ends the name of the file that the writer of a log locks.
 	lockSuffix = ".zip-lock"
-	// logTries bounds how often a log is begun anew because its lock was swept away.
+	// logTries bounds how often newLog starts again because a sweep took its lock.
 	logTries = 8
 )
 
-// newLog begins a temporary file in fsys. The lock comes first: a log without one is
-// never swept.
+// newLog makes a temporary file in fsys. It takes the lock first, because a sweep removes
+// only logs that have a lock file.
 func newLog(fsys vfs.FS) (*log, error) {
 	l := &log{}
 	var err error
 	for range logTries {
 		l.name = temporary + strconv.FormatUint(rand.Uint64(), 36)
 		l.lock, err = fsys.TryLock(l.name + lockSuffix)
-		if !errors.Is(err, vfs.ErrLocked) { // a sweep had it between its creation and the lock
+		if !errors.Is(err, vfs.ErrLocked) { // a concurrent sweep locked the new file first
 			break
 		}
 	}
@@ -57,7 +57,7 @@ func newLog(fsys vfs.FS) (*log, error) {
 	return l, nil
 }
 
-// close closes the file once. The lock stays.
+// close closes the file once. The lock stays held.
 func (l *log) close() error {
 	if l.done {
 		return nil
@@ -66,8 +66,8 @@ func (l *log) close() error {
 	return errors.Join(l.w.Close(), l.r.Close())
 }
 
-// remove ends the log without a trace. Where it cannot be removed its lock file stays, so
-// that a sweep tries again.
+// remove removes the log. If that fails, its lock file stays, so that a sweep tries
+// again.
 func (l *log) remove(fsys vfs.FS) error {
 	err := errors.Join(l.close(), fsys.Remove(l.name))
 	if err != nil && l.lock != nil {
@@ -77,7 +77,7 @@ func (l *log) remove(fsys vfs.FS) error {
 	return errors.Join(err, l.unlock(fsys))
 }
 
-// unlock ends the lock, once the log has gone or has another name.
+// unlock releases the lock, after the log was removed or renamed.
 func (l *log) unlock(fsys vfs.FS) error {
 	if l.lock == nil {
 		return nil
@@ -87,8 +87,8 @@ func (l *log) unlock(fsys vfs.FS) error {
 	return err
 }
 
-// sweep removes the logs of writers that were killed: those whose lock is free. It is a
-// courtesy, so what cannot be removed stays.
+// sweep removes the logs of crashed writers, whose locks are free. What cannot be removed
+// stays.
 func sweep(fsys vfs.FS) {
 	var names []string
 	for e, err := range fsys.ReadDir(".") {
@@ -105,6 +105,8 @@ func sweep(fsys vfs.FS) {
 		if err != nil {
 			continue
 		}
+		// Remove the lock file last. If this sweep crashes in between, the next one finds
+		// the log by its lock file.
 		if err := fsys.Remove(name); err == nil || vfs.Missing(err) {
 			_ = fsys.Remove(name + lockSuffix)
 		}

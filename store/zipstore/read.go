@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Get implements [store.Store]. A range of a deflated member costs the whole member, in
-// little memory.
+// Get implements [store.Store]. A range of a deflated member reads and decodes the whole
+// member, with little memory.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
@@ -48,15 +48,14 @@ func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return dst, s.describe(m), err
 }
 
-// smallMember is how many bytes a member has at most that is read together with the
-// record before it.
+// smallMember is the largest member, in bytes, that is read together with its record.
 const smallMember = 1 << 20
 
-// slack is how many bytes more than expected the record before a member may have to be
-// read in one go.
+// slack is how many bytes longer than in the directory a record may be and still be read
+// in one request. Its extra field may differ.
 const slack = 256
 
-// read appends bytes of a member that is stored as it is.
+// read appends bytes of a stored member.
 func (s *Store) read(ctx context.Context, m *member, off, n int64, dst []byte) (_ []byte, err error) {
 	given := len(dst)
 	data := m.data.Load()
@@ -76,7 +75,7 @@ func (s *Store) read(ctx context.Context, m *member, off, n int64, dst []byte) (
 	return dst, err
 }
 
-// locate returns where the bytes of a member begin.
+// locate returns the offset of the bytes of a member.
 func (s *Store) locate(ctx context.Context, m *member) (int64, error) {
 	b := budget.Get(localLength + int64(len(m.name)))
 	defer b.Put()
@@ -87,7 +86,7 @@ func (s *Store) locate(ctx context.Context, m *member) (int64, error) {
 	return m.locate(raw)
 }
 
-// readBoth reads the record of a small member and its bytes at once.
+// readBoth reads the record of a small member and its bytes in one request.
 func (s *Store) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, error) {
 	n := min(m.stop-m.off, localLength+int64(len(m.name))+slack+m.packed)
 	b := budget.Get(n)
@@ -107,15 +106,15 @@ func (s *Store) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, er
 	return dst, err
 }
 
-// inflaters are decoders that are used again.
+// inflaters are decoders for reuse.
 var inflaters sync.Pool
 
-// firstStep is how many bytes are made room for before they have come: a size that the
-// directory only claims takes no memory.
+// firstStep is how many bytes are allocated before any are decoded. So a size that the
+// directory merely claims takes no memory.
 const firstStep = 16 << 20
 
-// inflate appends bytes of a deflated member. All of it is decoded, so that its checksum
-// can be compared.
+// inflate appends bytes of a deflated member. It decodes the whole member to verify the
+// checksum.
 func (s *Store) inflate(ctx context.Context, m *member, off, n int64, dst []byte) ([]byte, error) {
 	data := m.data.Load()
 	if data == 0 {
@@ -142,14 +141,15 @@ func (s *Store) inflate(ctx context.Context, m *member, off, n int64, dst []byte
 	if err != nil {
 		return nil, src.fault(err)
 	}
+	// Read one byte more than the rest, to notice a member that is too long.
 	rest, err := io.Copy(io.Discard, io.LimitReader(r, m.size-off-n+1))
 	switch {
 	case err != nil:
 		return nil, src.fault(err)
 	case rest != m.size-off-n:
-		return nil, corrupt("the member does not have the %d bytes that the directory says", m.size)
+		return nil, corrupt("the member does not have the %d bytes that the directory claims", m.size)
 	case src.left() != 0:
-		return nil, corrupt("the member has %d bytes that are not needed", src.left())
+		return nil, corrupt("the member has %d superfluous bytes", src.left())
 	case sum.Sum32() != m.crc:
 		return nil, corrupt("the checksum of the member is wrong")
 	}
@@ -172,7 +172,7 @@ func appendFrom(r io.Reader, dst []byte, n int64) ([]byte, error) {
 	return dst, nil
 }
 
-// block is how many bytes of a deflated member are read at a time.
+// block is how many bytes of a deflated member are read at once.
 const block = 4 << 20
 
 // packed reads the bytes of a deflated member.
@@ -182,10 +182,10 @@ type packed struct {
 	at, end int64 // what has not been read yet
 	buffer  *budget.Buffer
 	b       []byte
-	err     error // of the archive, not of what it holds
+	err     error // of reading the archive, not of decoding
 }
 
-// left returns how many bytes were not asked for.
+// left returns how many bytes the decoder has not read.
 func (p *packed) left() int64 { return p.end - p.at + int64(len(p.b)) }
 
 func (p *packed) fill() error {
@@ -213,7 +213,8 @@ func (p *packed) Read(dst []byte) (int, error) {
 	return n, nil
 }
 
-// ReadByte makes the decoder take no byte more than it needs.
+// ReadByte makes the decoder read no byte more than it needs: it reads ahead from sources
+// without this method.
 func (p *packed) ReadByte() (byte, error) {
 	if err := p.fill(); err != nil {
 		return 0, err
@@ -223,8 +224,8 @@ func (p *packed) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// fault returns the error of the archive where there was one, and else says that the
-// member does not decode.
+// fault returns the error of reading the archive if there was one, and otherwise says
+// that the member does not decode.
 func (p *packed) fault(err error) error {
 	if p.err != nil {
 		return p.err

@@ -17,22 +17,22 @@ const (
 	endLength          = 22
 	wideEndLength      = 56
 	locatorLength      = 20
-	wideField          = 0x0001 // the extra field of ZIP64 (section 4.5.3)
-	unicodePathField   = 0x7075 // that of another name (section 4.6.9)
+	wideField          = 0x0001 // the ZIP64 extra field (section 4.5.3)
+	unicodePathField   = 0x7075 // the extra field with a name in UTF-8 (section 4.6.9)
 	encryptedFlags     = 1 | 1<<6 | 1<<13
 	descriptorFlag     = 1 << 3
 	unicodeFlag        = 1 << 11
 	stored, deflated   = 0, 8
-	full16, full32     = math.MaxUint16, math.MaxUint32 // the number stands in a record of ZIP64
+	full16, full32     = math.MaxUint16, math.MaxUint32 // the number is in a ZIP64 record
 	plain, wide        = 20, 45                         // versions of the format
 	unixSystem         = 3 << 8
 	macSystem          = 19 << 8
-	kindMask           = 0o170000 // what a mode of Unix says of the kind of file
+	kindMask           = 0o170000 // file type bits of a Unix mode
 	regular, directory = 0o100000, 0o040000
 )
 
-// fields reads numbers in little endian, one after the other. A record that is too short
-// reads as zeros, and ok turns false.
+// fields reads little-endian numbers one after the other. If the record is too short,
+// they read as zeros, and ok becomes false.
 type fields struct {
 	b  []byte
 	ok bool
@@ -51,7 +51,7 @@ func (f *fields) take(n int) []byte {
 func (f *fields) u16() int    { return int(binary.LittleEndian.Uint16(f.take(2))) }
 func (f *fields) u32() uint32 { return binary.LittleEndian.Uint32(f.take(4)) }
 
-// u64 reads a number that has to fit an int64.
+// u64 reads a number that must fit an int64.
 func (f *fields) u64() int64 {
 	n := binary.LittleEndian.Uint64(f.take(8))
 	if n > math.MaxInt64 {
@@ -61,7 +61,7 @@ func (f *fields) u64() int64 {
 	return int64(n)
 }
 
-// text reads a text of n bytes.
+// text reads n bytes of text.
 func (f *fields) text(n int) string {
 	if n > len(f.b) {
 		f.b, f.ok = nil, false
@@ -70,7 +70,7 @@ func (f *fields) text(n int) string {
 	return string(f.take(n))
 }
 
-// appender writes numbers in little endian.
+// appender writes little-endian numbers.
 type appender struct{ b []byte }
 
 func (a *appender) u16(values ...int) {
@@ -91,5 +91,5 @@ func (a *appender) u64(values ...int64) {
 	}
 }
 
-// short returns a number as a record without ZIP64 has it.
+// short returns n as it appears in a record without ZIP64.
 func short(n int64) uint32 { return uint32(min(n, full32)) }

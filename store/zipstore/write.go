@@ -13,12 +13,13 @@ import (
 
 var errClosed = errors.New("the archive is closed")
 
-// append writes a value with the record before it (section 4.3.7), and notes in m where
-// they are.
+// append writes a value after its record (section 4.3.7), and records in m where they
+// are.
 func (l *log) append(m *written, value []byte) error {
 	m.off, m.wideRecord = l.end, m.size >= full32
 	record := m.local()
 	m.data = m.off + int64(len(record))
+	// Track end even after a short write: it is the true length of the log.
 	for _, b := range [][]byte{record, value} {
 		n, err := l.w.Write(b)
 		l.end += int64(n)
@@ -29,11 +30,11 @@ func (l *log) append(m *written, value []byte) error {
 	return nil
 }
 
-// day is the date of all members, the first that the format knows: archives of the same
-// values are the same.
+// day is the date of all members, the first that the format can express. So equal values
+// make equal archives.
 const day = 1<<5 | 1
 
-// flags says how the name is spelled.
+// flags returns the flag for a name that is not ASCII.
 func (m *written) flags() int {
 	for i := range len(m.name) {
 		if m.name[i] >= utf8.RuneSelf {
@@ -43,7 +44,7 @@ func (m *written) flags() int {
 	return 0
 }
 
-// local returns the record that stands before the bytes.
+// local returns the record before the bytes.
 func (m *written) local() []byte {
 	a := appender{make([]byte, 0, localLength+len(m.name)+20)}
 	var extra appender
@@ -61,7 +62,7 @@ func (m *written) local() []byte {
 	return append(a.b, extra.b...)
 }
 
-// central appends the record of the directory (section 4.3.12).
+// central appends the record in the directory (section 4.3.12).
 func (m *written) central(a *appender) {
 	var long []int64
 	if m.size >= full32 {
@@ -87,7 +88,7 @@ func (m *written) central(a *appender) {
 	a.b = append(a.b, extra.b...)
 }
 
-// end appends the records behind the directory (sections 4.3.14 to 4.3.16).
+// end appends the records after the directory (sections 4.3.14 to 4.3.16).
 func end(a *appender, count, length, off int64) {
 	if count >= full16 || length >= full32 || off >= full32 {
 		a.u32(wideEndSignature)
@@ -106,10 +107,10 @@ func end(a *appender, count, length, off int64) {
 	a.u16(0)
 }
 
-// directoryStep is how many bytes of the directory are written at a time.
+// directoryStep is how many bytes of the directory are written at once.
 const directoryStep = 1 << 20
 
-// finish writes the directory of members, which are all that the log has.
+// finish writes the directory. members are all members of the log.
 func (l *log) finish(members []written) error {
 	off := l.end
 	var a appender
@@ -135,10 +136,10 @@ func (l *log) finish(members []written) error {
 	return write()
 }
 
-// copyStep is how many bytes of a member are copied at a time.
+// copyStep is how many bytes of a member are copied at once.
 const copyStep = 64 << 20
 
-// pack copies the members to a log that has nothing else.
+// pack copies the members to a new log.
 func (l *log) pack(to *log, members []written) error {
 	for i := range members {
 		m := &members[i]
@@ -154,12 +155,14 @@ func (l *log) pack(to *log, members []written) error {
 	return nil
 }
 
-// Close makes the archive appear at its name, whole and durable. Afterwards, and after
-// [Archive.Discard], it does nothing. An archive without a value is not made. Where Close
-// fails there is no archive, unless the error wraps [store.ErrDurability].
+// Close publishes the archive: it appears at its name, whole and durable. Without Close
+// there is no archive. If Close fails, there is none either, unless the error wraps
+// [store.ErrDurability]. An archive without values is not created. After Close or
+// [Archive.Discard], Close does nothing.
 func (a *Archive) Close() error { return a.end(true) }
 
-// Discard ends the archive without a trace. After [Archive.Close] it does nothing.
+// Discard drops the archive and all that was written to it. After [Archive.Close] it does
+// nothing.
 func (a *Archive) Discard() error { return a.end(false) }
 
 func (a *Archive) end(keep bool) error {
@@ -175,7 +178,7 @@ func (a *Archive) end(keep bool) error {
 		published, err = a.publish()
 	}
 	if published {
-		_ = a.log.unlock(a.fs) // the archive is there; a lock file that stays is swept later
+		_ = a.log.unlock(a.fs) // the archive is published; a later sweep removes the lock file
 	} else {
 		err = errors.Join(err, a.log.remove(a.fs))
 	}
@@ -185,7 +188,8 @@ func (a *Archive) end(keep bool) error {
 	return nil
 }
 
-// publish runs steps 2 to 5 of the protocol, and says whether the archive has its name.
+// publish takes steps 2 to 5 of the protocol, and reports whether the archive has its
+// name.
 func (a *Archive) publish() (published bool, err error) {
 	members := make([]written, 0, len(a.members))
 	var length int64
@@ -194,6 +198,8 @@ func (a *Archive) publish() (published bool, err error) {
 		length += m.data - m.off + m.size
 	}
 	slices.SortFunc(members, func(x, y written) int { return cmp.Compare(x.off, y.off) })
+	// The log also has values that were replaced or deleted. An archive must have no
+	// bytes that no record accounts for.
 	if length != a.log.end {
 		if err := a.compact(members); err != nil {
 			return false, err
@@ -202,12 +208,15 @@ func (a *Archive) publish() (published bool, err error) {
 	if err := a.log.finish(members); err != nil {
 		return false, err
 	}
+	// Without this sync, a power cut after the rename could leave an archive with missing
+	// bytes.
 	if err := a.log.w.Sync(); err != nil {
 		return false, err
 	}
-	if err := a.log.close(); err != nil { // not every system renames a file that is open
+	if err := a.log.close(); err != nil { // Windows cannot rename an open file
 		return false, err
 	}
+	// A concurrent writer may have published an archive of this name since Create.
 	if err := a.free(); err != nil {
 		return false, err
 	}
@@ -220,7 +229,7 @@ func (a *Archive) publish() (published bool, err error) {
 	return true, nil
 }
 
-// compact replaces the log by one of the members alone.
+// compact replaces the log by one that has only members.
 func (a *Archive) compact(members []written) error {
 	packed, err := newLog(a.fs)
 	if err != nil {
@@ -229,6 +238,7 @@ func (a *Archive) compact(members []written) error {
 	if err := a.log.pack(packed, members); err != nil {
 		return errors.Join(err, packed.remove(a.fs))
 	}
+	// The members are safe in the new log, so the old one can go.
 	old := a.log
 	a.log = packed
 	return old.remove(a.fs)

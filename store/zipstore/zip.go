@@ -1,27 +1,32 @@
-// Package zipstore is the store of the members of one zip archive: a key is the name of a
+// Package zipstore reads and writes zip archives as stores. A key is the name of a
 // member.
 //
-// [Open] reads an archive that is a value of another store, so that one on a far server
-// is read by ranges, and no more of it than is asked for. [Create] writes an archive,
-// once: it appears at its name when it is closed, whole.
+// [Open] reads an archive that is a value of another store. An archive on a remote server
+// is read by ranges, so only the requested members are transferred.
+//
+// [Create] writes a new archive. Nothing exists at its name until [Archive.Close]
+// returns, and a program that ends without calling Close leaves no archive. Check the
+// error of Close: it is where the archive is published.
 //
 // # What is read
 //
-// Members that are stored or deflated, archives of any size (ZIP64). Of several members
-// with one name the last entry of the directory counts ([Store.Notes] tells). The archive
-// is one version of its value: if it is replaced while it is open, reads fail with
-// [store.ErrConflict]. Checksums are compared wherever a member is read to its end.
+// Members may be stored or deflated, and archives may have any size (ZIP64). If several
+// members have one name, the last entry of the directory counts, and [Store.Notes]
+// reports it. An open archive is one version of its value: if it is replaced, reads fail
+// with [store.ErrConflict]. The checksum of a member is verified whenever it is read to
+// its end.
 //
 // # What is refused
 //
-// An archive is refused with [ErrCorrupt] as a whole where readers could disagree on what
-// is in it: if its records do not fill their places exactly, if names are no legal keys,
-// if members overlap, if sizes cannot be. Nothing is ever extracted, so that names lead
-// nowhere. Members that are encrypted, compressed in another way or no files fail by
-// themselves.
+// An archive is refused as a whole with [ErrCorrupt] if programs could disagree about its
+// content: records that do not fill their places exactly, names that are not legal keys,
+// overlapping members, impossible sizes. Nothing is ever extracted, so names cannot lead
+// anywhere. Members that are encrypted, compressed by another method, or not regular
+// files fail individually.
 //
-// Source: the format is that of APPNOTE.TXT 6.3.10 of PKWARE; sections are named in the
-// comments.
+// # Source
+//
+// The format is that of APPNOTE.TXT 6.3.10 by PKWARE. Comments name its sections.
 package zipstore
 
 import (
@@ -38,31 +43,32 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ErrCorrupt says that bytes are no zip archive, or one that is damaged or made to
-// deceive. Get another copy.
+// ErrCorrupt means that bytes are not a zip archive, or that the archive is damaged or
+// made to deceive. Get another copy.
 var ErrCorrupt = errors.New("zip: damaged archive")
 
-// Options say how an archive is read. The zero Options are the defaults.
+// Options say how to read an archive. The zero Options are the defaults.
 type Options struct {
-	// Directory is the most bytes of the archive's directory, which is held in memory; 0
-	// stands for 256 MiB, some two million members.
+	// Directory is the most bytes of the archive's directory, which is held in memory. 0
+	// means 256 MiB, enough for about two million members.
 	Directory int64
 }
 
 // Store reads the members of an archive. It has the powers [store.Stater] and
-// [store.Lister], and its methods may be called from several goroutines at once. Make one
-// with [Open] and end it with [Store.Close].
+// [store.Lister]. Its methods may be called from several goroutines at once. Make one
+// with [Open], and end it with [Store.Close].
 type Store struct {
 	archive *store.Pinned
 	info    store.Info
 	members []member // by name
 	below   store.Store
 
-	replaced int // members that a later one of the same name replaces
+	replaced int // members hidden by a later one of the same name
 }
 
-// Open opens the archive that is the value at key of s. Store.Close closes s, too, where
-// it can be. What is no archive wraps [ErrCorrupt]. A nil opt is the zero [Options].
+// Open opens the archive that is the value at key of s. [Store.Close] closes s too, if s
+// has a Close method. If the value is not an archive, the error wraps [ErrCorrupt]. A nil
+// opt means the zero [Options].
 func Open(ctx context.Context, s store.Store, key store.Key, opt *Options) (*Store, error) {
 	z := &Store{archive: store.Pin(s, key, store.Info{}), below: s}
 	var o Options
@@ -75,7 +81,7 @@ func Open(ctx context.Context, s store.Store, key store.Key, opt *Options) (*Sto
 	return z, nil
 }
 
-// Close lets go of the archive, and closes the store that it is in.
+// Close releases the archive, and closes the store that holds it.
 func (s *Store) Close() error {
 	err := s.archive.Close()
 	if c, ok := store.As[io.Closer](s.below); ok {
@@ -84,8 +90,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Notes says in what respects the archive was read in one of several ways: one sentence
-// each.
+// Notes returns remarks, one sentence each, about parts of the archive that other
+// programs might read differently.
 func (s *Store) Notes() []string {
 	if s.replaced == 0 {
 		return nil
@@ -94,7 +100,7 @@ func (s *Store) Notes() []string {
 		"directory was read (zarr-python's ZipStore writes another member when a key is set again)", s.replaced)}
 }
 
-// find returns the member of a name.
+// find returns the member named key.
 func (s *Store) find(ctx context.Context, key store.Key) (*member, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -106,13 +112,12 @@ func (s *Store) find(ctx context.Context, key store.Key) (*member, error) {
 	return &s.members[i], nil
 }
 
-// describe returns what is known of a member. It is of the version that the archive is
-// of.
+// describe returns the Info of a member. Its version is that of the archive.
 func (s *Store) describe(m *member) store.Info {
 	return store.Info{Size: m.size, Version: s.info.Version, Modified: s.info.Modified}
 }
 
-// Stat implements [store.Stater]. It costs no request.
+// Stat implements [store.Stater]. It makes no request.
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	m, err := s.find(ctx, key)
 	if err == nil {
@@ -124,7 +129,7 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.describe(m), nil
 }
 
-// List implements [store.Lister]. It costs no request, and it is in order.
+// List implements [store.Lister]. It makes no request, and yields names in order.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		prefix := ""
@@ -151,7 +156,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	}
 }
 
-// behind returns how many members come before the first that does not begin with prefix.
+// behind returns the number of members before the first one without prefix.
 func behind(members []member, prefix string) int {
 	i, _ := slices.BinarySearchFunc(members, prefix, func(m member, prefix string) int {
 		if strings.HasPrefix(m.name, prefix) {
@@ -162,12 +167,12 @@ func behind(members []member, prefix string) int {
 	return i
 }
 
-// fail says what was done to which key when err came up.
+// fail adds the operation and the key to err.
 func fail(op string, key store.Key, err error) error {
 	return fmt.Errorf("zip: %s %s: %w", op, key, err)
 }
 
-// corrupt returns an error of a damaged archive.
+// corrupt returns an error that wraps [ErrCorrupt].
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrCorrupt, fmt.Errorf(format, args...))
 }

@@ -219,7 +219,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestReproducible sees that archives of the same values are the same.
+// TestReproducible checks that archives of the same values are the same.
 func TestReproducible(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a.zip"), filepath.Join(t.TempDir(), "b.zip")
 	writeArchive(t, a, storetest.Fixture())
@@ -231,7 +231,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestOnce sees that an archive is written once.
+// TestOnce checks that an archive is written once.
 func TestOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.zip")
 	first, err := zipstore.Create(name)
@@ -308,7 +308,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestReplaced sees that an archive is of one version.
+// TestReplaced checks that an archive is of one version.
 func TestReplaced(t *testing.T) {
 	below := in(t, pack(t, stdzip.Store, true, map[string][]byte{"k": []byte("old")}))
 	s, err := zipstore.Open(t.Context(), below, archiveKey, nil)

@@ -43,7 +43,7 @@ func faults(t *testing.T, a *zarr.Array) []string {
 // damage changes a stored value.
 func damage(t *testing.T, s store.Store, key string, change func([]byte) []byte) {
 	t.Helper()
-	k := store.Path{}.Key(key)
+	k := store.MustKey(key)
 	value, _, err := s.Get(context.Background(), k, store.Request{}, nil)
 	if err == nil {
 		_, err = store.Put(context.Background(), s, k, change(slices.Clone(value)), store.Sync)
@@ -125,10 +125,10 @@ func TestCheckRefused(t *testing.T) {
 	if _, err := a.CheckShard(ctx, []int64{1, 0}, nil); !errors.Is(err, grid.ErrOutOfRange) {
 		t.Errorf("a shard that cannot be: %v", err)
 	}
-	if _, err := store.Writer(s).Put(ctx, store.Path{}.Key("g/a/c/0/9"), nil, store.Sync); err != nil {
+	if _, err := store.Writer(s).Put(ctx, store.MustKey("g/a/c/0/9"), nil, store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(ctx, store.Path{}.Key("g/a/c/0/1")); err != nil {
+	if err := s.Delete(ctx, store.MustKey("g/a/c/0/1")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.CheckShard(ctx, []int64{0, 1}, nil); !errors.Is(err, fs.ErrNotExist) {

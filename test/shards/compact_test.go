@@ -196,7 +196,7 @@ func TestCompactDamagedShard(t *testing.T) {
 	} {
 		m := memstore.New()
 		fragmented(t, m, sharded())
-		key := store.Path{}.Key("g/a/c/0/1")
+		key := store.MustKey("g/a/c/0/1")
 		value, _, err := m.Get(ctx, key, store.Request{}, nil)
 		if err != nil {
 			t.Fatal(err)

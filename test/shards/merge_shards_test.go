@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
 )
@@ -38,7 +39,7 @@ func TestMergeShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var parts []codec.MergePart
+	var parts []coding.Fragment
 	for row := range int64(4) {
 		shard, err := a.ReadEncodedChunk(ctx, []int64{row, 0})
 		if err != nil {
@@ -50,13 +51,13 @@ func TestMergeShards(t *testing.T) {
 			}
 			continue
 		}
-		parts = append(parts, codec.MergePart{Start: []int64{row - 1, 0}, Shape: []int64{1, 6}, Source: codec.Stored(shard)})
+		parts = append(parts, coding.Fragment{Start: []int64{row - 1, 0}, Shape: []int64{1, 6}, Source: coding.Stored(shard)})
 	}
-	chain, err := new(codec.Environment).NewChain(a.Metadata().Codecs, codec.Spec{Type: a.Type(), Fill: fixture.FillElement(a), Rank: 2})
+	chain, err := coding.NewChain(new(codec.Environment), a.Metadata().Codecs, codec.Spec{Type: a.Type(), Fill: fixture.FillElement(a), Rank: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := chain.Merge(ctx, &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 1}, []int64{3, 6}, parts)
+	out, err := chain.Merge(ctx, &coding.Work{Cores: coding.NewCores(), Bytes: 1 << 20, Requests: 1}, []int64{3, 6}, parts)
 	if err != nil {
 		t.Fatal(err)
 	}

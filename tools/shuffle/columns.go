@@ -66,7 +66,7 @@ func (e elements) four() {
 	}
 }
 
-// end moves p behind the 32 elements, after four.
+// end moves p to the end of the 32 elements, after four.
 func (e elements) end(p reg.Register) {
 	LEAQ(Mem{Base: e[3].Base[0], Index: e[3].One, Scale: 4}, p)
 }

@@ -10,8 +10,7 @@ import (
 	"varve.dev/zarr/bench/protocol"
 )
 
-// copyFiles reads every file and writes another one with its bytes; names and files are
-// synced where that is asked for.
+// copyFiles copies every file. It syncs files and directories if the request asks for it.
 func copyFiles(r protocol.Request) (a protocol.Answer, err error) {
 	names, begins, total, err := files(r.Store)
 	if err != nil {
@@ -41,7 +40,7 @@ func copyFiles(r protocol.Request) (a protocol.Answer, err error) {
 	return a, err
 }
 
-// store writes a file, and the folders above it.
+// store writes a file, and creates the folders above it.
 func store(name string, data []byte, sync bool) error {
 	f, err := os.Create(name)
 	if os.IsNotExist(err) {

@@ -1,6 +1,6 @@
-// Limit shows what a machine can do, as a bound for the benchmarks: it reads the files of
-// chunks into one block, decodes frames of zstd that it has in memory, and copies files,
-// on all cores and without Zarr. What it makes is no array.
+// Limit measures the limits of a machine for the benchmarks. It reads the files of chunks
+// into one block, decodes zstd frames in memory, and copies files, on all cores and
+// without Zarr. It does not assemble arrays.
 package main
 
 import (
@@ -31,7 +31,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	document, _ := os.ReadFile(filepath.Join(r.Store, "zarr.json")) // there is none behind a URL
+	document, _ := os.ReadFile(filepath.Join(r.Store, "zarr.json")) // a URL has none
 	plain := len(document) > 0 && !bytes.Contains(document, []byte(`"zstd"`)) && !bytes.Contains(document, []byte(`"blosc"`))
 	frames := bytes.Contains(document, []byte(`"zstd"`)) && !bytes.Contains(document, []byte(`"sharding_indexed"`))
 	answer := protocol.Answer{Unsupported: "nothing to compare with"}
@@ -49,8 +49,8 @@ func run(args []string) error {
 	return answer.Print(os.Stdout)
 }
 
-// files returns the names of all chunks, and where each begins if they stand one behind
-// the other.
+// files returns the names of all chunks, and their offsets if they are stored one after
+// another.
 func files(store string) (names []string, begins []int64, total int64, err error) {
 	err = filepath.WalkDir(filepath.Join(store, "c"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

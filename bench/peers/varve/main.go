@@ -1,4 +1,4 @@
-// Varve does the work of the benchmarks with Varve, as its documentation advises.
+// Varve runs the benchmarks with Varve, in the way that its documentation recommends.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	}
 }
 
-// works has the function of every kind of work.
+// works maps every kind of work to its function.
 var works = map[string]func(context.Context, protocol.Request) (protocol.Answer, error){
 	protocol.ReadAll: readAll, protocol.ReadRegions: readRegions, protocol.ReadPoints: readPoints, protocol.Copy: copyAll,
 	protocol.Append: appendPlanes, protocol.Open: openArray, protocol.Members: members,
@@ -40,8 +40,8 @@ func run(ctx context.Context, args []string) error {
 	return answer.Print(os.Stdout)
 }
 
-// options returns how nodes are opened. How many regions there are at a time is the
-// program's own business.
+// options returns the options for opening nodes. The program itself limits the number of
+// concurrent regions.
 func options(r protocol.Request) *zarr.Options {
 	o := &zarr.Options{Budget: r.Budget, Shards: zarr.Shards{IndexCache: r.IndexCache, Gap: r.Gap}}
 	if r.Regions == "" {
@@ -53,7 +53,7 @@ func options(r protocol.Request) *zarr.Options {
 	return o
 }
 
-// writing returns the options of a node that is changed.
+// writing returns the options for changing a node.
 func writing(r protocol.Request) *zarr.Options {
 	o := options(r)
 	o.Write = true

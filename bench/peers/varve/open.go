@@ -31,7 +31,7 @@ func openArray(ctx context.Context, r protocol.Request) (answer protocol.Answer,
 	return answer, err
 }
 
-// members adds up the extents of all arrays of a group.
+// members adds the extents of all arrays of a group.
 func members(ctx context.Context, r protocol.Request) (answer protocol.Answer, err error) {
 	var total uint64
 	answer.Seconds, answer.CPU, err = protocol.Repeat(func() error {

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// read returns the selected elements as bytes in the order of this machine.
+// read returns the selected elements as bytes in host byte order.
 func read(ctx context.Context, a *zarr.Array, sel selection.Selection) ([]byte, error) {
 	switch a.Type() {
 	case dtype.Of[uint8]():
@@ -32,7 +32,7 @@ func elements[T uint8 | uint16 | float32](ctx context.Context, a *zarr.Array, se
 	return unsafe.Slice((*byte)(unsafe.Pointer(&b.Data[0])), len(b.Data)*int(unsafe.Sizeof(b.Data[0]))), nil
 }
 
-// one measures a single read, and then makes its checksum.
+// one measures a single read, and then computes its checksum.
 func one(ctx context.Context, r protocol.Request, sel selection.Selection) (answer protocol.Answer, err error) {
 	t := protocol.Start()
 	a, err := zarr.OpenArray(ctx, r.Store, options(r))

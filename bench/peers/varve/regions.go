@@ -24,8 +24,8 @@ func regions(r protocol.Request) ([]selection.Box, error) {
 	return boxes, nil
 }
 
-// each calls f for every box, n calls at a time, with room for its elements. Memory is
-// used again from call to call.
+// each calls f for every box, n calls at a time, with a buffer for its elements. It
+// reuses buffers.
 func each(boxes []selection.Box, size, n int, f func(i int, buffer []byte) error) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -53,7 +53,7 @@ func each(boxes []selection.Box, size, n int, f func(i int, buffer []byte) error
 	return nil
 }
 
-// bytesOf returns how many bytes the elements of a box have.
+// bytesOf returns the size of the elements of a box in bytes.
 func bytesOf(box selection.Box, size int) int {
 	n := int64(size)
 	for _, side := range box {
@@ -62,15 +62,15 @@ func bytesOf(box selection.Box, size int) int {
 	return int(n)
 }
 
-// buffers is memory that is not in use, the longest last. Regions differ in size, so what
-// one call grew serves all.
+// buffers pools memory, the longest buffer last. Regions differ in size, so one call may
+// use what another one has grown.
 type buffers struct {
 	mu   sync.Mutex
 	free [][]byte
 }
 
-// take returns n bytes: of the shortest buffer that has them, else new ones instead of
-// the longest.
+// take returns n bytes from the shortest buffer that is long enough. Otherwise it
+// replaces the longest one.
 func (b *buffers) take(n int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,0 +1,117 @@
+package codec
+
+import (
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
+)
+
+// divider is the power of an [ArrayBytes] codec whose chunks consist of inner chunks that
+// are coded one by one, as those of sharding are. Package coding has the whole of it.
+type divider interface {
+	// Inner returns how a chunk is cut into inner chunks, an entry an axis.
+	Inner() []grid.Cut
+	// CheckAxis reports an error if chunks of the axis cannot be cut in that way. It is
+	// called after Bind.
+	CheckAxis(i int, a grid.Axis) error
+	// Checked reports whether a checksum keeps a chunk of one shape from being decoded as
+	// one of another shape.
+	Checked() bool
+}
+
+// Divided reports whether chunks consist of inner chunks that can be read and written one
+// by one.
+func (c *Chain) Divided() bool { return c.divides && c.order != nil && len(c.bytes) == 0 }
+
+// Inner returns how chunks are cut into inner chunks, an entry an axis of the decoded
+// array. It is nil if they are not, or if other codecs of the chain hide inner chunks.
+func (c *Chain) Inner() []grid.Cut {
+	if !c.Divided() {
+		return nil
+	}
+	return c.Cuts()
+}
+
+// Cuts returns how chunks are cut as Inner does, also if later codecs hide the inner
+// chunks. It is nil if chunks are not cut, or if earlier codecs do more than reorder
+// axes.
+func (c *Chain) Cuts() []grid.Cut {
+	d, ok := c.serial.(divider)
+	if !ok || c.order == nil {
+		return nil
+	}
+	inner := d.Inner()
+	cuts := make([]grid.Cut, len(inner))
+	for i, axis := range c.order {
+		cuts[axis] = inner[i]
+	}
+	return cuts
+}
+
+// TellsShapes reports whether a stored chunk never decodes as a chunk of another shape.
+// For two given shapes, [Chain.Tells] may know more.
+func (c *Chain) TellsShapes() bool {
+	switch s := c.serial.(type) {
+	case divider:
+		return s.Checked()
+	case Uncounted:
+		return !s.Uncounted()
+	}
+	return true
+}
+
+// Tells reports whether a stored chunk of shape was never decodes as one of shape is.
+func (c *Chain) Tells(was, is []int64) bool {
+	if c.TellsShapes() {
+		return true
+	}
+	before, fixed := c.sizeOfShape(was)
+	after, alsoFixed := c.sizeOfShape(is)
+	return fixed && alsoFixed && before != after
+}
+
+// sizeOfShape returns how many bytes the array-to-bytes codec makes of a chunk at most,
+// and whether it is always that many.
+func (c *Chain) sizeOfShape(shape []int64) (size int64, fixed bool) {
+	n, ok := blockBytes(shape, c.spec.Width())
+	if !ok || c.varies {
+		return 0, false
+	}
+	s := newScratch()
+	defer s.free()
+	serial := c.serialShape(s, shape)
+	return c.serial.EncodedSize(serial, c.serialBytes(serial, n))
+}
+
+// CheckGrid reports an error if the codecs cannot code chunks of the grid. It wraps
+// [ErrConfiguration].
+func (c *Chain) CheckGrid(g *grid.Grid) error {
+	d, ok := c.serial.(divider)
+	if !ok || c.order == nil {
+		return nil
+	}
+	for i, axis := range c.order {
+		if err := d.CheckAxis(i, g.Axis(axis)); err != nil {
+			return c.failSerial(&grid.AxisError{Axis: axis, Err: err})
+		}
+	}
+	return nil
+}
+
+// Show points v to the elements of a chunk within its stored bytes src, without decoding.
+// The caller sets Shape and Size. It returns false if the chunk has to be decoded. Errors
+// wrap [ErrCorrupt].
+func (c *Chain) Show(v *strided.View, src []byte) (bool, error) {
+	if !c.shows {
+		return false, nil
+	}
+	for i := len(c.bytes) - 1; i >= 0; i-- {
+		out, err := c.bytes[i].(Trimmer).Trim(src)
+		if err != nil {
+			return false, c.failBytes(i, err)
+		}
+		src = out
+	}
+	v.Data, v.Offset = src, 0
+	c.setStrides(v)
+	return true, c.checkSerial(src, v.Shape, bytesOf(*v))
+}

@@ -1,0 +1,76 @@
+package codec
+
+// Powers are optional interfaces of codecs. A chain asks for them when it is made.
+
+// Binder is the power of a [BytesBytes] codec to learn which arrays its bytes encode, as
+// a codec needs that reorders the bytes of elements.
+type Binder interface {
+	// Bind is called once, before any other method, with the arrays that the
+	// array-to-bytes codec of the chain encodes. It wraps [ErrConfiguration] if the codec
+	// cannot work for them.
+	Bind(spec Spec) error
+}
+
+// Claimer is the power of a [BytesBytes] codec whose encoded form states its decoded
+// length.
+type Claimer interface {
+	// Claim returns the stated length in bytes. ok is false if src states none, or one
+	// that cannot be true. Decode checks the length.
+	Claim(src []byte) (n int64, ok bool)
+}
+
+// Permuter is the power of an [ArrayArray] codec that only reorders axes. The chain then
+// reads through strides and copies nothing.
+type Permuter interface {
+	// Order returns the axes of the decoded array in the order of the encoded array.
+	Order() []int
+}
+
+// Transparent is the power of an [ArrayBytes] codec whose bytes may be the elements in
+// host byte order, unchanged. The chain then decodes straight into the destination and
+// encodes straight from the source.
+type Transparent interface {
+	// Transparent reports, after Bind, whether encoded and decoded bytes are the same.
+	Transparent() bool
+}
+
+// Trimmer is the power of a [BytesBytes] codec whose encoded form contains the decoded
+// bytes unchanged, as that of a checksum does. It is always MaxEncoded bytes long. The
+// chain then uses the bytes in place.
+type Trimmer interface {
+	// Trim checks src as Decode does, and returns the range of it that is the decoded
+	// bytes.
+	Trim(src []byte) ([]byte, error)
+}
+
+// Uncounted is the power of an [ArrayBytes] codec to say that it cannot always tell how
+// many elements stored bytes hold. An example are elements that share a byte.
+type Uncounted interface {
+	// Uncounted reports, after Bind, whether blocks of different numbers of elements may
+	// encode to the same number of bytes. Decode then takes one for the other.
+	Uncounted() bool
+}
+
+// Validator is the power of a [Transparent] codec to refuse bytes that are not values of
+// the data type, such as a bool that is neither 0 nor 1. The chain calls it when it skips
+// Decode.
+type Validator interface {
+	// Validate returns an error if an element of data is invalid.
+	Validate(data []byte) error
+}
+
+// inPlaceDecoder is the power of an [ArrayBytes] codec of elements that differ in length
+// to decode them within the memory of their encoded form.
+type inPlaceDecoder interface {
+	// DecodeInPlace is Decode with empty data, which it builds from the memory of src.
+	// The caller must not use src again.
+	DecodeInPlace(dst *Block, src []byte) error
+}
+
+// heapEncoder is the power of an [ArrayBytes] codec of elements that differ in length to
+// encode them from their heap, so that the chain need not copy them to a row first.
+type heapEncoder interface {
+	// EncodeHeap appends to dst what Encode does. src has references as its data, and a
+	// heap in place of offsets.
+	EncodeHeap(dst []byte, src Block) ([]byte, error)
+}

@@ -1,0 +1,129 @@
+package coding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
+)
+
+// MostFaults is how many faults of one chunk a [codec.Check] lists.
+const MostFaults = 1000
+
+// AddFault adds a fault to c.
+func AddFault(c *codec.Check, f codec.Fault) {
+	if len(c.Faults) == MostFaults {
+		c.More++
+		return
+	}
+	c.Faults = append(c.Faults, f)
+}
+
+// AddInner adds the check of the inner chunk at index, whose bytes begin at off.
+func AddInner(c *codec.Check, index []int64, off int64, of *codec.Check) {
+	c.Dead += of.Dead
+	for _, f := range of.Faults {
+		f.Inner = append([][]int64{index}, f.Inner...)
+		f.Off += off
+		AddFault(c, f)
+	}
+	c.More += of.More
+}
+
+// Check looks for faults in a stored chunk of the given shape. In a chunk of inner chunks
+// it reads the index, and those of nested inner chunks. It checks that they decode, and
+// that every inner chunk lies within the chunk, outside of the index, and apart from all
+// others. If deep, it decodes all inner chunks, or the chunk if it has none.
+//
+// Faults are part of the result, not errors. It fails with [fs.ErrNotExist] if the chunk
+// is not stored, and with [store.ErrConflict] if it is replaced during the check. If src
+// is [Stored], the caller holds a core.
+func (c *Chain) Check(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*codec.Check, error) {
+	if !c.Divided() {
+		return c.checkWhole(ctx, w, shape, src, deep)
+	}
+	if !c.inOrder {
+		shape = c.permuted(shape)
+	}
+	out, err := c.divider().Check(ctx, w, shape, src, deep)
+	if err != nil {
+		return nil, c.failSerial(err)
+	}
+	for i := range out.Faults {
+		f := &out.Faults[i]
+		f.Err = c.failSerial(f.Err)
+		if len(f.Inner) > 0 && !c.inOrder {
+			f.Inner[0] = c.unpermuted(f.Inner[0])
+		}
+	}
+	return out, nil
+}
+
+// checkWhole is Check of a chunk without inner chunks.
+func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*codec.Check, error) {
+	n, ok := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
+	if !ok {
+		return nil, fmt.Errorf("%w: a chunk of shape %v", codec.ErrLimit, shape)
+	}
+	data, inMemory := src.(Stored)
+	if c.CheckedInRanges() && (n > CheckRange && !inMemory || !deep) {
+		return c.checkRanges(ctx, shape, n, src, deep)
+	}
+	if !deep {
+		_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
+		return &codec.Check{Bytes: info.Size}, err
+	}
+	if !inMemory {
+		b := budget.Get(0)
+		defer b.Put()
+		var err error
+		data, _, err = src.Read(ctx, store.Request{Limit: max(1, c.MaxEncoded(shape, n))}, b.B)
+		if errors.Is(err, store.ErrTooLarge) {
+			// No codec makes so many bytes of this shape, so that decoding is no use.
+			err = fmt.Errorf("%w: too long for its shape %v: %w", codec.ErrCorrupt, shape, err)
+			return &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		w.Cores.Enter()
+		defer w.Cores.Leave()
+	}
+	return c.checkStored(ctx, w, shape, n, data)
+}
+
+// checkStored decodes a chunk of n bytes of elements from data.
+func (c *Chain) checkStored(ctx context.Context, w *Work, shape []int64, n int64, data []byte) (*codec.Check, error) {
+	out := &codec.Check{Bytes: int64(len(data))}
+	if err := c.tryDecode(ctx, w, shape, n, data); err != nil {
+		if !errors.Is(err, codec.ErrCorrupt) && !errors.Is(err, codec.ErrLimit) {
+			return nil, err
+		}
+		AddFault(out, codec.Fault{Len: out.Bytes, Err: err})
+	}
+	return out, nil
+}
+
+// tryDecode decodes a chunk of n bytes of elements, and drops the elements.
+func (c *Chain) tryDecode(ctx context.Context, w *Work, shape []int64, n int64, data []byte) error {
+	decode := func(room int64) error {
+		decoded := budget.Get(n)
+		defer decoded.Put()
+		v := strided.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap().Limited(room)}
+		defer v.Heap.Release()
+		start := w.Begin()
+		err := c.Decode(&v, data)
+		w.Coded(ctx, observe.Decode, n, start, err)
+		return err
+	}
+	if c.Varies() {
+		return w.Grow(ctx, c, n, data, decode)
+	}
+	return decode(0)
+}

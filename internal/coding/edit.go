@@ -1,0 +1,140 @@
+package coding
+
+import (
+	"context"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
+)
+
+// Edit is a change of a part of a stored chunk. Its steps apply in the order of the
+// fields: Keep decides what stays, then come Values, Encoded and Insets.
+type Edit struct {
+	// Shape is the encoded shape of the chunk.
+	Shape []int64
+	// Part of the chunk is set to Values, which are laid out as [Extract.Into] is.
+	// Values without data change nothing.
+	strided.Part
+	Values strided.View
+	// Encoded, if not nil, becomes the stored form of the inner chunk at Index. It is not
+	// decoded.
+	Index   []int64
+	Encoded []byte
+	// Insets replace inner chunks of the chunk by those that they store.
+	Insets []Inset
+	// Keep is the box of the stored chunk that stays; everything outside becomes the fill
+	// value. Nil keeps everything.
+	Keep grid.Box
+	// KeepFill stores inner chunks that hold only the fill value.
+	KeepFill bool
+	// Compact stores the inner chunks in order and without any other bytes, whatever the
+	// strategy. A chunk that is compact already stays the same.
+	Compact bool
+	// Anew makes a new version even if nothing changes.
+	Anew bool
+	// Splices says that the store can build a value from ranges of its present version,
+	// so that bytes which stay need not be read.
+	Splices bool
+	// Patches says that the store can overwrite ranges of a value in place, safely.
+	Patches bool
+}
+
+// Inset is a stored chunk that becomes a part of a longer one with the same codecs, so
+// that a long chunk can be encoded step by step. Inner chunks that it does not store stay
+// as they are in the longer one.
+type Inset struct {
+	Start []int64 // its first element in the longer chunk; inner chunks begin there
+	Shape []int64 // its encoded shape, in elements, cut as that place is
+	Chunk Stored  // the revision refers to these bytes
+}
+
+// PartialEncoder is the power of a [codec.ArrayBytes] codec to change a part of a chunk
+// without coding the rest of it.
+type PartialEncoder interface {
+	// EncodePart returns the stored form of a chunk after the edit. src is the stored
+	// chunk, or nil if none is stored or nothing of it stays. The caller releases the
+	// revision.
+	EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Revision, error)
+}
+
+// Revision is the next stored form of a chunk. It consists of new bytes and of ranges of
+// the version that it replaces.
+type Revision struct {
+	Pieces  []store.Piece
+	Patches []store.Patch    // in place of pieces: ranges to overwrite in the stored value
+	Size    int64            // bytes of the whole value
+	From    store.Info       // the version that it was made from, zero if none was stored
+	Same    bool             // nothing changes
+	Empty   bool             // only the fill value is left
+	Old     []byte           // the version that pieces refer to, if it was read
+	Memory  []*budget.Buffer // the buffers that hold the bytes
+}
+
+// Release puts back the buffers of the revision.
+func (r *Revision) Release() {
+	for _, b := range r.Memory {
+		b.Put()
+	}
+	*r = Revision{}
+}
+
+// AppendTo appends the whole value to dst. The revision must not be [Revision.Spliced].
+func (r *Revision) AppendTo(dst []byte) []byte {
+	for _, p := range r.Pieces {
+		if p.Data == nil {
+			p.Data = r.Old[p.Off : p.Off+p.N]
+		}
+		dst = append(dst, p.Data...)
+	}
+	return dst
+}
+
+// Spliced reports whether the value needs ranges of its present version that were not
+// read, which only the store can put in.
+func (r *Revision) Spliced() bool {
+	if r.Old != nil {
+		return false
+	}
+	for _, p := range r.Pieces {
+		if p.Data == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// EncodePart returns the stored form of a chunk after the edit; see [PartialEncoder]. The
+// chain has to be [codec.Chain.Divided].
+func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Revision, error) {
+	if !c.inOrder {
+		e = c.permutedEdit(e)
+	}
+	out, err := c.serial.(PartialEncoder).EncodePart(ctx, w, e, src)
+	return out, c.failSerial(err)
+}
+
+// permutedEdit returns e as a change of the encoded array.
+func (c *Chain) permutedEdit(e Edit) Edit {
+	if e.Values.Data != nil {
+		e.Part, e.Values = c.permutedPart(e.Part, e.Shape), c.permutedBlock(e.Part, e.Values)
+	}
+	e.Shape = c.permuted(e.Shape)
+	if e.Index != nil {
+		e.Index = c.permuted(e.Index)
+	}
+	e.Insets = slices.Clone(e.Insets)
+	for i, in := range e.Insets {
+		e.Insets[i].Start, e.Insets[i].Shape = c.permuted(in.Start), c.permuted(in.Shape)
+	}
+	if e.Keep != nil {
+		keep := make(grid.Box, len(e.Keep))
+		for i, axis := range c.order {
+			keep[i] = e.Keep[axis]
+		}
+		e.Keep = keep
+	}
+	return e
+}

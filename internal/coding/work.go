@@ -1,0 +1,128 @@
+package coding
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
+)
+
+// Work is what one call to a codec may use of the machine. The calls of one operation
+// share its cores.
+type Work struct {
+	Cores Cores
+	// Bytes is how much memory the call may hold at once, besides the caller's. A single
+	// step that needs more runs alone.
+	Bytes int64
+	// Memory is the budget of the operation, which elements that differ in length are
+	// taken from.
+	Memory   *budget.Budget
+	Requests int // to the store at once, at least 1
+
+	// Two ranges of a stored chunk are read as one if at most Gap bytes lie between them
+	// and they have at most Span bytes together. A chunk of at most Small bytes is read
+	// whole. Guess bytes are read with an index that stands at the end of a chunk.
+	Gap, Span, Small, Guess int64
+
+	// Block is how many bytes to read at a time if another request costs next to nothing.
+	// They are still in the processor's cache when they are moved to their place. 0 reads
+	// as many as Span and Bytes allow.
+	Block int64
+
+	// Observer, if not nil, is told how the stored chunk at Key is coded.
+	Observer observe.Observer
+	Key      store.Key
+}
+
+// Grow is [codec.Chain.Grow] within the memory of the operation, for a chunk with n bytes
+// of references. While decode runs, it must not wait for anything but its own memory:
+// other calls wait for the memory that it holds.
+func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode func(room int64) error) error {
+	return c.Grow(src, func(room int64) error {
+		if w.Memory == nil {
+			return decode(room)
+		}
+		weight, err := w.Memory.AcquireMore(ctx, n*int64(1+c.Buffers())+c.TextWeight(room))
+		if err != nil {
+			return err
+		}
+		defer w.Memory.ReleaseMore(weight)
+		return decode(room)
+	})
+}
+
+// Cores limits how many goroutines encode and decode at once. More would only take more
+// memory, since every codec at work has its own tables. Waiting for the store takes no
+// core.
+type Cores chan struct{}
+
+// NewCores returns GOMAXPROCS cores.
+func NewCores() Cores { return make(Cores, runtime.GOMAXPROCS(0)) }
+
+// Enter waits for a core and takes it.
+func (c Cores) Enter() { c <- struct{}{} }
+
+// Leave gives a core back.
+func (c Cores) Leave() { <-c }
+
+// tryEnter takes a core if one is free.
+func (c Cores) tryEnter() bool {
+	select {
+	case c <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// Each calls work once for each i below n, and returns the first error, which ends it.
+// Calls run in the caller's goroutine, which holds a core, and in one more goroutine for
+// each core that is free; worker numbers them from 0. Each never waits for a core, so
+// nested codecs cannot deadlock.
+func (c Cores) Each(ctx context.Context, n int64, work func(worker int, i int64) error) error {
+	if n == 1 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return work(0, 0)
+	}
+	return c.eachOf(ctx, n, work)
+}
+
+func (c Cores) eachOf(ctx context.Context, n int64, work func(worker int, i int64) error) error {
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	drain := func(worker int) {
+		for failed.Load() == nil {
+			i := next.Add(1) - 1
+			if i >= n {
+				return
+			}
+			err := ctx.Err()
+			if err == nil {
+				err = work(worker, i)
+			}
+			if err != nil {
+				first := err // escapes to the heap, so copy only if there is an error
+				failed.CompareAndSwap(nil, &first)
+			}
+		}
+	}
+	var others sync.WaitGroup
+	for worker := 1; worker < cap(c) && int64(worker) < n && c.tryEnter(); worker++ {
+		others.Go(func() {
+			defer c.Leave()
+			drain(worker)
+		})
+	}
+	drain(0)
+	others.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

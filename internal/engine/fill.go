@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
+)
+
+// blanks reports whether a write changes only chunks that are stored, because it writes
+// only the fill value. Listing finds those even if the selection touches more chunks than
+// can be visited.
+func (a *Array) blanks(plan *selection.Plan, src strided.View, how Writing) bool {
+	switch {
+	case how.KeepFill || a.KeepFill: // every chunk is stored
+	case how.Valid != nil: // beyond Valid, chunks may hold other elements
+	case !plan.Seeks() || plan.Chunks() <= fewCells:
+	default:
+		elem, one := src.Repeats()
+		return one && len(elem) == len(a.Fill) && strided.AllEqual(elem, a.Fill)
+	}
+	return false
+}
+
+// blank writes the fill value to the selected elements of the stored chunks in the box. A
+// chunk that a concurrent writer stores counts as written later.
+func (r *run) blank(
+	ctx context.Context, plan *selection.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
+) error {
+	next, stop := iter.Pull2(r.Stored(ctx, cells))
+	defer stop()
+	var failed error
+	err := each(ctx, r.workers,
+		func(w *writer) bool {
+			for {
+				index, err, more := next()
+				if err != nil {
+					failed = err
+				}
+				if !more || err != nil || plan.Seek(index, w.Part) {
+					return more && err == nil
+				}
+			}
+		},
+		func() *writer { return r.newWriter(how) }, write)
+	return errors.Join(failed, err)
+}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+const (
+	// fewCells is up to how many cells to ask for each.
+	fewCells = 512
+	// manyCells is from how many cells on to list always.
+	manyCells = 1 << 20
+	// strangers is how many other entries to list for each cell, before asking is
+	// cheaper.
+	strangers = 4
+)
+
+// Stored yields the indices of the stored cells of the box, in no order. The next
+// iteration overwrites the index.
+//
+// Its cost depends on the box, not on the array. It does not list directories without
+// cells of the box, and asks for single cells if most entries are others.
+//
+// It yields [ErrLimit] if the store cannot list and the box has too many cells to ask for
+// each.
+func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
+	n, ok := cells.Len()
+	if !ok || n > math.MaxInt64/strangers {
+		n = math.MaxInt64 / strangers
+	}
+	return func(yield func([]int64, error) bool) {
+		if n <= fewCells {
+			a.probed(ctx, cells, nil)(yield)
+			return
+		}
+		l := &lister{Array: a, cells: cells, yield: yield, left: strangers * n, index: make([]int64, 0, a.Grid.Rank())}
+		if n < manyCells {
+			l.seen = map[string]bool{}
+		}
+		err := l.list(ctx, "", 0)
+		if errors.Is(err, store.ErrUnsupported) {
+			if err := Visitable(cells); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		switch {
+		case errors.Is(err, errStrangers), errors.Is(err, store.ErrUnsupported):
+			// Ask only for cells that the listing has not yielded yet.
+			a.probed(ctx, cells, l.seen)(yield)
+		case err != nil && !errors.Is(err, errStop):
+			yield(nil, err)
+		}
+	}
+}
+
+// Listed is [Array.Stored] that always lists, and never asks for single cells. It yields
+// [store.ErrUnsupported] if the store cannot list.
+func (a *Array) Listed(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
+	return func(yield func([]int64, error) bool) {
+		l := &lister{Array: a, cells: cells, yield: yield, index: make([]int64, 0, a.Grid.Rank())}
+		if err := l.list(ctx, "", 0); err != nil && !errors.Is(err, errStop) {
+			yield(nil, err)
+		}
+	}
+}
+
+var (
+	errStop      = errors.New("no more is wanted")
+	errStrangers = errors.New("too many other entries")
+)
+
+// lister finds the cells of a box among the entries of an array's directory.
+type lister struct {
+	*Array
+	cells grid.Box
+	yield func([]int64, error) bool
+	seen  map[string]bool // keys that were yielded; nil if listing must not give up
+	left  int64           // other entries until listing gives up
+	index []int64
+}
+
+// list yields the cells below a directory of the array. The name of the directory gives
+// the first depth numbers of their indices.
+func (l *lister) list(ctx context.Context, dir string, depth int) error {
+	path := l.Path
+	if dir != "" {
+		path = l.Path.MustKey(dir + "/-").Dir()
+	}
+	deep := l.all(depth)
+	for e, err := range store.List(ctx, l.Store, path, deep) {
+		if err != nil {
+			return err
+		}
+		name := e.Name
+		if dir != "" {
+			name = dir + "/" + name
+		}
+		if e.Dir {
+			err = l.directory(ctx, name, depth)
+		} else {
+			err = l.value(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all reports whether the box has all cells along the axes from depth on.
+func (l *lister) all(depth int) bool {
+	for i, in := range l.cells[depth:] {
+		if in.Start > 0 || in.Stop < l.Grid.Axis(depth+i).Cells() {
+			return false
+		}
+	}
+	return depth > 0 || l.Keys.Separator() == '/'
+}
+
+// directory lists a directory if it may have cells of the box.
+func (l *lister) directory(ctx context.Context, name string, depth int) error {
+	if _, ok := l.Keys.ParseKey(name, 0, nil); ok && name == "c" {
+		return l.list(ctx, name, depth)
+	}
+	index, ok := l.Keys.ParseKey(name, depth+1, l.index)
+	if !ok || depth+1 >= len(l.cells) || index[depth] < l.cells[depth].Start || index[depth] >= l.cells[depth].Stop {
+		return l.stranger()
+	}
+	return l.list(ctx, name, depth+1)
+}
+
+// value yields the cell whose key is name, if the box has it.
+func (l *lister) value(name string) error {
+	index, ok := l.Keys.ParseKey(name, len(l.cells), l.index)
+	if !ok || !l.cells.Contains(index) {
+		return l.stranger()
+	}
+	if l.seen != nil {
+		l.seen[name] = true
+	}
+	if !l.yield(index, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// stranger counts an entry that is no cell of the box.
+func (l *lister) stranger() error {
+	if l.left--; l.left < 0 && l.seen != nil {
+		return errStrangers
+	}
+	return nil
+}
+
+// probed asks the store for every cell of the box whose key was not seen.
+func (a *Array) probed(ctx context.Context, cells grid.Box, seen map[string]bool) iter.Seq2[[]int64, error] {
+	return func(yield func([]int64, error) bool) {
+		var room [64]byte
+		for index := range cells.Indices() {
+			if seen[string(a.Keys.AppendKey(room[:0], index))] {
+				continue
+			}
+			found, err := store.Exists(ctx, a.Store, a.Key(index))
+			if err != nil {
+				yield(nil, &ChunkError{a.Key(index).String(), slices.Clone(index), err})
+				return
+			}
+			if found && !yield(index, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+
+	"varve.dev/zarr/internal/coding"
+)
+
+// A part is read without the rest of its chunk if the chunk is large and the part small,
+// or if the chunk is read in blocks.
+const (
+	largeChunk = 256 << 10 // bytes of a large chunk, at least
+	smallPart  = 8         // a small part is at most this fraction of the chunk
+	partFactor = 4         // bytes to hold for each wanted one, at most
+	partSpan   = 4 << 20   // bytes that may always be held
+)
+
+// partly reports whether to read the part without the rest of a chunk of n bytes, or
+// without holding all of it.
+func (w *worker) partly(n int64) bool {
+	if block := w.block(); block > 0 && w.Picks == nil {
+		return n > block && w.partial()
+	}
+	return n >= largeChunk && w.partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
+}
+
+// partial reports whether parts can be read by themselves. Fields of structs cannot.
+func (w *worker) partial() bool {
+	return w.Chain.Partial() && (w.Picks == nil || w.Picks.Windows == nil)
+}
+
+// readPart reads the part of a chunk into its place, from one version of the chunk. It
+// returns false if the chunk is not stored.
+func (w *worker) readPart(ctx context.Context) (bool, error) {
+	held := w.block()
+	if held == 0 {
+		held = max(partSpan, partFactor*w.Part.Len()*int64(w.Size))
+	}
+	weight, err := w.bytes.Acquire(ctx, held)
+	if err != nil {
+		return false, err
+	}
+	defer w.bytes.Release(weight)
+	return w.decodePartOf(ctx, w.key, weight, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed})
+}

@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
+)
+
+// When an edge becomes shorter, a chunk changes its shape but keeps its key, and no store
+// replaces chunk and document in one step. So a change takes these steps:
+//
+//  1. Set the new chunk aside, under a key that contains its shape.
+//  2. Publish the document.
+//  3. Move the chunk to its key.
+//
+// A reader whose chunk does not decode looks for one of its shape that is set aside.
+// After a crash between 2 and 3 it finds the new chunk there. A crash before 2 leaves an
+// orphaned chunk aside, whose shape no document describes.
+
+// asideDir is the directory, below that of the array, of chunks that are set aside.
+const asideDir = own.Dir + "/aside/"
+
+// errAlike is the error for a chunk that decodes in its old shape and in its new one, so
+// that readers could not tell which of them is stored.
+var errAlike = fmt.Errorf("%w: the stored chunk does not tell how many elements it has, so that it could be read as the shorter one; "+
+	"keep the edges (grid.KeepEdges, no trim), or rewrite the array with codecs that count (packbits with padding_encoding \"first_byte\", an index of shards with a checksum)", codec.ErrUnsupported)
+
+// aside returns the key under which the worker's chunk is set aside.
+func (w *worker) aside() store.Key {
+	return w.Path.MustKey(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Part.Chunk))))
+}
+
+// AsideName returns the key under which a chunk with the encoded shape and the given key
+// is set aside. Both keys are relative to the array.
+func AsideName(shape []int64, key string) string {
+	name := []byte(asideDir)
+	if len(shape) == 0 {
+		// Nothing cuts the chunk of an array of rank 0, so none is ever set aside. The
+		// key must be legal all the same.
+		name = append(name, '0')
+	}
+	for i, n := range shape {
+		if i > 0 {
+			name = append(name, 'x')
+		}
+		name = strconv.AppendInt(name, n, 10)
+	}
+	return string(append(append(name, '/'), key...))
+}
+
+// decode decodes the chunk to w.Decoded. Its elements are in room, which has exactly
+// their bytes, or if room is nil in a buffer that the caller puts back. found is false if
+// the chunk is not stored.
+func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
+	found, err = w.orAside(func() (found bool, err error) {
+		found, buffer, err = w.decodeStored(ctx, n, room)
+		return found, err
+	})
+	return found, buffer, err
+}
+
+// orAside calls do for the chunk, and if that is corrupt, for the one that is set aside.
+func (w *worker) orAside(do func() (bool, error)) (bool, error) {
+	found, err := do()
+	if !errors.Is(err, codec.ErrCorrupt) {
+		return found, err
+	}
+	// The chunk may have its old shape, between steps 2 and 3.
+	key, info := w.key, w.info
+	w.key = w.aside()
+	moved, asideErr := do()
+	w.key, w.info = key, info
+	if asideErr != nil || !moved {
+		return false, err // the chunk is damaged, which matters more than asideErr
+	}
+	return true, nil
+}
+
+// PutAside sets the stored chunks of the box aside in the shape that they have in the
+// next array, which has the same keys. They keep the elements within the shape valid; all
+// others become the fill value.
+func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid []int64, batch store.Batch) error {
+	indices, stop := iter.Pull2(a.Stored(ctx, cells))
+	defer stop()
+	var failed error
+	r, to := a.newRun(cells, math.MaxInt64), next.newRun(cells, math.MaxInt64)
+	type pair struct{ from, to *writer }
+	err := each(ctx, r.workers,
+		func(p *pair) bool {
+			index, err, more := indices()
+			if err != nil {
+				failed = err
+			}
+			copy(p.from.Part.Chunk, index)
+			copy(p.to.Part.Chunk, index)
+			return more && err == nil
+		},
+		func() *pair {
+			how := Writing{Batch: batch, Valid: valid, KeepFill: true}
+			return &pair{r.newWriter(how), to.newWriter(how)}
+		},
+		func(ctx context.Context, p *pair) error { return p.from.fail(p.from.putAside(ctx, p.to)) })
+	return errors.Join(failed, err)
+}
+
+// putAside sets the chunk of w aside in its shape in the next array.
+func (w *writer) putAside(ctx context.Context, next *writer) error {
+	n, err := w.begin()
+	if err != nil {
+		return err
+	}
+	size, err := next.begin()
+	if err != nil {
+		return err
+	}
+	// Between steps 2 and 3, readers and FetchAside take whatever decodes under the
+	// chunk's key for the chunk in its new shape. So the old chunk must not decode.
+	if !w.Chain.Tells(w.Cell.Encoded, next.Cell.Encoded) {
+		return errAlike
+	}
+	return w.holding(ctx, n*int64(3+w.Chain.Buffers()), func() error { return w.copyAside(ctx, next, n, size) })
+}
+
+// copyAside is putAside of a chunk of n bytes, which has size bytes in the next array.
+func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) error {
+	found, old, err := w.decode(ctx, n, nil)
+	defer old.Put()
+	if err != nil || !found {
+		return err
+	}
+	w.clearTail()
+	buffer := budget.Get(size)
+	defer buffer.Put()
+	next.Show(buffer.Bytes(size), next.Heap.New())
+	strided.FillBytes(next.Decoded.Data, next.Fill)
+	common := make(grid.Box, len(w.Cell.Encoded))
+	for i := range common {
+		common[i].Stop = min(w.Cell.Encoded[i], next.Cell.Encoded[i])
+	}
+	strided.Copy(next.Decoded.Sub(common), w.Decoded.Sub(common))
+	next.key = next.aside()
+	return next.put(ctx, next.Decoded, size)
+}
+
+// Aside yields the chunks that are set aside.
+func (a *Array) Aside(ctx context.Context) iter.Seq2[AsideChunk, error] {
+	dir := a.Path.MustKey(asideDir + "-").Dir()
+	return func(yield func(AsideChunk, error) bool) {
+		for e, err := range store.List(ctx, a.Store, dir, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				return // without a listing, nothing can be found
+			}
+			if err != nil {
+				yield(AsideChunk{}, err)
+				return
+			}
+			if !yield(a.asideChunk(e.Name), nil) {
+				return
+			}
+		}
+	}
+}
+
+// AsideChunk is a chunk that is set aside.
+type AsideChunk struct {
+	Key   store.Key
+	Index []int64 // nil if the array has no chunk of this index and shape
+}
+
+func (a *Array) asideChunk(name string) AsideChunk {
+	c := AsideChunk{Key: a.Path.MustKey(asideDir + name)}
+	_, key, _ := strings.Cut(name, "/")
+	index, ok := a.Keys.ParseKey(key, a.Grid.Rank(), nil)
+	if !ok {
+		return c
+	}
+	w := newWorker(&run{Array: a})
+	copy(w.Part.Chunk, index)
+	if a.Grid.Cell(index, w.Cell) && w.aside() == c.Key {
+		c.Index = index
+	}
+	return c
+}
+
+// FetchAside moves the chunks that are set aside to their keys, several at a time within
+// the budget. A chunk that cannot be moved does not stop it. It returns how many these
+// were, and the first error.
+func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fault error) {
+	next, stop := iter.Pull2(a.Aside(ctx))
+	defer stop()
+	var listing error
+	var mu sync.Mutex
+	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), math.MaxInt64)
+	type fetched struct {
+		*writer
+		chunk AsideChunk
+	}
+	err := each(ctx, r.workers,
+		func(f *fetched) bool {
+			var more bool
+			var err error
+			if f.chunk, err, more = next(); err != nil {
+				listing = err
+			}
+			return more && err == nil
+		},
+		func() *fetched { return &fetched{writer: r.newWriter(Writing{Batch: batch})} },
+		func(ctx context.Context, f *fetched) error {
+			if err := f.fetchAside(ctx, f.chunk); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				left++
+				fault = cmp.Or(fault, err)
+			}
+			return nil
+		})
+	return left, errors.Join(fault, listing, err)
+}
+
+// fetchAside moves a chunk that is set aside to its key, unless the chunk there decodes:
+// then an earlier call moved it, or a writer replaced it.
+func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
+	if c.Index == nil {
+		return nil
+	}
+	copy(w.Part.Chunk, c.Index)
+	n, err := w.begin()
+	if err != nil {
+		return w.fail(err)
+	}
+	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
+	if err != nil {
+		return w.fail(err)
+	}
+	defer w.bytes.Release(weight)
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return w.fail(err)
+	}
+	defer turn.unlock()
+	found, buffer, err := w.decodeStored(ctx, n, nil)
+	buffer.Put()
+	if !errors.Is(err, codec.ErrCorrupt) {
+		return w.fail(err)
+	}
+	value, _, err := w.Store.Get(ctx, c.Key, store.Request{}, nil)
+	if errors.Is(err, fs.ErrNotExist) || found {
+		return nil // a concurrent call moved it since the listing
+	}
+	if err != nil {
+		return w.fail(err)
+	}
+	// Replace only the version that does not decode, never a newer one of a concurrent
+	// writer.
+	w.on = store.IfVersion(w.info.Version)
+	return w.fail(w.store(ctx, value))
+}

@@ -1,0 +1,342 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
+)
+
+// Shards are read and written in parts: the codec says which ranges it needs.
+
+// The cost of a request, in bytes that could be read in the same time. A near store,
+// whose values can be opened, answers almost at once. A far store takes about as long as
+// for farCost bytes (20 ms at 200 MB/s), but answers many requests at once.
+const (
+	farCost  = 4 << 20
+	mostGap  = 1 << 20
+	leastGap = 64 << 10
+	nearGap  = 16 << 10
+	farSmall = 1 << 20
+	farGuess = 64 << 10
+	span     = 16 << 20
+
+	fewShards  = 12        // so many shards share the budget, however long they are
+	leastRange = 512 << 10 // bytes that each of them gets, at least
+
+	// nearBlock is how many bytes are read and moved at a time: they fit into the L2
+	// cache of a core.
+	nearBlock = 256 << 10
+)
+
+// block returns how many bytes of a chunk to read at a time, 0 for all.
+func (a *Array) block() int64 {
+	if a.Block == 0 && a.near() {
+		return nearBlock
+	}
+	return a.Block
+}
+
+// work returns what a codec may use for a call that has so many bytes of the budget.
+func (w *worker) work(bytes int64) *coding.Work {
+	work := &coding.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
+	if w.Chain.Varies() {
+		work.Memory = w.bytes
+	}
+	work.Gap = min(mostGap, max(leastGap, farCost/int64(work.Requests)))
+	if work.Block = w.block(); w.near() {
+		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
+	}
+	if w.Gap != 0 {
+		work.Gap = max(0, w.Gap)
+		work.Small, work.Guess = min(work.Small, work.Gap), min(work.Guess, work.Gap)
+	}
+	if w.Span != 0 {
+		work.Span = w.Span
+	}
+	return work
+}
+
+// readDivided reads the part of a shard into its place.
+func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
+	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
+	return w.orFill(found, err, skipFill)
+}
+
+// decodePart decodes a part of the chunk, or if that is corrupt, of one that is set
+// aside. It returns false if neither is stored.
+func (w *worker) decodePart(ctx context.Context, p coding.Extract) (bool, error) {
+	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Fetched(p), w.most) })
+	if err != nil {
+		return false, err
+	}
+	defer w.bytes.Release(weight)
+	return w.decodePartIn(ctx, weight, p)
+}
+
+// decodePartIn is decodePart with weight bytes of the budget.
+func (w *worker) decodePartIn(ctx context.Context, weight int64, p coding.Extract) (bool, error) {
+	found, err := w.decodePartOf(ctx, w.key, weight, p)
+	if !errors.Is(err, codec.ErrCorrupt) {
+		return found, err
+	}
+	info := w.info
+	// Between steps 2 and 3 of a reshape, the key has the shard in its old shape. The
+	// failed try may also have written to the place of the part.
+	p.Zeroed = false
+	moved, asideErr := w.decodePartOf(ctx, w.aside(), weight, p)
+	w.info = info
+	if asideErr != nil || !moved {
+		return false, err
+	}
+	return true, nil
+}
+
+func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, p coding.Extract) (bool, error) {
+	src := w.source(key)
+	err := w.Chain.DecodePart(ctx, w.work(weight), p, src)
+	info, closeErr := src.close()
+	w.info = info
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	w.examine(info)
+	return true, closeErr
+}
+
+// decodeDivided is decodeStored of a shard.
+func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	heap := w.heapFor(room)
+	room, buffer := roomFor(n, room)
+	w.Show(room, heap)
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
+	found, err := w.decodePartOf(ctx, w.key, n, p)
+	if err == nil && room == nil && heap.Full() {
+		err = fmt.Errorf("%w: the elements of a chunk of shape %v have more bytes than a chunk may have (Limits.Chunk)", ErrLimit, w.Cell.Encoded)
+	}
+	if err != nil || !found {
+		buffer.Put()
+		return false, nil, err
+	}
+	return true, buffer, nil
+}
+
+// everything returns the part that is a whole chunk.
+func everything(shape []int64) strided.Part {
+	p := strided.Part{Start: make([]int64, len(shape)), Step: make([]int64, len(shape)), Count: shape}
+	for i := range p.Step {
+		p.Step[i] = 1
+	}
+	return p
+}
+
+// edit changes the stored chunk. If the store has conditional writes, it fails with
+// [store.ErrConflict] if a concurrent writer replaced the chunk.
+func (w *writer) edit(ctx context.Context, weight int64, e coding.Edit, read bool) error {
+	out, err := w.encodePart(ctx, weight, w.asStored(e), read && w.overlapsValid())
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	return w.storeEdited(ctx, out)
+}
+
+// asStored sets the fields of an edit that follow from the array and the store. A batch
+// may lack a power of its store, as the batch of a fenced change does.
+func (w *writer) asStored(e coding.Edit) coding.Edit {
+	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
+	_, splicer := store.As[store.Splicer](w.Store)
+	_, splices := w.Batch.(store.SplicingBatch)
+	_, patcher := store.As[store.Patcher](w.Store)
+	_, patches := w.Batch.(store.PatchingBatch)
+	e.Splices, e.Patches = splicer && splices, patcher && patches
+	return e
+}
+
+// encodePart returns the chunk after an edit. If the stored chunk is corrupt, it edits
+// the one that is set aside.
+func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, read bool) (*coding.Revision, error) {
+	w.on = store.Condition{}
+	if !read {
+		return w.Chain.EncodePart(ctx, w.work(weight), e, nil)
+	}
+	out, info, err := w.encodeOver(ctx, w.key, weight, e)
+	if errors.Is(err, codec.ErrCorrupt) && info.Size > 0 {
+		// A crash between steps 2 and 3 of a reshape left the new shard set aside.
+		out, err = w.encodeAside(ctx, weight, e, info, err)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// A concurrent writer that creates the shard first makes the write fail.
+		w.on = store.IfAbsent()
+		return w.Chain.EncodePart(ctx, w.work(weight), e, nil)
+	case err != nil:
+		return nil, err
+	}
+	// The revision is made from this version. If a concurrent writer replaces it, the
+	// write fails and the edit is tried again.
+	w.info, w.on = out.From, store.IfVersion(out.From.Version)
+	return out, nil
+}
+
+// encodeAside returns the chunk that is set aside after an edit, to replace the corrupt
+// version of info. If none is set aside, it returns corrupt.
+func (w *writer) encodeAside(ctx context.Context, weight int64, e coding.Edit, info store.Info, corrupt error) (*coding.Revision, error) {
+	e.Splices, e.Patches = false, false // their ranges would be those of another key
+	out, _, err := w.encodeOver(ctx, w.aside(), weight, e)
+	if err != nil {
+		return nil, corrupt
+	}
+	out.From = info // the condition is on the corrupt version, which this replaces
+	return out, nil
+}
+
+// encodeOver returns the chunk at key after an edit, and which version of it was read.
+func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e coding.Edit) (*coding.Revision, store.Info, error) {
+	src := w.source(key)
+	out, err := w.Chain.EncodePart(ctx, w.work(weight), e, src)
+	info, closeErr := src.close()
+	if err == nil && closeErr != nil {
+		out.Release()
+		return nil, info, closeErr
+	}
+	return out, info, err
+}
+
+// storeEdited stores a revision of the chunk.
+func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
+	switch {
+	case out.Same:
+		return nil
+	case out.Empty && !w.KeepFill && !(w.Shared && w.Cell.IsBoundary()):
+		// A boundary chunk may have elements of an append in flight, so it stays stored.
+		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
+			return err
+		}
+	// Patches and splices refer to ranges of one version, so the store checks it.
+	case out.Patches != nil:
+		return store.BatchPatch(ctx, w.Batch, w.key, w.info.Version, out.Patches)
+	case out.Spliced():
+		return store.BatchSplice(ctx, w.Batch, w.key, w.info.Version, out.Pieces)
+	}
+	if len(out.Pieces) == 1 {
+		if data := out.Pieces[0].Data; data != nil {
+			return w.store(ctx, data)
+		}
+	}
+	b := budget.Get(out.Size)
+	defer b.Put()
+	b.B = out.AppendTo(b.B)
+	return w.store(ctx, b.B)
+}
+
+// writeDivided writes the part of a shard.
+func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
+	w.Into(src)
+	// Another process may append to a boundary shard, so read it even if it is covered.
+	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
+	e := coding.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
+	bytes := w.editWeight()
+	if !whole {
+		bytes = w.partWeight(e.Part)
+	}
+	weight, err := w.bytes.Acquire(ctx, bytes)
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.unlock()
+	return w.again(func() error { return w.edit(ctx, weight, e, !whole) })
+}
+
+// editWeight estimates the bytes that a revision of the whole shard takes.
+func (w *writer) editWeight() int64 {
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
+	return 2 * w.Chain.Weight(p, cap(w.cores))
+}
+
+// smallEdit is about how many bytes it takes to change a shard that is so small that it
+// is read whole even if the store splices.
+const smallEdit = 4 << 20
+
+// partWeight is editWeight for a change of a part. If the store splices, the rest of the
+// shard is not read.
+func (w *writer) partWeight(part strided.Part) int64 {
+	all := w.editWeight()
+	if !w.asStored(coding.Edit{}).Splices {
+		return all
+	}
+	return min(all, smallEdit+2*w.Chain.Weight(coding.Extract{Shape: w.Cell.Encoded, Part: part}, cap(w.cores)))
+}
+
+// keep returns the box of a stored chunk that stays while the array grows, nil if all of
+// it stays.
+func (w *writer) keep() grid.Box {
+	if w.Valid == nil {
+		return nil
+	}
+	keep := make(grid.Box, len(w.Valid))
+	for i, start := range w.Cell.Start {
+		keep[i].Stop = max(0, min(w.Cell.Encoded[i], w.Valid[i]-start))
+	}
+	return keep
+}
+
+// putDivided stores all elements of a shard.
+func (w *writer) putDivided(ctx context.Context, v strided.View, n int64) error {
+	e := coding.Edit{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Values: v, KeepFill: w.Array.KeepFill}
+	out, err := w.Chain.EncodePart(ctx, w.work(n), e, nil)
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	out.Empty = false // putView has removed it, or it must be stored
+	return w.storeEdited(ctx, out)
+}
+
+// keepOnly sets all elements of a shard beyond the shape Valid to the fill value. If
+// claim is set, it also stores a shard that is not stored.
+func (w *writer) keepOnly(ctx context.Context, claim bool) error {
+	weight, err := w.bytes.Acquire(ctx, w.editWeight())
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.unlock()
+	e := coding.Edit{Keep: w.keep(), Anew: claim}
+	if claim {
+		return w.edit(ctx, weight, e, true)
+	}
+	e = w.asStored(e)
+	out, info, err := w.encodeOver(ctx, w.key, weight, e)
+	if errors.Is(err, codec.ErrCorrupt) && info.Size > 0 {
+		out, err = w.encodeAside(ctx, weight, e, info, err)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a shard that is not stored has no old elements
+	}
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	w.info, w.on = out.From, store.IfVersion(out.From.Version)
+	return w.storeEdited(ctx, out)
+}

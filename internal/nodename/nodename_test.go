@@ -1,0 +1,58 @@
+package nodename
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCheckSegment(t *testing.T) {
+	for _, seg := range []string{"a", "0", "-1", "t2m_2", "a.b", "...", "ä", "a b", "__tmp", "aC:"} {
+		if err := CheckSegment(seg); err != nil {
+			t.Errorf("%q: %v", seg, err)
+		}
+	}
+	for _, seg := range []string{"", ".", "..", "C:", "c:x", `a\b`, "a\x00", "a\n", "a\u0085", "\x7f"} {
+		if err := CheckSegment(seg); err == nil {
+			t.Errorf("%q is accepted", seg)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, name := range []string{"a", "..a", ".zarray", "__categories", "c"} {
+		if err := Check(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"...", "zarr.json", "", ".", "C:", "__varve", "__varve.lock", "__tmp-1"} {
+		if err := Check(name); err == nil {
+			t.Errorf("%q is accepted", name)
+		}
+	}
+}
+
+func TestIsDocument(t *testing.T) {
+	for _, name := range strings.Fields("zarr.json .zarray .zgroup .zattrs .zmetadata") {
+		if !IsDocument(name) {
+			t.Errorf("%q is no document", name)
+		}
+	}
+	for _, name := range strings.Fields("zarr .z c __varve a/zarr.json") {
+		if IsDocument(name) {
+			t.Errorf("%q is a document", name)
+		}
+	}
+}
+
+func TestIsPlain(t *testing.T) {
+	for _, key := range []string{"a", "c/0/1", "c.0.1", "a./b..c", "_/-", "zarr.json"} {
+		if !IsPlain(key) {
+			t.Errorf("%q is not plain", key)
+		}
+	}
+	for _, key := range []string{"", "/", "/a", "a/", "a//b", ".", "..", "a/..", ".a", "C:", `a\b`, "a b", "ä", "a\x00"} {
+		if IsPlain(key) {
+			t.Errorf("%q is plain", key)
+		}
+	}
+}

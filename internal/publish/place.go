@@ -1,0 +1,41 @@
+package publish
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/store"
+)
+
+// relative returns the name of a place as seen from a node. Files beside nodes refer to
+// each other this way, because a store may be opened at any directory above them.
+func relative(from store.Path, to string) string {
+	a, b := segments(from.String()), segments(to)
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	up := slices.Repeat([]string{".."}, len(a))
+	return strings.Join(append(up, b...), "/")
+}
+
+func segments(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path, "/")
+}
+
+// resolve returns the place to which a relative name leads. If that is above the root of
+// the store, the error wraps [store.ErrInvalidKey].
+func resolve(from store.Path, place string) (string, error) {
+	to := path.Join(from.String(), place)
+	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {
+		return "", fmt.Errorf("%w: %q leads out of the store: open it at a directory above, or remove %s from a node that was copied by hand in the middle of the change", store.ErrInvalidKey, place, pointerName)
+	}
+	if to == "." {
+		to = ""
+	}
+	return to, nil
+}

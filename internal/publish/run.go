@@ -1,0 +1,106 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"varve.dev/zarr/store"
+)
+
+// run is one run of Update. Its two kinds, [exclusive] and [fence], differ in how they
+// exclude concurrent writers.
+type run interface {
+	stage(context.Context, *Change) error
+	// secure makes every concurrent plan on the document of step 2 fail when it
+	// publishes.
+	secure(context.Context) error
+	publish(ctx context.Context, document []byte) (store.Version, error)
+	reclaim(context.Context, *Change) error
+}
+
+// begin returns the run for a change.
+func (n Node) begin(old Document, c *Change, fenced bool) (run, error) {
+	switch {
+	case !fenced:
+		return &exclusive{n, old}, nil
+	case old.Version.IsZero():
+		// Neither the fence nor step 4 could be conditional.
+		return nil, fmt.Errorf("%w: it does not report versions", ErrUnsafe)
+	}
+	return newFence(n, old, c), nil
+}
+
+// incomplete wraps the errors of steps 5 and 6 in [ErrIncomplete].
+func incomplete(errs ...error) error {
+	err := errors.Join(errs...)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, ErrIncomplete) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrIncomplete, err)
+}
+
+// exclusive is the run of a writer without concurrent writers: it holds the lock, or the
+// caller declared it the only writer.
+type exclusive struct {
+	Node
+	old Document
+}
+
+func (e *exclusive) stage(ctx context.Context, c *Change) error {
+	err := e.batch(ctx, c.Stage)
+	// Nothing will describe these chunks. If a crash or a failure leaves them, they are
+	// orphaned but invisible.
+	if err != nil {
+		_ = e.batch(store.Finishing(ctx), c.Abandon)
+	}
+	return err
+}
+
+func (e *exclusive) secure(context.Context) error { return nil }
+
+func (e *exclusive) reclaim(ctx context.Context, c *Change) error {
+	if err := e.batch(ctx, c.Reclaim); err != nil {
+		return err
+	}
+	return e.batch(ctx, c.Tidy)
+}
+
+// publish replaces the document on the condition that it is still the one that was read.
+// If the store has no versions, the lock or the caller's word excludes concurrent
+// writers.
+func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version, error) {
+	if !e.old.Version.IsZero() {
+		version, err := store.PutIf(ctx, e.Store, e.key(), document, store.IfVersion(e.old.Version), e.Durability)
+		if !errors.Is(err, store.ErrUnsupported) {
+			return e.settle(ctx, document, version, err)
+		}
+	}
+	version, err := store.Put(ctx, e.Store, e.key(), document, e.Durability)
+	return e.settle(ctx, document, version, err)
+}
+
+// settle learns the outcome of a write that failed for another reason than its condition,
+// such as a lost answer. There is no concurrent writer, so the present document tells.
+func (n Node) settle(ctx context.Context, document []byte, version store.Version, err error) (store.Version, error) {
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		return version, err
+	}
+	there, lookErr := n.read(context.WithoutCancel(ctx))
+	switch {
+	case lookErr == nil && bytes.Equal(there.Bytes, document) && errors.Is(err, store.ErrDurability):
+		// Published, but a power cut may undo it.
+		return there.Version, fmt.Errorf("%w: %w", ErrIncomplete, err)
+	case lookErr == nil && bytes.Equal(there.Bytes, document):
+		return there.Version, nil
+	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist):
+		// Still the old document, or none yet: nothing was published.
+		return store.Version{}, err
+	}
+	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}

@@ -1,0 +1,294 @@
+package publish
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/store"
+)
+
+// Participant is one node of a transaction.
+type Participant struct {
+	Node
+	Plan func(Document) (*Change, error)
+}
+
+// After runs once the documents of a transaction are published and updates what depends
+// on them, such as consolidated metadata. The key of the journal tells the transaction's
+// own pointers from those of a later transaction.
+type After func(ctx context.Context, journal store.Key, nodes []Node) error
+
+// ErrDecided reports that a transaction is committed but not finished: not all of it is
+// visible yet. The next writer of one of its nodes finishes it. Do not repeat the change.
+// errors.Is(err, [ErrIncomplete]) is true as well.
+var ErrDecided error = decidedError{}
+
+type decidedError struct{}
+
+func (decidedError) Error() string {
+	return "the change is decided and not all of it is visible yet: the next writer finishes it"
+}
+
+func (decidedError) Is(target error) bool { return target == ErrIncomplete }
+
+// UpdateAll changes several nodes of one store: all of them or none.
+//
+//  1. Lock all nodes, plan on all documents, and stage all chunks.
+//  2. Store a pointer to the journal beside every node. In a store without locks, raise
+//     all fences, so that every later plan finds a pointer.
+//  3. Store the journal with all new documents. This commits the transaction.
+//  4. Publish the documents, and call after.
+//  5. Delete the journal, then the pointers. Reclaim superseded chunks, and unlock the
+//     nodes.
+//
+// After a crash, [Recover] rolls the transaction back if it was not committed, and
+// forward if it was. Every writer of one of the nodes calls Recover first.
+//
+// Once step 3 is done, a cancelled context no longer stops the transaction. It only ends
+// the waits for locks; then the error is [ErrDecided].
+func UpdateAll(ctx context.Context, parts []Participant, after After) (err error) {
+	parts = slices.Clone(parts)
+	// All writers lock in the order of paths, so they cannot deadlock.
+	slices.SortFunc(parts, func(a, b Participant) int { return strings.Compare(a.Path.String(), b.Path.String()) })
+	t := &transaction{after: after, locks: new(Locks)}
+	defer func() { err = t.end(err) }()
+	for _, p := range parts {
+		if err := t.plan(ctx, p); err != nil {
+			return err
+		}
+	}
+	if len(t.members) == 0 {
+		return nil
+	}
+	for _, m := range t.members {
+		// A crash or failure here leaves orphaned chunks.
+		if err := m.run.stage(ctx, m.change); err != nil {
+			return err
+		}
+	}
+	if err := t.commit(ctx); err != nil {
+		return err
+	}
+	return t.finish(store.Finishing(ctx))
+}
+
+// transaction is one run of UpdateAll.
+type transaction struct {
+	members   []*member
+	locks     *Locks
+	after     After
+	journal   *journal
+	committed bool
+	done      bool // everything is published, and the journal is deleted
+}
+
+// member is a participant that has a change.
+type member struct {
+	node   Node
+	old    Document
+	change *Change
+	run    run
+}
+
+// end releases all locks.
+func (t *transaction) end(err error) error {
+	unlockErr := t.locks.unlock()
+	switch {
+	case t.committed && !t.done:
+		return fmt.Errorf("%w: %w", ErrDecided, errors.Join(err, unlockErr))
+	case t.committed:
+		return incomplete(err, unlockErr)
+	}
+	return errors.Join(err, unlockErr)
+}
+
+func (t *transaction) plan(ctx context.Context, p Participant) error {
+	p.Held = t.locks
+	// Unlike excludeWriters, fail if a lock is our own already: two changes of one
+	// document cannot both be published.
+	unlock, fenced, err := p.lockOrFence(ctx)
+	if err != nil {
+		return err
+	}
+	t.locks.add(p.Node, unlock)
+	old, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.checkFree(ctx); err != nil {
+		return fmt.Errorf("%s: %w", p.Path, err)
+	}
+	change, err := p.Plan(old)
+	if err != nil || change == nil {
+		return err
+	}
+	run, err := p.begin(old, change, fenced)
+	t.members = append(t.members, &member{p.Node, old, change, run})
+	return err
+}
+
+// commit runs steps 2 and 3. After an error that does not wrap [ErrOutcomeUnknown], the
+// transaction is not committed.
+func (t *transaction) commit(ctx context.Context) error {
+	first := t.members[0].node
+	j, err := newJournal(first, rand.Text())
+	if err != nil {
+		return err
+	}
+	t.journal = j
+	for _, m := range t.members {
+		j.add(m)
+	}
+	for _, m := range t.members {
+		p, err := j.pointer(m.node)
+		if err == nil {
+			// A crash between two of these writes leaves pointers to a
+			// journal that does not exist. Recovery rolls such a transaction
+			// back.
+			err = m.node.point(ctx, p)
+		}
+		if err != nil {
+			return errors.Join(err, t.removePointers(ctx))
+		}
+	}
+	for _, m := range t.members {
+		// Without locks, a concurrent writer may have planned before the pointer
+		// was stored. The fence makes its publish fail.
+		if err := m.run.secure(ctx); err != nil {
+			return errors.Join(err, t.removePointers(ctx))
+		}
+	}
+	err = j.write(ctx)
+	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+		return errors.Join(err, t.removePointers(ctx))
+	}
+	t.committed = err == nil
+	return err
+}
+
+// removePointers removes the pointers to a journal that was not stored.
+func (t *transaction) removePointers(ctx context.Context) error {
+	ctx = store.Finishing(ctx)
+	var errs error
+	for _, m := range t.members {
+		errs = errors.Join(errs, m.node.unpoint(ctx, t.journal.key))
+	}
+	return errs
+}
+
+// finish runs steps 4 and 5. A crash leaves some documents published and others not;
+// recovery publishes the rest.
+func (t *transaction) finish(ctx context.Context) error {
+	for i, m := range t.members {
+		version, err := t.journal.publish(ctx, m.node, t.journal.Parts[i])
+		if err != nil {
+			return err
+		}
+		if m.change.Published != nil {
+			m.change.Published(version)
+		}
+	}
+	if err := t.journal.conclude(ctx, t.after, t.journal.nodes()); err != nil {
+		return err
+	}
+	// From here on the journal is gone, so nothing can publish these documents again.
+	t.done = true
+	if err := t.journal.unpoint(ctx); err != nil {
+		return err
+	}
+	for _, m := range t.members {
+		if err := m.run.reclaim(ctx, m.change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Recover finishes an interrupted transaction to which n belongs. It rolls a committed
+// transaction forward and any other one back. found reports whether there was one, in
+// which case the document may have changed, or whether n has a holder. after is that of
+// [UpdateAll].
+func Recover(ctx context.Context, n Node, after After) (found bool, err error) {
+	key, p, err := n.journal(ctx)
+	if err != nil || key.IsZero() {
+		return p.Holder != "", err
+	}
+	j, err := n.readJournal(ctx, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// Not committed, or finished except for the pointers. Either way only the
+		// pointer is to be removed.
+		return true, n.rollBack(ctx, key)
+	case err != nil:
+		return true, err
+	case j.Aborted:
+		// Another recovery rolled the transaction back and crashed before it
+		// removed the pointer.
+		return true, n.unpoint(ctx, key)
+	}
+	return true, j.rollForward(ctx, after)
+}
+
+// rollBack removes the pointer to a journal that was never stored, after making sure that
+// it never will be.
+func (n Node) rollBack(ctx context.Context, journal store.Key) (err error) {
+	unlock, fenced, err := n.excludeWriters(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if fenced {
+		// The writer may still be alive. An aborted journal under the same key
+		// makes its conditional write fail.
+		if err := n.abort(ctx, journal); err != nil {
+			return err
+		}
+	} else if found, err := store.Exists(ctx, n.Store, journal); err != nil || found {
+		// The writer stored its journal while this call waited for the lock.
+		return errors.Join(err, ErrPending)
+	}
+	return n.unpoint(ctx, journal)
+}
+
+// rollForward publishes the documents of a stored journal.
+func (j *journal) rollForward(ctx context.Context, after After) (err error) {
+	locks := &Locks{outer: j.node.Held}
+	j.node.Held = locks
+	defer func() { err = errors.Join(err, locks.unlock()) }()
+	for _, p := range j.Parts {
+		n := j.node.at(p)
+		unlock, _, err := n.excludeWriters(ctx)
+		if errors.Is(err, fs.ErrNotExist) {
+			// The node was removed since.
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		locks.add(n, unlock)
+	}
+	if found, err := store.Exists(ctx, j.node.Store, j.key); err != nil || !found {
+		// A concurrent recovery finished the transaction while this one waited
+		// for the locks. Another change may follow it by now, which publishing
+		// again would undo.
+		return err
+	}
+	for _, p := range j.Parts {
+		if _, err := j.publish(ctx, j.node.at(p), p); err != nil {
+			return err
+		}
+	}
+	published, err := j.pointing(ctx)
+	if err != nil {
+		return err
+	}
+	if err := j.conclude(ctx, after, published); err != nil {
+		return err
+	}
+	return j.unpoint(ctx)
+}

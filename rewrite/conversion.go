@@ -1,0 +1,451 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// ConvertTo copies the node at src and everything below it to dst as nodes of format 2 or
+// 3. It copies chunks as they are stored if the other format can describe them, under the
+// usual keys of that format. It decodes and encodes all others again.
+//
+// In format 2, such arrays get chunks of one shape. Inner chunks of shards become chunks,
+// and zstd replaces codecs that format 2 does not have. If the format does not have the
+// data type, the error wraps [zarr.ErrUnsupported]. The source does not change. Missing
+// values and chunks are treated as by [Convert].
+//
+// ConvertTo writes values before documents, and the document of the node itself last. The
+// other errors are those of [Copy].
+func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Options) (Conversion, error) {
+	c := &conversion{format: to}
+	err := checkFormat(to)
+	if err == nil {
+		c.copier, err = newCopier(ctx, src, dst, opt)
+	}
+	if err == nil {
+		err = c.run(ctx)
+	}
+	r := c.survey.result()
+	if c.copier != nil {
+		r.Values, r.Bytes, r.Lost = c.report.Values, c.report.Bytes, c.report.Lost
+	}
+	if err != nil {
+		return r, wrap("convert", src.Path(), err)
+	}
+	return r, nil
+}
+
+// conversion is one run of ConvertTo.
+type conversion struct {
+	*copier
+	survey survey
+	format int
+	mu     sync.Mutex // of the report
+}
+
+func (c *conversion) run(ctx context.Context) error {
+	c.survey = survey{store: c.from, limits: c.Limits, told: c.told}
+	if err := c.survey.walk(ctx, c.at, ""); err != nil {
+		return err
+	}
+	if len(c.survey.members) == 0 {
+		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+	}
+	if err := c.checkNodes(c.survey.directories()); err != nil {
+		return err
+	}
+	for _, m := range c.survey.members {
+		m.named(c.format, c.goal)
+		err := settled(ctx, c.from, m.path)
+		if err == nil {
+			err = c.translate(ctx, m)
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", "/"+m.path.String(), err)
+		}
+	}
+	if err := c.survey.consolidate(c.format); err != nil {
+		return err
+	}
+	// checkPlace and prepare look at the format of the groups above the destination.
+	c.old = c.format == 2
+	if err := c.checkPlace(ctx); err != nil {
+		return err
+	}
+	// Check the place first: the caller may ask the user about the chunks that gauge
+	// reports.
+	if err := c.survey.gauge(ctx, &c.Options); err != nil || c.DryRun {
+		return err
+	}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	for _, m := range c.survey.members {
+		if err := c.values(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := c.publish(ctx); err != nil {
+		return err
+	}
+	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
+	}
+	return nil
+}
+
+// translate makes the new document of a node: one that describes its chunks as they are,
+// or one for chunks that are encoded again.
+func (c *conversion) translate(ctx context.Context, m *member) error {
+	if err := m.translate(c.format, c.usualKeys); err != nil {
+		m.why = err
+	}
+	if m.Kind == "group" {
+		return nil
+	}
+	if m.why == nil {
+		// Both formats have the codec, but Varve may open it in one of them only.
+		m.why = m.opens(ctx, &c.Options.Options)
+	}
+	if m.why == nil && m.From == 3 {
+		open := func() (*zarr.Array, error) { return c.src.Root().At(m.path.String()).OpenArray(ctx, c.reading()) }
+		// Chunks that a trim has set aside have two shapes under one key. Readers
+		// of format 2 do not look for the other one.
+		if err := notAside(ctx, c.from, m.path, open); err != nil {
+			return err
+		}
+	}
+	if m.why == nil {
+		return nil
+	}
+	m.Anew = m.why.Error()
+	return c.recode(ctx, m)
+}
+
+// usualKeys gives an array the usual chunk keys of the new format. It keeps the
+// separator.
+func (c *conversion) usualKeys(a *metadata.Array) *metadata.Array {
+	if c.format == 3 {
+		return a.WithKeyEncoding(metadata.DefaultSlash)
+	}
+	old, err := metadata.ParseKeyEncoding(a.ChunkKeyEncoding)
+	if err != nil {
+		return a
+	}
+	if old.Separator() == '/' {
+		// Format 2 has no other encodings than v2, with either separator.
+		return a.WithKeyEncoding(metadata.V2Slash)
+	}
+	return a.WithKeyEncoding(metadata.V2Dot)
+}
+
+// recode makes the document of an array whose chunks are encoded again. It tries the
+// codecs that the array has, then those of its inner chunks, then the default.
+func (c *conversion) recode(ctx context.Context, m *member) error {
+	doc, ok := m.is.(*metadata.Array)
+	if !ok {
+		return m.why
+	}
+	if m.mask != nil {
+		doc = m.mask.array
+	}
+	spec, err := zarr.SpecOf(doc)
+	if err != nil {
+		return err
+	}
+	if m.mask != nil && m.mask.null {
+		spec.FillValue = zarr.FillJSON("null")
+	}
+	spec.Format = c.format
+	if spec.KeyEncoding = metadata.DefaultSlash; c.format == 2 {
+		spec.KeyEncoding = metadata.V2Slash
+	}
+	shape, inner := withinShards(doc)
+	chains := [][]metadata.Extension{oneOrder(spec.Codecs), inner, nil}
+	if c.format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
+		// Format 2 cannot describe several lengths. Inner chunks are the natural
+		// replacement for shards.
+		spec.Grid, spec.Chunks = nil, shape // nil lets CreateArray choose
+	}
+	// Creating an array in a store that discards writes tells whether the format
+	// accepts the chain.
+	for _, chain := range chains {
+		if spec.Codecs = chain; chain == nil {
+			spec.Codecs = usualChain(spec.Type)
+		}
+		h := zarr.At(new(discard), "")
+		a, createErr := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: c.Options.Options, Format: c.format})
+		if createErr == nil {
+			m.will = a.Metadata()
+			return nil
+		}
+		err = createErr
+	}
+	if e := (*zarr.Error)(nil); errors.As(err, &e) {
+		err = e.Err // drop the path of the trial array
+	}
+	return err
+}
+
+// oneOrder replaces a codec with one byte order for each field by one that is
+// little-endian throughout.
+func oneOrder(chain []metadata.Extension) []metadata.Extension {
+	chain = slices.Clone(chain)
+	for i, c := range chain {
+		if c.Name == metadata.BytesByField {
+			chain[i] = bytescodec.Extension(bytescodec.Little)
+		}
+	}
+	return chain
+}
+
+// values copies the chunks of an array, or encodes them again.
+func (c *conversion) values(ctx context.Context, m *member) error {
+	if m.Kind == "group" {
+		return nil
+	}
+	if m.why != nil {
+		return c.encode(ctx, m)
+	}
+	from, to := m.is.(*metadata.Array), m.will.(*metadata.Array)
+	old, err := metadata.ParseKeyEncoding(from.ChunkKeyEncoding)
+	if err != nil {
+		return err
+	}
+	now, err := metadata.ParseKeyEncoding(to.ChunkKeyEncoding)
+	if err != nil {
+		return err
+	}
+	b, err := store.NewBatch(ctx, c.copier.to, c.Durability)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	v := values{c: c.copier, batch: b}
+	place, err := c.goal.Join(m.Path)
+	if err != nil {
+		return err
+	}
+	g, each := parallel.New(ctx)
+	g.SetLimit(c.workers())
+	var index []int64
+	var listed error
+	for name, err := range c.chunks(ctx, m) {
+		if err != nil {
+			listed = err
+			break
+		}
+		var isChunk bool
+		if index, isChunk = old.ParseKey(name, len(from.Shape), index); !isChunk {
+			continue
+		}
+		key, source := place.MustKey(string(now.AppendKey(nil, index))), m.path.MustKey(name)
+		g.Go(func() error { return c.counted(v.between(each, key, source)) })
+		if each.Err() != nil {
+			break
+		}
+	}
+	if err := g.Wait(listed); err != nil {
+		return err
+	}
+	if m.gaps != nil {
+		put := func(ctx context.Context, name string, value []byte) error {
+			return b.Put(ctx, place.MustKey(name), value)
+		}
+		if err := m.gaps.fill(ctx, c.workers(), c.from, m.path, put); err != nil {
+			return err
+		}
+	}
+	return b.Commit(ctx)
+}
+
+// chunks yields the names of what is stored in an array, or of what may be if the store
+// cannot be listed.
+func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for e, err := range store.List(ctx, c.from, m.path, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				c.possible(ctx, m, yield)
+				return
+			}
+			if !yield(e.Name, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// possible yields the names of all chunks of an array.
+func (c *conversion) possible(ctx context.Context, m *member, yield func(string, error) bool) {
+	a, err := c.src.Root().At(m.path.String()).OpenArray(ctx, c.reading())
+	if err != nil {
+		yield("", err)
+		return
+	}
+	for chunk := range a.Chunks() {
+		key, err := store.ParseKey(chunk.Key)
+		if !yield(m.path.Rel(key), err) || err != nil {
+			return
+		}
+	}
+}
+
+// told returns the names of the members that a group lists.
+func (c *conversion) told(ctx context.Context, p store.Path) ([]string, error) {
+	g, err := c.src.Root().At(p.String()).OpenGroup(ctx, c.reading())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for m, err := range g.Members(ctx, false) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, m.Name())
+	}
+	return names, nil
+}
+
+// reading returns the options to open nodes of the source.
+func (c *conversion) reading() *zarr.Options {
+	o := c.Options.Options
+	o.Write = false
+	return &o
+}
+
+// counted counts a copied value.
+func (c *conversion) counted(n int64, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // deleted since it was listed
+	}
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.report.Values++
+		c.report.Bytes += n
+	}
+	return err
+}
+
+// encode writes the elements of an array under its new document, which only the overlay
+// shows yet.
+func (c *conversion) encode(ctx context.Context, m *member) error {
+	o := *c.reading()
+	from, err := c.src.Root().At(m.path.String()).OpenArray(ctx, &o)
+	if err != nil {
+		return err
+	}
+	place, err := c.goal.Join(m.Path)
+	if err != nil {
+		return err
+	}
+	list, err := m.documents()
+	if err != nil {
+		return err
+	}
+	v := &overlay{Store: c.copier.to, documents: map[store.Key][]byte{}}
+	for _, t := range list {
+		v.documents[place.MustKey(t.name)] = t.bytes
+	}
+	// No other program knows of this array yet, and the overlay supports neither
+	// locks nor conditional writes.
+	o.Write, o.SingleWriter = true, true
+	to, err := zarr.At(v, place.String()).OpenArray(ctx, &o)
+	if err != nil {
+		return err
+	}
+	return copyElements(ctx, to, from)
+}
+
+// recodedBytes bounds the elements that are in memory while an array is encoded again, in
+// bytes.
+const recodedBytes = 64 << 20
+
+// copyElements copies the elements of one array to another of the same shape and type.
+func copyElements(ctx context.Context, to, from *zarr.Array) error {
+	if from.Type().Variable() {
+		slabs, err := to.Slabs(nil, recodedBytes/16) // elements are longer than their references
+		if err != nil {
+			return err
+		}
+		for slab := range slabs {
+			b, err := zarr.Read[[]byte](ctx, from, slab)
+			if err == nil {
+				err = zarr.Write(ctx, to, slab, b.Data)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	slabs, err := to.Slabs(nil, recodedBytes)
+	if err != nil {
+		return err
+	}
+	var data []byte
+	for slab := range slabs {
+		n, err := elementsIn(to, slab)
+		if err != nil {
+			return err
+		}
+		data = slices.Grow(data[:0], n)[:n]
+		if err := from.ReadBytes(ctx, slab, data); err != nil {
+			return err
+		}
+		if err := to.WriteBytes(ctx, slab, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elementsIn returns the size of the selected elements in bytes.
+func elementsIn(a *zarr.Array, sel selection.Selection) (int, error) {
+	r, err := a.Select(sel)
+	if err != nil {
+		return 0, err
+	}
+	return int(r.Len()) * a.Type().Size(), nil // at most recodedBytes, or one element
+}
+
+// publish writes the documents after checking that those of the source have not changed.
+func (c *conversion) publish(ctx context.Context) error {
+	for _, m := range c.survey.members {
+		// A writer that changed a document since may have changed chunks that are
+		// copied already.
+		if err := c.survey.unchanged(ctx, m); err != nil {
+			return err
+		}
+	}
+	// Inner nodes first. The last document, that of the node itself, makes the copy
+	// visible.
+	for i, m := range slices.Backward(c.survey.members) {
+		list, err := m.documents()
+		if err != nil {
+			return err
+		}
+		place, err := c.goal.Join(m.Path)
+		if err != nil {
+			return err
+		}
+		for k, t := range list {
+			if err := c.putDocument(ctx, place.MustKey(t.name), t.bytes, i == 0 && k == len(list)-1); err != nil {
+				return err
+			}
+		}
+	}
+	return store.Delete(ctx, c.copier.to, c.goal.MustKey(noteName))
+}

@@ -1,0 +1,364 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+// Converted describes a node that was or would be converted.
+type Converted struct {
+	Path string // relative to the converted node, "" for itself
+	Kind string // "array" or "group"
+	From int    // its format before; the new format if it was converted already
+	// Anew says why the chunks of an array are encoded again, or "" if they are kept.
+	Anew string
+	// Reserved reports that the name begins with "__", which format 3 reserves. The
+	// node keeps its name, because zarr-python reads and writes such names.
+	Reserved bool
+	// Missing says what happens to missing values, or "" if nothing changes.
+	Missing string
+	// Lost reports that missing values become ordinary values, because xarray has no
+	// way to mark them in format 3. This happens to byte strings.
+	Lost bool
+	// Refused reports that xarray cannot open a group of format 3 with the array,
+	// because its attribute _FillValue is not a value of its type. Missing gives the
+	// details.
+	Refused bool
+	// Growth says that the growth policy of the array is dropped, because format 2
+	// has regular chunks only. It is "" otherwise.
+	Growth string
+	// Filled counts the missing chunks that have to be stored, because they would
+	// read as something else in format 2, and FilledBytes their bytes. Inner chunks
+	// missing from a stored shard are not counted.
+	Filled, FilledBytes int64
+}
+
+// member is a node that is being converted.
+type member struct {
+	Converted
+	path         store.Path    // in the store
+	is, will     metadata.Node // in the old and the new format
+	sources      []source      // the documents that were read
+	others       []string      // documents of the other format beside them
+	alias        bool          // another name of a member
+	consolidated bool          // the group has consolidated metadata
+	index        []byte        // the consolidated metadata of format 2
+	why          error         // why the chunks cannot be kept
+	mask         *mask         // missing values; nil if the format stays
+	gaps         *gaps         // missing chunks to store; nil if there are none
+}
+
+// source is a document that was read.
+type source struct {
+	name   string
+	digest [sha256.Size]byte
+}
+
+// survey reads the nodes to convert.
+type survey struct {
+	store  store.Store
+	limits zarr.Limits
+	// told returns the names of the members that the metadata of a group lists. It is
+	// used if the store cannot be listed, and may be nil.
+	told    func(ctx context.Context, p store.Path) ([]string, error)
+	members []*member // parents first
+}
+
+// get reads a document, or returns nil if it does not exist.
+func (s *survey) get(ctx context.Context, p store.Path, name string) ([]byte, error) {
+	limit := s.limits.Document
+	if limit <= 0 {
+		limit = 64 << 20
+	}
+	raw, _, err := s.store.Get(ctx, p.MustKey(name), store.Request{Limit: limit}, nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, store.ErrTooLarge):
+		err = fmt.Errorf("%w: %w (Limits.Document)", zarr.ErrLimit, err)
+	}
+	return raw, err
+}
+
+// walk reads the node at a path, if it exists, and those below it.
+func (s *survey) walk(ctx context.Context, p store.Path, relative string) error {
+	m, err := s.member(ctx, p, relative)
+	if m == nil || err != nil {
+		return err
+	}
+	s.members = append(s.members, m)
+	if m.Kind == "array" {
+		return nil
+	}
+	names, err := s.children(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		below, err := p.Join(name)
+		if err != nil {
+			continue // not a valid node name
+		}
+		if err := s.walk(ctx, below, strings.TrimPrefix(relative+"/"+name, "/")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// children returns the sorted names of possible nodes below a group.
+func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
+	var names []string
+	for e, err := range store.List(ctx, s.store, p, false) {
+		if errors.Is(err, store.ErrUnsupported) && s.told != nil {
+			return s.told(ctx, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Dir {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// member reads the documents of a node, or returns nil if there is no node. If both
+// formats are there, it reads format 3: an interrupted conversion leaves that state.
+func (s *survey) member(ctx context.Context, p store.Path, relative string) (*member, error) {
+	m := &member{Converted: Converted{Path: relative}, path: p}
+	raw := map[string][]byte{}
+	for _, name := range documentNames {
+		document, err := s.get(ctx, p, name)
+		if err != nil {
+			return nil, err
+		}
+		if document != nil {
+			raw[name] = document
+		}
+	}
+	names := []string{metadata.V3Node}
+	var err error
+	switch {
+	case raw[metadata.V3Node] != nil:
+		m.is, err = metadata.Parse(raw[metadata.V3Node], metadata.Limits{})
+	case raw[metadata.V2Array] != nil:
+		names = []string{metadata.V2Array, metadata.V2Attributes}
+		m.is, err = metadata.ParseV2(metadata.V2Array, raw[metadata.V2Array], raw[metadata.V2Attributes], metadata.Limits{})
+	case raw[metadata.V2Group] != nil:
+		names = []string{metadata.V2Group, metadata.V2Attributes}
+		m.is, err = metadata.ParseV2(metadata.V2Group, raw[metadata.V2Group], raw[metadata.V2Attributes], metadata.Limits{})
+		m.consolidated = raw[metadata.V2Consolidated] != nil
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wrap("convert", p.String(), fmt.Errorf("%w: %w", kindOfDocument(err), err))
+	}
+	m.Kind, m.From = "array", m.is.Format()
+	if g, isGroup := m.is.(*metadata.Group); isGroup {
+		m.Kind = "group"
+		m.consolidated = m.consolidated || g.Consolidated != nil
+	}
+	for _, name := range documentNames {
+		if slices.Contains(names, name) {
+			m.sources = append(m.sources, source{name, sha256.Sum256(raw[name])})
+		} else if raw[name] != nil && m.From == 3 {
+			m.others = append(m.others, name)
+		}
+	}
+	return m, nil
+}
+
+// kindOfDocument returns the error of package zarr for an invalid document.
+func kindOfDocument(err error) error {
+	if errors.Is(err, metadata.ErrUnsupported) {
+		return zarr.ErrUnsupported
+	}
+	return zarr.ErrInvalidMetadata
+}
+
+// translate makes the document of the other format. keys adapts the chunk keys.
+func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) error {
+	switch n := m.is.(type) {
+	case *metadata.Group:
+		if to == 3 {
+			m.will = n.ToV3().WithConsolidated(nil)
+		} else {
+			m.will = n.ToV2().WithConsolidated(nil)
+		}
+		return nil
+	case *metadata.Array:
+		if m.will = n; n.Format() == to {
+			return nil
+		}
+		return m.translateArray(n, to, keys)
+	}
+	return nil
+}
+
+// named sets m.Reserved if the name is reserved in the new format.
+func (m *member) named(to int, place store.Path) {
+	name := place.Name()
+	if m.Path != "" {
+		name = m.path.Name()
+	}
+	m.Reserved = to == 3 && own.Reserved(name)
+}
+
+func (m *member) translateArray(n *metadata.Array, to int, keys func(*metadata.Array) *metadata.Array) (err error) {
+	translate := maskToV3
+	if to == 2 {
+		translate = maskToV2
+	}
+	if m.mask, err = translate(n); err != nil {
+		return err
+	}
+	if to == 2 {
+		if m.Growth, err = withoutPolicy(m.mask.array); err != nil {
+			return err
+		}
+	}
+	a := keys(m.mask.array)
+	if m.Missing, m.Lost, m.Refused = m.mask.note, m.mask.lost, m.mask.refused; to == 2 {
+		if a, err = a.ToV2(metadata.Limits{}); err != nil {
+			return err
+		}
+		if m.mask.null {
+			a = a.WithNullFill()
+		}
+	}
+	m.will = a
+	return nil
+}
+
+// opens returns an error if the new document cannot be opened although the old one can.
+func (m *member) opens(ctx context.Context, opt *zarr.Options) error {
+	if _, isArray := m.will.(*metadata.Array); !isArray || openable(ctx, m.is, opt) != nil {
+		return nil
+	}
+	return openable(ctx, m.will, opt)
+}
+
+// openable opens a node that consists of its documents only.
+func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
+	s := memstore.New()
+	documents, err := documentsOf(n)
+	if err != nil {
+		return err
+	}
+	for _, d := range documents {
+		if _, err := s.Put(ctx, store.MustKey(d.name), d.bytes, store.Flush); err != nil {
+			return err
+		}
+	}
+	_, err = zarr.At(s, "").Open(ctx, opt)
+	return err
+}
+
+// text is a document to be written.
+type text struct {
+	name  string
+	bytes []byte
+}
+
+// documentsOf returns the documents of a node in the order in which they are written.
+func documentsOf(n metadata.Node) ([]text, error) {
+	document, err := n.Marshal(metadata.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := n.MarshalAttributes(metadata.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	var list []text
+	if attributes != nil && string(bytes.TrimSpace(attributes)) != "{}" {
+		list = append(list, text{metadata.V2Attributes, attributes})
+	}
+	return append(list, text{n.Document(), document}), nil
+}
+
+// documents returns the new documents of the member in the order in which they are
+// written.
+func (m *member) documents() ([]text, error) {
+	list, err := documentsOf(m.will)
+	if err == nil && m.index != nil {
+		list = slices.Insert(list, len(list)-1, text{metadata.V2Consolidated, m.index})
+	}
+	return list, err
+}
+
+// consolidate converts the consolidated metadata of groups. It begins with the last
+// groups, so that the records of inner groups are complete.
+func (s *survey) consolidate(to int) error {
+	for i, m := range slices.Backward(s.members) {
+		if !m.consolidated {
+			continue
+		}
+		var failed error
+		records := s.below(i, &failed)
+		if to == 3 {
+			c, err := metadata.NewConsolidated(records, metadata.Limits{})
+			if err = errors.Join(failed, err); err != nil {
+				return err
+			}
+			m.will = m.will.(*metadata.Group).WithConsolidated(c)
+			continue
+		}
+		own, err := m.will.Record(metadata.Limits{})
+		if err != nil {
+			return err
+		}
+		c, err := metadata.NewConsolidatedV2(own, records, metadata.Limits{})
+		if err = errors.Join(failed, err); err != nil {
+			return err
+		}
+		if m.index, err = c.Marshal(metadata.Limits{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below yields the paths and records of all nodes below member i.
+func (s *survey) below(i int, failed *error) iter.Seq2[string, []byte] {
+	prefix := s.members[i].Path + "/"
+	if prefix == "/" {
+		prefix = ""
+	}
+	return func(yield func(string, []byte) bool) {
+		for _, m := range s.members[i+1:] {
+			path, below := strings.CutPrefix(m.Path, prefix)
+			if !below {
+				return // the members below it are contiguous
+			}
+			n := m.will
+			if g, isGroup := n.(*metadata.Group); isGroup {
+				n = g.WithConsolidated(nil)
+			}
+			record, err := n.Record(metadata.Limits{})
+			if err != nil {
+				*failed = err
+				return
+			}
+			if !yield(path, record) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"slices"
+)
+
+// assemble returns the new value: pieces, applied to version from of the value at key.
+func assemble(ctx context.Context, s Store, key Key, from Version, pieces []Piece) ([]byte, error) {
+	if _, err := SplicedSize(math.MaxInt64, pieces); err != nil { // no sum overflows from here on
+		return nil, fmt.Errorf("store: %s: %w", key, err)
+	}
+	old := &former{s: s, key: key, from: from, pieces: pieces, p: Pin(s, key, Info{})}
+	defer old.p.Close()
+	var value []byte
+	for i, p := range pieces {
+		if p.Data != nil {
+			value = append(value, p.Data...)
+			continue
+		}
+		var err error
+		if value, err = old.take(ctx, i, value); err != nil {
+			return nil, err
+		}
+		value = slices.Grow(value, max(0, old.total-len(value)))
+	}
+	return value, nil
+}
+
+// former reads the version that a splice replaces.
+type former struct {
+	s      Store
+	key    Key
+	from   Version
+	pieces []Piece
+	p      *Pinned
+
+	seen   bool   // the version was checked, and it has all pieces
+	total  int    // bytes of the new value, known once seen is set
+	off    int64  // offset of window in the value
+	window []byte // bytes that serve several pieces
+}
+
+// gap is the most bytes between two pieces that are read along with them: one longer read
+// costs a remote store less than a second request.
+const gap = 1 << 20
+
+// take appends piece i to value. One read serves all pieces that lie close together.
+func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) {
+	p := f.pieces[i]
+	at := p.Off - f.off
+	switch {
+	case f.seen && p.N == 0:
+		return value, nil
+	case f.seen && at >= 0 && at+p.N <= int64(len(f.window)):
+		return append(value, f.window[at:at+p.N]...), nil
+	}
+	end := reach(f.pieces[i:])
+	if end == p.Off+p.N {
+		return f.read(ctx, Span(p.Off, p.N), value)
+	}
+	window, err := f.read(ctx, Span(p.Off, end-p.Off), f.window[:0])
+	if err != nil {
+		return nil, err
+	}
+	f.off, f.window = p.Off, window
+	return append(value, window[:p.N]...), nil
+}
+
+// reach returns the end of the old bytes that are worth reading along with the first
+// piece.
+func reach(pieces []Piece) int64 {
+	end := pieces[0].Off + pieces[0].N
+	for _, p := range pieces[1:] {
+		if p.Data != nil {
+			continue
+		}
+		if p.Off < end || p.Off-end > gap {
+			break
+		}
+		end = p.Off + p.N
+	}
+	return end
+}
+
+// read appends a range of the version to dst. The first read checks that the version is
+// the expected one.
+func (f *former) read(ctx context.Context, r Range, dst []byte) ([]byte, error) {
+	out, info, err := f.p.Read(ctx, Request{Range: r}, dst)
+	// A concurrent writer may have shortened or deleted the value.
+	if err != nil && !f.seen {
+		return nil, f.judge(ctx, err)
+	}
+	if err != nil || f.seen {
+		return out, err
+	}
+	if info.Version != f.from {
+		return nil, replaced(f.key)
+	}
+	n, err := SplicedSize(info.Size, f.pieces)
+	if err == nil && n > math.MaxInt {
+		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, n)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %s: %w", f.key, err)
+	}
+	f.seen, f.total = true, int(n)
+	return out, nil
+}
+
+// judge returns [ErrConflict] if the first read failed because the version was replaced
+// or deleted, and err otherwise.
+func (f *former) judge(ctx context.Context, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s was deleted", ErrConflict, f.key)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		if info, failed := Stat(ctx, f.s, f.key); failed == nil && info.Version != f.from || errors.Is(failed, fs.ErrNotExist) {
+			return replaced(f.key)
+		}
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path"
+	"strings"
+	"time"
+
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// WriterState is what is known of the writer of a temporary file.
+type WriterState int
+
+const (
+	// WriterUnknown means that the writer may be running: it is on another machine, or no
+	// lock can tell.
+	WriterUnknown WriterState = iota
+	// WriterRunning means that the writer holds its lock.
+	WriterRunning
+	// WriterGone means that the writer has crashed or was killed.
+	WriterGone
+)
+
+// Temporary is a temporary file. Its writer is writing it, or has crashed.
+type Temporary struct {
+	Name     string // in the store, with '/' on every platform
+	Size     int64  // bytes
+	Modified time.Time
+	Writer   WriterState
+}
+
+// Temporary yields the temporary files in dir and below. It changes nothing. A store
+// opened for reading cannot try locks, so it reports every writer as unknown.
+func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
+	return func(yield func(Temporary, error) bool) {
+		c := census{s: s, known: map[string]WriterState{}}
+		more, err := c.walk(ctx, dirOf(dir), func(t Temporary) bool { return yield(t, nil) })
+		if err != nil && more {
+			yield(Temporary{}, fail("looking for temporary files below", dirOf(dir), err))
+		}
+	}
+}
+
+// RemoveTemporary removes temporary files that crashed writers left behind, and returns
+// how many. It removes only files older than age, and none whose writer is running. The
+// age matters for unknown writers, which may be at work.
+func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, err error) {
+	if err := s.writable(ctx); err != nil {
+		return 0, fail("cleaning", ".", err)
+	}
+	s.Sweep(ctx)
+	latest := time.Now().Add(-age)
+	for t, err := range s.Temporary(ctx, store.Path{}) {
+		if err != nil {
+			return n, err
+		}
+		if t.Writer == WriterRunning || t.Modified.After(latest) || s.fs.Remove(t.Name) != nil {
+			continue
+		}
+		n++
+		s.prune(path.Dir(t.Name))
+	}
+	return n, nil
+}
+
+// census finds temporary files and checks each writer once.
+type census struct {
+	s     *Store
+	known map[string]WriterState
+}
+
+// walk calls use for every temporary file below dir until use returns false. It follows
+// no links.
+func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool) (more bool, err error) {
+	for e, err := range c.s.fs.ReadDir(dir) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		switch {
+		case vfs.Missing(err):
+			return true, nil
+		case err != nil:
+			return true, err
+		}
+		name := path.Join(dir, e.Name())
+		if e.IsDir() {
+			if more, err := c.walk(ctx, name, use); err != nil || !more {
+				return more, err
+			}
+			continue
+		}
+		if !strings.HasPrefix(e.Name(), own.Temporary) || !e.Type().IsRegular() {
+			continue
+		}
+		st, err := c.s.fs.Stat(name)
+		if err != nil {
+			continue // the write has ended
+		}
+		if !use(Temporary{name, st.Size, time.Unix(0, st.Mtime), c.ask(writerOf(name))}) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// ask returns what is known of a writer.
+func (c *census) ask(id string) WriterState {
+	if id == "" || c.s.readOnly {
+		return WriterUnknown
+	}
+	state, known := c.known[id]
+	if !known {
+		state = c.s.stateOf(id)
+		c.known[id] = state
+	}
+	return state
+}
+
+// stateOf checks whether a writer holds its lock. A writer without a file here may have
+// opened the store at another directory, above or below this one, so it is unknown.
+func (s *Store) stateOf(id string) WriterState {
+	name := path.Join(own.Writers, id)
+	content, err := s.fs.Open(name)
+	if err != nil {
+		return WriterUnknown
+	}
+	defer content.Close()
+	boot, _, ok := readWriter(content)
+	lock, err := s.fs.TryLock(name)
+	switch {
+	case err == nil:
+		// The writer ended normally in between, and TryLock has made a new file.
+		if replaced(content, lock) {
+			_ = s.fs.Remove(name)
+		}
+		_ = lock.Close()
+	// The writer holds it, or for a moment a concurrent sweep.
+	case errors.Is(err, vfs.ErrLocked):
+		return WriterRunning
+	}
+	// A free lock proves the end of the writer only where its lock would be visible: in
+	// the same boot, or on a local file system.
+	if err == nil && (ok && boot == s.boot && boot != "" || s.fs.Local()) {
+		return WriterGone
+	}
+	return WriterUnknown
+}
+
+// discard removes a file of the driver while the tree around it is deleted, and reports
+// whether it is gone. Files of running writers and held locks stay. So does a lock that
+// cannot be tried, because it may be held.
+func (s *Store) discard(name string) (gone bool, err error) {
+	base := path.Base(name)
+	if base != own.Lock && base != own.Publish {
+		if s.stateOf(writerOf(name)) == WriterRunning {
+			return false, nil
+		}
+		return removed(s.fs.Remove(name))
+	}
+	lock, err := s.fs.TryLock(name)
+	switch {
+	case err == nil:
+		defer lock.Close() // close after the removal, as its holder does
+	case errors.Is(err, vfs.ErrLocked) || vfs.Missing(err):
+		return false, nil
+	case !errors.Is(err, errors.ErrUnsupported): // without locks nothing can be held
+		return false, err
+	}
+	return removed(s.fs.Remove(name))
+}
+
+// removed reports whether a file was removed, given the error of the removal. A missing
+// file is no error.
+func removed(err error) (bool, error) {
+	if vfs.Missing(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// discardWriters removes the files of all writers that are not running.
+func (s *Store) discardWriters(dir string) {
+	for e, err := range s.fs.ReadDir(dir) {
+		if err != nil {
+			break
+		}
+		name := path.Join(dir, e.Name())
+		if lock, err := s.fs.TryLock(name); err == nil {
+			_ = s.fs.Remove(name)
+			_ = lock.Close()
+		}
+	}
+	_ = s.fs.RemoveDir(dir)
+}

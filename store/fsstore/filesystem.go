@@ -1,0 +1,238 @@
+// Package fsstore makes a read-only store of any [fs.FS], such as embedded data, a zip
+// archive or a directory.
+//
+// Versions, and [store.Info.Modified], are as good as the file system. Files of the
+// operating system have identity and times, other files modification time and size.
+// Embedded files have no version, since they never change.
+package fsstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// Store reads the files of a file system. It has the powers [store.Stater] and
+// [store.Lister]. Its methods may be called from several goroutines at once if those of
+// the file system may.
+type Store struct{ fsys fs.FS }
+
+// New returns the store of the files of fsys. For a part of fsys, use [fs.Sub].
+func New(fsys fs.FS) *Store { return &Store{fsys} }
+
+// Get implements [store.Store]. If files can neither seek nor be read at an offset, Get
+// reads and discards what comes before the range.
+func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	out, info, err := s.get(ctx, key, q, dst)
+	if err != nil {
+		return nil, store.Info{}, fmt.Errorf("fs: %s: %w", key, err)
+	}
+	return out, info, nil
+}
+
+func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, store.Info{}, err
+	}
+	f, err := s.fsys.Open(key.String())
+	if err != nil {
+		return nil, store.Info{}, missing(err)
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	info, err := describe(fi)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	off, n, err := q.Resolve(info.Size)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	if n > math.MaxInt-int64(len(dst)) {
+		return nil, store.Info{}, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+	}
+	dst = slices.Grow(dst, int(n))
+	out := dst[:len(dst)+int(n)]
+	if err := readAt(f, out[len(dst):], off, info.Size); err != nil {
+		return nil, store.Info{}, err
+	}
+	return out, info, nil
+}
+
+// readAt fills p with the bytes of f from off on. The file has size bytes.
+func readAt(f fs.File, p []byte, off, size int64) error {
+	if r, ok := f.(io.ReaderAt); ok {
+		n, err := r.ReadAt(p, off)
+		if n == len(p) {
+			return nil
+		}
+		return short(err)
+	}
+	if err := skip(f, off); err != nil {
+		return short(err)
+	}
+	if _, err := io.ReadFull(f, p); err != nil {
+		return short(err)
+	}
+	if off+int64(len(p)) < size {
+		return nil
+	}
+	return end(f)
+}
+
+// skip moves f to offset off.
+func skip(f fs.File, off int64) error {
+	if off == 0 {
+		return nil
+	}
+	if s, ok := f.(io.Seeker); ok {
+		_, err := s.Seek(off, io.SeekStart)
+		return err
+	}
+	_, err := io.CopyN(io.Discard, f, off)
+	return err
+}
+
+// end returns an error if f has more bytes. Zip archives verify the checksum of a member
+// only at its end.
+func end(f fs.File) error {
+	var b [1]byte
+	n, err := f.Read(b[:])
+	switch {
+	case n > 0:
+		return errors.New("is longer than the file system reports")
+	case err == io.EOF:
+		return nil
+	}
+	return err
+}
+
+// short turns an early end of a file into [io.ErrUnexpectedEOF].
+func short(err error) error {
+	if err == nil || err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// missing turns the error of a name below a file into [fs.ErrNotExist].
+func missing(err error) error {
+	if vfs.Missing(err) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+// describe returns the Info of a file. A directory counts as missing.
+func describe(fi fs.FileInfo) (store.Info, error) {
+	switch {
+	case fi.IsDir():
+		return store.Info{}, fs.ErrNotExist
+	case !fi.Mode().IsRegular():
+		return store.Info{}, fmt.Errorf("is not a regular file but %s: %w", fi.Mode(), fs.ErrInvalid)
+	}
+	st := vfs.StatOf(fi)
+	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}, nil
+}
+
+// Stat implements [store.Stater].
+func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	info, err := s.stat(ctx, key)
+	if err != nil {
+		return store.Info{}, fmt.Errorf("fs: %s: %w", key, err)
+	}
+	return info, nil
+}
+
+func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Info{}, err
+	}
+	fi, err := fs.Stat(s.fsys, key.String())
+	if err != nil {
+		return store.Info{}, missing(err)
+	}
+	return describe(fi)
+}
+
+// List implements [store.Lister]. Sizes are -1, because finding out would cost a call for
+// each file.
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), deep, illegal) {
+			if err != nil {
+				yield(store.Entry{}, fmt.Errorf("fs: listing %q: %w", dir, err))
+				return
+			}
+			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// below returns a name, as a walk through dir yields it, relative to dir.
+func below(dir store.Path, name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, dir.String()), "/")
+}
+
+// top returns the name of a directory in the file system.
+func top(dir store.Path) string {
+	if dir.IsRoot() {
+		return "."
+	}
+	return dir.String()
+}
+
+func illegal(name string) bool {
+	_, err := store.ParseKey(name)
+	return err != nil
+}
+
+// tree is the store as [vfs.Walk] sees it.
+type tree Store
+
+// Stat implements [vfs.Tree].
+func (t tree) Stat(name string) (vfs.Stat, error) {
+	fi, err := fs.Stat(t.fsys, name)
+	if err != nil {
+		return vfs.Stat{}, err
+	}
+	return vfs.StatOf(fi), nil
+}
+
+// ReadDir implements [vfs.Tree].
+func (t tree) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
+	return func(yield func(fs.DirEntry, error) bool) {
+		entries, err := fs.ReadDir(t.fsys, name)
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(nil, t.notDir(name, err))
+		}
+	}
+}
+
+// notDir turns the error of listing a file into [fs.ErrNotExist]. Every file system words
+// that error in its own way.
+func (t tree) notDir(name string, err error) error {
+	if fi, seen := fs.Stat(t.fsys, name); seen == nil && !fi.IsDir() {
+		return fs.ErrNotExist
+	}
+	return err
+}
