@@ -73,7 +73,7 @@ terms explains the words, varve demo shows what the program does.`,
 		newPlanCommand(), withStats(withDryRun(newCreateCommand())), withStats(withDryRun(newWriteCommand())), withStats(withDryRun(newAppendCommand())),
 		withStats(withDryRun(newResizeCommand())), withStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
 		withStats(newCopyCommand()), withStats(newConvertCommand()), withStats(newConsolidateCommand()), withStats(newCompactCommand()),
-		withStats(newCheckCommand()), withStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newVersionCommand(),
+		withStats(newCheckCommand()), withStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)
@@ -87,26 +87,6 @@ func rootCommand(cmd *cobra.Command, _ []string) error {
 		return printVersion(cmd, nil)
 	}
 	return cmd.Help()
-}
-
-// addCompletion adds the command of package cobra, once its output is known, and makes it
-// keep the rules of the others.
-func addCompletion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		if c.Name() != "completion" {
-			continue
-		}
-		for _, shell := range c.Commands() {
-			mark(shell)
-		}
-		c.Long = "Print what a shell needs to complete command lines. The help of each shell says how that becomes permanent, as " +
-			"varve help completion bash."
-		c.Short = "Print what a shell needs to complete command lines"
-		c.Example = "  source <(varve completion bash)"
-		c.Args = knownCommand
-		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	}
 }
 
 // mark makes what a command's work returns known as failures: all other errors are wrong
