@@ -1,3 +1,4 @@
+package selection_test
 
 import (
 	"errors"
