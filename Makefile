@@ -10,7 +10,7 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra cmd/varve interop bench otel
 
-.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross processors mutants soak wheel release-test release-snapshot clean
+.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -87,6 +87,9 @@ release-test: ## make a release in a temporary clone and install it from an empt
 
 release-snapshot: ## archives, Debian and RPM packages in build/dist, tried; the first time it builds goreleaser
 	@COMMIT=$(COMMIT) sh .ci/snapshot
+
+release-packages: ## the packages of the release that is checked out, uploaded where GITHUB_REPOSITORY says; for a workflow
+	@COMMIT=$(COMMIT) PATH="$$(dirname "$$(sh .ci/tool cyclonedx-gomod)"):$$PATH" "$$(sh .ci/tool goreleaser)" release --clean
 
 clean: ## remove what was built
 	rm -rf build
