@@ -226,7 +226,7 @@ func (c *findings) add(found *codec.Check) {
 func factOf(f zarr.ShardFault) faultFact {
 	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: oneLine(f)}
 	if !f.Shared {
-		fact.Kind = present(zarr.Kind(f.Err))
+		fact.Kind = present(string(zarr.KindOf(f.Err)))
 	}
 	if fact.Inner == nil {
 		fact.Inner = [][]int64{}

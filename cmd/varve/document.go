@@ -110,7 +110,7 @@ func (d *document) chain(unaligned bool) (*codec.Chain, error) {
 func (d *document) miss(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
-		if zarr.Kind(on("open", d.location, err)) == "unsupported" {
+		if zarr.KindOf(on("open", d.location, err)) == "unsupported" {
 			how = "is not known"
 		}
 		d.unknown = append(d.unknown, fmt.Sprintf("%s %s %s", what, shorten(name, 60), how))
