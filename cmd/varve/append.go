@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -95,9 +96,9 @@ func notOfGroup(args []string) error {
 	}
 	hint := ""
 	if own && group != "" {
-		hint = " (is varve append " + asWord(sameNode(group))
+		hint = " (is varve append " + phrase.Word(sameNode(group))
 		for _, arg := range args[1:] {
-			hint += " " + asWord(arg)
+			hint += " " + phrase.Word(arg)
 		}
 		hint += " meant?)"
 	}
@@ -143,7 +144,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	defer a.Close()
 	rehearseIn(cmd, a.Location().Root())
 	if a.Rank() == 0 {
-		return badArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", asWord(location))
+		return badArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", phrase.Word(location))
 	}
 	at, err := axisOfArray(axisText, a)
 	if err != nil {
@@ -352,9 +353,9 @@ func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {
 	case n%plane == 0:
 		return n / plane, nil
 	case v.typ.Variable():
-		return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n, "value"), plural(plane, "value"))
+		return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
 	}
 	size := width(v.typ)
 	return 0, onAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
-		v.name, plural(n*size, "byte"), plural(plane*size, "byte"), shape, axis, v.typ, v.rawNPY())
+		v.name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.typ, v.rawNPY())
 }

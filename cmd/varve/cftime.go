@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // text returns how what is selected is written for people: as times where an array with
@@ -62,7 +63,7 @@ func undecodedTimes(a *zarr.Array, count counting) error {
 // tellUndecoded tells people of times that --decode leaves as numbers.
 func tellUndecoded(cmd *cobra.Command, location string, s *source) {
 	if err := undecodedTimes(s.array, s.counting); err != nil && !wantsJSON(cmd) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", printable(location), printable(oneLine(err)))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", phrase.Printable(location), phrase.Printable(oneLine(err)))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -81,16 +82,16 @@ func parseChunking(text string) (chunking, error) {
 		c.axes, c.whole = []axisText{axis}, true
 		return c, err
 	}
-	if size, err := parseSize(text); err == nil {
+	if size, err := phrase.ParseSize(text); err == nil {
 		c.size = size
 		return c, nil
-	} else if !errors.Is(err, errNoSize) {
+	} else if !errors.Is(err, phrase.ErrNoSize) {
 		return c, err
 	}
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(c.text, "[") {
 		return c, fmt.Errorf("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either%s",
-			cmp.Or(listMeant(text), unnamedMeant(text), sizeMeant(text), wordMeant(text)))
+			cmp.Or(listMeant(text), unnamedMeant(text), phrase.SizeMeant(text), wordMeant(text)))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
 		c.axes, err = axisTexts(v)
@@ -201,7 +202,7 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 		}
 		axis, ok, err := axisWord(text)
 		if !ok {
-			err = fmt.Errorf("%q: there are calendar:month, calendar:year and groups:FILE", shorten(text, 40))
+			err = fmt.Errorf("%q: there are calendar:month, calendar:year and groups:FILE", phrase.Shorten(text, 40))
 		}
 		if err != nil {
 			return nil, e.Errorf("%w", err)
@@ -247,7 +248,7 @@ func (c chunking) refused(err error) error {
 	if err == nil || isUsage(err) {
 		return err
 	}
-	return badArgument("%s %s: %w", c.flag, shorten(c.text, 200), err)
+	return badArgument("%s %s: %w", c.flag, phrase.Shorten(c.text, 200), err)
 }
 
 // beginningChunk is how many bytes the chunks of an array have that is still empty, where
@@ -331,7 +332,7 @@ func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site)
 // cutAxes cuts every axis as its entry says.
 func (c chunking) cutAxes(ctx context.Context, shape []int64, at site) (*grid.Grid, error) {
 	if n := len(c.axes); n > len(shape) || n < len(shape) && !c.whole {
-		return nil, fmt.Errorf("%s for %s", plural(int64(n), "entry"), plural(int64(len(shape)), "axis"))
+		return nil, fmt.Errorf("%s for %s", phrase.Plural(int64(n), "entry"), phrase.Plural(int64(len(shape)), "axis"))
 	}
 	cuts := make([]grid.Cut, len(shape))
 	for i, n := range shape {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 func newCompactCommand() *cobra.Command {
@@ -98,6 +99,6 @@ func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.Compac
 		done = "to be put in order, nothing was changed"
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s, %s %s: %s → %s\n",
-		printable(location), plural(r.Shards, "shard"), count(r.Changed), done, byteCount(r.Before), byteCount(r.After))
+		phrase.Printable(location), phrase.Plural(r.Shards, "shard"), phrase.Count(r.Changed), done, phrase.Bytes(r.Before), phrase.Bytes(r.After))
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
@@ -83,7 +84,7 @@ func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (
 		return r, err
 	}
 	chunks, size := toFill(r)
-	yes, err := asked(cmd, fmt.Sprintf("Store %s that are missing, %s?", plural(chunks, "chunk"), byteCount(size)))
+	yes, err := asked(cmd, fmt.Sprintf("Store %s that are missing, %s?", phrase.Plural(chunks, "chunk"), phrase.Bytes(size)))
 	if err != nil {
 		return r, err
 	}
@@ -268,7 +269,7 @@ func (c *conversionFacts) done() string {
 		done = fmt.Sprintf("to convert to format %d, nothing was changed", c.To)
 	}
 	if already > 0 {
-		done += fmt.Sprintf(before, count(already))
+		done += fmt.Sprintf(before, phrase.Count(already))
 	}
 	return done
 }
@@ -278,7 +279,7 @@ func (c *conversionFacts) print(w io.Writer) error {
 	if c.Destination != nil {
 		place = *c.Destination
 	}
-	if _, err := fmt.Fprintf(w, "%s  %s and %s %s\n", printable(place), plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), c.done()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s  %s and %s %s\n", phrase.Printable(place), phrase.Plural(int64(c.Arrays), "array"), phrase.Plural(int64(c.Groups), "group"), c.done()); err != nil {
 		return err
 	}
 	if err := printRemoved(w, c.removed); err != nil {
@@ -286,12 +287,12 @@ func (c *conversionFacts) print(w io.Writer) error {
 	}
 	for _, n := range c.Nodes {
 		if n.Anew != nil {
-			if _, err := fmt.Fprintf(w, "  encoded anew  %s: %s\n", printable("/"+n.Path), printable(shorten(*n.Anew, 160))); err != nil {
+			if _, err := fmt.Fprintf(w, "  encoded anew  %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(phrase.Shorten(*n.Anew, 160))); err != nil {
 				return err
 			}
 		}
 		if n.Growth != nil {
-			if _, err := fmt.Fprintf(w, "  growth        %s: %s\n", printable("/"+n.Path), printable(*n.Growth)); err != nil {
+			if _, err := fmt.Fprintf(w, "  growth        %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(*n.Growth)); err != nil {
 				return err
 			}
 		}
@@ -308,9 +309,9 @@ func (c *conversionFacts) printMissing(w io.Writer) error {
 		}
 		text := *n.Missing
 		if n.Filled > 0 {
-			text += fmt.Sprintf("; %s to store, %s", plural(n.Filled, "missing chunk"), byteCount(n.FilledBytes))
+			text += fmt.Sprintf("; %s to store, %s", phrase.Plural(n.Filled, "missing chunk"), phrase.Bytes(n.FilledBytes))
 		}
-		if _, err := fmt.Fprintf(w, "  missing values  %s: %s\n", printable("/"+n.Path), printable(text)); err != nil {
+		if _, err := fmt.Fprintf(w, "  missing values  %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(text)); err != nil {
 			return err
 		}
 	}
@@ -321,6 +322,6 @@ func (c *conversionFacts) printMissing(w io.Writer) error {
 	if c.DryRun {
 		done = "to store"
 	}
-	_, err := fmt.Fprintf(w, "  missing chunks  %s, %s: %s\n", count(c.Filled), byteCount(c.FilledBytes), done)
+	_, err := fmt.Fprintf(w, "  missing chunks  %s, %s: %s\n", phrase.Count(c.Filled), phrase.Bytes(c.FilledBytes), done)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // coordinate is a time coordinate: numbers that count in units since a moment.
@@ -59,12 +60,12 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	case !isNumeric(a.Type()):
 		return nil, badArgument("--time %s: elements of type %s are no times", location, a.Type())
 	case a.Shape()[0] > mostTimes:
-		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, count(a.Shape()[0]), count(mostTimes))
+		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(mostTimes))
 	}
 	name := attribute(a, "units")
 	if name == "" {
 		return nil, badArgument("--time %s: it has no attribute units, which says what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
-			location, asWord(location))
+			location, phrase.Word(location))
 	}
 	cal, err := calendar.Parse(attribute(a, "calendar"))
 	if err == nil {
@@ -114,7 +115,7 @@ func (c *coordinate) add(block []byte) error {
 // to.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
 	if n := int64(c.len()); n < extent {
-		return b, badArgument("--time %s has %s, the axis has %s: %s", c.name, plural(n, "element"), count(extent), c.longer())
+		return b, badArgument("--time %s has %s, the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
 	}
 	if c.len() == 1 {
 		// A chunk that ends with the only time known would be closed for the rest of its

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
@@ -317,8 +318,8 @@ func (c *copied) print(w io.Writer) error {
 	case c.Moved:
 		done = "moved"
 	}
-	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", printable(c.Destination),
-		plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), plural(c.Values, "stored value"), byteCount(c.Bytes), done)
+	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", phrase.Printable(c.Destination),
+		phrase.Plural(int64(c.Arrays), "array"), phrase.Plural(int64(c.Groups), "group"), phrase.Plural(c.Values, "stored value"), phrase.Bytes(c.Bytes), done)
 	return errors.Join(err, printRemoved(w, c.removed), noteLost(w, c.Lost), noteReserved(w, c.Reserved))
 }
 
@@ -340,7 +341,7 @@ func noteLost(w io.Writer, n int) error {
 	case 1:
 		lead = "leads"
 	}
-	_, err := fmt.Fprintf(w, "  note  %s %s out of the store or to nothing: not copied\n", plural(int64(n), "symbolic link"), lead)
+	_, err := fmt.Fprintf(w, "  note  %s %s out of the store or to nothing: not copied\n", phrase.Plural(int64(n), "symbolic link"), lead)
 	return err
 }
 
@@ -349,7 +350,7 @@ func noteReserved(w io.Writer, n int) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "  note  %s of format 3 with a name that begins with \"__\", which that format reserves: kept as it is\n", plural(int64(n), "node"))
+	_, err := fmt.Fprintf(w, "  note  %s of format 3 with a name that begins with \"__\", which that format reserves: kept as it is\n", phrase.Plural(int64(n), "node"))
 	return err
 }
 

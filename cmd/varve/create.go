@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/strictjson"
@@ -237,7 +238,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if wantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {
-		confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), shapeText(a.Shape()), chunksText(a.Grid()))
+		confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), phrase.Shape(a.Shape()), phrase.Chunks(a.Grid()))
 	}
 	return errors.Join(err, a.Close())
 }
@@ -262,7 +263,7 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	if c.from != "" {
 		if isNodeLocation(c.from) {
-			return nil, nil, badArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, asWord(c.from))
+			return nil, nil, badArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
 		}
 		v, err := openValues(cmd, c.from, string(npyFormat), dtype.Type{}, nil)
 		if errors.Is(err, npy.ErrInvalid) {
@@ -292,7 +293,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 func instead(file string) string {
 	switch format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
 	case jsonFormat:
-		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", asWord(file))
+		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", phrase.Word(file))
 	case csvFormat:
 		return fmt.Sprintf(": --from takes .npy; %s", npyOfCSV(file))
 	}

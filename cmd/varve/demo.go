@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -274,9 +275,9 @@ func (d *demo) affordable(free func(dir string) (int64, bool)) error {
 	}
 	why := "how much room there is, is not known"
 	if ok {
-		why = "there is room for " + byteCount(room)
+		why = "there is room for " + phrase.Bytes(room)
 	}
-	return fmt.Errorf("%w: %s holds %s of elements, too much to copy: %s", zarr.ErrLimit, *d.facts.From, byteCount(n), why)
+	return fmt.Errorf("%w: %s holds %s of elements, too much to copy: %s", zarr.ErrLimit, *d.facts.From, phrase.Bytes(n), why)
 }
 
 func growable(a *zarr.Array) bool { return a.Rank() > 0 && !slices.Contains(a.Shape(), 0) }
@@ -312,7 +313,7 @@ func repeated(a *zarr.Array) (*origin, error) {
 			}
 			return nil
 		},
-		plane: func(i int64) string { return "plane " + count(i) },
+		plane: func(i int64) string { return "plane " + phrase.Count(i) },
 		story: "a copy, chunk for chunk",
 	}, nil
 }
@@ -358,9 +359,9 @@ func (d *demo) archive(ctx context.Context) error {
 		return err
 	}
 	return d.say("1  The archive: %s\n\n   %s  %s %s%s, %s\n   chunks   %s\n%s   stored   %s in %s, after %.1f s\n\n",
-		d.origin.story, printable(d.facts.Path), shapeText(a.Shape()), a.Type(), printable(namesText(a.Metadata().DimensionNames)),
-		byteCount(d.bytes(grid.BoxOf(a.Shape()))), chunksText(a.Grid()), d.conversion(),
-		byteCount(d.facts.Before.Bytes), plural(d.facts.Before.Chunks, "chunk"), time.Since(begun).Seconds())
+		d.origin.story, phrase.Printable(d.facts.Path), phrase.Shape(a.Shape()), a.Type(), phrase.Printable(namesText(a.Metadata().DimensionNames)),
+		phrase.Bytes(d.bytes(grid.BoxOf(a.Shape()))), phrase.Chunks(a.Grid()), d.conversion(),
+		phrase.Bytes(d.facts.Before.Bytes), phrase.Plural(d.facts.Before.Chunks, "chunk"), time.Since(begun).Seconds())
 }
 
 // conversion says that the copy has another kind of grid.
@@ -444,7 +445,7 @@ func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) 
 		return nil, fmt.Errorf("%s: the append of %s wrote %d new chunks (%d expected), %d documents (1 expected) and %d other files (none expected)",
 			d.facts.Path, d.origin.plane(f.Index), f.NewChunks, want, f.Documents, f.Others)
 	}
-	return after, d.say("   %-12s %10s %10s %10s %12s\n", d.origin.plane(f.Index), count(f.NewChunks), byteCount(f.NewBytes), byteCount(f.DocumentBytes), count(f.Others))
+	return after, d.say("   %-12s %10s %10s %10s %12s\n", d.origin.plane(f.Index), phrase.Count(f.NewChunks), phrase.Bytes(f.NewBytes), phrase.Bytes(f.DocumentBytes), phrase.Count(f.Others))
 }
 
 // classify counts a file that was written, replaced or removed, in which case it has no
@@ -474,7 +475,7 @@ func (d *demo) summary() error {
 		size += f.NewBytes + f.DocumentBytes
 	}
 	return d.say("\n   Together %s files and %s were written. The files of the %s from before (%s) are the same still.\n\n",
-		count(objects), byteCount(size), plural(d.facts.Before.Chunks, "chunk"), byteCount(d.facts.Before.Bytes))
+		phrase.Count(objects), phrase.Bytes(size), phrase.Plural(d.facts.Before.Chunks, "chunk"), phrase.Bytes(d.facts.Before.Bytes))
 }
 
 // draw shows the grid as it is now.
@@ -531,7 +532,7 @@ func (d *demo) readBack(ctx context.Context) error {
 		return fmt.Errorf("%s: %d of %d values were compared", d.facts.Path, d.facts.Values, all)
 	}
 	return d.say("4  Read back and compared, value by value\n\n   %-38s %14s values, all equal\n   %-38s %14s values, all equal\n\n",
-		"across the seam, "+d.origin.plane(seam[0].Start)+" on", count(d.facts.SeamValues), "everything", count(d.facts.Values))
+		"across the seam, "+d.origin.plane(seam[0].Start)+" on", phrase.Count(d.facts.SeamValues), "everything", phrase.Count(d.facts.Values))
 }
 
 // check compares the elements of a box with what they have to be, bit for bit, and
@@ -573,7 +574,7 @@ func (d *demo) end(context.Context) error {
    %[6]s grid %[2]s%[5]s --locate %[3]d%[4]s
    %[6]s cat %[2]s --select %[3]d%[4]s
    %[6]s tree %[1]s
-`, d.dir, printable(d.facts.Path), last, zeros, axes, thisCommand())
+`, d.dir, phrase.Printable(d.facts.Path), last, zeros, axes, thisCommand())
 }
 
 func (d *demo) say(format string, args ...any) error {

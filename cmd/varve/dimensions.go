@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -39,7 +40,7 @@ func (c *change) agrees(cmd *cobra.Command, a *zarr.Array, shape []int64) error 
 	if cmd.Name() == "resize" && errors.As(err, &axis) {
 		group := strings.TrimSuffix(beside(cmd.Flags().Arg(0), ""), "/")
 		length := fmt.Sprintf("%s=%d", a.DimensionNames()[axis.Axis], shape[axis.Axis])
-		err = &resizedTogether{err, asWord(cmp.Or(group, ".")) + " " + asWord(length)}
+		err = &resizedTogether{err, phrase.Word(cmp.Or(group, ".")) + " " + phrase.Word(length)}
 	}
 	return err
 }

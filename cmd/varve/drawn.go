@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 )
@@ -140,7 +141,7 @@ func (f *gridFlags) chosenAxes(d *drawn) (axes []int, err error) {
 			return nil, err
 		}
 		if i < 0 || i >= rank {
-			return nil, badArgument("--axes %s: there is no axis %s, the array has %s", f.axes, text, plural(int64(rank), "axis"))
+			return nil, badArgument("--axes %s: there is no axis %s, the array has %s", f.axes, text, phrase.Plural(int64(rank), "axis"))
 		}
 		if slices.Contains(axes, i) {
 			return nil, badArgument("--axes %s: both are axis %d", f.axes, i)

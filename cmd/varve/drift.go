@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -30,7 +31,7 @@ func (d *drift) text() string {
 	if d.isNone() {
 		return "no node differs"
 	}
-	return fmt.Sprintf("%s new, %s changed, %s gone", count(int64(len(d.New))), count(int64(len(d.Changed))), count(int64(len(d.Gone))))
+	return fmt.Sprintf("%s new, %s changed, %s gone", phrase.Count(int64(len(d.New))), phrase.Count(int64(len(d.Changed))), phrase.Count(int64(len(d.Gone))))
 }
 
 // findDrift compares the consolidated metadata of the group at a location with all nodes
@@ -145,7 +146,7 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 		return record, err
 	}
 	record, err = stored()
-	return []byte(compact(record)), err
+	return []byte(phrase.Compact(record)), err
 }
 
 // nodeWalk collects the records of nodes of one format, whatever consolidated metadata

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // groupComparison is what two groups have in common, as programs read it. Paths are
@@ -41,7 +42,7 @@ func equalGroups(cmd *cobra.Command, a, b *zarr.Group, locationA, locationB stri
 		}
 	}
 	if c.Equal {
-		confirm(cmd, "%s and %s are equal: %s compared", locationA, locationB, plural(int64(c.Compared), "array"))
+		confirm(cmd, "%s and %s are equal: %s compared", locationA, locationB, phrase.Plural(int64(c.Compared), "array"))
 		return nil
 	}
 	return verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, c.text()))
@@ -96,9 +97,9 @@ func (c *groupComparison) text() string {
 	if len(c.Differ) > 0 {
 		first := c.Differ[0]
 		parts = append(parts, fmt.Sprintf("%d of %s differ, in %s the first: %s", len(c.Differ),
-			plural(int64(c.Compared), "array"), first.Path, first.text))
+			phrase.Plural(int64(c.Compared), "array"), first.Path, first.text))
 	} else {
-		parts = append(parts, plural(int64(c.Compared), "array")+" of both are equal")
+		parts = append(parts, phrase.Plural(int64(c.Compared), "array")+" of both are equal")
 	}
 	for _, only := range []struct {
 		where string
@@ -106,7 +107,7 @@ func (c *groupComparison) text() string {
 	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
 		if n := len(only.paths); n > 0 {
 			named := strings.Join(only.paths[:min(n, mostNear)], ", ")
-			parts = append(parts, fmt.Sprintf("%s only in %s (%s)", plural(int64(n), "array"), only.where, named))
+			parts = append(parts, fmt.Sprintf("%s only in %s (%s)", phrase.Plural(int64(n), "array"), only.where, named))
 		}
 	}
 	return strings.Join(parts, "; ")

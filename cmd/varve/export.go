@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // format is how the elements of an array are spelled in a file.
@@ -131,7 +132,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	}
 	if !wantsJSON(cmd) {
 		if !toStdout {
-			confirm(cmd, "%s  %s as %s", output, plural(src.resolved.Len(), "value"), f)
+			confirm(cmd, "%s  %s as %s", output, phrase.Plural(src.resolved.Len(), "value"), f)
 		}
 		return nil
 	}
@@ -207,7 +208,7 @@ func otherFormat(file string, read bool) string {
 	case slices.Contains(netCDF, ext):
 		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
 	case ext == ".zarr" && !read:
-		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", asWord(file))
+		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", phrase.Word(file))
 	case ext == ".npz":
 		return "; .npz is an archive of .npy files, which unzip takes out"
 	case ext == ".gz" || ext == ".zst" || ext == ".bz2" || ext == ".xz":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -121,7 +122,7 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	case programs:
 		reportJSON(cmd, err, usage)
 	default:
-		cmd.PrintErrf("%s %s\n", styled(cmd.ErrOrStderr(), red, "varve:"), printable(sentence(cmd, err)))
+		cmd.PrintErrf("%s %s\n", styled(cmd.ErrOrStderr(), red, "varve:"), phrase.Printable(sentence(cmd, err)))
 		if usage {
 			cmd.PrintErrf("Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
@@ -161,7 +162,7 @@ func damaged(err error) string {
 	if !errors.Is(err, zarr.ErrCorrupt) || !errors.As(err, &e) || e.Chunk == nil || e.Path == "" {
 		return ""
 	}
-	return fmt.Sprintf("; varve check %s lists all damaged chunks: restore them, or write them anew", asWord(e.Path))
+	return fmt.Sprintf("; varve check %s lists all damaged chunks: restore them, or write them anew", phrase.Word(e.Path))
 }
 
 // innerOperations are operations of the library that no command has the name of: they are

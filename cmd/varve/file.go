@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/vfs"
 )
 
@@ -89,7 +90,7 @@ func readWhole(cmd *cobra.Command, name string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxNested+1))
 	if err == nil && len(data) > maxNested {
-		err = fmt.Errorf("%w: %s has more than %s", zarr.ErrLimit, name, byteCount(maxNested))
+		err = fmt.Errorf("%w: %s has more than %s", zarr.ErrLimit, name, phrase.Bytes(maxNested))
 	}
 	return data, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/selection"
 )
 
@@ -154,7 +155,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &number):
 		return fmt.Errorf("--%s: %q is no whole number that fits", flag.Name, value.GetValue())
 	}
-	return fmt.Errorf("--%s %q: %w%s", flag.Name, shorten(value.GetValue(), 200), value.Unwrap(), valueMeant(flag.Name, value.GetValue(), value.Unwrap()))
+	return fmt.Errorf("--%s %q: %w%s", flag.Name, phrase.Shorten(value.GetValue(), 200), value.Unwrap(), valueMeant(flag.Name, value.GetValue(), value.Unwrap()))
 }
 
 // unknownWay finds the word that is to name a way to select, and names none.
@@ -178,7 +179,7 @@ func valueMeant(flag, value string, err error) string {
 	case flag == "chunk-key-encoding":
 		return meant(value, []string{"default/", "default.", "v2.", "v2/"})
 	case flag == "target" || flag == limitFlag:
-		return sizeMeant(value)
+		return phrase.SizeMeant(value)
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
@@ -62,7 +63,7 @@ func (g *gain) measure(shape []int64, axis int, alone bool) error {
 		g.planes, err = wholePlanes(v, shape, axis, n)
 	}
 	if err == nil && n > 0 && g.planes == 0 && axis >= 0 && axis < len(shape) {
-		err = onAxis(axis, "%s has %s, but planes of shape %v have none", v.name, plural(n, "value"), shape)
+		err = onAxis(axis, "%s has %s, but planes of shape %v have none", v.name, phrase.Plural(n, "value"), shape)
 	}
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -122,7 +123,7 @@ func (p growthPolicy) along(l timeline, b calendar.Buckets, extent int64) grid.G
 		if gaps && l.coordinate != nil && at >= int64(l.coordinate.len()) {
 			// A month is predicted from its first time, not from nothing.
 			return 0, badArgument("%w: it has %s, and a chunk begins at element %d: %s",
-				calendar.ErrOutOfRange, plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
+				calendar.ErrOutOfRange, phrase.Plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
 		}
 		err := b.Fits(at)
 		if gaps && errors.Is(err, calendar.ErrUnaligned) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/npy"
@@ -210,7 +211,7 @@ func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
 		return m, err
 	}
 	if int64(len(data)) != n {
-		return m, badArgument("mask %s: shape %v needs %s, others are there", name, h.Shape, plural(n, "byte"))
+		return m, badArgument("mask %s: shape %v needs %s, others are there", name, h.Shape, phrase.Plural(n, "byte"))
 	}
 	m = selection.Mask{Shape: h.Shape, Data: make([]bool, n)}
 	for i, b := range h.Arrange(data) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
@@ -131,8 +132,8 @@ func innerText(g *grid.Grid) string {
 	steps := make([]int64, g.Rank())
 	for i := range steps {
 		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
-			return chunksText(g)
+			return phrase.Chunks(g)
 		}
 	}
-	return shapeText(steps)
+	return phrase.Shape(steps)
 }

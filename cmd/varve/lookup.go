@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -79,9 +80,9 @@ func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
 	case names != nil && names[0] != "" && names[0] != dimension:
 		return badArgument("array %s has dimension %q, so it is not the coordinate of %q; select by index", c.Path(), names[0], dimension)
 	case c.Shape()[0] != extent:
-		return badArgument("coordinate %s has %s, dimension %q has %s; select by index", c.Path(), plural(c.Shape()[0], "element"), dimension, count(extent))
+		return badArgument("coordinate %s has %s, dimension %q has %s; select by index", c.Path(), phrase.Plural(c.Shape()[0], "element"), dimension, phrase.Count(extent))
 	case extent > mostTimes:
-		return fmt.Errorf("%w: coordinate %s has %s elements, %s are read at most; select by index", zarr.ErrLimit, c.Path(), count(extent), count(mostTimes))
+		return fmt.Errorf("%w: coordinate %s has %s elements, %s are read at most; select by index", zarr.ErrLimit, c.Path(), phrase.Count(extent), phrase.Count(mostTimes))
 	}
 	return nil
 }

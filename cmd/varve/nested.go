@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -26,7 +27,7 @@ func (v *values) openJSON() error {
 		return fmt.Errorf("read %s: %w", v.name, err)
 	}
 	if len(text) > maxNested {
-		return fmt.Errorf("%w: %s has more than %s of JSON", zarr.ErrLimit, v.name, byteCount(maxNested))
+		return fmt.Errorf("%w: %s has more than %s of JSON", zarr.ErrLimit, v.name, phrase.Bytes(maxNested))
 	}
 	doc, err := strictjson.Parse(text, strictjson.Limits{Size: maxNested, Depth: maxDepth})
 	if err != nil {

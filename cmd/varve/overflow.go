@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 )
 
@@ -84,7 +85,7 @@ func refuseOverflow(t dtype.Type, elem []byte, text string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: value %s of %s: beyond the largest number of the type; what is infinite is spelled Infinity or -Infinity",
-		dtype.ErrInvalid, shorten(text, 60), t)
+		dtype.ErrInvalid, phrase.Shorten(text, 60), t)
 }
 
 // isEncoded reports whether a text is all bytes of a struct.

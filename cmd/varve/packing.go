@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -151,7 +152,7 @@ func encodeFirst(from dtype.Type, a *zarr.Array) string {
 	}
 	var steps []string
 	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && attribute(a, "units") != "" {
-		steps = append(steps, "count in "+shorten(attribute(a, "units"), 60))
+		steps = append(steps, "count in "+phrase.Shorten(attribute(a, "units"), 60))
 	}
 	if p.scaled {
 		steps = append(steps, fmt.Sprintf("subtract add_offset %v, divide by scale_factor %v, and round", p.offset, p.scale))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 )
 
@@ -50,7 +51,7 @@ func (p *pendingFact) text() string {
 	}
 	return fmt.Sprintf("a change of %s together is decided and not finished: the shape will be %v, and some of them may have "+
 		"theirs already; varve check --finish finishes it, as the next writer does, so do not repeat it",
-		plural(int64(len(p.Arrays)), "array"), p.Shape)
+		phrase.Plural(int64(len(p.Arrays)), "array"), p.Shape)
 }
 
 // pendingBelow returns a note about the first unfinished change of several arrays below a
@@ -106,5 +107,5 @@ func (i *interruption) finished(a *zarr.Array) string {
 		what = fmt.Sprintf("this one had its shape %v already", i.shape)
 	}
 	return fmt.Sprintf("an append to %s together that was decided before was finished first: %s; what is appended now comes after it "+
-		"(--expect keeps a batch from being appended twice)", plural(int64(len(i.change.Arrays)), "array"), what)
+		"(--expect keeps a batch from being appended twice)", phrase.Plural(int64(len(i.change.Arrays)), "array"), what)
 }

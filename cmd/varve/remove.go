@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
@@ -149,7 +150,7 @@ func agreed(cmd *cobra.Command, what string) error {
 // asked asks the person at the terminal a question, and reports whether the answer is
 // yes. It fails where a signal ends the command first.
 func asked(cmd *cobra.Command, question string) (bool, error) {
-	cmd.PrintErrf("%s [y/N] ", printable(question))
+	cmd.PrintErrf("%s [y/N] ", phrase.Printable(question))
 	answer, err := bufio.NewReader(patiently(cmd.Context(), cmd.InOrStdin())).ReadString('\n')
 	if err != nil {
 		cmd.PrintErrln() // what follows is no part of the question

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // reservationFlags are the flags of reservations.
@@ -83,10 +84,10 @@ func reservations(cmd *cobra.Command, location string, f *reservationFlags) erro
 	}
 	return buffered(cmd, func(w *bufio.Writer) error {
 		for _, r := range list {
-			fmt.Fprintf(w, "%s  %s\n", printable(r.Node), r.text())
+			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(r.Node), r.text())
 		}
 		if len(list) == 0 {
-			fmt.Fprintf(w, "%s  no reservations\n", printable(location))
+			fmt.Fprintf(w, "%s  no reservations\n", phrase.Printable(location))
 		}
 		return nil
 	})
@@ -138,11 +139,11 @@ func (r *reserved) text() string {
 	if r.Since != nil {
 		age = fmt.Sprintf(", %v ago", time.Since(*r.Since).Round(time.Second))
 	}
-	text := fmt.Sprintf("reservation %s: %s from %v to %v, made by %s%s", r.ID, plural(int64(r.Parts), "part"), r.Start, r.Stop, r.Holder, age)
+	text := fmt.Sprintf("reservation %s: %s from %v to %v, made by %s%s", r.ID, phrase.Plural(int64(r.Parts), "part"), r.Start, r.Stop, r.Holder, age)
 	if r.Outcome != "" {
 		text += ": " + r.Outcome
 	}
-	return printable(text)
+	return phrase.Printable(text)
 }
 
 // end ends the reservation that is asked for, and returns it alone.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -102,7 +103,7 @@ func notDimension(lengths []dimensionLength, known []string) error {
 	if len(known) == 0 {
 		return badArgument("there is no dimension %q, since its dimensions have no names: say --shape", name)
 	}
-	return badArgument("there is no dimension %q%s; its dimensions are %s", name, meant(name, known), shorten(strings.Join(known, ", "), 200))
+	return badArgument("there is no dimension %q%s; its dimensions are %s", name, meant(name, known), phrase.Shorten(strings.Join(known, ", "), 200))
 }
 
 // resized is an array of a group on its way to another shape.
@@ -139,7 +140,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 		lost += lostElements(r.before, r.shape)
 	}
 	if lost > 0 && !yes {
-		if err := agreed(cmd, fmt.Sprintf("deletes %s of %s of %s", plural(lost, "element"), plural(int64(len(arrays)), "array"), location)); err != nil {
+		if err := agreed(cmd, fmt.Sprintf("deletes %s of %s of %s", phrase.Plural(lost, "element"), phrase.Plural(int64(len(arrays)), "array"), location)); err != nil {
 			return err
 		}
 	}
@@ -147,7 +148,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 	for i, r := range arrays {
 		if err := r.array.Resize(cmd.Context(), r.shape, &r.opt); err != nil {
 			if i > 0 {
-				err = &undone{err, fmt.Sprintf("%s of %s have their new shapes: repeat the command for the others", count(int64(i)), plural(int64(len(arrays)), "array"))}
+				err = &undone{err, fmt.Sprintf("%s of %s have their new shapes: repeat the command for the others", phrase.Count(int64(i)), phrase.Plural(int64(len(arrays)), "array"))}
 			}
 			return err
 		}
@@ -211,14 +212,14 @@ func noDimension(name string, known []string) error {
 	if len(known) == 0 {
 		return notFound("no array right below the group has the dimension %q; their dimensions have no names", name)
 	}
-	return notFound("no array right below the group has the dimension %q; there are %s%s", name, shorten(strings.Join(known, ", "), 200), meant(name, known))
+	return notFound("no array right below the group has the dimension %q; there are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), meant(name, known))
 }
 
 // fits returns what the array has against the new shape, before another array is changed
 // or anybody is asked.
 func (r *resized) fits(ctx context.Context) error {
 	if want := r.opt.Expect; want != nil && !slices.Equal(want, r.before) {
-		return fmt.Errorf("%w: the shape is %s and not %s", zarr.ErrConflict, shapeText(r.before), shapeText(want))
+		return fmt.Errorf("%w: the shape is %s and not %s", zarr.ErrConflict, phrase.Shape(r.before), phrase.Shape(want))
 	}
 	held, err := r.array.Reservation(ctx)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // streams are the three files that every program begins with.
@@ -138,7 +139,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := meant(args[0], append(commandNames(cmd), "help", "completion"))
 	if hint == "" && !cmd.HasParent() && (isNodeLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
-		hint = fmt.Sprintf(" (is varve info %s meant?)", asWord(withoutSecrets(args[0])))
+		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(withoutSecrets(args[0])))
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 )
@@ -30,7 +31,7 @@ type sharded struct {
 func (s sharded) check() error {
 	switch c := s.inner; {
 	case c.object != nil || c.axes != nil || c.trimmed:
-		return badUsage("--chunks %s: with --shards they are inner chunks: auto, a size as 1MiB, or lengths as 10 or [10,20]", shorten(c.text, 40))
+		return badUsage("--chunks %s: with --shards they are inner chunks: auto, a size as 1MiB, or lengths as 10 or [10,20]", phrase.Shorten(c.text, 40))
 	case c.size > 0 && s.shards.size > 0 && c.size > s.shards.size:
 		return badUsage("--chunks %s are inner chunks of --shards %s, which are smaller", c.text, s.shards.text)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -103,7 +104,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	case err != nil:
 	case !t.IsZero() && src.typ != t:
 		err = badArgument("%s has elements of type %s, the array %s%s", location, typeText(src.typ), typeText(t),
-			astype(t, fmt.Sprintf("export them first (varve export %s -o FILE.npy)", asWord(location))))
+			astype(t, fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))))
 	case src.bytes == tooMany:
 		err = fmt.Errorf("%w: the bytes of %s", zarr.ErrOverflow, location)
 	default:
@@ -223,7 +224,7 @@ func partly(cmd *cobra.Command, err error, done []appendedFile, all []string) er
 	if err == nil || len(done) == 0 {
 		return err
 	}
-	return appendedBefore(cmd, err, len(done), plural(int64(len(all)), "file"), done[len(done)-1].Source)
+	return appendedBefore(cmd, err, len(done), phrase.Plural(int64(len(all)), "file"), done[len(done)-1].Source)
 }
 
 // appendedBefore adds to an error how many of all files were appended before, the last

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
@@ -81,7 +82,7 @@ func (m *malformedGrowth) Error() string {
 func locateGrowth(err error, location string) error {
 	var m *malformedGrowth
 	if errors.As(err, &m) {
-		m.location = asWord(location)
+		m.location = phrase.Word(location)
 	}
 	return err
 }
@@ -150,7 +151,7 @@ func (c *change) depart(cmd *cobra.Command, s storedGrowth, location string) {
 		return
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s departs from the policy that is stored, %s: later appends may not fit the pattern\n",
-		printable(location), printable(c.grow), printable(s.Policy))
+		phrase.Printable(location), phrase.Printable(c.grow), phrase.Printable(s.Policy))
 }
 
 // storeGrowth adds the policy of --grow to the attributes of a new array.

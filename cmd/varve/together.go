@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // isGroup reports whether a group is at a location.
@@ -68,7 +69,7 @@ func parseRounds(args []string) ([][]*input, error) {
 	for _, name := range names {
 		if n := len(files[name]); n != len(rounds) {
 			return nil, badUsage("%s is to grow by %s and %s by %d: arrays that grow together take as many files each",
-				names[0], plural(int64(len(rounds)), "file"), name, n)
+				names[0], phrase.Plural(int64(len(rounds)), "file"), name, n)
 		}
 		for k, file := range files[name] {
 			rounds[k] = append(rounds[k], &input{name: name, file: file})
@@ -98,7 +99,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	for k, inputs := range rounds {
 		facts, err := growRound(cmd, location, inputs, formatName, axis, c)
 		if err != nil && k > 0 {
-			err = appendedBefore(cmd, err, k, plural(int64(len(rounds)), "file")+" a name", rounds[k-1][0].file)
+			err = appendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" a name", rounds[k-1][0].file)
 		}
 		if err != nil {
 			return err
@@ -183,7 +184,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 func (i *input) read(cmd *cobra.Command, location, formatName, axis string) (err error) {
 	at, rank := sameNode(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
-		return on(cmd.Name(), at, badArgument("axis %s of an array with %s", axis, plural(int64(rank), "axis")))
+		return on(cmd.Name(), at, badArgument("axis %s of an array with %s", axis, phrase.Plural(int64(rank), "axis")))
 	}
 	if i.expect != nil {
 		i.opt.Expect = i.array.Shape()

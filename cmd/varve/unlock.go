@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -103,7 +104,7 @@ func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.U
 	before := gridJSON(a.Grid())
 	err := a.Unlock(cmd.Context(), how)
 	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
-		return nil, unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", asWord(rootOf(location, a)))
+		return nil, unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(rootOf(location, a)))
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (u *unlocked) print(cmd *cobra.Command) error {
 	case overhangs(u.grid):
 		note = "  (the last chunks reach beyond the array until appends have filled them; --trim cuts them)"
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s chunks %s%s\n", printable(u.Path), u.grid.Name(), chunksText(u.grid), note)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s chunks %s%s\n", phrase.Printable(u.Path), u.grid.Name(), phrase.Chunks(u.grid), note)
 	return err
 }
 

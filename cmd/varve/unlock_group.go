@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store/rehearsal"
 )
 
@@ -54,7 +55,7 @@ func someUnlocked(err error, done, all int) error {
 	if done == 0 {
 		return err
 	}
-	return leftover(err, "%d of %s were unlocked; repeat the command for the others", done, plural(int64(all), "array"))
+	return leftover(err, "%d of %s were unlocked; repeat the command for the others", done, phrase.Plural(int64(all), "array"))
 }
 
 // lockedArrays returns the arrays below a group that have any of the axes, or all arrays
@@ -135,7 +136,7 @@ func (l *locked) find(axes []string) error {
 		}
 	}
 	if a.Format() == 2 && a.Rank() > 0 && (len(axes) == 0 || len(l.how.Axes) > 0) {
-		return unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", asWord(rootOf(l.location, a)))
+		return unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(rootOf(l.location, a)))
 	}
 	return nil
 }

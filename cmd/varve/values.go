@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -276,7 +277,7 @@ func (v *values) putAside(n int64) (int64, error) {
 // broken returns the error for a file that could not be read as far as it is needed.
 func (v *values) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return badArgument("%s ends after %s%s", v.name, plural(v.taken, "byte"), v.lacking())
+		return badArgument("%s ends after %s%s", v.name, phrase.Plural(v.taken, "byte"), v.lacking())
 	}
 	return fmt.Errorf("read %s: %w", v.name, err)
 }
@@ -287,7 +288,7 @@ func (v *values) lacking() string {
 	if v.needed == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(", %s are needed", count(v.needed))
+	text := fmt.Sprintf(", %s are needed", phrase.Count(v.needed))
 	if v.guessed && !v.npy {
 		text += fmt.Sprintf(" (it is taken for raw elements of type %s; --format json reads lists as text, --format npy those of NumPy)", v.typ)
 	}
@@ -329,7 +330,7 @@ func (v *values) fill(e *elements, last bool) error {
 func (v *values) end() error {
 	n, err := io.ReadFull(v.r, make([]byte, 1))
 	if n > 0 {
-		return badArgument("%s has more than the %s needed%s", v.name, plural(v.taken, "byte"), v.rawNPY())
+		return badArgument("%s has more than the %s needed%s", v.name, phrase.Plural(v.taken, "byte"), v.rawNPY())
 	}
 	if err != io.EOF {
 		return fmt.Errorf("read %s: %w", v.name, err)
@@ -406,9 +407,9 @@ func (v *values) fits(shape []int64) error {
 	}
 	if size := width(v.typ); v.total >= 0 && v.total != want {
 		err := badArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)%s",
-			v.name, plural(v.total/size, "value"), v.total, shape, v.typ, count(want/size), want, v.rawNPY())
+			v.name, phrase.Plural(v.total/size, "value"), v.total, shape, v.typ, phrase.Count(want/size), want, v.rawNPY())
 		if v.typ.Variable() {
-			err = badArgument("%s has %s, shape %v takes %s", v.name, plural(v.total/size, "value"), shape, count(want/size))
+			err = badArgument("%s has %s, shape %v takes %s", v.name, phrase.Plural(v.total/size, "value"), shape, phrase.Count(want/size))
 		}
 		return v.onFirstOf(shape, err)
 	}

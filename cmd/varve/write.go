@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 )
 
@@ -85,7 +86,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	}
 	v, err := openValues(cmd, file, formatName, to.Type(), a)
 	if errors.Is(err, fs.ErrNotExist) && isValue(to.Type(), file) {
-		return fmt.Errorf("%w: FILE comes here; is --value %s meant?", err, asWord(file))
+		return fmt.Errorf("%w: FILE comes here; is --value %s meant?", err, phrase.Word(file))
 	}
 	if err != nil {
 		return unwritten(cmd, fmt.Errorf("%w%s", err, countedIn(a, err)))
@@ -136,7 +137,7 @@ func unwritten(cmd *cobra.Command, err error) error {
 // wrote tells a program how many elements were written.
 func wrote(cmd *cobra.Command, location string, n int64) error {
 	if !wantsJSON(cmd) {
-		confirm(cmd, "%s  %s written", location, plural(n, "value"))
+		confirm(cmd, "%s  %s written", location, phrase.Plural(n, "value"))
 		return nil
 	}
 	return printJSON(cmd, map[string]any{"path": location, "elements": n})
