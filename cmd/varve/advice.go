@@ -6,6 +6,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/own"
 )
@@ -45,7 +46,7 @@ func (p growthPolicy) listed(a *zarr.Array, axis int, location string) error {
 		text = strings.Replace(text, "--grow", "attribute "+own.GrowthAttribute, 1) +
 			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", phrase.Word(location), own.GrowthAttribute)
 	}
-	return onAxis(axis, "%s", text)
+	return failure.OnAxis(axis, "%s", text)
 }
 
 // placeless returns an axis to which a policy is of no use when an array changes its
@@ -76,13 +77,13 @@ func (p growthPolicy) aligned(b calendar.Buckets, at, extent int64, unaligned er
 	text := fmt.Sprintf("the chunks that are there end at element %d: %v", at, unaligned)
 	next, err := b.Next(at)
 	if err != nil {
-		return badArgument("%s; --grow append-one appends without the calendar", text)
+		return failure.BadArgument("%s; --grow append-one appends without the calendar", text)
 	}
 	instead := ""
 	if p.stored {
 		instead = ", in place of the attribute " + own.GrowthAttribute
 	}
-	return badArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
+	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
 		text, phrase.Plural(next-extent, "element"), next-at, instead, p.unit)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec"
 )
@@ -158,7 +159,7 @@ func (c *findings) verdict() error {
 		text += "; a change of several arrays is not finished"
 	}
 	if c.times || c.Faults > 0 || c.Pending.isFinding() {
-		return verdict(text)
+		return failure.Verdict(text)
 	}
 	return nil
 }
@@ -225,7 +226,7 @@ func (c *findings) add(found *codec.Check) {
 }
 
 func factOf(f zarr.ShardFault) faultFact {
-	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: oneLine(f)}
+	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLine(f)}
 	if !f.Shared {
 		fact.Kind = present(zarr.Kind(f.Err))
 	}

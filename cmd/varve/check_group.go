@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -100,7 +101,7 @@ func (g *groupFindings) verdict() error {
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"
 	}
-	return verdict(text)
+	return failure.Verdict(text)
 }
 
 // addGroup adds what is wrong with a group itself: stale consolidated metadata, and
@@ -139,7 +140,7 @@ func checkMember(cmd *cobra.Command, location string, m zarr.Member, how zarr.Ch
 	if err == nil {
 		return nil, nil
 	}
-	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: present(oneLine(err))}, cmd.Context().Err()
+	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: present(failure.OneLine(err))}, cmd.Context().Err()
 }
 
 // add adds the findings of one array.

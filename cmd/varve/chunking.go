@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -120,11 +122,11 @@ func unnamedMeant(text string) string {
 // wordMeant returns which word for chunks may be meant.
 func wordMeant(text string) string {
 	if word, rest, colon := strings.Cut(text, ":"); colon && rest != "" {
-		if near := nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
+		if near := spelling.Nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
 			return fmt.Sprintf(" (is %s:%s meant?)", near[0], rest)
 		}
 	}
-	return meant(text, []string{"auto", "calendar:month", "calendar:year"})
+	return spelling.Meant(text, []string{"auto", "calendar:month", "calendar:year"})
 }
 
 // asList returns an entry an axis with commas between them, as 100,100 or
@@ -245,10 +247,10 @@ func (c chunking) grid(ctx context.Context, shape []int64, t dtype.Type, at site
 
 // refused returns an error as one of the flag, unless it is wrong usage or none.
 func (c chunking) refused(err error) error {
-	if err == nil || isUsage(err) {
+	if err == nil || failure.IsUsage(err) {
 		return err
 	}
-	return badArgument("%s %s: %w", c.flag, phrase.Shorten(c.text, 200), err)
+	return failure.BadArgument("%s %s: %w", c.flag, phrase.Shorten(c.text, 200), err)
 }
 
 // beginningChunk is how many bytes the chunks of an array have that is still empty, where
@@ -291,7 +293,7 @@ func grownTo(shape []int64, size, bytes int64) []int64 {
 func namedGrid(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
 	g, err := how.Parse(shape, e.Name, e.Configuration)
 	if errors.Is(err, grid.ErrUnsupported) {
-		err = fmt.Errorf("%w%s", err, meant(e.Name, []string{grid.RegularName, grid.RectilinearName, grid.BoundedName}))
+		err = fmt.Errorf("%w%s", err, spelling.Meant(e.Name, []string{grid.RegularName, grid.RectilinearName, grid.BoundedName}))
 	}
 	return g, err
 }

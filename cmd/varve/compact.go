@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -28,7 +29,7 @@ gives an inner chunk a length that its codecs cannot produce, or gives the same 
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what would be")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*shards {
-			return unsupported("chunks cannot be merged yet; --shards compacts within shards")
+			return failure.Unsupported("chunks cannot be merged yet; --shards compacts within shards")
 		}
 		return compactShards(cmd, args[0], *dry)
 	}

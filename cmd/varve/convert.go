@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
@@ -56,9 +57,9 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.to == "":
-			return badUsage("--to is missing: 2 or 3")
+			return failure.BadUsage("--to is missing: 2 or 3")
 		case len(args) == 1 && f.overwrite:
-			return badUsage("--overwrite goes with DST")
+			return failure.BadUsage("--overwrite goes with DST")
 		}
 		if len(args) == 1 {
 			return f.inPlace(cmd, args[0])
@@ -89,7 +90,7 @@ func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (
 		return r, err
 	}
 	if !yes {
-		return r, badArgument("nothing was converted")
+		return r, failure.BadArgument("nothing was converted")
 	}
 	f.yes = true
 	return do(f.options(cmd))
@@ -121,7 +122,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
 	})
 	if errors.Is(err, zarr.ErrIncomplete) {
-		err = leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats stand beside each other: repeat the command, which finishes it")
+		err = failure.Leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats stand beside each other: repeat the command, which finishes it")
 	}
 	if err != nil {
 		return atLocation(cmd.Name(), location, at, err)
@@ -211,7 +212,7 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		if n.Reserved {
 			c.Reserved++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(withoutPackages(n.Anew)), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(failure.WithoutPackages(n.Anew)), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
 	if to != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
@@ -193,7 +194,7 @@ func refuseLink(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return nil // no link
 	}
-	return on(cmd.Name(), location, badArgument("it is a symbolic link to %s; name what it leads to, or remove the link", target))
+	return failure.On(cmd.Name(), location, failure.BadArgument("it is a symbolic link to %s; name what it leads to, or remove the link", target))
 }
 
 // agreed asks before --overwrite removes more than the array that an array replaces. do
@@ -274,7 +275,7 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 		_ = os.Remove(localPath(to)) // one that was made for nothing; whatever is in it stays
 	}
 	if begun && lookErr == nil && !archive {
-		return leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
+		return failure.Leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
 	}
 	return err
 }
@@ -370,7 +371,7 @@ func atLocation(op, location string, at *zarr.Location, err error) error {
 	if errors.As(err, &e) && e.Path == at.Path() {
 		e.Path = location
 	}
-	return on(op, location, err)
+	return failure.On(op, location, err)
 }
 
 // destination returns the place of the copy. A dry run makes none: one that is not there
@@ -405,11 +406,11 @@ func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool
 		err = letGo(old, true)
 	}
 	if err != nil { // whatever it is, it is not what was meant
-		return nil, false, on("copy", location, badArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
+		return nil, false, failure.On("copy", location, failure.BadArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
 	}
 	a, err := zipstore.Replace(name)
 	if err != nil {
-		return nil, false, on("copy", location, err)
+		return nil, false, failure.On("copy", location, err)
 	}
 	return zarr.At(a, "").Observed(observerOf(ctx)), true, nil
 }

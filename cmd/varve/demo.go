@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
@@ -54,7 +55,7 @@ What the appends wrote is observed in the directory and not computed. The archiv
 		if len(args) == 1 {
 			dir = args[0]
 		}
-		return on("demo", dir, runDemo(cmd, dir, from))
+		return failure.On("demo", dir, runDemo(cmd, dir, from))
 	}
 	return c
 }
@@ -163,7 +164,7 @@ func checkEmpty(dir string) error {
 		return nil
 	}
 	if err == nil && len(entries) > 0 {
-		return &kindError{errors.New("it is not empty: name a directory that is new"), fs.ErrExist}
+		return failure.OfKind(fs.ErrExist, "it is not empty: name a directory that is new")
 	}
 	return err
 }
@@ -216,7 +217,7 @@ func temperature(day, lat, lon int64) float32 {
 // array there.
 func (d *demo) copyOf(location string) (*zarr.Array, error) {
 	if rel, err := filepath.Rel(localPath(location), localPath(d.dir)); err == nil && filepath.IsLocal(rel) {
-		return nil, badArgument("%s lies within %s, which is not to be changed: name another directory", d.dir, location)
+		return nil, failure.BadArgument("%s lies within %s, which is not to be changed: name another directory", d.dir, location)
 	}
 	n, err := openNode(d.cmd, location)
 	if err != nil {
@@ -243,9 +244,9 @@ func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array,
 			return n, nil
 		}
 		if n.Rank() == 0 {
-			return nil, badArgument("%s is a scalar: it has no axis to grow along", location)
+			return nil, failure.BadArgument("%s is a scalar: it has no axis to grow along", location)
 		}
-		return nil, badArgument("%s has no elements along an axis, so nothing can be appended that is like them", location)
+		return nil, failure.BadArgument("%s has no elements along an axis, so nothing can be appended that is like them", location)
 	case *zarr.Group:
 		for m, err := range n.Members(ctx, true) {
 			if err != nil {
@@ -256,7 +257,7 @@ func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array,
 			}
 		}
 	}
-	return nil, badArgument("%s has no array with elements along an axis", location)
+	return nil, failure.BadArgument("%s has no array with elements along an axis", location)
 }
 
 // mostCopied is how many bytes of elements are copied without a look at the disk.

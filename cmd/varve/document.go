@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/sharding"
@@ -111,7 +112,7 @@ func (d *document) chain(unaligned bool) (*codec.Chain, error) {
 func (d *document) miss(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
-		if zarr.Kind(on("open", d.location, err)) == "unsupported" {
+		if zarr.Kind(failure.On("open", d.location, err)) == "unsupported" {
 			how = "is not known"
 		}
 		d.unknown = append(d.unknown, fmt.Sprintf("%s %s %s", what, phrase.Shorten(name, 60), how))

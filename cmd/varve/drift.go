@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -48,7 +49,7 @@ func findDrift(ctx context.Context, location string, found func()) (*drift, erro
 	}
 	group, ok := node.(*metadata.Group)
 	if !ok {
-		return nil, badArgument("%s is an array; only groups have consolidated metadata", location)
+		return nil, failure.BadArgument("%s is an array; only groups have consolidated metadata", location)
 	}
 	return driftOf(ctx, at.Path(), group, &nodeWalk{hierarchy: at.Root(), deep: true, found: found})
 }

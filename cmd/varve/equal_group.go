@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
 // groupComparison is what two groups have in common, as programs read it. Paths are
@@ -45,7 +47,7 @@ func equalGroups(cmd *cobra.Command, a, b *zarr.Group, locationA, locationB stri
 		confirm(cmd, "%s and %s are equal: %s compared", locationA, locationB, phrase.Plural(int64(c.Compared), "array"))
 		return nil
 	}
-	return verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, c.text()))
+	return failure.Verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, c.text()))
 }
 
 func (c *groupComparison) compare(cmd *cobra.Command, a, b *zarr.Group) error {
@@ -106,7 +108,7 @@ func (c *groupComparison) text() string {
 		paths []string
 	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
 		if n := len(only.paths); n > 0 {
-			named := strings.Join(only.paths[:min(n, mostNear)], ", ")
+			named := strings.Join(only.paths[:min(n, spelling.Most)], ", ")
 			parts = append(parts, fmt.Sprintf("%s only in %s (%s)", phrase.Plural(int64(n), "array"), only.where, named))
 		}
 	}

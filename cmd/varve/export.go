@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -79,12 +80,12 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	case err != nil:
 		return err
 	case header && f != csvFormat:
-		return badUsage("--header is of csv: name the file .csv, or give --format csv")
+		return failure.BadUsage("--header is of csv: name the file .csv, or give --format csv")
 	}
 	write := writers[f]
 	toStdout := output == "" || output == "-"
 	if toStdout && (f == rawFormat || f == npyFormat) && isTerminal(cmd.OutOrStdout()) {
-		return badUsage("%s is not for terminals: give -o FILE, or --format csv", f)
+		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
 	a, err := openArray(cmd, location)
 	if err != nil {
@@ -195,7 +196,7 @@ func formatOf(name, file string, read bool) (format, error) {
 	if read {
 		known = ".npy, .json, .raw or .bin"
 	}
-	return "", badUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
+	return "", failure.BadUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
 		file, filepath.Ext(base), known, otherFormat(file, read))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
@@ -46,10 +47,10 @@ func newGridCommand() *cobra.Command {
 
 func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 	if f.svg == "-" && wantsJSON(cmd) {
-		return badUsage("--svg - and --json both write to standard output: give --svg FILE")
+		return failure.BadUsage("--svg - and --json both write to standard output: give --svg FILE")
 	}
 	if ext := filepath.Ext(strings.TrimLeft(filepath.Base(f.svg), ".")); ext != "" && !strings.EqualFold(ext, ".svg") {
-		return badUsage("--svg %s: the picture is SVG, and %s is another kind of file; name it .svg", f.svg, ext)
+		return failure.BadUsage("--svg %s: the picture is SVG, and %s is another kind of file; name it .svg", f.svg, ext)
 	}
 	d, err := f.drawn(cmd, args)
 	if err != nil {
@@ -144,11 +145,11 @@ func (f *gridFlags) located(d *drawn) (*located, error) {
 	}
 	index, err := element.index(d.names, d.grid.Rank())
 	if err != nil {
-		return nil, badArgument("--locate %s: %w", f.locate, err)
+		return nil, failure.BadArgument("--locate %s: %w", f.locate, err)
 	}
 	chunk, within, err := d.grid.Locate(index)
 	if err != nil {
-		return nil, on("locate", d.title, err)
+		return nil, failure.On("locate", d.title, err)
 	}
 	return &located{index, chunk, within}, nil
 }

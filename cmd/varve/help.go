@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
 // commandGroups are the headings that the help of the program lists commands under. A
@@ -175,7 +177,7 @@ func help(cmd *cobra.Command, args []string) error {
 	c, rest, err := root.Find(args)
 	if err != nil || c == root || len(rest) > 0 {
 		known := slices.Concat(commandNames(root), topicNames())
-		return badUsage("there is no command and no topic %q%s; varve help lists them", strings.Join(args, " "), meant(args[0], known))
+		return failure.BadUsage("there is no command and no topic %q%s; varve help lists them", strings.Join(args, " "), spelling.Meant(args[0], known))
 	}
 	c.InitDefaultHelpFlag()
 	return c.Help()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
@@ -32,7 +33,7 @@ func (f *arrayFacts) addInnerGrid(g *grid.Grid, err error) {
 		f.ReadSizes = nil
 	}
 	if err != nil {
-		f.Notes = append(f.Notes, "the inner chunks are not known: "+oneLine(err))
+		f.Notes = append(f.Notes, "the inner chunks are not known: "+failure.OneLine(err))
 		return
 	}
 	f.inner = g

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/metadata"
 )
 
@@ -53,14 +54,14 @@ func besideMeant(ctx context.Context, at string) string {
 		}
 	}
 	if members == nil && !strings.Contains(at, "://") {
-		return meant(name, nearNodes(localPath(group), name))
+		return spelling.Meant(name, nearNodes(localPath(group), name))
 	}
-	return meant(name, members)
+	return spelling.Meant(name, members)
 }
 
 // nearNodes returns the nodes right in a folder whose names hardly differ from a name.
 func nearNodes(folder, name string) []string {
-	return slices.DeleteFunc(nodesIn(folder), func(n string) bool { return distance(n, name) > mostOff })
+	return slices.DeleteFunc(nodesIn(folder), func(n string) bool { return spelling.Distance(n, name) > mostOff })
 }
 
 // otherMeant returns what may be meant by the location of a node that cannot be opened,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 )
 
@@ -71,7 +72,7 @@ func boolMeant(t dtype.Type, text string) string {
 	if lower == "true" || lower == "false" {
 		return fmt.Sprintf(" (is %s meant?)", lower)
 	}
-	return meant(lower, []string{"true", "false"})
+	return spelling.Meant(lower, []string{"true", "false"})
 }
 
 // refuseOverflow refuses an element that has more infinite numbers than its text spells.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -39,7 +40,7 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, flag := range []string{"shape", "dtype"} {
 			if !cmd.Flags().Changed(flag) {
-				return badUsage("--%s is missing", flag)
+				return failure.BadUsage("--%s is missing", flag)
 			}
 		}
 		p, err := f.plan()
@@ -113,7 +114,7 @@ func (f *planFlags) plan() (*plan, error) {
 		p.Target = &s.shards.size
 	}
 	if c := s.inner; c.size > 0 && p.Target != nil && c.size > *p.Target {
-		return nil, badUsage("--chunks %s do not fit into objects of --target %s", c.text, f.target)
+		return nil, failure.BadUsage("--chunks %s do not fit into objects of --target %s", c.text, f.target)
 	}
 	if p.Chunks, err = s.alone(shape, width(t)); err != nil {
 		return nil, err
@@ -178,7 +179,7 @@ func objects(g *grid.Grid) *int64 {
 func (p *plan) measure(t dtype.Type) error {
 	g, err := grid.Regular(p.Shape, p.Chunks)
 	if err != nil {
-		return badArgument("%w", err)
+		return failure.BadArgument("%w", err)
 	}
 	p.Grid, p.Objects = g.Chunks(), objects(g)
 	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, width(t))...) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -156,7 +157,7 @@ func (f *reservationFlags) end(cmd *cobra.Command, list []reserved) ([]reserved,
 		}
 		return list[i : i+1], f.endOne(cmd, r)
 	}
-	return nil, notFound("there is no reservation %s; varve reservations NODE lists those that there are", id)
+	return nil, failure.NotFound("there is no reservation %s; varve reservations NODE lists those that there are", id)
 }
 
 func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
@@ -170,14 +171,14 @@ func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
 	}
 	if !f.yes {
 		if !isTerminal(cmd.InOrStdin()) {
-			return badUsage("this deletes what was written to reservation %s: give --yes", r.ID)
+			return failure.BadUsage("this deletes what was written to reservation %s: give --yes", r.ID)
 		}
 		yes, err := asked(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node))
 		if err != nil {
 			return err
 		}
 		if !yes {
-			return badArgument("nothing was deleted")
+			return failure.BadArgument("nothing was deleted")
 		}
 	}
 	r.Outcome = "cancelled"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -55,13 +56,13 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		named := len(args) > 1
 		switch {
 		case named && cmd.Flags().Changed("shape"):
-			return badUsage("--shape and %s exclude each other", args[1])
+			return failure.BadUsage("--shape and %s exclude each other", args[1])
 		case !named && !cmd.Flags().Changed("shape"):
-			return badUsage("--shape is missing, or a dimension and its new length, as time=100")
+			return failure.BadUsage("--shape is missing, or a dimension and its new length, as time=100")
 		}
 		opt := &zarr.ResizeOptions{KeepStale: *keepStale, RoundUp: change.roundUp}
 		if opt.Shrink, err = grid.ParseShrink(shrink); err != nil {
-			return badUsage("--shrink: %w", err)
+			return failure.BadUsage("--shrink: %w", err)
 		}
 		if opt.Expect, err = change.expected(cmd); err != nil {
 			return err
@@ -109,7 +110,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 	}
 	if lost := lostElements(before, shape); lost > 0 && !yes {
 		if err := (&resized{location, location, a, before, shape, *opt}).fits(cmd.Context()); err != nil {
-			return on(cmd.Name(), location, err)
+			return failure.On(cmd.Name(), location, err)
 		}
 		what := fmt.Sprintf("deletes %s of %s, which is %s and becomes %s", phrase.Plural(lost, "element"), location, phrase.Shape(before), phrase.Shape(shape))
 		if err := agreed(cmd, what); err != nil {
@@ -235,7 +236,7 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 		return []grid.Growth{p.growth}, nil
 	}
 	if len(shape) == 0 {
-		return nil, badArgument("--grow calendar:%v: the array has no axis", p.unit)
+		return nil, failure.BadArgument("--grow calendar:%v: the array has no axis", p.unit)
 	}
 	if shrinks {
 		return nil, nil // nobody asks for times that may be what it gets rid of

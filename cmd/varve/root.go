@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
 // streams are the three files that every program begins with.
@@ -137,7 +138,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if _, ok := topicOf(args[0]); ok {
 		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
-	hint := meant(args[0], append(commandNames(cmd), "help", "completion"))
+	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
 	if hint == "" && !cmd.HasParent() && (isNodeLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
 		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(withoutSecrets(args[0])))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/missing"
 )
@@ -33,7 +34,7 @@ func (v *values) keepsSense(ctx context.Context, a *zarr.Array) error {
 	if err != nil || len(faults) == 0 {
 		return err
 	}
-	return badArgument("the numbers of %s mean something else there than here: %s; encode them anew first, as xarray does, "+
+	return failure.BadArgument("the numbers of %s mean something else there than here: %s; encode them anew first, as xarray does, "+
 		"or give both the same attributes if they mean the same (varve attrs), or take bare numbers by way of a file: varve export %s -o FILE.npy",
 		v.name, strings.Join(faults, "; "), phrase.Word(v.name))
 }

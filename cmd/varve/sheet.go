@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
@@ -244,7 +245,7 @@ func memberText(m zarr.Member) string {
 		return text + "  " + m.Err.Error()
 	}
 	if m.Err != nil {
-		return text + "  cannot be read: " + oneLine(m.Err)
+		return text + "  cannot be read: " + failure.OneLine(m.Err)
 	}
 	a, ok := m.Node.(*zarr.Array)
 	if !ok {

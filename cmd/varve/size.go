@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/npy"
 )
@@ -50,8 +51,8 @@ func (s *source) hasRoom(file string, f format, free func(dir string) (int64, bo
 	}
 	least := s.least(f)
 	if room, known := free(filepath.Dir(file)); known && least > room {
-		return &kindError{fmt.Errorf("write %s: %s as %s has %s or more, and there is room for %s; select a part (--select), or write to standard output",
-			file, phrase.Plural(s.resolved.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(room)), syscall.ENOSPC}
+		return failure.OfKind(syscall.ENOSPC, "write %s: %s as %s has %s or more, and there is room for %s; select a part (--select), or write to standard output",
+			file, phrase.Plural(s.resolved.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(room))
 	}
 	return nil
 }

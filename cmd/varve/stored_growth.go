@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
@@ -39,7 +40,7 @@ func growthOf(a *zarr.Array) (s storedGrowth, axis int, found bool, err error) {
 		return s, 0, true, err
 	}
 	if axis, err = s.axis(a); err != nil {
-		return s, 0, true, s.malformed(oneLine(err))
+		return s, 0, true, s.malformed(failure.OneLine(err))
 	}
 	return s, axis, true, nil
 }
@@ -118,7 +119,7 @@ func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, locati
 	told := false
 	p.tell = func(text string) {
 		if !told { // the change may be planned several times
-			remark(cmd, location, withoutPackages(text))
+			remark(cmd, location, failure.WithoutPackages(text))
 		}
 		told = true
 	}
@@ -165,7 +166,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	case err != nil:
 		return err
 	case given && there:
-		return badUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
+		return failure.BadUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
 	case there:
 		return followable(value)
 	case !given:
@@ -173,7 +174,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	}
 	p, err := parsePolicy(c.grow)
 	if err != nil {
-		return badUsage("--grow %s: %w", c.grow, err)
+		return failure.BadUsage("--grow %s: %w", c.grow, err)
 	}
 	if err := growsBy(s, p); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 		v.Time, v.Start, v.Step, v.Calendar = c.times.coordinate, c.times.start, c.times.step, c.times.calendar
 	}
 	if strings.Contains(v.Time, "/") {
-		return badArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
+		return failure.BadArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
 	}
 	if value, err = json.Marshal(v); err != nil {
 		return err
@@ -203,7 +204,7 @@ func followable(value []byte) error {
 	}
 	var m *malformedGrowth
 	if errors.As(err, &m) {
-		return badUsage("attribute %s: %s", own.GrowthAttribute, m.why)
+		return failure.BadUsage("attribute %s: %s", own.GrowthAttribute, m.why)
 	}
 	return err
 }
@@ -211,10 +212,10 @@ func followable(value []byte) error {
 // growsBy refuses a policy that cannot be that of axis 0.
 func growsBy(s *zarr.Spec, p growthPolicy) error {
 	if len(s.Shape) == 0 {
-		return badArgument("--grow: the array has no axis")
+		return failure.BadArgument("--grow: the array has no axis")
 	}
 	if s.Grid != nil && s.Grid.Axis(0).IsRegular() && !p.follows() {
-		return onAxis(0, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
+		return failure.OnAxis(0, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
@@ -172,7 +173,7 @@ func newBranch(m zarr.Member) *branch {
 	if b.Error = goneText; m.Err != errGone {
 		b.Error = ""
 		if m.Err != nil {
-			b.Error = oneLine(m.Err)
+			b.Error = failure.OneLine(m.Err)
 		}
 	}
 	if m.Node != nil && m.Kind != groupKind {

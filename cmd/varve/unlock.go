@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
@@ -37,7 +38,7 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, text := range *axes {
 			if _, err := parseAxis(text); err != nil {
-				return badUsage("--axis: %w", err)
+				return failure.BadUsage("--axis: %w", err)
 			}
 		}
 		o := writing(cmd)
@@ -104,7 +105,7 @@ func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.U
 	before := gridJSON(a.Grid())
 	err := a.Unlock(cmd.Context(), how)
 	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
-		return nil, unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(rootOf(location, a)))
+		return nil, failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(rootOf(location, a)))
 	}
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 )
@@ -38,7 +39,7 @@ first is not read again in place of what was there.`,
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("value") {
 			if len(args) > 1 || *name != "" {
-				return badUsage("--value and a file exclude each other")
+				return failure.BadUsage("--value and a file exclude each other")
 			}
 			return fill(cmd, args[0], *sel, *value)
 		}
@@ -60,7 +61,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 	e := elements{typ: to.Type()}
 	elem, err := parseGiven(e.typ, value)
 	if err != nil {
-		return badArgument("--value %s: %w%s", value, err, countedIn(a, err))
+		return failure.BadArgument("--value %s: %w%s", value, err, countedIn(a, err))
 	}
 	noteYear(cmd, location, e.typ, "--value", value)
 	if e.typ.Variable() {
@@ -131,7 +132,7 @@ func unwritten(cmd *cobra.Command, err error) error {
 	if !isInterrupted(cmd.Context(), err) {
 		return err
 	}
-	return &undone{err, "nothing was changed"}
+	return failure.Leftover(err, "nothing was changed")
 }
 
 // wrote tells a program how many elements were written.

@@ -1,33 +1,34 @@
-package main
+// Package spelling finds which known word an unknown one may stand for.
+package spelling
 
 import (
 	"slices"
 	"strings"
 )
 
-// meant returns a question for a word that is not among those known, as " (is time
+// Meant returns a question for a word that is not among those known, as " (is time
 // meant?)", and nothing where no known word is near.
-func meant(word string, known []string) string {
-	if near := nearest(word, known); len(near) > 0 {
+func Meant(word string, known []string) string {
+	if near := Nearest(word, known); len(near) > 0 {
 		return " (is " + strings.Join(near, " or ") + " meant?)"
 	}
 	return ""
 }
 
-// mostNear is how many words are proposed.
-const mostNear = 3
+// Most is how many words are proposed.
+const Most = 3
 
 // leastBegun is how many letters a word has at least that a longer one may stand for.
 const leastBegun = 3
 
-// nearest returns the known words that are nearest to a word: those that differ by fewest
+// Nearest returns the known words that are nearest to a word: those that differ by fewest
 // letters, up to one in three, or else those that begin with it, or that it begins with,
 // as latitude begins with lat.
-func nearest(word string, known []string) []string {
+func Nearest(word string, known []string) []string {
 	var near []string
 	least := max(1, len([]rune(word))/3)
 	for _, k := range known {
-		d := distance(strings.ToLower(word), strings.ToLower(k))
+		d := Distance(strings.ToLower(word), strings.ToLower(k))
 		if k == "" || k == word || d > least || len(near) > 0 && d == least && slices.Contains(near, k) {
 			continue
 		}
@@ -50,16 +51,16 @@ func nearest(word string, known []string) []string {
 			}
 		}
 	}
-	return near[:min(len(near), mostNear)]
+	return near[:min(len(near), Most)]
 }
 
 // longestMeant bounds the words that are compared: the cost is the product of their
 // lengths.
 const longestMeant = 200
 
-// distance returns how many letters have to be changed, put in, left out or swapped with
+// Distance returns how many letters have to be changed, put in, left out or swapped with
 // their neighbour to make one word of another.
-func distance(a, b string) int {
+func Distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if len(x) > longestMeant || len(y) > longestMeant {
 		return longestMeant
