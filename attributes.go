@@ -141,7 +141,7 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 		if err != nil {
 			return err
 		}
-		next.Confirmed.Store(s.Confirmed.Load())
+		next.ConfirmAs(s)
 		if a.state.CompareAndSwap(s, next) {
 			return a.hierarchy.refreshAbove(store.Finishing(ctx), store.Key{}, a.node)
 		}

@@ -55,16 +55,16 @@ func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *sna
 	return put, old
 }
 
-// TestWitness sees that every append along an axis puts the witness of that axis, and
-// that no append along another axis puts a chunk that the witness guards.
-func TestWitness(t *testing.T) {
+// TestMarker sees that every append along an axis puts the marker chunk of that axis, and
+// that no append along another axis puts a chunk that the marker chunk guards.
+func TestMarker(t *testing.T) {
 	for i, spec := range claimGrids {
 		for axis := range 2 {
 			along, across := map[store.Key]bool{}, map[store.Key]bool{}
 			for n := int64(1); n <= 5; n++ {
 				put, s := putBy(t, spec, axis, n)
-				if key := s.Engine.Key(s.Witness(axis)); !put[key] {
-					t.Errorf("grid %d, axis %d: an append of %d does not put the witness %s", i, axis, n, key)
+				if key := s.Engine.Key(s.Marker(axis)); !put[key] {
+					t.Errorf("grid %d, axis %d: an append of %d does not put the marker chunk %s", i, axis, n, key)
 				}
 				maps.Copy(along, put)
 				put, _ = putBy(t, spec, 1-axis, n)

@@ -65,7 +65,7 @@ func (u *unlocked) wants(key, value string) {
 }
 
 // puts is a change that puts chunks in an order; the first is the marker chunk.
-func puts(witness string, guarded string, keys ...string) func(publish.Document) (*publish.Change, error) {
+func puts(marker string, guarded string, keys ...string) func(publish.Document) (*publish.Change, error) {
 	return func(publish.Document) (*publish.Change, error) {
 		c := &publish.Change{Document: []byte("new"), Stage: func(ctx context.Context, b store.Batch) error {
 			for _, key := range keys {
@@ -75,8 +75,8 @@ func puts(witness string, guarded string, keys ...string) func(publish.Document)
 			}
 			return nil
 		}}
-		if witness != "" {
-			c.Marker = store.MustKey(witness)
+		if marker != "" {
+			c.Marker = store.MustKey(marker)
 			c.Guarded = func(key store.Key) bool { return strings.Contains(guarded, key.Base()) }
 		}
 		return c, nil
@@ -93,7 +93,7 @@ func TestFencesRaised(t *testing.T) {
 	}{
 		"guarded":         {puts("a/c/1", "123", "a/c/1", "a/c/2", "a/c/3"), 1},
 		"one is not":      {puts("a/c/1", "12", "a/c/1", "a/c/2", "a/c/3"), 2},
-		"no witness":      {puts("", "", "a/c/1", "a/c/2", "a/c/3"), 3},
+		"no marker":      {puts("", "", "a/c/1", "a/c/2", "a/c/3"), 3},
 		"not yet put":     {puts("a/c/3", "123", "a/c/1", "a/c/2", "a/c/3"), 3},
 		"nothing is left": {puts("a/c/4", "4", "a/c/4"), 0},
 	} {

@@ -12,12 +12,12 @@ import (
 )
 
 // planned is a plan of the named writer whose chunks stage puts.
-func planned(name, witness, guarded string, stage func(put func(key string) error) error) func(publish.Document) (*publish.Change, error) {
+func planned(name, marker, guarded string, stage func(put func(key string) error) error) func(publish.Document) (*publish.Change, error) {
 	return func(publish.Document) (*publish.Change, error) {
 		c := &publish.Change{Document: []byte(name), Stage: func(ctx context.Context, b store.Batch) error {
 			return stage(func(key string) error { return b.Put(ctx, store.MustKey(key), []byte(name)) })
 		}}
-		c.Marker = store.MustKey(witness)
+		c.Marker = store.MustKey(marker)
 		c.Guarded = func(key store.Key) bool { return strings.Contains(guarded, key.Base()) }
 		return c, nil
 	}
@@ -31,8 +31,8 @@ func TestRivals(t *testing.T) {
 		before, guarded string // chunks put before the rival plans, and what its marker 1 guards
 		rival           string // what the rival puts besides
 	}{
-		"another witness":         {"a/c/1", "1", "a/c/4"},
-		"the witness comes later": {"a/c/2", "12345", "a/c/4"},
+		"another marker":         {"a/c/1", "1", "a/c/4"},
+		"the marker comes later": {"a/c/2", "12345", "a/c/4"},
 		"a fence of the rival":    {"a/c/1", "12345", "a/c/3"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// IsChunk refuses an index that names no chunk.
+// IsChunk returns an error that wraps [grid.ErrOutOfRange] unless index names a chunk.
 func (s *Array) IsChunk(index []int64) error {
 	if _, ok := s.Grid.Chunk(index); !ok {
 		return fmt.Errorf("%w: no chunk %v; there are %v", grid.ErrOutOfRange, index, s.Grid.Chunks())
@@ -21,7 +21,7 @@ func (s *Array) IsChunk(index []int64) error {
 	return nil
 }
 
-// ChunkBytes returns the bytes of a decoded chunk.
+// ChunkBytes returns the size of a decoded chunk in bytes.
 func (s *Array) ChunkBytes(index []int64) (int64, error) {
 	if err := s.IsChunk(index); err != nil {
 		return 0, err
@@ -33,14 +33,15 @@ func (s *Array) ChunkBytes(index []int64) (int64, error) {
 // Inner returns the grid of inner chunks.
 func (s *Array) Inner() (*grid.Grid, error) { return s.Grid.Divided(s.Engine.Chain.Inner()...) }
 
-// InnerPlace is where an inner chunk is.
+// InnerPlace is the position of an inner chunk.
 type InnerPlace struct {
 	Shard  []int64      // index of its chunk
 	Within []int64      // its index there
 	Part   strided.Part // of the chunk that it is
 }
 
-// LocateInner returns where the inner chunk at an index is.
+// LocateInner returns the position of the inner chunk at an index. It returns
+// [store.ErrConflict] if the chunks are no longer shards.
 func (s *Array) LocateInner(index []int64) (InnerPlace, error) {
 	if !s.Engine.Chain.Divided() {
 		return InnerPlace{}, fmt.Errorf("%w: the chunks of the array are no shards any more", store.ErrConflict)
@@ -66,8 +67,8 @@ func (s *Array) LocateInner(index []int64) (InnerPlace, error) {
 	return at, nil
 }
 
-// CheckShards refuses shards that have more inner chunks than are read: nothing could be
-// written to them.
+// CheckShards returns an error that wraps [engine.ErrLimit] if a shard has more inner
+// chunks than most. Such a shard could not be read again.
 func (s *Array) CheckShards(most int64) error {
 	inner := s.Engine.Chain.Inner()
 	n := int64(1)
@@ -85,7 +86,8 @@ func (s *Array) CheckShards(most int64) error {
 	return nil
 }
 
-// PieceGrid returns the grid whose chunks are pieces.
+// PieceGrid returns the grid that Pieces walks over: that of inner chunks if shards are
+// large, or else that of chunks.
 func (s *Array) PieceGrid() (*grid.Grid, error) {
 	n := float64(s.Engine.Size)
 	for i, chunks := range s.Grid.Chunks() {
@@ -97,10 +99,10 @@ func (s *Array) PieceGrid() (*grid.Grid, error) {
 	return s.Inner()
 }
 
-// largePiece is the bytes of a shard from which on its inner chunks are pieces.
+// largePiece is the size of a shard, in bytes, above which its inner chunks are pieces.
 const largePiece = 64 << 20
 
-// CellOf returns the box of one chunk.
+// CellOf returns the box of indices that contains one chunk.
 func CellOf(index []int64) grid.Box {
 	box := make(grid.Box, len(index))
 	for i, at := range index {
@@ -109,8 +111,8 @@ func CellOf(index []int64) grid.Box {
 	return box
 }
 
-// CheckPart looks whether all chunks of a part are stored. Those of one that is not
-// written do not count.
+// CheckPart returns an error that names the first chunk of a part of a reservation that is
+// not stored. If the part is not marked as written, that is its first chunk.
 func (s *Array) CheckPart(ctx context.Context, part int, cells grid.Box, written bool) (err error) {
 	for index := range cells.IndicesInto(make([]int64, len(cells))) {
 		key := s.Engine.Key(index)

@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// firstTouched returns the index along an axis of the first chunk that growing along it
-// touches.
+// firstTouched returns the index, along an axis, of the first chunk that growing along
+// the axis touches: the boundary chunk, or else the first new one.
 func (s *Array) firstTouched(axis int) int64 {
 	a := s.Grid.Axis(axis)
 	last, ok := a.Cell(a.Chunks() - 1)
@@ -23,16 +23,17 @@ func (s *Array) firstTouched(axis int) int64 {
 	return a.Chunks()
 }
 
-// Witness returns the index of the chunk that everybody puts first who makes the array
-// grow along an axis.
-func (s *Array) Witness(axis int) []int64 {
+// Marker returns the index of the chunk that every writer stores first when the array
+// grows along an axis. Two writers that plan on one document always meet there.
+func (s *Array) Marker(axis int) []int64 {
 	index := make([]int64, s.Grid.Rank())
 	index[axis] = s.firstTouched(axis)
 	return index
 }
 
-// Guarded reports whether only who makes the array grow along the axis can put a chunk of
-// the next state: who makes it grow along another one has another witness.
+// Guarded reports whether the marker chunk of the axis excludes all rivals that could
+// store the chunk under key. A writer that grows the array along another axis has another
+// marker chunk, so chunks that both regions touch are not guarded.
 func (s *Array) Guarded(next *Array, axis int, key store.Key) bool {
 	name, ok := strings.CutPrefix("/"+key.String(), strings.TrimSuffix("/"+next.Engine.Path.String(), "/")+"/")
 	index, parsed := next.Engine.Keys.ParseKey(name, s.Grid.Rank(), nil)
@@ -42,13 +43,11 @@ func (s *Array) Guarded(next *Array, axis int, key store.Key) bool {
 	return ok && parsed
 }
 
-// mostClaimed is how many chunks of fill values may be stored while an array grows
-// without elements, where the store has no locks to keep those away who write the same
-// chunks.
+// mostClaimed is the largest number of chunks that [Array.claim] stores.
 const mostClaimed = 1 << 16
 
-// tooManyClaimed is the [ErrUnsafeConcurrentWrite] of a change that has to store more
-// chunks of fill values than is reasonable.
+// tooManyClaimed is the [publish.ErrUnsafe] of a change that would have to store more than
+// mostClaimed chunks of fill values.
 type tooManyClaimed struct{}
 
 func (tooManyClaimed) Error() string {
@@ -58,10 +57,10 @@ func (tooManyClaimed) Error() string {
 
 func (tooManyClaimed) Is(target error) bool { return target == publish.ErrUnsafe }
 
-// claim is expose where only a fence keeps others away: every chunk that the new region
-// touches is written, so that nobody who planned on the old document can write it later.
-// The witnesses of all axes that grow come first. With keepStale, chunks that the array
-// has already stay as they are.
+// claim does what expose does for a store without locks. It stores every chunk that the
+// new region touches, marker chunks first. A rival that planned on the old document
+// stores chunks only if they do not exist, so it fails at any of them. With keepStale,
+// chunks that the array already has stay as they are.
 func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.Batch) error {
 	kept := grid.BoxOf(next.Grid.Chunks())
 	var boxes []grid.Box
@@ -74,12 +73,12 @@ func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.
 			kept[i].Stop = chunks
 			continue
 		}
-		witness, first := s.Witness(i), make(grid.Box, len(kept))
-		for k, at := range witness {
+		marker, first := s.Marker(i), make(grid.Box, len(kept))
+		for k, at := range marker {
 			first[k] = grid.Interval{Start: at, Stop: at + 1}
 		}
 		known := slices.ContainsFunc(boxes, func(b grid.Box) bool { return slices.Equal(b, first) })
-		if !known && grid.BoxOf(next.Grid.Chunks()).Contains(witness) {
+		if !known && grid.BoxOf(next.Grid.Chunks()).Contains(marker) {
 			boxes = append(boxes, first)
 		}
 	}
@@ -96,8 +95,8 @@ func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.
 	}
 	how := engine.Writing{Batch: b, Valid: s.Grid.Shape(), KeepFill: true}
 	for _, cells := range boxes {
-		// Readers still know the chunks that there are, so these keep their shape, even
-		// if another axis is trimmed.
+		// Readers still use the old document, so the chunks that it describes keep
+		// their shape, even if another axis is trimmed.
 		there, old := slices.Clone(cells), grid.BoxOf(s.Grid.Chunks())
 		for i := range there {
 			there[i] = there[i].Intersect(old[i])
@@ -114,7 +113,7 @@ func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.
 	return nil
 }
 
-// without returns what is left of a box without others.
+// without returns the parts of a box that no other box covers.
 func without(cells grid.Box, others []grid.Box) []grid.Box {
 	if len(others) == 0 {
 		return []grid.Box{cells}

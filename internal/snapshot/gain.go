@@ -17,13 +17,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Gain is what an array grows by: elements in memory, or those of a source.
+// Gain has the elements of an append: in memory, or from a source.
 type Gain struct {
 	element.Buffer
 	From *Source
 }
 
-// Along returns how many planes along an axis the array gains. Options may say it, too.
+// Along returns the number of planes that the array gains along an axis. said is
+// AppendOptions.Planes, 0 if it was not set.
 func (g Gain) Along(s *Array, axis int, said int64) (int64, error) {
 	if g.From == nil {
 		return s.planes(axis, len(g.Data), said)
@@ -51,7 +52,7 @@ func (g Gain) Along(s *Array, axis int, said int64) (int64, error) {
 	return shape[axis], nil
 }
 
-// IsEmpty reports whether the planes of a gain have no elements.
+// IsEmpty reports whether the new planes have no elements.
 func (g Gain) IsEmpty() bool {
 	if g.From == nil {
 		return len(g.Data) == 0
@@ -62,8 +63,8 @@ func (g Gain) IsEmpty() bool {
 // ErrBothGiven reports an append with elements in memory and a source.
 var ErrBothGiven = fault.Argument("there are both elements and a source of elements: leave one out")
 
-// planes returns how many indices along the axis a number of bytes fills, which is how
-// many are said, unless that is 0.
+// planes returns how many planes along an axis a number of bytes fills. Unless said is 0,
+// it must be that number.
 func (s *Array) planes(axis, bytes int, said int64) (int64, error) {
 	shape := s.Grid.Shape()
 	shape[axis] = 1
@@ -85,7 +86,7 @@ func (s *Array) planes(axis, bytes int, said int64) (int64, error) {
 	return count, nil
 }
 
-// writeFrom stores what a source has for a region, box by box.
+// writeFrom reads the elements of a region from a source and stores them, box by box.
 func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how engine.Writing) error {
 	limit, err := s.Engine.BoxBytes(region)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how
 	return ctx.Err()
 }
 
-// writeBox reads one box of a region to memory for it, and stores it.
+// writeBox reads the elements of one box of a region into room, and stores them.
 func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box, room []byte, how engine.Writing) error {
 	r, err := selection.Resolve(box, s.Grid.Shape())
 	if err != nil {
@@ -137,8 +138,9 @@ func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box,
 	return s.Engine.Write(ctx, r, view, how)
 }
 
-// sourceError is what went wrong with a source. It says nothing of the array: nobody
-// overtook its writer, and it is known what was published.
+// sourceError is an error of a source. It does not match errors that would say something
+// about the array that grows: a conflict, or an unknown outcome. Otherwise the append
+// would be retried, or reported as possibly done.
 type sourceError struct{ err error }
 
 func (s *sourceError) Error() string { return s.err.Error() }
@@ -147,10 +149,10 @@ func (s *sourceError) Is(target error) bool {
 	return target != store.ErrConflict && target != publish.ErrIncomplete && target != publish.ErrOutcomeUnknown && errors.Is(s.err, target)
 }
 
-// As finds what went wrong, which may be an error of the array that the source is.
+// As finds errors of the source, which may be another array.
 func (s *sourceError) As(target any) bool { return errors.As(s.err, target) }
 
-// Source is a block of elements that is read box by box.
+// Source is the Source of the root package.
 type Source struct {
 	Shape []int64
 	Read  func(ctx context.Context, box grid.Box, dst []byte) error

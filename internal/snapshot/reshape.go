@@ -13,20 +13,21 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Reshape is a change of the extents or of the edges, with elements for the new region
-// where it is appended to.
+// Reshape is a change of extents or edges. An append also has the elements of the new
+// region.
 type Reshape struct {
-	Grid      *grid.Grid
-	Region    grid.Box
-	Gain      Gain
-	Slabs     []*engine.Slab // in place of region and gain
-	KeepStale bool
-	Vacate    *Vacancy // whose chunks are deleted
-	// check reports an error if the region cannot be published yet.
+	Grid      *grid.Grid     // after the change
+	Region    grid.Box       // of the new elements
+	Gain      Gain           // the new elements
+	Slabs     []*engine.Slab // the new elements, in place of Region and Gain
+	KeepStale bool           // keep what chunks hold beyond the extent
+	Vacate    *Vacancy       // delete the chunks there
+	// Check, if not nil, reports an error if the region cannot be published yet.
 	Check func(ctx context.Context, old *Array, g *grid.Grid) error
 }
 
-// Stage returns the change from one state to the next.
+// Stage returns the change that package publish runs to get from s to next. It decides
+// what is written before the document is published, and what is reclaimed after it.
 func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Change, error) {
 	doc, err := next.Doc.Marshal(l)
 	if err != nil {
@@ -34,16 +35,21 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 	}
 	was, is := s.Grid.Shape(), next.Grid.Shape()
 	change := &publish.Change{Document: doc}
+	// If publishing fails, the new chunks are orphaned: no document describes them.
 	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, s, b) }
 	trimmed := s.trimmed(next)
 	switch {
 	case g.Gain.Data != nil || g.Gain.From != nil || g.Slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
-			change.Marker = next.Engine.Key(s.Witness(axis))
+			// Two appends that plan on one document meet at the marker chunk: both
+			// write it first.
+			change.Marker = next.Engine.Key(s.Marker(axis))
 			change.Guarded = func(key store.Key) bool { return s.Guarded(next, axis, key) }
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }
 	case g.Check != nil:
+		// The writers of a reservation have stored the chunks. They stay if publishing
+		// fails, so that it can be tried again.
 		change.Stage = func(ctx context.Context, _ store.Batch) error { return g.Check(ctx, s, g.Grid) }
 		change.Abandon = nil
 	case g.Vacate != nil:
@@ -56,7 +62,9 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 		change.Reclaim = func(ctx context.Context, b store.Batch) error { return s.cut(ctx, next, g.KeepStale, b) }
 	}
 	if len(trimmed) > 0 && s.Engine.Chain.Cuts() != nil && !s.Engine.Chain.TellsShapes() {
-		return nil, errUnguarded // no shard would tell; of other chunks PutAside asks each
+		// Shards without a checksum decode in either shape. For other chunks PutAside
+		// finds out one by one.
+		return nil, errUnguarded
 	}
 	if len(trimmed) > 0 {
 		s.trim(next, trimmed, change)
@@ -64,7 +72,7 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 	return change, nil
 }
 
-// pairs returns the extents of every axis before and after.
+// pairs returns the extents of every axis before and after a change.
 func pairs(was, is []int64) [][2]int64 {
 	p := make([][2]int64, len(was))
 	for i := range was {
@@ -73,8 +81,10 @@ func pairs(was, is []int64) [][2]int64 {
 	return p
 }
 
-// write stores the elements of a region that was the shape before does not have.
+// write stores the elements of an append. was is the shape before it.
 func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batch) error {
+	// Behind a fence the marker chunk is written first and alone, and chunks of fill
+	// values are stored, because a chunk that is missing would not stop a rival.
 	fenced := publish.Fenced(b)
 	how := engine.Writing{Batch: b, Valid: was, KeepFill: fenced, FirstAlone: fenced}
 	if g.Slabs != nil {
@@ -94,8 +104,7 @@ func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batc
 	return s.Engine.Write(ctx, r, view, how)
 }
 
-// deleteNew deletes what is stored under the keys of the chunks that s has and the other
-// state has not.
+// deleteNew deletes the stored chunks that s has and other has not.
 func (s *Array) deleteNew(ctx context.Context, other *Array, b store.Batch) error {
 	for cells := range grid.BoxOf(s.Grid.Chunks()).Subtract(grid.BoxOf(other.Grid.Chunks())) {
 		if err := s.Engine.Delete(ctx, cells, b); err != nil {
@@ -105,11 +114,12 @@ func (s *Array) deleteNew(ctx context.Context, other *Array, b store.Batch) erro
 	return nil
 }
 
-// expose makes sure that the elements which the next state adds are the fill value: what
-// an older writer left in cut chunks is cleared, unless that is to be kept, and what a
-// writer that died left under the keys of new chunks is deleted.
+// expose makes the elements that next adds read as the fill value. It deletes orphaned
+// chunks under the keys of new chunks, which a crashed writer may have left. Unless
+// keepStale, it also clears what boundary chunks hold beyond the old extent.
 func (s *Array) expose(ctx context.Context, next *Array, keepStale bool, b store.Batch) error {
 	if publish.Fenced(b) {
+		// A fence does not stop a rival from storing a chunk after its deletion.
 		return s.claim(ctx, next, keepStale, b)
 	}
 	if err := next.deleteNew(ctx, s, b); err != nil || keepStale {
@@ -123,8 +133,8 @@ func (s *Array) expose(ctx context.Context, next *Array, keepStale bool, b store
 	return nil
 }
 
-// cutBy returns the chunks of s at the end of every axis that its extent cuts, where that
-// is of interest for the extents in s and in another state.
+// cutBy returns, for every axis whose extent cuts the last chunk of s, the boxes of these
+// chunks. interests selects axes by their extents in s and in other.
 func (s *Array) cutBy(other *Array, interests func(here, there int64) bool) []grid.Box {
 	var boxes []grid.Box
 	for i := range s.Grid.Rank() {
@@ -140,9 +150,10 @@ func (s *Array) cutBy(other *Array, interests func(here, there int64) bool) []gr
 	return boxes
 }
 
-// cut deletes the chunks that the next state does not have any more, and clears what it
-// cut off from others. That state is published, and what stays does no harm: a growth
-// over it deletes or clears it first.
+// cut deletes the chunks that next no longer has and, unless keepStale, clears what its
+// boundary chunks hold beyond the extent. It runs after next was published. A crash here
+// leaves stale values that readers never see: [Array.expose] removes them when the array
+// grows again.
 func (s *Array) cut(ctx context.Context, next *Array, keepStale bool, b store.Batch) error {
 	err := s.deleteNew(ctx, next, b)
 	if err == nil && !keepStale {
@@ -159,14 +170,15 @@ func (s *Array) cut(ctx context.Context, next *Array, keepStale bool, b store.Ba
 	return nil
 }
 
-// Vacancy is a region behind the end of an array, in the grid that the array has with it.
+// Vacancy is a region beyond the extent of an array, in the grid that the array will have
+// with it.
 type Vacancy struct {
 	Grid   *grid.Grid
 	Region grid.Box
 }
 
-// vacate deletes the chunks of a room. Where others cannot be kept away, they are left to
-// be overwritten.
+// vacate deletes the chunks of a vacancy. Behind a fence it leaves them for later writers
+// to overwrite, because a fence does not exclude those that store chunks now.
 func (s *Array) vacate(ctx context.Context, r *Vacancy, b store.Batch) error {
 	cells, err := s.roomOf(r)
 	if err != nil || publish.Fenced(b) {
@@ -175,7 +187,7 @@ func (s *Array) vacate(ctx context.Context, r *Vacancy, b store.Batch) error {
 	return s.Engine.Delete(ctx, cells, b)
 }
 
-// roomOf returns the chunks of a room, without those that the array has already.
+// roomOf returns the chunks of a vacancy that the array does not have yet.
 func (s *Array) roomOf(r *Vacancy) (grid.Box, error) {
 	cells, err := r.Grid.Touched(r.Region)
 	for i := range cells {
@@ -186,8 +198,8 @@ func (s *Array) roomOf(r *Vacancy) (grid.Box, error) {
 	return cells, err
 }
 
-// Unexpected is the conflict of an array that is not as its writer expects. To try again
-// is of no use.
+// Unexpected is the conflict of a change whose caller expected another shape. Trying
+// again does not help.
 type Unexpected struct{ Have, Want []int64 }
 
 // Error returns both shapes.
@@ -198,7 +210,7 @@ func (u *Unexpected) Error() string {
 // Is reports whether target is [store.ErrConflict].
 func (u *Unexpected) Is(target error) bool { return target == store.ErrConflict }
 
-// Expect refuses an array of another shape than expected; nil expects nothing.
+// Expect returns [Unexpected] if the array has another shape. Nil expects nothing.
 func (s *Array) Expect(shape []int64) error {
 	if is := s.Grid.Shape(); shape != nil && !slices.Equal(shape, is) {
 		return &Unexpected{is, shape}

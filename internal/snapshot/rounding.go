@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/internal/fault"
 )
 
-// innerStep returns the length of the inner chunks along an axis, 1 where there are none,
-// or where they do not have to divide shards.
+// innerStep returns the length of the inner chunks along an axis. It returns 1 if there
+// are none, or if they need not divide shards.
 func (s *Array) innerStep(axis int) int64 {
 	inner := s.Engine.Chain.Cuts() // also of shards that are compressed as a whole
 	if inner == nil {
@@ -23,8 +23,8 @@ func (s *Array) innerStep(axis int) int64 {
 	return a.Step()
 }
 
-// Rounded returns a policy that rounds the last shard along an axis up to whole inner
-// chunks, if that is asked for.
+// Rounded returns the policy or, if up is set, one that rounds the last shard along the
+// axis up to whole inner chunks.
 func (s *Array) Rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	if n := s.innerStep(axis); up && n > 1 {
 		return g.RoundedUp(n)
@@ -32,8 +32,8 @@ func (s *Array) Rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	return g
 }
 
-// Fits refuses a grid whose new shards have no whole number of inner chunks, and says
-// what would do under the same policy instead of count elements.
+// Fits returns an error if a new shard does not consist of whole inner chunks. The message
+// says how many elements would do under the same policy, in place of count.
 func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) error {
 	err := s.Engine.Chain.CheckGrid(g)
 	if err == nil {
@@ -60,8 +60,8 @@ func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 	return &grid.AxisError{Axis: axis, Err: err}
 }
 
-// growsBy reports whether an axis can grow by a length under a policy, so that all shards
-// have whole inner chunks.
+// growsBy reports whether an axis can grow by a length under a policy so that every shard
+// consists of whole inner chunks.
 func (s *Array) growsBy(axis int, length int64, policy grid.Growth) bool {
 	shape := s.Grid.Shape()
 	shape[axis] += length

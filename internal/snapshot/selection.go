@@ -14,18 +14,19 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Selected is a selection bound to a state of an array, and the type of what it makes.
+// Selected is a selection that is bound to an array. Type is the data type of the
+// selected elements, which differs from that of the array if fields are selected.
 type Selected struct {
 	*selection.Resolved
 	Type dtype.Type
 	Heap *strided.Heap // an empty one, where elements differ in length
 }
 
-// Accepts refuses data types that the values which a caller has cannot be of; nil takes
-// any.
+// Accepts returns an error if the values of a caller cannot be elements of a data type. Nil
+// accepts every type.
 type Accepts func(dtype.Type) error
 
-// Exactly accepts one data type.
+// Exactly returns an Accepts for one data type.
 func Exactly(want dtype.Type) Accepts {
 	return func(t dtype.Type) error {
 		if t != want {
@@ -35,8 +36,8 @@ func Exactly(want dtype.Type) Accepts {
 	}
 }
 
-// Resolve binds a selection to the array, if the data type of what it selects is one that
-// the caller accepts.
+// Resolve binds a selection to the array. It returns the error of takes if the caller does
+// not accept the data type of the selected elements.
 func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, error) {
 	r, err := s.target().Resolve(sel)
 	if err != nil && (takes == nil || takes(s.Type) == nil) {
@@ -58,7 +59,7 @@ func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, erro
 	return &Selected{r, typ, s.Engine.Heap}, err
 }
 
-// target returns what selections are resolved for.
+// target returns the array as package selection sees it.
 func (s *Array) target() *selection.Target {
 	if t := s.selecting.Load(); t != nil {
 		return t
@@ -71,8 +72,8 @@ func (s *Array) target() *selection.Target {
 	return t
 }
 
-// through returns the type of what lists of fields make of a type, and which bytes they
-// take.
+// through returns the data type that results from selecting fields, one list after the
+// other, and the bytes of an element that they select.
 func through(t dtype.Type, fields [][]string) (dtype.Type, []strided.Window, error) {
 	windows := []strided.Window{{Size: int64(t.Size())}}
 	for _, names := range fields {
@@ -89,7 +90,8 @@ func through(t dtype.Type, fields [][]string) (dtype.Type, []strided.Window, err
 	return t, windows, nil
 }
 
-// take returns the type that fields of a struct make, and their bytes.
+// take returns the data type that results from selecting fields of a struct, and their
+// bytes.
 func take(t dtype.Type, names []string) (dtype.Type, []strided.Window, error) {
 	fields := make([]dtype.Field, len(names))
 	windows := make([]strided.Window, len(names))
@@ -113,8 +115,8 @@ func take(t dtype.Type, names []string) (dtype.Type, []strided.Window, error) {
 	return packed, windows, nil
 }
 
-// appendThrough appends where the bytes of w come from that are bytes of what windows
-// make.
+// appendThrough appends the windows of the original element that end up in w, which is a
+// window of what windows select.
 func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Window {
 	for _, of := range windows {
 		from, to := max(w.From, of.To), min(w.From+w.Size, of.To+of.Size)
@@ -125,17 +127,17 @@ func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Wi
 	return dst
 }
 
-// Size returns the bytes of an element in memory.
+// Size returns the size of an element in memory, in bytes.
 func (r *Selected) Size() int64 { return int64(codec.Spec{Type: r.Type}.Width()) }
 
-// Room returns memory for what is selected, all of it zero or empty. Elements that differ
-// in length may have so many bytes together.
+// Room allocates memory for the selected elements, all zero or empty. Elements of variable
+// length may have at most that many bytes in all.
 func (r *Selected) Room(most int64) element.Buffer {
 	return element.Buffer{Type: r.Type, Data: make([]byte, r.Len()*r.Size()), Heap: r.Heap.New().Limited(most)}
 }
 
-// View shows memory that holds a block of the selected elements in C order, as plans see
-// it.
+// View returns a view of a buffer that has the selected elements in C order. The view has
+// the axes of the plan: it undoes flips and dropped axes.
 func (r *Selected) View(e element.Buffer) (strided.View, error) {
 	size := r.Size()
 	if r.Type.Variable() && e.Heap == nil {
@@ -149,7 +151,8 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 	return r.Place(v), nil
 }
 
-// CheckedView is view of values that are to be stored.
+// CheckedView is [Selected.View] for elements that will be stored. It returns an error if
+// some bytes are no value of the data type.
 func (r *Selected) CheckedView(e element.Buffer) (strided.View, error) {
 	if err := element.CheckValues(e); err != nil {
 		return strided.View{}, err
@@ -157,7 +160,7 @@ func (r *Selected) CheckedView(e element.Buffer) (strided.View, error) {
 	return r.View(e)
 }
 
-// One shows one element as every selected one.
+// One returns a view that shows a single element at every selected place.
 func (r *Selected) One(e element.Buffer) (strided.View, error) {
 	if err := element.CheckValues(e); err != nil {
 		return strided.View{}, err
@@ -168,8 +171,8 @@ func (r *Selected) One(e element.Buffer) (strided.View, error) {
 	return r.Strided(e, make([]int64, len(r.Shape())))
 }
 
-// Strided shows memory in which the selected elements lie strides apart, counted in
-// elements.
+// Strided returns a view of a buffer in which the selected elements have the given
+// strides, in elements.
 func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, error) {
 	shape, size := r.Shape(), r.Size()
 	if len(strides) != len(shape) {
@@ -191,7 +194,7 @@ func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, err
 	return r.Place(v), nil
 }
 
-// Apart reports whether no two elements of a block of that shape share memory.
+// Apart reports whether no two elements of a block with these strides share memory.
 func Apart(shape, strides []int64) bool {
 	axes := make([]int, len(shape))
 	for i := range axes {
@@ -208,7 +211,7 @@ func Apart(shape, strides []int64) bool {
 	return true
 }
 
-// CheckType refuses elements of another type.
+// CheckType returns an error if the elements have another data type than the array.
 func (s *Array) CheckType(e element.Buffer) error {
 	if e.Type != s.Type {
 		return fault.Argument("the elements are %s, not %s", s.Type, e.Type)
@@ -216,9 +219,9 @@ func (s *Array) CheckType(e element.Buffer) error {
 	return nil
 }
 
-// AtBorder reports whether a selection touches chunks that reach beyond the array.
-// Another program may have made the array grow into them, and what it stored there must
-// not be taken for leftovers.
+// AtBorder reports whether a selection touches boundary chunks, which reach beyond the
+// extent. Another process may have grown the array into them, and its elements must not
+// be taken for stale ones.
 func (s *Array) AtBorder(r *selection.Resolved) bool {
 	for i, touched := range r.Touched(s.Grid) {
 		a := s.Grid.Axis(i)

@@ -1,5 +1,8 @@
-// Package snapshot has arrays as one version of their document describes them, and the
-// changes that lead from one to the next.
+// Package snapshot describes arrays by one version of their metadata document, and the
+// changes that lead from one version to the next.
+//
+// An [Array] is immutable, except for what it remembers about its age. A reader that holds
+// one sees a consistent grid, type and codec chain, whatever other writers publish.
 package snapshot
 
 import (
@@ -21,25 +24,24 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Array is an array as one document describes it. All but the time for which it is
-// confirmed never changes.
+// Array is an array as one version of its document describes it. [Binding.Bind] makes it.
 type Array struct {
-	Version store.Version // of the document, zero where it is not known
+	Version store.Version // of the document; zero if unknown
 	Doc     *metadata.Array
 	Grid    *grid.Grid
 	Type    dtype.Type
-	Fill    []byte
+	Fill    []byte // the fill value, as one element
 	Engine  *engine.Array
 
-	Confirmed atomic.Int64                     // see confirm
-	selecting atomic.Pointer[selection.Target] // see target
+	confirmed atomic.Int64                     // nanoseconds since 1970; see Confirm
+	selecting atomic.Pointer[selection.Target] // made by target on its first call
 }
 
 // DimensionNames returns the name of every axis; see [NamesOf].
 func (s *Array) DimensionNames() []string { return NamesOf(s.Doc) }
 
-// NamesOf returns the name of every axis, "" for an axis without one, and nil
-// where a document names none.
+// NamesOf returns the dimension name of every axis, "" for an axis without one. It
+// returns nil if the document has no names.
 func NamesOf(doc *metadata.Array) []string {
 	if doc.DimensionNames == nil {
 		return nil
@@ -53,24 +55,28 @@ func NamesOf(doc *metadata.Array) []string {
 	return names
 }
 
-// spec is what codecs have to know of the elements, but for the number of axes.
+// spec returns the specification for codecs, without the number of axes.
 func (s *Array) spec() codec.Spec { return codec.Spec{Type: s.Type, Fill: s.Fill} }
 
-// clockSlack is how far the clocks of a store and of this machine may be apart, and how
-// coarse a store's may be.
+// clockSlack bounds the difference between the clocks of a store and of this machine,
+// and the resolution of the store's times.
 const clockSlack = 2 * time.Second
 
-// Confirm notes that the document which the state is of was the present one at a time:
-// chunks that were written well before are cut as the state says. What a later one holds
-// may belong elsewhere, since keys are positions in a grid that may have changed.
-func (s *Array) Confirm(at time.Time) { s.Confirmed.Store(at.Add(-clockSlack).UnixNano()) }
+// Confirm records that the document was the current one at the given time. A chunk that
+// was written before then belongs to this grid. A chunk that was written later may belong
+// to another grid, because keys are positions in a grid and the grid may have changed.
+func (s *Array) Confirm(at time.Time) { s.confirmed.Store(at.Add(-clockSlack).UnixNano()) }
 
-// Since returns the time up to which written chunks are known to be cut as the state
-// says.
-func (s *Array) Since() time.Time { return time.Unix(0, s.Confirmed.Load()) } // a state that nobody confirmed is of no time
+// ConfirmAs takes the time of [Array.Confirm] over from another description of the same
+// grid.
+func (s *Array) ConfirmAs(o *Array) { s.confirmed.Store(o.confirmed.Load()) }
 
-// Document returns the document of the state as it is written: with a chunk grid and
-// codecs that are specified, whatever was read.
+// Since returns the time before which written chunks are known to belong to this grid. It
+// is 1970 if [Array.Confirm] was never called, so that every chunk is suspect.
+func (s *Array) Since() time.Time { return time.Unix(0, s.confirmed.Load()) }
+
+// Document returns the document for writing. Other spellings of the chunk grid and of
+// codecs, which some programs write, are replaced by the specified ones.
 func (s *Array) Document() *metadata.Array {
 	ext := s.Doc.ChunkGrid
 	switch {
@@ -84,14 +90,14 @@ func (s *Array) Document() *metadata.Array {
 	return doc
 }
 
-// GridExtension returns how the grid stands in a document, where that has been about so
-// many bytes.
+// GridExtension returns the chunk_grid member for a grid. bytes is the expected size of
+// its configuration.
 func GridExtension(g *grid.Grid, bytes int) metadata.Extension {
 	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(make([]byte, 0, bytes+64))}
 }
 
-// SameEdges reports whether two grids, one of which has come of the other by growing or
-// shrinking, are cut in the same way.
+// SameEdges reports whether two grids have the same edges. One of them must result from
+// the other by growing or shrinking.
 func SameEdges(a, b *grid.Grid) bool {
 	if a.Name() != b.Name() {
 		return false
@@ -101,7 +107,7 @@ func SameEdges(a, b *grid.Grid) bool {
 		if x.Step() != y.Step() || !x.IsRegular() && (x.Cells() != y.Cells() || x.Covered() != y.Covered()) {
 			return false
 		}
-		// The edges of an axis without elements may be others when it grows.
+		// Growing an axis without elements may replace its edges.
 		if min(x.Extent(), y.Extent()) == 0 && !slices.Equal(slices.Collect(x.Edges()), slices.Collect(y.Edges())) {
 			return false
 		}
@@ -109,9 +115,9 @@ func SameEdges(a, b *grid.Grid) bool {
 	return true
 }
 
-// ChangedFor returns what is different about an array for chunks that were stored for the
-// state s, "" where they mean the same in the state now. A chunk that is not in the array
-// any more, because it shrank, means nothing.
+// ChangedFor tells why chunks that were stored for s have another meaning in now. It
+// returns "" if they have the same meaning. Chunks that the array no longer has, because
+// it shrank, do not count.
 func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 	switch {
 	case s.Type != now.Type:
@@ -121,9 +127,9 @@ func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 	case s.Engine.Keys != now.Engine.Keys:
 		return "its chunks have other keys"
 	case !slices.EqualFunc(s.Doc.Codecs, now.Doc.Codecs, metadata.Extension.Equal):
-		return "its codecs are others"
+		return "it has other codecs"
 	case !bytes.Equal(s.Fill, now.Fill):
-		return "its fill value is another"
+		return "it has another fill value"
 	}
 	left := slices.Clone(chunks)
 	for i, n := range now.Grid.Chunks() {
@@ -133,13 +139,13 @@ func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 		}
 	}
 	if !s.Grid.SameCells(now.Grid, left) {
-		return "its chunks are cut in another way"
+		return "its chunks have other edges"
 	}
 	return ""
 }
 
-// GrewTo reports whether the array has only grown from s to now as far as these chunks
-// are concerned: each is still the same cell.
+// GrewTo reports whether now results from s by growth alone, as far as these chunks are
+// concerned: each of them is still the same cell.
 func (s *Array) GrewTo(now *Array, chunks grid.Box) bool {
 	for i, n := range now.Grid.Shape() {
 		if i >= s.Grid.Rank() || n < s.Grid.Axis(i).Extent() {
@@ -149,9 +155,9 @@ func (s *Array) GrewTo(now *Array, chunks grid.Box) bool {
 	return s.Engine.Keys == now.Engine.Keys && s.Type == now.Type && s.Grid.SameCells(now.Grid, chunks)
 }
 
-// ReadTo reads what is selected to its place. Where that is one piece of memory, it is
-// all going to be filled.
+// ReadTo reads the selected elements into view. zeroed says that its memory is zero.
 func (s *Array) ReadTo(ctx context.Context, r *Selected, view strided.View, zeroed bool) (engine.Suspicion, error) {
+	// A contiguous view is filled completely, so large pages pay off.
 	if data, whole := view.Bytes(); whole {
 		pages.Large(data)
 		defer pages.Usual(data)

@@ -11,16 +11,16 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// errUnguarded refuses to store chunks anew in another shape where nobody could tell the
-// old from the new.
+// errUnguarded refuses to trim shards whose index has no checksum. A reader could not tell
+// a shard in its old shape from one in its new shape.
 var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so that an old shard could be read as a shorter one; keep the edges as they are (grid.KeepEdges, no trim)", fault.ErrUnsupported)
 
-// trimmed returns the chunks that both states have, in the next one with a shorter edge:
-// at the end of an axis whose last edge is cut at the extent. No chunk is in two boxes.
+// trimmed returns the chunks that both s and next have, but next with a shorter edge: those
+// at the end of an axis whose last edge is cut at the extent. The boxes do not overlap.
 func (s *Array) trimmed(next *Array) []grid.Box {
 	var boxes []grid.Box
 	if slices.Contains(s.Grid.Shape(), 0) {
-		return nil // there was no chunk
+		return nil // there are no chunks
 	}
 	rest := grid.BoxOf(next.Grid.Chunks())
 	for i := range rest {
@@ -38,8 +38,10 @@ func (s *Array) trimmed(next *Array) []grid.Box {
 	return boxes
 }
 
-// trim adds to a change that the chunks of the boxes are stored anew: put aside before
-// the document is published, and moved to their places after it.
+// trim adds to a change what the chunks of the boxes need, because their shape changes but
+// not their keys. They are set aside in the new shape before the document is published,
+// and moved to their keys after it. A reader whose chunk does not decode looks for one
+// that is set aside.
 func (s *Array) trim(next *Array, boxes []grid.Box, change *publish.Change) {
 	valid := s.Grid.Shape()
 	for i, n := range next.Grid.Shape() {
@@ -47,14 +49,15 @@ func (s *Array) trim(next *Array, boxes []grid.Box, change *publish.Change) {
 	}
 	stage, reclaim := change.Stage, change.Reclaim
 	change.Stage = func(ctx context.Context, b store.Batch) error {
-		if stage != nil { // it may store chunks that were not stored
+		// The change itself first: it may store chunks that are then set aside.
+		if stage != nil {
 			if err := stage(ctx, b); err != nil {
 				return err
 			}
 		}
 		for _, cells := range boxes {
 			for i, old := range grid.BoxOf(s.Grid.Chunks()) {
-				cells[i] = cells[i].Intersect(old) // others are new, and have their shape already
+				cells[i] = cells[i].Intersect(old) // new chunks have the new shape already
 			}
 			if err := s.Engine.PutAside(ctx, next.Engine, cells, valid, b); err != nil {
 				return err
@@ -71,23 +74,22 @@ func (s *Array) trim(next *Array, boxes []grid.Box, change *publish.Change) {
 	change.Tidy = next.TidyAside
 }
 
-// FetchAside moves the chunks that are put aside to their places, several at a time:
-// until then other programs do not decode them. A fault of one does not keep it from the
-// others: what stays aside is not what they expect under its key.
+// FetchAside moves the chunks that are set aside to their keys, several at a time. Until
+// then other programs cannot decode them, so one failure does not stop the rest.
 func (s *Array) FetchAside(ctx context.Context, b store.Batch) error {
 	return stillAside(s.Engine.FetchAside(ctx, b))
 }
 
-// stillAside says what becomes of chunks that could not be moved to their places.
+// stillAside adds to an error what happens to chunks that could not be moved.
 func stillAside(left int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w (chunks that were cut, %d or more, are still put aside: Varve reads them, other programs do not decode them "+
+	return fmt.Errorf("%w (chunks that were cut, %d or more, are still set aside: Varve reads them, other programs cannot decode them "+
 		"until the array is opened for writing again, or with Options.Finish, which moves them)", err, left)
 }
 
-// TidyAside deletes what was put aside.
+// TidyAside deletes the chunks that are set aside.
 func (s *Array) TidyAside(ctx context.Context, b store.Batch) error {
 	for c, err := range s.Engine.Aside(ctx) {
 		if err == nil {

@@ -50,7 +50,7 @@ func TestWriteToReplaced(t *testing.T) {
 			return h.At("").Delete(ctx, &zarr.Options{Write: true})
 		}, "not there any more"},
 		"another type": {created(func(s *zarr.Spec) { s.Type = dtype.Of[int32]() }), "was int64 and is int32"},
-		"other edges":  {created(func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(3, 3, 6)} }), "cut in another way"},
+		"other edges":  {created(func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(3, 3, 6)} }), "have other edges"},
 		"other axes":   {created(func(s *zarr.Spec) { s.Shape, s.Chunks = []int64{4, 3}, nil }), "1 axes and has 2"},
 		"another fill": {created(func(s *zarr.Spec) { s.FillValue = zarr.FillJSON("7") }), "fill value"},
 		"other keys":   {created(func(s *zarr.Spec) { s.KeyEncoding = metadata.V2Dot }), "other keys"},
