@@ -11,23 +11,22 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// AppendOptions says how an array grows by elements. A nil *AppendOptions means the zero
-// AppendOptions.
+// AppendOptions are the options of appends. A nil *AppendOptions is the zero value.
 type AppendOptions struct {
-	// Grow says which edges an axis with listed edges gets where the ones it has do not
-	// reach. The zero value is [grid.AppendOne]: one edge for what is appended.
+	// Grow chooses the new edges of a listed axis, once the edges that it has are filled.
+	// The zero value is [grid.AppendOne]: one edge for each append.
 	Grow grid.Growth
-	// RoundUp lengthens the last new edge to whole inner chunks where chunks are shards.
-	// Its end lies beyond the extent then, and is filled by the next append. Otherwise a
-	// shard that inner chunks do not divide is refused.
+	// RoundUp lengthens the last new edge of a sharded array to whole inner chunks. The
+	// next append fills the part beyond the extent. Without it, an append fails if inner
+	// chunks do not divide the new shard.
 	RoundUp bool
-	// Expect is the shape that the array has to have before; nil stands for any. An array
-	// of another shape wraps [ErrConflict], so that an append which is repeated, because
-	// nobody knew how it ended, is not done twice.
+	// Expect is the shape that the array must have before the append, or nil for any. If
+	// it has another one, the error wraps [ErrConflict]. This makes it safe to repeat an
+	// append with an unknown outcome.
 	Expect []int64
-	// Planes is how many indices the axis gains; 0 leaves it to src, whose length tells.
-	// Only an array that is empty along another axis needs it, as one of shape (3, 0):
-	// its planes have no elements, so no src tells how many there are.
+	// Planes is the number of indices that the axis gains. 0 derives it from the length
+	// of src. It is needed only if another axis has the extent 0, as in the shape (3, 0):
+	// then planes have no elements, and src says nothing about their number.
 	Planes int64
 }
 
@@ -38,16 +37,16 @@ func (o *AppendOptions) orZero() AppendOptions {
 	return *o
 }
 
-// Append grows the array along an axis by the elements of src, which is in C order and as
-// long as the array along all other axes. On an axis with listed edges it writes new
-// chunks and the document and reads nothing, once edges that reach beyond the extent are
-// filled. A regular axis fills its last chunk first.
+// Append adds the elements of src at the end of an axis. src is in C order and has the
+// shape of the array along all other axes; axis -1 is the last one. A boundary chunk is
+// filled first, which reads it. All other chunks are only written.
 //
-// Readers see the array without the new elements, or with all of them. Several programs
-// may append to an array in a store with locks or with conditional writes: each appends
-// behind the others. One that is overtaken again and again gives up with [ErrConflict];
-// without either power the error wraps [ErrUnsafeConcurrentWrite]. A policy that does not
-// go with the axis wraps [ErrInvalidArgument].
+// Readers see the array without the new elements, or with all of them. Several processes
+// may append to one array if the store has locks or conditional writes: each appends
+// behind the others. In other stores the error wraps [ErrUnsafeConcurrentWrite], unless
+// [Options.SingleWriter] is set. An append that loses to other writers again and again
+// gives up with [ErrConflict]. A policy that does not fit the axis wraps
+// [ErrInvalidArgument].
 func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
 	e, err := elementsOf(a, src)
 	if err == nil {
@@ -56,8 +55,8 @@ func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, o
 	return a.fail("append", err)
 }
 
-// AppendBytes is [Append] for an array of any type: src has the elements in the byte
-// order of the host.
+// AppendBytes is [Append] for any data type of fixed size. src has the elements in host
+// byte order.
 func (a *Array) AppendBytes(ctx context.Context, axis int, src []byte, opt *AppendOptions) error {
 	return a.fail("append", a.append(ctx, axis, snapshot.Gain{Buffer: element.Buffer{Type: a.Type(), Data: src}}, opt.orZero()))
 }
@@ -70,7 +69,7 @@ func (a *Array) append(ctx context.Context, axis int, more snapshot.Gain, opt Ap
 	return a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, more, opt) })
 }
 
-// axis returns the number of an axis that may be counted from the last one, which is -1.
+// axis returns the number of an axis. Negative numbers count from the last axis, -1.
 func (a *Array) axis(axis int) (int, error) {
 	i := axis
 	if i < 0 {
@@ -82,7 +81,7 @@ func (a *Array) axis(axis int) (int, error) {
 	return i, nil
 }
 
-// appended plans to append elements to the newest state, nil where there are none.
+// appended plans an append to s. It returns nil if there is nothing to append.
 func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions) (*snapshot.Reshape, error) {
 	if err := s.CheckType(more.Buffer); err != nil {
 		return nil, err
@@ -111,7 +110,7 @@ func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions
 	if err != nil {
 		return nil, err
 	}
-	if more.IsEmpty() { // planes without elements: no chunk holds any of them
+	if more.IsEmpty() { // another axis has the extent 0, so there are no chunks to write
 		return &snapshot.Reshape{Grid: g}, nil
 	}
 	region := grid.BoxOf(shape)

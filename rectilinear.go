@@ -8,23 +8,26 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// RectilinearOptions says how axes become lists. A nil *RectilinearOptions means the zero
-// RectilinearOptions.
+// RectilinearOptions are the options of [Array.MakeRectilinear]. A nil *RectilinearOptions
+// is the zero value.
 type RectilinearOptions struct {
-	// Axes are the numbers of the axes, -1 for the last one; nil stands for all.
+	// Axes are the numbers of the axes, -1 for the last one. Nil means all.
 	Axes []int
-	// Trim stores the last chunk of every axis anew, without what reaches beyond the
-	// array, so that appends never write to it again. Otherwise its edge reaches beyond
-	// the extent until appends have filled it. In a store without locks nobody may write
-	// to these chunks meanwhile, since what is stored anew could be older. Chunks that
-	// could be read in either shape, as those of packbits without padding_encoding that
-	// take as many bytes, wrap [ErrUnsupported], and nothing changes.
+	// Trim cuts the last edge of every axis at the extent and rewrites the boundary
+	// chunks, so that appends never write to them again. Without it, the last edge reaches
+	// beyond the extent until appends have filled it.
+	//
+	// In a store without locks no other process may write to these chunks meanwhile: its
+	// elements could be lost. If a chunk decodes in both shapes, such as packbits without
+	// padding_encoding with equal sizes, the error wraps [ErrUnsupported] and nothing
+	// changes.
 	Trim bool
 }
 
-// MakeRectilinear lists the chunk lengths of axes that have one length, so that the array can grow
-// by any length: a regular grid becomes a rectilinear one, by its document alone. Listed
-// axes stay as they are, but for what Trim asks for.
+// MakeRectilinear turns regular axes into listed ones, so that the array can grow by any
+// length without rewriting its last chunk. Only the document changes, unless opt.Trim is
+// set. Axes that are listed already stay as they are, apart from what Trim does. The
+// command calls it unlock.
 func (a *Array) MakeRectilinear(ctx context.Context, opt *RectilinearOptions) error {
 	var o RectilinearOptions
 	if opt != nil {
@@ -39,7 +42,7 @@ func (a *Array) MakeRectilinear(ctx context.Context, opt *RectilinearOptions) er
 	}
 	return a.fail("unlock", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		if s.Grid.Rank() == 0 {
-			return nil, nil // there is nothing to list
+			return nil, nil // no axes
 		}
 		g, err := s.Grid.Unlocked(axes...)
 		if err == nil && o.Trim {
@@ -54,7 +57,7 @@ func (a *Array) MakeRectilinear(ctx context.Context, opt *RectilinearOptions) er
 	}))
 }
 
-// trims refuses a grid whose last shards have no whole number of inner chunks.
+// trims returns an error if a boundary shard would not consist of whole inner chunks.
 func trims(s *snapshot.Array, g *grid.Grid) error {
 	if err := s.Engine.Chain.CheckGrid(g); err != nil {
 		return fmt.Errorf("%w: %w; without RectilinearOptions.Trim the last shards stay as long as they are", ErrInvalidArgument, err)

@@ -10,36 +10,36 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// ResizeOptions says how the extents of an array change. A nil *ResizeOptions means the
-// zero ResizeOptions.
+// ResizeOptions are the options of [Array.Resize]. A nil *ResizeOptions is the zero value.
 type ResizeOptions struct {
-	// Grow says which edges axes with listed edges get where the ones they have do not
-	// reach; see [grid.Grid.Grown] for what one policy means for several axes. The zero
-	// value is [grid.AppendOne].
+	// Grow chooses the new edges of listed axes that grow: one policy for all axes, or one
+	// for each ([grid.Grid.Grown]). The zero value is [grid.AppendOne].
 	Grow []grid.Growth
-	// RoundUp lengthens the last new edge of every axis to whole inner chunks; see
-	// [AppendOptions].
+	// RoundUp lengthens the last new edge of every axis to whole inner chunks, as
+	// [AppendOptions.RoundUp] does.
 	RoundUp bool
-	// Shrink says what becomes of listed edges beyond the extent, also where the extent
-	// stays. The zero value is [grid.KeepEdges]. While [grid.TrimExact] stores last
-	// chunks anew in a store without locks, nobody may write to them.
+	// Shrink decides what happens to listed edges beyond the extent, even of axes whose
+	// extent does not change. The zero value is [grid.KeepEdges]. [grid.TrimExact]
+	// rewrites boundary chunks; in a store without locks no other process may write to
+	// them meanwhile.
 	Shrink grid.Shrink
-	// KeepStale leaves what chunks hold beyond the extent, so that old values come back
-	// when the array grows again with it: what zarr-python does. Chunks that lie wholly
-	// beyond the extent are deleted all the same.
+	// KeepStale keeps what boundary chunks hold beyond the extent, as zarr-python does.
+	// The old values reappear if the array grows again with KeepStale. Chunks that lie
+	// completely beyond the extent are deleted in any case.
 	KeepStale bool
-	// Expect is the shape that the array has to have before; nil stands for any. Another
-	// one wraps [ErrConflict].
+	// Expect is the shape that the array must have before the change, or nil for any. If
+	// it has another one, the error wraps [ErrConflict].
 	Expect []int64
 }
 
-// Resize changes the extents of the array. Elements within both shapes stay. What an
-// array grows by is the fill value, whatever it held before it once shrank; chunks that
-// it shrinks by are deleted after readers have been told. What it costs follows what is
-// added and removed, not the array.
+// Resize changes the extents of the array. Elements inside both shapes stay. New elements
+// have the fill value, even where the array had other values before it shrank. Chunks that
+// are no longer part of the array are deleted after the new document is published. The
+// cost depends on what is added and removed, not on the size of the array.
 //
-// Errors are those of [Append]. In a store without locks new chunks of fill values are
-// stored; more than 65,536 of them wrap [ErrUnsafeConcurrentWrite].
+// Errors are those of [Append]. In a store without locks, Resize stores the new chunks,
+// although they have only fill values; if these are more than 65,536, the error wraps
+// [ErrUnsafeConcurrentWrite].
 func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) error {
 	var o ResizeOptions
 	if opt != nil {
@@ -48,7 +48,7 @@ func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) e
 	return a.fail("resize", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return resized(s, shape, o) }))
 }
 
-// resized plans to change the extents of the newest state, nil where nothing changes.
+// resized plans a change of the extents of s. It returns nil if nothing changes.
 func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Reshape, error) {
 	if err := s.Expect(opt.Expect); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Res
 	return &snapshot.Reshape{Grid: g, KeepStale: opt.KeepStale}, nil
 }
 
-// regridded returns the grid of another shape.
+// regridded returns the grid of s for another shape.
 func regridded(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
 	smaller, err := s.Grid.Shrunk(shape, opt.Shrink)
 	if err != nil {
@@ -82,8 +82,8 @@ func regridded(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid,
 	return smaller.Grown(shape, policies(s, opt)...)
 }
 
-// refused adds to what is wrong with new shards, which have no whole number of inner
-// chunks, what would do.
+// refused adds advice to the error of a grid whose new shards do not consist of whole inner
+// chunks.
 func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) error {
 	would := func(opt ResizeOptions) bool {
 		g, err := regridded(s, shape, opt)
@@ -100,7 +100,7 @@ func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) err
 	return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 }
 
-// policies returns those by which axes grow, rounded up where that is asked for.
+// policies returns the growth policy of each axis, rounded up if opt asks for it.
 func policies(s *snapshot.Array, opt ResizeOptions) []grid.Growth {
 	if !opt.RoundUp || len(opt.Grow) > 1 && len(opt.Grow) != s.Grid.Rank() {
 		return opt.Grow
