@@ -7,33 +7,35 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Limits bounds what a stranger's store may make this program do. A zero field stands for
-// its default. They may be raised for data that is trusted; the defaults may grow in
-// later versions.
+// Limits bound what documents and chunks of an untrusted store can make a program allocate
+// or visit. A zero field is its default. Raise limits for data that is trusted. Defaults
+// may grow in later versions.
 type Limits struct {
-	// Document is the most bytes of a metadata document. Default: 64 MiB.
+	// Document bounds a metadata document, in bytes. Default: 64 MiB.
 	Document int64
-	// Depth is the deepest nesting of JSON. Default: 64.
+	// Depth bounds the nesting of JSON. Default: 64.
 	Depth int
-	// Chunk is the most bytes of one decoded chunk. Where chunks are shards it is that of
-	// one decoded inner chunk, and of an index. Default: 1 GiB. Of longer chunks that are
-	// not encoded parts are read; boxes are written into those that are stored, in stores
-	// that put values together from their older version; and they are checked, also with
-	// a CRC-32C behind them.
+	// Chunk bounds one decoded chunk, in bytes. If chunks are shards, it bounds one
+	// decoded inner chunk, and one shard index. Default: 1 GiB.
+	//
+	// A longer chunk that is not encoded can still be used in part: parts of it are read,
+	// it is checked, also with a CRC-32C behind it, and boxes are written to it if it is
+	// stored and the store is a [store.Splicer] or [store.Patcher].
 	Chunk int64
-	// InnerChunks is the most inner chunks of one shard. Default: 2^24, the index of
-	// which has 256 MiB.
+	// InnerChunks bounds the inner chunks of one shard. Default: 2^24, whose index has 256
+	// MiB.
 	InnerChunks int64
-	// Block is the most bytes of a block that Read makes, those of text in it included,
-	// about; slices that the caller made are as large as they are. Default: 1 TiB, or
-	// what the machine can address.
+	// Block bounds a block that Read allocates, in bytes, including about the bytes of
+	// text. It does not apply to slices of the caller. Default: 1 TiB, or what the machine
+	// can address.
 	Block int64
-	// Rank is the most axes of an array that is written; up to 64 are read. Default: 32.
+	// Rank bounds the axes of an array that is created. Up to 64 axes are read. Default:
+	// 32.
 	Rank int
 }
 
-// OrDefault returns the limits with the default in place of every field that is zero, but
-// for Depth, whose default the reader of documents has.
+// OrDefault returns the limits with defaults in place of zero fields. Depth stays, because
+// package metadata has its default.
 func (l Limits) OrDefault() Limits {
 	l.Document, l.Chunk, l.InnerChunks, l.Block, l.Rank = l.document(), l.chunk(), l.innerChunks(), l.block(), l.writeRank()
 	return l

@@ -9,119 +9,116 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// Options says how nodes are opened. A nil *Options means the zero Options, which reads.
-// Nodes opened from a group have the group's options unless others are given.
+// Options are the options of opening a node. A nil *Options is the zero value, which opens
+// for reading. A node that is opened from a group takes the options of the group for every
+// field that is zero.
 type Options struct {
-	// Write permits changes. Without it every change fails with [ErrReadOnly].
+	// Write permits changes. Without it, every change fails with [ErrReadOnly].
 	Write bool
-	// Finish lets arrays that are opened for reading finish what a writer that died has
-	// left, where the store can be written to and has locks, of which one that is free
-	// tells that the writer is dead: chunks that were cut and not yet moved to their
-	// places, which Varve reads and other programs do not decode until then, and changes
-	// of several arrays. It waits for nobody, and where it cannot, nothing is said: the
-	// next writer does it. Opening for writing does so in any case.
+	// Finish completes changes of crashed writers when an array is opened for reading:
+	// trimmed chunks that were not moved to their keys yet, which other programs cannot
+	// decode until then, and transactions over several arrays. Opening for writing always
+	// does this. Finish needs a writable store with locks, because a free lock proves
+	// that the writer has crashed. It never waits, and it reports no failure: the next
+	// writer tries again.
 	Finish bool
-	// Codecs are the codecs that arrays may use; nil stands for [codec.Default].
+	// Codecs are the codecs that arrays may use. Nil is [codec.Default].
 	Codecs *codec.Registry
-	// Limits bounds what a stranger's store may make this program do.
+	// Limits bound what an untrusted store can cost.
 	Limits Limits
-	// Concurrency is how many requests one call has under way to a store that is far
-	// away, decoding not counted, and how many chunks it has in flight where a store is
-	// near, as files are; members of a group are opened as many at a time. 0 stands for
-	// twice the number of processors, at least 8, and at least 32 where the store is far.
-	// So many requests hide that each of them takes its time; more are of use where that
-	// is longer than 50 ms or chunks are small.
+	// Concurrency bounds the requests that one call has in flight to a far store, such as
+	// a web server, or the chunks that it has in flight from a near one, such as files.
+	// As many members of a group are opened at once. 0 is twice the number of processors
+	// but at least 8, and at least 32 for a far store. More help if requests take longer
+	// than 50 ms or chunks are small.
 	Concurrency int
-	// Budget is the most bytes that one call has in flight, encoded and decoded, besides
-	// the caller's own slices. 0 stands for the largest of 64 MiB and four times the
-	// number of processors times the largest chunk that is touched, but no more than a
-	// sixteenth of the memory that the process may use, or 256 MiB where that is less.
-	// While a chunk is on its way it counts with the bytes that it has stored, as far as
-	// others of the array tell, so that a budget of a few chunks is enough to have many
-	// in flight; it counts with its elements while it is decoded. Chunks and inner chunks
-	// that take more than three quarters of the budget are decoded all the same, as many
-	// of one shard at a time as there are processors. Text counts with the bytes that it
-	// turns out to have: a chunk of text that takes more than half of the budget is
-	// decoded alone.
+	// Budget bounds the bytes that one call has in flight, encoded and decoded, in
+	// addition to the slices of the caller. 0 is the larger of 64 MiB and four times the
+	// number of processors times the largest chunk that the call touches, but at most a
+	// sixteenth of the memory limit of the process, or 256 MiB if that is less.
+	//
+	// A chunk counts with its stored size while it is fetched, as estimated from other
+	// chunks, and with its decoded size while it is decoded. So a budget of a few chunks
+	// is enough to have many requests in flight. A chunk or inner chunk that takes more
+	// than three quarters of the budget is decoded all the same, and of one shard as many
+	// at once as there are processors. Text counts with its actual size; a chunk of text
+	// that takes more than half of the budget is decoded alone.
 	Budget int64
-	// StoreFill stores chunks that hold nothing but the fill value. Otherwise they are
-	// not stored, and deleted where they are. Where the fill value is null, as format 2
-	// allows, every chunk that is written is stored: null promises readers nothing of a
-	// chunk that is missing.
+	// StoreFill stores chunks that have only the fill value. Without it, such chunks are
+	// not stored, and are deleted if they exist. If the fill value is null, which format
+	// 2 permits, every chunk that is written is stored: null says nothing about the
+	// elements of a missing chunk.
 	StoreFill bool
-	// RequireChunks makes it an error, which wraps [fs.ErrNotExist], to read a chunk that
-	// is not stored: it is never taken for the fill value. It is for arrays whose chunks
-	// are all stored ([Options].StoreFill), so that a lost one shows. An inner chunk that
-	// its shard does not store is the fill value all the same.
+	// RequireChunks makes reading a missing chunk an error that wraps [fs.ErrNotExist],
+	// instead of returning the fill value. It shows lost chunks of arrays whose chunks
+	// are all stored ([Options.StoreFill]). An inner chunk that is missing in its shard
+	// still reads as the fill value.
 	RequireChunks bool
-	// Durability says when writes survive a power cut; the zero value is [store.Sync]:
+	// Durability says when writes survive a power cut. The zero value is [store.Sync]:
 	// when the call returns.
 	Durability store.Durability
-	// SingleWriter says that nobody else changes the node, which permits to grow it on a
-	// store that has neither locks nor conditional writes.
+	// SingleWriter promises that no other process changes the node. This permits changes
+	// in a store that has neither locks nor conditional writes.
 	SingleWriter bool
-	// Locking says how long locks of other writers are waited for, and who is told of
-	// that. The zero value waits for as long as it takes; one that is given up is
-	// [ErrLocked].
+	// Locking bounds the wait for locks of other writers, and reports it. The zero value
+	// waits without a bound. A wait that ends without the lock is [ErrLocked].
 	Locking store.Locking
-	// SharedWriters asks that parts of one chunk which several programs write at a time
-	// all survive. A store that cannot compare versions refuses it with
-	// [ErrUnsafeConcurrentWrite]; without it the last writer of a chunk wins there.
+	// SharedWriters guarantees that no update is lost when several processes write parts
+	// of one chunk at the same time. A store that cannot compare versions refuses it with
+	// [ErrUnsafeConcurrentWrite]. Without it, the last writer of a chunk wins in such a
+	// store.
 	SharedWriters bool
-	// Shards says how shards are read and written.
+	// Shards has options for reading and writing shards.
 	Shards Shards
-	// Observer is told of every request to the store, and of every chunk that is decoded
-	// or encoded; nil is nobody. See package observe.
+	// Observer, if not nil, receives an event for every request to the store and for
+	// every chunk that is decoded or encoded. See package observe.
 	Observer observe.Observer
-	// Rehearsal makes every change a dry run: all is done as it would be, errors
-	// included, but what is written goes to the ledger, and the store stays as it is. Nil
-	// changes the store.
+	// Rehearsal, if not nil, makes every change a dry run. A change takes its usual
+	// steps and returns its usual errors, but writes to the ledger in place of the store.
 	//
-	// A dry run reads no values that it does not need. A stored chunk of 1 MiB or more,
-	// decoded, of which a write changes a part is not read: that it is written again is
-	// noted, with the bytes that it has ([rehearsal.Ledger.Unread] counts these chunks).
-	// So a dry run does not find out that such a chunk is damaged, or that it becomes
-	// nothing but fill value and would be deleted, and a later step that reads its
-	// elements fails. Of a shard, and of a chunk that is too long to be held, only what
-	// is changed is read, in a store that puts values together from their older versions.
+	// A dry run avoids reading data. It does not read a chunk of 1 MiB or more, decoded,
+	// of which a write changes a part; the ledger records that it would be written
+	// ([rehearsal.Ledger.Unread] counts these chunks). So a dry run does not notice if
+	// such a chunk is damaged, or would be deleted because only fill values remain. A
+	// later step of the same dry run that reads its elements fails.
 	Rehearsal *rehearsal.Ledger
-	// Experimental permits what is proposed but not settled.
+	// Experimental permits features that are proposed for Zarr but not accepted.
 	Experimental Experimental
 }
 
-// Experimental permits to read and to write what is proposed for Zarr but not settled,
-// and may never be: other programs may misread it. Without it such arrays are refused.
+// Experimental permits features that are proposed for Zarr and may never be accepted. Other
+// programs may misread such arrays. Without the option they are refused.
 type Experimental struct {
-	// EncodedShapes permits chunks that are stored longer than their edges, as those at
-	// the ends of concatenated files ("encoded_chunk_shapes", zarr-extensions pull
-	// request 75; [grid.Cut.EncodedAs]).
+	// EncodedShapes permits chunks whose stored shape is larger than their edges, such as
+	// those at the ends of concatenated files ("encoded_chunk_shapes", zarr-extensions
+	// pull request 75; [grid.Cut.EncodedAs]).
 	EncodedShapes bool
-	// InnerChunks permits inner chunks that do not divide their shard, the last of which
-	// then end where it does (zarr-specs pull request 370), and rectilinear grids of
-	// inner chunks in shards of one shape, a proposal of ours.
+	// InnerChunks permits inner chunks that do not divide their shard, so that the last
+	// ones are shorter (zarr-specs pull request 370). It also permits rectilinear grids
+	// of inner chunks in shards of one shape, which Varve proposes.
 	InnerChunks bool
 }
 
-// Shards says how arrays are read and written whose chunks are shards. It is a choice of
-// the program: nothing of it is stored.
+// Shards has the options for arrays whose chunks are shards. None of them is stored.
 type Shards struct {
-	// Gap and Span say when ranges of one shard, or of one chunk that is not encoded, are
-	// read as one: where at most Gap bytes lie between them, or 16 KiB in such a chunk,
-	// and as long as they have at most Span bytes together. Gap 0 stands for what a
-	// request costs: about 4 MiB could come while it is answered, shared by all that are
-	// under way, so 4 MiB divided by the Concurrency, from 64 KiB to 1 MiB; and for 16
-	// KiB in a store whose values are opened at next to no cost, as files are. A Gap
-	// below 0 puts only neighbours together. Span 0 stands for 16 MiB. A shard whose
-	// index is not known is read whole if it has at most 1 MiB, 16 KiB in a near store,
-	// and no more than a Gap that is not 0.
+	// Gap and Span decide when ranges of one shard, or of one chunk that is not encoded,
+	// are read by one request: if at most Gap bytes lie between them, and if they have at
+	// most Span bytes together.
+	//
+	// Gap 0 is the number of bytes that cost as much as a request. In a near store, such
+	// as files, this is 16 KiB. In a far store it is 4 MiB divided by the Concurrency,
+	// from 64 KiB to 1 MiB, because about 4 MiB could arrive in the time of a request and
+	// all requests share the connection. A negative Gap joins only adjacent ranges. Span 0
+	// is 16 MiB. A shard whose index is not cached is read whole if it has at most 1 MiB,
+	// or 16 KiB in a near store, and at most Gap bytes if that is set.
 	Gap, Span int64
-	// Order is that of the inner chunks in shards that are written; the zero value is
+	// Order is the order of inner chunks in shards that are written. The zero value is
 	// [codec.Morton].
 	Order codec.Order
-	// Strategy says how a stored shard is changed; the zero value is [codec.Rewrite].
+	// Strategy says how a stored shard is changed. The zero value is [codec.Rewrite].
 	Strategy codec.Strategy
-	// IndexCache is the most bytes of indexes that an array keeps for later reads; 0
-	// stands for 16 MiB, below 0 keeps none.
+	// IndexCache bounds the bytes of shard indexes that an array caches. 0 is 16 MiB, and
+	// a negative value caches none.
 	IndexCache int64
 }
 
@@ -167,7 +164,7 @@ func (s Shards) over(base Shards) Shards {
 	}
 }
 
-// environment is what codecs have to know of the options.
+// environment returns the options that codecs need.
 func (o *Options) environment() *codec.Environment {
 	return &codec.Environment{
 		Registry: o.Codecs, Unaligned: o.Experimental.InnerChunks, Inner: o.Limits.innerChunks(), Chunk: o.Limits.chunk(),
