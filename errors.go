@@ -21,56 +21,55 @@ import (
 // [fs.ErrNotExist], already there is [fs.ErrExist], no access is [fs.ErrPermission], and
 // a cancelled context is [context.Canceled].
 var (
-	// ErrInvalidMetadata says that a document breaks the specification. Repair the
-	// document, or write the node anew.
+	// ErrInvalidMetadata means that a document violates the specification. Repair the
+	// document, or create the node again.
 	ErrInvalidMetadata = metadata.ErrInvalid
-	// ErrUnsupported says that something may be valid but is not known here: a data type,
-	// codec, grid, extension or format version, or a power that the store lacks. The
-	// message names it; a codec can be registered.
+	// ErrUnsupported means that something may be valid but is not implemented: a data
+	// type, codec, grid, extension or format version, or a capability of the store. The
+	// message names it. Programs can register codecs.
 	ErrUnsupported = fault.ErrUnsupported
-	// ErrInvalidArgument says that the caller asked for what cannot be: a selection
-	// outside the array, a number of values that does not match, a bad shape. Nothing was
-	// changed.
+	// ErrInvalidArgument means that a call can never succeed: a selection outside the
+	// array, a wrong number of values, an invalid shape. Nothing was changed.
 	ErrInvalidArgument = fault.ErrInvalidArgument
-	// ErrCorrupt says that stored bytes do not decode to what the metadata promises.
-	// Restore the chunk, or write it anew.
+	// ErrCorrupt means that stored bytes do not decode as the metadata requires. Restore
+	// the chunk, or write it again.
 	ErrCorrupt = codec.ErrCorrupt
-	// ErrChecksum is the ErrCorrupt of a checksum that does not match.
+	// ErrChecksum is an ErrCorrupt: a checksum does not match.
 	ErrChecksum error = codec.ErrChecksum
-	// ErrConflict says that another writer published first, or holds the array by a
-	// reservation, or that it is not as was expected; nothing of this change is visible.
+	// ErrConflict means that another writer published first or has reserved the array, or
+	// that the array is not as the caller expected. Nothing of the change is visible.
 	// Look at the array, then try again.
 	ErrConflict = store.ErrConflict
-	// ErrSourceChanged says that what is copied, converted or appended changed meanwhile,
-	// and that no copy is there, and nothing appended. Repeat it. It is an ErrConflict,
-	// too.
+	// ErrSourceChanged means that the source of a copy, conversion or append changed
+	// meanwhile. Nothing was published. Try again. It is also an ErrConflict.
 	ErrSourceChanged error = sourceChanged{}
-	// ErrLocked says that another writer holds a lock and that [Options.Locking] set an
-	// end to waiting for it. Nothing was changed; the [store.LockError] says who holds
-	// it. Try again, or end the program that hangs.
+	// ErrLocked means that another writer held a lock for longer than [Options.Locking]
+	// permits to wait. Nothing was changed. The [store.LockError] names the holder. Try
+	// again, or end a process that hangs.
 	ErrLocked = store.ErrLocked
-	// ErrIncomplete says that a change was published, and that removing what it left
-	// behind failed. Do not repeat the change.
+	// ErrIncomplete means that a change was published, but that cleaning up after it
+	// failed. Do not repeat the change.
 	ErrIncomplete = publish.ErrIncomplete
-	// ErrDecided says that a change of several arrays was decided and not finished,
-	// because the caller gave up or a lock was not had in time. Not all of it is visible
-	// yet, and whoever changes one of the arrays next finishes it. Do not repeat the
-	// change. It is an ErrIncomplete, too.
+	// ErrDecided means that a transaction over several arrays is committed but not
+	// complete, because the caller gave up or did not get a lock in time. Not all of it is
+	// visible yet. The next change of one of the arrays completes it. Do not repeat the
+	// transaction. It is also an ErrIncomplete.
 	ErrDecided = publish.ErrDecided
-	// ErrOutcomeUnknown says that nobody can tell whether a change was published. Look at
-	// the node before it is repeated.
+	// ErrOutcomeUnknown means that the change may or may not have been published, because
+	// the answer of the store was lost. Look at the node before you repeat the change.
 	ErrOutcomeUnknown = publish.ErrOutcomeUnknown
-	// ErrUnsafeConcurrentWrite says that the store cannot keep other writers away from a
-	// change that needs it. Set [Options.SingleWriter] if there are none.
+	// ErrUnsafeConcurrentWrite means that a change must exclude concurrent writers and the
+	// store cannot do that. Set [Options.SingleWriter] if there are none.
 	ErrUnsafeConcurrentWrite = publish.ErrUnsafe
-	// ErrReadOnly says that a node was opened for reading only. Set [Options.Write].
+	// ErrReadOnly means that a node was opened for reading only. Set [Options.Write].
 	ErrReadOnly = errors.New("opened for reading only (set Options.Write)")
-	// ErrOverflow says that a number exceeds 64 bits.
+	// ErrOverflow means that a number exceeds 64 bits.
 	ErrOverflow = grid.ErrOverflow
-	// ErrLimit says that something is larger than [Limits] allow.
+	// ErrLimit means that something is larger than [Limits] permit.
 	ErrLimit = engine.ErrLimit
-	// ErrDurability says that the system could not promise that written bytes survive a
-	// power cut. The store takes no more writes; open it anew and check.
+	// ErrDurability means that the operating system could not guarantee that written bytes
+	// survive a power cut. The store accepts no more writes. Open it again and check the
+	// data.
 	ErrDurability = store.ErrDurability
 )
 
@@ -80,10 +79,10 @@ type sourceChanged struct{}
 func (sourceChanged) Error() string        { return "the source changed" }
 func (sourceChanged) Is(target error) bool { return target == ErrConflict }
 
-// Error says where something went wrong. Fields that do not apply are empty, Axis is -1.
+// Error is an error with its place. Fields that do not apply are empty, and Axis is -1.
 type Error struct {
-	Op    string  // what was done: "open", "read", "append" …
-	Path  string  // place of the node, without credentials
+	Op    string  // the operation: "open", "read", "append" …
+	Path  string  // location of the node, without credentials
 	Key   string  // key of the chunk or document in the store
 	Chunk []int64 // index of the chunk
 	Axis  int     // number of the axis
@@ -91,8 +90,8 @@ type Error struct {
 	Err   error
 }
 
-// Error returns operation, node and reason in one line. The reason names key, chunk, axis
-// and codec where they apply.
+// Error returns the operation, the node and the reason in one line. The reason names the
+// key, chunk, axis and codec if they apply.
 func (e *Error) Error() string {
 	path := e.Path
 	if path == "" {
@@ -104,7 +103,7 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is gives the reasons of the layers below the names that this package has for them.
+// Is matches errors of other packages with the sentinels of this package.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrCorrupt:
@@ -118,7 +117,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// fail returns err as an [*Error] of this operation and node; nil stays nil.
+// fail wraps err in an [*Error] with the operation and the node. Nil stays nil.
 func fail(op, path string, err error) error {
 	if err == nil {
 		return nil

@@ -8,12 +8,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// finish finishes what a writer that died has left, for a node that is opened for reading
-// ([Options].Finish), and reports whether there was anything to try. It waits for nobody,
-// and what it cannot do is left to the next writer: reading does without.
+// finish completes the changes of crashed writers for a node that is opened for reading
+// ([Options.Finish]). It reports whether there was anything to complete. It does not wait
+// for locks, and ignores failures: reading works without it, and the next writer tries
+// again.
 //
-// Only a lock that is free tells that the writer is dead. Where a store has none it may
-// be at work, and would have to begin anew.
+// It needs a store with locks. A free lock proves that the writer has crashed; without
+// locks the writer may still be running, and would conflict with this recovery.
 func (a *Array) finish(ctx context.Context) bool {
 	if _, locks := store.As[store.Locker](a.hierarchy.store); !locks || a.hierarchy.ledger != nil {
 		return false
@@ -30,12 +31,12 @@ func (a *Array) finish(ctx context.Context) bool {
 	}
 	if lock, free := w.lock().TryExclude(); free {
 		defer lock.Release()
-		_ = w.moveAside(ctx) // what stays aside is read from there
+		_ = w.moveAside(ctx) // chunks that stay aside are still read from there
 	}
 	return true
 }
 
-// hasAside reports whether chunks are put aside, as far as that can be told.
+// hasAside reports whether chunks are set aside. It returns false if listing fails.
 func (a *Array) hasAside(ctx context.Context) bool {
 	for _, err := range a.state.Load().Engine.Aside(ctx) {
 		return err == nil

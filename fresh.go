@@ -8,15 +8,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Refresh reads the document again, so that later calls see what other programs published
-// since.
+// Refresh reads the document again. Later calls see what other processes have published.
 func (a *Array) Refresh(ctx context.Context) error {
 	_, err := a.reload(ctx, a.state.Load())
 	return a.fail("refresh", err)
 }
 
-// reload reads the document again and returns the newest state: that of the document, or
-// one that was published in this process while it was read.
+// reload reads the document again. It returns the state of that document, or a newer one
+// that another call of this process has published meanwhile.
 func (a *Array) reload(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
 	now := time.Now()
 	data, info, err := a.hierarchy.store.Get(ctx, a.key(), store.Request{Limit: a.options.Limits.document()}, nil)
@@ -34,14 +33,16 @@ func (a *Array) reload(ctx context.Context, s *snapshot.Array) (*snapshot.Array,
 		return nil, err
 	}
 	next.Confirm(now)
+	// Another call may have published or reloaded since s was loaded. Its state may be
+	// newer than the document read here, so it wins.
 	if !a.state.CompareAndSwap(s, next) {
 		next = a.state.Load()
 	}
 	return next, nil
 }
 
-// fresh returns the state s, or a newer one where the document was replaced since s was
-// read. A store that knows no versions cannot tell.
+// fresh returns s if the document still has the version of s, or else a newer state. In a
+// store without versions it always returns s.
 func (a *Array) fresh(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
 	now := time.Now()
 	info, err := store.Stat(ctx, a.hierarchy.store, a.key())

@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// change publishes a change that plan makes of the newest state. Where another writer
-// publishes first, it plans again.
+// change publishes the change that plan makes of the newest state. If another writer
+// publishes first, it plans again. Other calls of this process on the array wait.
 func (a *Array) change(ctx context.Context, plan func(*snapshot.Array) (*snapshot.Reshape, error)) error {
 	lock, err := a.lock().Exclude(ctx)
 	if err != nil {
@@ -18,7 +18,7 @@ func (a *Array) change(ctx context.Context, plan func(*snapshot.Array) (*snapsho
 	return a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) { return a.grow(old, plan) })
 }
 
-// grow returns the change that plan makes of a state, and the state that it leads to.
+// grow returns the change that plan makes of old, and the state that it leads to.
 func (a *Array) grow(old *snapshot.Array, plan func(*snapshot.Array) (*snapshot.Reshape, error)) (*publish.Change, *snapshot.Array, error) {
 	g, err := plan(old)
 	if err != nil || g == nil {

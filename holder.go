@@ -8,13 +8,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// removing runs a removal of the node while no other call of this process changes it. A
-// reservation whose elements are published already does not keep it from going: its
-// writer crashed before it could end it, so it is ended here.
+// removing runs a removal of the node while no other call of this process changes it. If a
+// reservation is published but not ended, because its writer crashed, it is ended here and
+// does not prevent the removal.
 //
-// A change of several nodes whose writer crashed is finished, or undone, before anything
-// is deleted: its journal may stand below the node, and is all that others have of their
-// new elements.
+// A pending transaction over several nodes is rolled forward or back before anything is
+// deleted. Its journal may be below this node, and the other nodes need it to complete.
 func (n *node) removing(ctx context.Context, remove func() error) error {
 	for {
 		err := n.alone(ctx, remove)
@@ -32,8 +31,7 @@ func (n *node) removing(ctx context.Context, remove func() error) error {
 	}
 }
 
-// settle finishes, or undoes, the change of several nodes that the one at a path is part
-// of.
+// settle rolls the pending transaction of the node at a path forward or back.
 func (n *node) settle(ctx context.Context, p store.Path) error {
 	m := node{hierarchy: n.hierarchy, path: p, options: n.options, document: n.document, held: n.held}
 	return retry(ctx, func() error {
@@ -42,7 +40,7 @@ func (n *node) settle(ctx context.Context, p store.Path) error {
 	})
 }
 
-// alone runs something while it has all turns at the node.
+// alone calls do while it holds the exclusive lock of the node.
 func (n *node) alone(ctx context.Context, do func() error) error {
 	lock, err := n.lock().Exclude(ctx)
 	if err != nil {
@@ -56,7 +54,7 @@ func (n *node) alone(ctx context.Context, do func() error) error {
 // reports whether it did.
 func (n *node) endsAt(ctx context.Context, held *publish.MemberError) bool {
 	o := n.options
-	o.Write, o.Finish = false, false // else opening the array would end it, or wait for locks
+	o.Write, o.Finish = false, false // opening for writing could wait for locks
 	a, err := n.hierarchy.at(held.Path).OpenArray(ctx, &o)
 	if err != nil {
 		return false

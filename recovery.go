@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// recover finishes, or undoes, what a writer that died has left: a change of several
-// arrays, and chunks that it put aside.
+// recover completes what a crashed writer has left: it rolls a transaction over several
+// arrays forward or back, and moves chunks that are set aside to their keys.
 func (a *Array) recover(ctx context.Context) error {
 	if err := retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
 		return err
@@ -32,8 +32,8 @@ func (a *Array) recover(ctx context.Context) error {
 	return a.moveAside(ctx)
 }
 
-// moveAside moves the chunks that are put aside to their places. The caller has all
-// turns.
+// moveAside moves the chunks that are set aside to their keys. The caller holds the
+// exclusive lock of the node.
 func (a *Array) moveAside(ctx context.Context) error {
 	return a.update(ctx, func(s *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		return &publish.Change{Reclaim: s.FetchAside, Tidy: s.TidyAside}, s, nil

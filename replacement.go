@@ -10,26 +10,23 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// errReplaced is the error of a write whose array is gone, or another one. It is not
-// tried again: the values were meant for the array that was there.
+// errReplaced is the conflict of a write whose array was removed or replaced meanwhile. It
+// is not retried, because the values were meant for the old array.
 var errReplaced = fmt.Errorf("%w: another program has removed or replaced the array meanwhile", ErrConflict)
 
-// confirmStored makes sure that the chunks which were stored last belong to the array
-// that was written to. A writer may be delayed for so long, by a slow disk or a signal,
-// that another program has removed the array meanwhile, or created another one at its
-// place. Nothing keeps that program away, since a plain write takes no lock. But it
-// deletes the document before it deletes chunks: where the document is still there now,
-// what was stored is removed with it later.
+// confirmStored checks after a write that the stored chunks belong to the array that was
+// written to. A writer may be delayed, by a slow disk or a signal, until another process
+// has removed the array or created another one in its place. A plain write takes no lock,
+// so nothing excludes that process. But a removal deletes the document before it deletes
+// chunks. If the document still exists now, a removal will delete these chunks too.
 //
-// That takes one small request for each write, none for each chunk. An array may have
-// grown or shrunk.
+// The check costs one small request for each write, not for each chunk. It accepts an array
+// that has grown or shrunk.
 //
-// An array that was replaced by one of the same type, grid, keys, codecs and fill value
-// is not told apart: nothing that a store knows stays with an array while it grows and
-// gets attributes, and changes when it is created anew. The document is rewritten by all
-// of these. The directory and its inode stay where an array is overwritten in place, and
-// file systems give the inode of a removed directory to the next one at once; object
-// stores have no directories.
+// It cannot recognize an array that was replaced by one with the same type, grid, keys,
+// codecs and fill value. A store has no property that survives growth and new attributes
+// but differs for a new array: all of them rewrite the document, overwriting in place
+// keeps the directory and its inode, and file systems reuse inodes at once.
 func (a *Array) confirmStored(ctx context.Context, s *snapshot.Array, chunks grid.Box) error {
 	first := make([]int64, len(chunks))
 	if a.options.SingleWriter || !chunks.First(first) {

@@ -14,14 +14,16 @@ import (
 )
 
 const (
-	// changeTries is how often a change is planned anew because another writer published
+	// changeTries bounds how often a change is planned, if other writers keep publishing
 	// first.
 	changeTries = 32
-	// longestPause is the longest time between two tries.
+	// longestPause bounds the time between two tries.
 	longestPause = 50 * time.Millisecond
 )
 
-// retry does something until no other writer comes first, with pauses.
+// retry calls do until it no longer fails because of a concurrent writer, with random
+// pauses. It does not retry conflicts that cannot go away: an unexpected shape, a
+// reservation, or a change that was published already.
 func retry(ctx context.Context, do func() error) (err error) {
 	pause := time.Millisecond
 	for range changeTries {
@@ -39,9 +41,9 @@ func retry(ctx context.Context, do func() error) (err error) {
 	return fmt.Errorf("%w; gave up after %d tries", err, changeTries)
 }
 
-// update publishes a change that plan makes of the newest state, and the state that it
-// leads to. Where another writer publishes first it plans again, and where one died it
-// finishes what that one had begun.
+// update publishes a change. plan returns the change of the newest state, and the state
+// that it leads to. If another writer publishes first, update plans again. If a writer
+// has crashed, update completes its change first.
 func (a *Array) update(ctx context.Context, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
 	if err := a.writable(); err != nil {
 		return err
@@ -49,7 +51,7 @@ func (a *Array) update(ctx context.Context, plan func(old *snapshot.Array) (*pub
 	return a.updateAs(ctx, a.publisher(), plan)
 }
 
-// updateAs is update by one who may hold the array.
+// updateAs is update for a node that may name the holder of a reservation.
 func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
 	published := a.state.Load()
 	err := retry(ctx, func() error {
@@ -58,8 +60,10 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sna
 		case errors.Is(err, publish.ErrPending):
 			err = errors.Join(a.finishOthers(ctx), err)
 		case errors.Is(err, publish.ErrHeld):
+			// The reservation may be published, and its writer crashed before it
+			// could end it.
 			if ended, endErr := a.endPublished(ctx, ""); ended || endErr != nil {
-				err = errors.Join(endErr, publish.ErrPending) // so that this is tried again
+				err = errors.Join(endErr, publish.ErrPending) // which is a conflict, so retry tries again
 			}
 		}
 		return err
@@ -70,8 +74,8 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sna
 	return err
 }
 
-// planned returns the plan on a document that is made on the state which it describes.
-// Once the change is published, the array has the state that it leads to.
+// planned turns a plan on a state into a plan on a document. Once the change is published,
+// the array takes over the new state.
 func (a *Array) planned(plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) func(publish.Document) (*publish.Change, error) {
 	return func(d publish.Document) (*publish.Change, error) {
 		now := time.Now()
@@ -96,8 +100,8 @@ func (a *Array) planned(plan func(old *snapshot.Array) (*publish.Change, *snapsh
 	}
 }
 
-// become gives the array its next state. In format 2 attributes, which have a document of
-// their own, may have changed meanwhile: they are those of the present state.
+// become makes next the state of the array. In format 2 the attributes have a document of
+// their own and may have changed meanwhile, so they are taken from the present state.
 func (a *Array) become(next *snapshot.Array) {
 	if !a.isV2() {
 		a.state.Store(next)
@@ -114,9 +118,9 @@ func (a *Array) become(next *snapshot.Array) {
 	}
 }
 
-// known returns the state that a document describes: the present one where it is of that
-// version. In format 2 the attributes, which have a document of their own, are those that
-// are known.
+// known returns the state that a document describes. It is the present state if that has
+// the version of the document. In format 2 the attributes are those of the present state,
+// because the document does not contain them.
 func (a *Array) known(d publish.Document) (*snapshot.Array, error) {
 	s := a.state.Load()
 	if s.Version == d.Version && !d.Version.IsZero() {
