@@ -16,21 +16,19 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Piece is what a selection takes from one chunk.
+// Piece has the elements that a selection takes from one chunk.
 type Piece[T dtype.Element] struct {
 	Block[T]
-	// From is what the piece is of the array: who writes to it writes to the same
-	// elements.
+	// From selects the elements of the piece in the array, for example to write them.
 	From *selection.Resolved
-	// To is where the piece belongs in the block that the whole selection makes.
+	// To selects the place of the piece in the block of the whole selection.
 	To *selection.Resolved
 
 	whole []int64
 	bare  bool // the values are moved as bytes
 }
 
-// Into moves the piece to its place in a block of all that is selected, which is in C
-// order.
+// Into copies the piece to its place in a block of the whole selection, in C order.
 func (p Piece[T]) Into(dst []T) error {
 	n := int64(1)
 	for _, l := range p.whole {
@@ -47,7 +45,7 @@ func (p Piece[T]) Into(dst []T) error {
 	return p.To.Scatter(strided.Contiguous(element.Bytes(dst), p.whole, size), strided.Contiguous(element.Bytes(p.Data), p.Shape, size))
 }
 
-// move is Into of values that are not moved as bytes because they hold pointers.
+// move is Into for values with pointers, which cannot be copied as bytes.
 func (p Piece[T]) move(dst []T) error {
 	for i, place := range p.To.Places() {
 		dst[place] = p.Data[i]
@@ -55,18 +53,16 @@ func (p Piece[T]) move(dst []T) error {
 	return nil
 }
 
-// pieceBudget is how many bytes of pieces are read ahead where [Options.Budget] says
-// nothing.
+// pieceBudget bounds the bytes of pieces that are read ahead if [Options.Budget] is 0.
 const pieceBudget = 64 << 20
 
-// Pieces yields the selected elements chunk by chunk, in C order of the chunks, each
-// decoded once: so that a selection is worked through which memory could not hold. Chunks
-// that are large shards are taken inner chunk by inner chunk. A few pieces are read
-// ahead, as many as the budget allows ([Options.Budget]); whoever breaks off leaves
-// nothing running. A piece is the reader's to keep. For blocks in C order, as files want
-// them, see [Array.Slabs].
+// Pieces yields the selected elements chunk by chunk, in the C order of chunks. It decodes
+// each chunk once, so a program can process a selection that does not fit into memory.
+// Large shards are split into their inner chunks. Pieces are read ahead within
+// [Options.Budget]. The caller may keep a piece. When the loop ends early, nothing keeps
+// running. [Array.Slabs] has blocks in C order instead.
 //
-// The pieces are of the array as it is when the loop begins. An error ends it.
+// All pieces are of the array as it was when the loop began. An error ends the loop.
 func Pieces[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) iter.Seq2[Piece[T], error] {
 	return func(yield func(Piece[T], error) bool) {
 		a, sel, err := from.of(sel)
@@ -86,8 +82,8 @@ type pending[T dtype.Element] struct {
 	done  chan error
 }
 
-// readPieces reads pieces ahead and hands them out in order. It returns an error that
-// nobody was told.
+// readPieces reads pieces ahead and yields them in order. It returns an error that it has
+// not yielded.
 func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
 	s := a.state.Load()
 	r, err := s.Resolve(sel, element.Check[T])
@@ -134,7 +130,7 @@ type reader[T dtype.Element] struct {
 	held  *pending[T] // the next one, for which there was no room
 }
 
-// fill begins to read pieces as long as there is room; one has always room.
+// fill starts to read pieces while they fit the budget, and at least one.
 func (d *reader[T]) fill(ctx context.Context) {
 	most := d.most
 	if most <= 0 {
@@ -158,7 +154,7 @@ func (d *reader[T]) fill(ctx context.Context) {
 	}
 }
 
-// maxAhead is how many pieces are read at a time at most.
+// maxAhead bounds the pieces that are read at the same time.
 const maxAhead = 16
 
 func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {

@@ -15,55 +15,53 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// StreamOptions says how planes are gathered to chunks. A nil *StreamOptions means the
-// zero StreamOptions.
+// StreamOptions are the options of [Array.Stream]. A nil *StreamOptions is the zero value.
 type StreamOptions struct {
-	// Grow says which edges an axis with listed edges gets where the ones it has do not
-	// reach. The zero value, [grid.AppendOne], means edges of Every planes here, or if
-	// that is 0 as long as the last one that there is; when the stream is closed, an edge
-	// that nobody has seen yet is as long as what is left.
+	// Grow chooses the new edges of a listed axis, once the edges that it has are filled.
+	// The zero value, [grid.AppendOne], means edges of Every planes here, or if Every is 0
+	// edges of the length of the last one. When the stream is closed, a last edge that was
+	// never published is cut to the planes that are left.
 	Grow grid.Growth
-	// Every is how many planes become visible at a time: at least so many, up to the end
-	// of a chunk. Where that is shorter than a chunk is long, such a chunk is stored
-	// several times. 0 publishes every chunk along the axis as soon as it is full.
+	// Every is the number of planes after which the stream publishes. It publishes at the
+	// end of a chunk at the latest. If chunks are longer than Every, they are stored
+	// several times. 0 publishes each chunk along the axis when it is full.
 	Every int64
-	// Budget is the most bytes of planes that are held from call to call, as they are and
-	// encoded, but one plane at least. 0 stands for 1 GiB, within half of Go's memory
-	// limit. What does not fit is published before its chunk is full, which then is
-	// stored several times: [StreamStats] has how often. Encoding and storing take
-	// [Options.Budget] besides.
+	// Budget bounds the bytes of planes that the stream holds between calls, decoded and
+	// encoded. It always holds at least one plane. 0 is 1 GiB, or half of Go's memory
+	// limit if that is less. If a chunk does not fit, its planes are published before it
+	// is full, and it is stored several times; [StreamStats] counts this. Encoding and
+	// storing use [Options.Budget] in addition.
 	Budget int64
-	// RoundUp lets the last listed edge reach beyond the extent when the stream is
-	// closed, to whole inner chunks. Otherwise [Stream.Close] refuses a last chunk that
-	// they do not divide.
+	// RoundUp lengthens the last listed edge to whole inner chunks when the stream is
+	// closed. Without it, [Stream.Close] fails if inner chunks do not divide the last
+	// chunk.
 	RoundUp bool
-	// Expect is the shape that the array has to have before; nil stands for any. Another
-	// one wraps [ErrConflict].
+	// Expect is the shape that the array must have before, or nil for any. If it has
+	// another one, the error wraps [ErrConflict].
 	Expect []int64
 }
 
-// StreamStats says what a stream has done and what it holds.
+// StreamStats counts what a stream has done and what it holds.
 type StreamStats struct {
 	Held, Peak   int64 // bytes of planes that are held now, as they are and encoded, and the most so far
 	Publications int64 // how often planes became visible
 	Early        int64 // how often because the budget did not hold more of them
 }
 
-// Stream appends planes along one axis as they come, and stores every chunk once, when it
-// is full: a microscope or a model makes plane after plane, while a shard has many. It is
-// for one goroutine at a time; the array may be used by others meanwhile.
+// Stream appends planes along one axis as they arrive, from a microscope or a model, and
+// stores each chunk once, when it is full. One goroutine at a time may use it. Other calls
+// may use the array meanwhile.
 //
-// Planes are held until they fill a layer of inner chunks. That is encoded, and held
-// until the shards are full; then these are stored, and become visible by one write of
-// the document. Chunks that are no shards are held as they are. [Stream.Checkpoint] makes
-// visible what there is before. A program that dies loses the planes which were not
-// published, at most; a stream that is opened then goes on where the array ends, and
-// fills its last chunk.
+// The stream holds planes until they fill a layer of inner chunks, encodes the layer, and
+// holds it until the shards are full. Then it stores the shards and publishes them by one
+// write of the document. Chunks that are not shards are held decoded. [Stream.Checkpoint]
+// publishes earlier. After a crash, only planes that were not published are lost. A new
+// stream continues at the end of the array and fills its last chunk.
 //
-// Nobody is kept away meanwhile. A stream whose array somebody else made longer, or cut
-// in another way, fails with [ErrConflict] and stays so. After other errors, as those of
-// a store that cannot be reached, what was written is still held: [Stream.Next] is the
-// plane to go on with.
+// The stream does not exclude other writers. If another writer changes the extent or the
+// edges, the stream fails with [ErrConflict] from then on. After any other error, such as
+// a store that cannot be reached, the stream still holds the planes that were written:
+// [Stream.Next] is the plane to continue with.
 type Stream struct {
 	array  *Array
 	axis   int
@@ -86,7 +84,7 @@ type Stream struct {
 	closed bool
 }
 
-// openLayer is planes that do not fill their layer yet.
+// openLayer has planes that do not fill their layer yet.
 type openLayer struct {
 	buffer []byte
 	view   strided.View // of the buffer
@@ -95,12 +93,12 @@ type openLayer struct {
 	most   int64        // planes for which there may be room
 }
 
-// Stream begins to append planes along an axis, from its end on. It reads nothing but the
+// Stream returns a stream that appends planes at the end of an axis. It reads only the
 // document.
 //
-// An axis with listed edges but no chunk yet needs [StreamOptions.Every] or a policy.
-// Edges that inner chunks do not divide, a policy that does not go with the axis, and
-// planes without elements wrap [ErrInvalidArgument].
+// A listed axis without chunks needs [StreamOptions.Every] or a policy. The error wraps
+// [ErrInvalidArgument] if inner chunks do not divide the edges, if the policy does not fit
+// the axis, or if planes have no elements.
 func (a *Array) Stream(ctx context.Context, axis int, opt *StreamOptions) (*Stream, error) {
 	var o StreamOptions
 	if opt != nil {
@@ -147,7 +145,7 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 	return s, s.check()
 }
 
-// check refuses chunks that could not be written, before planes are gathered for them.
+// check returns an error if the chunks could not be written, before any plane is held.
 func (s *Stream) check() error {
 	planned, limits := s.planned, s.array.options.Limits
 	if planned.Engine.Chain.Divided() {
@@ -166,7 +164,7 @@ func (s *Stream) check() error {
 	return err
 }
 
-// measure finds out how long a plane is, and a chunk along the axis.
+// measure sets the size of a plane and the length of a chunk along the axis.
 func (s *Stream) measure() error {
 	shape := s.base.Grid.Shape()
 	shape[s.axis] = 1
@@ -191,9 +189,9 @@ func (s *Stream) measure() error {
 	return nil
 }
 
-// WritePlanes appends planes, which stand in src in C order: as many as it has, with all
-// elements of the other axes. They are visible once they are published ([StreamOptions],
-// [Stream.Checkpoint]); src may be used again at once.
+// WritePlanes appends planes. src has any number of whole planes in C order, and may be
+// reused after the call. Readers see the planes once they are published ([StreamOptions],
+// [Stream.Checkpoint]).
 func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error {
 	e, err := elementsOf(s.array, src)
 	if err == nil {
@@ -202,15 +200,15 @@ func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error
 	return s.array.fail("stream", err)
 }
 
-// WriteBytes is [WritePlanes] for an array of any type: src has the elements in the byte
-// order of the host.
+// WriteBytes is [WritePlanes] for any data type of fixed size. src has the elements in host
+// byte order.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
 	return s.array.fail("stream", s.write(ctx, element.Buffer{Type: s.base.Type, Data: src}))
 }
 
-// Checkpoint publishes all planes that were written so far, so that they are visible, and
-// as durable as [Options.Durability] says. A chunk that is not full is stored with what
-// there is of it, and once more when it is. A listed edge is then as long as planned.
+// Checkpoint publishes all planes that were written so far. They are then visible, and as
+// durable as [Options.Durability] says. A chunk that is not full is stored now and again
+// when it is full; a listed edge already has its planned length.
 func (s *Stream) Checkpoint(ctx context.Context) error {
 	err := s.usable()
 	if err == nil {
@@ -219,9 +217,9 @@ func (s *Stream) Checkpoint(ctx context.Context) error {
 	return s.array.fail("stream", err)
 }
 
-// Close publishes all planes that were written so far and ends the stream. Where it
-// fails, the planes are still held, and it may be called again. A stream that is not
-// closed needs nothing, but loses what was not published.
+// Close publishes all planes that were written so far and ends the stream. If it fails, the
+// stream still holds the planes and Close may be called again. A stream that is never
+// closed leaks nothing, but loses the planes that were not published.
 func (s *Stream) Close(ctx context.Context) error {
 	if s.closed {
 		return nil
@@ -236,11 +234,11 @@ func (s *Stream) Close(ctx context.Context) error {
 	return s.array.fail("stream", err)
 }
 
-// Next returns the index of the first plane that was not written yet: those before it are
-// held or published.
+// Next returns the index of the first plane that was not written yet. All planes before it
+// are held or published.
 func (s *Stream) Next() int64 { return s.next }
 
-// Published returns the index of the first plane that is not published yet, which is the
+// Published returns the index of the first plane that is not published yet. This is the
 // extent of the axis.
 func (s *Stream) Published() int64 { return s.grid.Axis(s.axis).Extent() }
 
@@ -251,7 +249,7 @@ func (s *Stream) Stats() StreamStats {
 	return stats
 }
 
-// usable refuses a stream that has ended.
+// usable returns an error if the stream has ended.
 func (s *Stream) usable() error {
 	if s.closed {
 		return fault.Argument("the stream is closed")

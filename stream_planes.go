@@ -39,15 +39,15 @@ func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 	return nil
 }
 
-// cut returns some of the planes that v shows.
+// cut returns a view of some of the planes of v.
 func (s *Stream) cut(v strided.View, from, to int64) strided.View {
 	box := grid.BoxOf(v.Shape)
 	box[s.axis] = grid.Interval{Start: from, Stop: to}
 	return v.Sub(box)
 }
 
-// take takes some of the planes, from the first on, and returns how many: up to where
-// something is due, or to the end of the layer.
+// take holds planes from the front of v and returns their number. It stops where the
+// stream must publish, or at the end of the layer.
 func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 	if err := s.settle(ctx); err != nil { // what could not be done at the end of the last call
 		return 0, err
@@ -79,8 +79,8 @@ func (s *Stream) slab(v strided.View) *engine.Slab {
 	return &engine.Slab{Axis: s.axis, Start: s.next, Stop: s.next + v.Shape[s.axis], Planes: v}
 }
 
-// takeLayer takes planes that are just a layer. They are encoded from where they are, or
-// stored at once where that is due or the budget does not hold them.
+// takeLayer takes the planes of a whole layer. It encodes them without a copy. If they are
+// due or do not fit the budget, it stores them at once.
 func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 	slab := s.slab(v)
 	if s.open.buffer != nil && !s.fits(v.Shape[s.axis]) {
@@ -98,8 +98,7 @@ func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 	return nil
 }
 
-// hold copies as many planes as there is room for in the layer that ends at stop, and
-// returns how many.
+// hold copies planes into the open layer, which ends at stop, and returns their number.
 func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, error) {
 	if s.open.count == 0 {
 		if err := s.makeRoom(ctx, stop-s.next); err != nil {
@@ -117,8 +116,8 @@ func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, e
 	return n, s.settle(ctx)
 }
 
-// makeRoom prepares a layer of which so many planes are missing. What is held is
-// published if there is no room otherwise.
+// makeRoom prepares a layer that lacks so many planes. It publishes the held planes if they
+// leave no room.
 func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 	first := max(1, firstRoom/s.plane)
 	most := planes
@@ -141,11 +140,11 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 	return nil
 }
 
-// firstRoom is for how many bytes there is room at first: a long chunk may never be
-// filled.
+// firstRoom is the first size of the buffer of a layer, in bytes. It grows on demand,
+// because a long chunk may never be filled.
 const firstRoom = 16 << 20
 
-// room shows the buffer as so many planes.
+// room returns a view of the buffer as so many planes.
 func (s *Stream) room(planes int64) strided.View {
 	shape := s.base.Grid.Shape()
 	shape[s.axis] = planes
@@ -154,7 +153,7 @@ func (s *Stream) room(planes int64) strided.View {
 	return v
 }
 
-// lengthen makes room for as many planes as there may be.
+// lengthen grows the buffer up to the planes that the layer can have.
 func (s *Stream) lengthen() {
 	o := &s.open
 	was := s.cut(o.view, 0, o.count)
@@ -164,7 +163,7 @@ func (s *Stream) lengthen() {
 	strided.Copy(s.cut(o.view, 0, o.count), was)
 }
 
-// settle does what is to be done with the planes that are held.
+// settle encodes a full layer, and publishes what is due.
 func (s *Stream) settle(ctx context.Context) error {
 	o := &s.open
 	if s.isDue(s.next) {
@@ -199,13 +198,13 @@ func (s *Stream) settle(ctx context.Context) error {
 	return nil
 }
 
-// openSlab returns the planes that do not fill a layer, as far as that was known.
+// openSlab returns the planes of the open layer as a slab.
 func (s *Stream) openSlab() *engine.Slab {
 	o := &s.open
 	return &engine.Slab{Axis: s.axis, Start: o.start, Stop: o.start + o.count, Planes: s.cut(o.view, 0, o.count)}
 }
 
-// encoded returns how many bytes the full layers take.
+// encoded returns the bytes of the layers that are encoded.
 func (s *Stream) encoded() int64 {
 	n := int64(0)
 	for _, slab := range s.slabs {
@@ -214,11 +213,11 @@ func (s *Stream) encoded() int64 {
 	return n
 }
 
-// held returns how many bytes the stream holds.
+// held returns the bytes that the stream holds.
 func (s *Stream) held() int64 { return s.encoded() + int64(cap(s.open.buffer)) + s.text() }
 
-// text returns how many bytes the elements of the open layer have that differ in length:
-// besides the buffer, which refers to them.
+// text returns the bytes of the elements of variable length in the open layer. The buffer
+// only refers to them.
 func (s *Stream) text() int64 {
 	if s.open.count == 0 || s.open.view.Heap == nil {
 		return 0
@@ -226,14 +225,14 @@ func (s *Stream) text() int64 {
 	return s.open.view.Heap.Len()
 }
 
-// fits reports whether the budget holds so many planes more, if they do not become
+// fits reports whether so many more planes fit the budget, if encoding does not make them
 // smaller.
 func (s *Stream) fits(planes int64) bool { return planes <= (s.opt.Budget-s.held())/s.plane }
 
-// note keeps the most that was held.
+// note records the largest number of bytes that were held.
 func (s *Stream) note() { s.stats.Peak = max(s.stats.Peak, s.held()) }
 
-// untilDue returns how many planes of a chunk may come before something is due within it.
+// untilDue returns how many planes of a chunk may follow before the stream must publish.
 func (s *Stream) untilDue(chunk grid.Interval) int64 {
 	if s.opt.Every == 0 || s.opt.Every >= chunk.Len() {
 		return math.MaxInt64
@@ -241,8 +240,7 @@ func (s *Stream) untilDue(chunk grid.Interval) int64 {
 	return s.Published() + s.opt.Every - s.next // what was due before is done
 }
 
-// isDue reports whether all planes before plane p, which are planned, are to be
-// published.
+// isDue reports whether the stream must publish all planes before plane p.
 func (s *Stream) isDue(p int64) bool {
 	news := p - s.Published()
 	if news <= 0 {
@@ -257,8 +255,7 @@ func (s *Stream) isDue(p int64) bool {
 	return false
 }
 
-// lastDue returns the last plane, up to limit, before which all are to be published at
-// once if they are there; 0 where there is none.
+// lastDue returns the last plane up to limit that is due, or 0.
 func (s *Stream) lastDue(limit int64) int64 {
 	axis := s.planned.Grid.Axis(s.axis)
 	k, _, _ := axis.Locate(limit - 1)

@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// plan makes sure that the planes before limit are planned, with all of the last chunk.
+// plan extends the planned grid to the end of the chunk that contains the planes before
+// limit.
 func (s *Stream) plan(limit int64) error {
 	if s.planned != nil && s.planned.Grid.Axis(s.axis).Extent() >= limit {
 		return nil
@@ -42,8 +43,8 @@ func (s *Stream) plan(limit int64) error {
 	return err
 }
 
-// grown returns the grid of the array with planes up to an extent. It grows from what it
-// was when the stream began, so that a policy goes on where it was.
+// grown returns the grid of the array with planes up to an extent. It grows the grid that
+// the array had when the stream began, so that a policy continues its pattern.
 func (s *Stream) grown(extent int64) (*grid.Grid, error) {
 	return s.grow(s.base.Grid, extent, s.policy)
 }
@@ -56,7 +57,7 @@ func (s *Stream) grow(g *grid.Grid, extent int64, policy grid.Growth) (*grid.Gri
 	return g.Grown(shape, policies...)
 }
 
-// last returns the grid of the array with planes up to an extent, behind which none come.
+// last returns the grid of the array with planes up to an extent, which is final.
 func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	covered := s.grid.Axis(s.axis).Covered()
 	if !s.exact || extent <= covered {
@@ -76,7 +77,7 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	return g, err
 }
 
-// publishEarly is publish, which is counted where the budget is the reason.
+// publishEarly is publish because of the budget, which is counted.
 func (s *Stream) publishEarly(ctx context.Context, more *engine.Slab, early bool) error {
 	err := s.publish(ctx, more, false)
 	if err == nil && early {
@@ -85,8 +86,7 @@ func (s *Stream) publishEarly(ctx context.Context, more *engine.Slab, early bool
 	return err
 }
 
-// publish stores the planes that are held, and more that follow them, and makes them
-// visible.
+// publish stores the held planes, and more that follow them, and publishes the new extent.
 func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) error {
 	slabs := slices.Clone(s.slabs)
 	if s.open.count > 0 {
@@ -123,8 +123,8 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	return err
 }
 
-// overtaken is the conflict of a stream whose array somebody else has changed. To try
-// again is of no use.
+// overtaken is the conflict of a stream whose array another writer has changed. Trying
+// again does not help.
 type overtaken struct {
 	*snapshot.Unexpected
 	axis int
@@ -138,7 +138,7 @@ func (o *overtaken) Error() string {
 
 func (o *overtaken) Unwrap() error { return o.Unexpected }
 
-// unchanged refuses an array that is not as it was published last.
+// unchanged returns [overtaken] unless the array is as the stream published it last.
 func (s *Stream) unchanged(now *snapshot.Array) error {
 	was, is := s.grid.Shape(), now.Grid.Shape()
 	o := &overtaken{Unexpected: &snapshot.Unexpected{Have: is, Want: was}, axis: s.axis}
@@ -155,8 +155,8 @@ func (s *Stream) unchanged(now *snapshot.Array) error {
 	return o
 }
 
-// sameExtension reports whether two extensions say the same but for white space, which a
-// document has where it is read again.
+// sameExtension reports whether two extensions are equal apart from white space. A document
+// that is read again has other white space than one that was just made.
 func sameExtension(a, b metadata.Extension) bool {
 	var x, y bytes.Buffer
 	if a.Configuration == nil || b.Configuration == nil || json.Compact(&x, a.Configuration) != nil || json.Compact(&y, b.Configuration) != nil {
