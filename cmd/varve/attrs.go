@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/own"
@@ -163,7 +164,7 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 			return noAttribute(n.Attributes(), keys[0], err)
 		}
 	}
-	text := strictjson.AppendIndent(nil, safeJSON(value))
+	text := strictjson.AppendIndent(nil, output.Safe(value))
 	if wantsJSON(cmd) {
 		text = metadata.PlainText(text)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/output"
 )
 
 func newCatCommand() *cobra.Command {
@@ -47,7 +48,7 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 		if err := src.settle(cmd.Context()); err != nil {
 			return err
 		}
-		return withheld(cmd, func(w *bufio.Writer) error {
+		return output.Withheld(cmd.OutOrStdout(), func(w *bufio.Writer) error {
 			return within(limitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
 		})
 	}
@@ -60,8 +61,8 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 
 // showJSON writes one document with all values of the selection.
 func showJSON(cmd *cobra.Command, location string, src *source, w *bufio.Writer) error {
-	shape := jsonText(src.shape)
-	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, jsonText(location), shape, jsonText(src.typ.String()))
+	shape := output.Text(src.shape)
+	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, output.Text(location), shape, output.Text(src.typ.String()))
 	if err != nil {
 		return err
 	}

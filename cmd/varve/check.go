@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec"
 )
@@ -207,7 +208,7 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	if c.Faults == 0 && !how.IndexOnly {
 		var order string
 		order, c.times = unordered(cmd.Context(), a)
-		c.Order = present(order)
+		c.Order = output.Present(order)
 	}
 	slices.SortStableFunc(c.Found, func(x, y faultFact) int { return slices.Compare(x.Chunk, y.Chunk) })
 	return c, nil
@@ -228,7 +229,7 @@ func (c *findings) add(found *codec.Check) {
 func factOf(f zarr.ShardFault) faultFact {
 	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLine(f)}
 	if !f.Shared {
-		fact.Kind = present(zarr.Kind(f.Err))
+		fact.Kind = output.Present(zarr.Kind(f.Err))
 	}
 	if fact.Inner == nil {
 		fact.Inner = [][]int64{}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -140,7 +141,7 @@ func checkMember(cmd *cobra.Command, location string, m zarr.Member, how zarr.Ch
 	if err == nil {
 		return nil, nil
 	}
-	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: present(failure.OneLine(err))}, cmd.Context().Err()
+	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: output.Present(failure.OneLine(err))}, cmd.Context().Err()
 }
 
 // add adds the findings of one array.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
@@ -408,7 +409,7 @@ func parseAttributes(text string) (json.RawMessage, error) {
 		err = v.Errorf("an object is needed")
 	}
 	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
-		err = fmt.Errorf("%w (is {%s: %s} meant?)", err, jsonText(name), jsonText(value))
+		err = fmt.Errorf("%w (is {%s: %s} meant?)", err, output.Text(name), output.Text(value))
 	}
 	return metadata.PlainText(v.Raw()), err
 }

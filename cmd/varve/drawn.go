@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -122,7 +123,7 @@ func chunkGridMeant(text string) string {
 	lengths, err := parseShape(strings.Trim(text, "[]() "))
 	switch {
 	case err == nil && len(lengths) > 0:
-		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, jsonText(lengths))
+		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, output.Text(lengths))
 	case strings.HasPrefix(strings.TrimSpace(text), "{"):
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -65,17 +66,17 @@ float64. Booleans and text stay as they are stored.`,
 	}
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
-	output := new(string)
-	c.Flags().VarP(checkedText{output, fileName}, "output", "o", "the `FILE` to write; standard output by default")
+	file := new(string)
+	c.Flags().VarP(checkedText{file, fileName}, "output", "o", "the `FILE` to write; standard output by default")
 	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return export(cmd, args[0], *sel, *name, *output, *decoded, *header)
+		return export(cmd, args[0], *sel, *name, *file, *decoded, *header)
 	}
 	return c
 }
 
-func export(cmd *cobra.Command, location, sel, name, output string, decoded, header bool) error {
-	f, err := formatOf(name, output, false)
+func export(cmd *cobra.Command, location, sel, name, file string, decoded, header bool) error {
+	f, err := formatOf(name, file, false)
 	switch {
 	case err != nil:
 		return err
@@ -83,7 +84,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 		return failure.BadUsage("--header is of csv: name the file .csv, or give --format csv")
 	}
 	write := writers[f]
-	toStdout := output == "" || output == "-"
+	toStdout := file == "" || file == "-"
 	if toStdout && (f == rawFormat || f == npyFormat) && isTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
@@ -107,7 +108,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 		return err
 	}
 	if !toStdout {
-		if err := src.hasRoom(output, f, freeBytes); err != nil {
+		if err := src.hasRoom(file, f, freeBytes); err != nil {
 			return err
 		}
 	}
@@ -122,9 +123,9 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	}
 	switch {
 	case !toStdout:
-		err = replaceFile(output, print)
+		err = replaceFile(file, print)
 	case f == jsonFormat: // half a document is of use to nobody, as long as that can be helped
-		err = withheld(cmd, print)
+		err = output.Withheld(cmd.OutOrStdout(), print)
 	default:
 		err = bufferedData(cmd, print)
 	}
@@ -133,12 +134,12 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	}
 	if !wantsJSON(cmd) {
 		if !toStdout {
-			confirm(cmd, "%s  %s as %s", output, phrase.Plural(src.resolved.Len(), "value"), f)
+			confirm(cmd, "%s  %s as %s", file, phrase.Plural(src.resolved.Len(), "value"), f)
 		}
 		return nil
 	}
 	return printDocument(cmd, messages(cmd, toStdout), map[string]any{
-		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": present(output),
+		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": output.Present(file),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -102,7 +103,7 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 			text = text[:0]
 		} else if isText {
 			spelled = appendElement(spelled[:0], elem)
-			text = appendSafe(text, spelled)
+			text = output.AppendSafe(text, spelled)
 		} else {
 			text = appendElement(slices.Grow(text, len(elem)+quotes), elem)
 		}

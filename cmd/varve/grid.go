@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
@@ -75,11 +76,11 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 
 // gridFacts is a grid as programs read it.
 type gridFacts struct {
-	IsRegular  bool       `json:"is_regular"`
-	GridShape  []int64    `json:"grid_shape"`
-	GridCells  []int64    `json:"grid_cells"`
-	ChunkSizes chunkSizes `json:"chunk_sizes"`
-	ChunkGrid  lateJSON   `json:"chunk_grid"`
+	IsRegular  bool         `json:"is_regular"`
+	GridShape  []int64      `json:"grid_shape"`
+	GridCells  []int64      `json:"grid_cells"`
+	ChunkSizes output.Sizes `json:"chunk_sizes"`
+	ChunkGrid  output.Late  `json:"chunk_grid"`
 }
 
 // located is where an element is.
@@ -100,7 +101,7 @@ type chunkFacts struct {
 }
 
 func describeGrid(g *grid.Grid) gridFacts {
-	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), sizesOf(g), func() []byte { return gridJSON(g) }}
+	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), output.SizesOf(g), func() []byte { return gridJSON(g) }}
 }
 
 // gridJSON returns a grid as metadata has it.

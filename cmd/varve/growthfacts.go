@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
@@ -15,7 +16,7 @@ type growthFacts struct {
 	Path   string         `json:"path"` // relative to the group where several change
 	Before []int64        `json:"shape_before"`
 	Shape  []int64        `json:"shape"`
-	Sizes  chunkSizes     `json:"chunk_sizes,omitempty"` // after the change, as runs
+	Sizes  output.Sizes   `json:"chunk_sizes,omitempty"` // after the change, as runs
 	Files  []appendedFile `json:"files,omitempty"`
 	Notes  []string       `json:"notes,omitempty"`
 
@@ -25,7 +26,7 @@ type growthFacts struct {
 // reshapedTo returns how an array has changed from a shape to the one it has now.
 func reshapedTo(path string, before []int64, a *zarr.Array) growthFacts {
 	g := a.Grid()
-	return growthFacts{Path: path, Before: before, Shape: a.Shape(), Sizes: sizesOf(g), grid: g}
+	return growthFacts{Path: path, Before: before, Shape: a.Shape(), Sizes: output.SizesOf(g), grid: g}
 }
 
 // tell prints how an array has changed its shape.

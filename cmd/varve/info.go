@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -96,7 +97,7 @@ type groupFacts struct {
 	Kind       string          `json:"kind"`
 	Format     int             `json:"zarr_format"`
 	Attributes json.RawMessage `json:"attributes"`
-	Members    namesJSON       `json:"members"`
+	Members    output.Names    `json:"members"`
 	Notes      []string        `json:"notes,omitempty"`
 }
 

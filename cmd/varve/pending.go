@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 )
@@ -30,7 +31,7 @@ func pendingAt(ctx context.Context, a *zarr.Array) *pendingFact {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &pendingFact{Arrays: []string{}, Error: present(failure.OneLine(err))}
+		return &pendingFact{Arrays: []string{}, Error: output.Present(failure.OneLine(err))}
 	}
 	f := &pendingFact{Decided: p.Decided, Arrays: p.Arrays, Shape: p.Shape}
 	if f.Arrays == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -150,22 +151,14 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 		f.Kind = "canceled"
 	}
 	op, path := operation(cmd, err)
-	f.Op, f.Path = &op, present(path)
+	f.Op, f.Path = &op, output.Present(path)
 	var e *zarr.Error
 	if errors.As(err, &e) {
-		f.Key, f.Chunk = present(e.Key), e.Chunk
+		f.Key, f.Chunk = output.Present(e.Key), e.Chunk
 		if e.Axis >= 0 {
 			f.Axis = &e.Axis
 		}
 	}
 	// A standard error that cannot be written leaves the status to tell.
-	_ = writeJSON(cmd.ErrOrStderr(), map[string]facts{"error": f})
-}
-
-// present returns nil for no text.
-func present(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	_ = output.WriteJSON(cmd.ErrOrStderr(), map[string]facts{"error": f})
 }

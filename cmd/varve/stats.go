@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/observe"
 )
 
@@ -60,14 +61,14 @@ func observerOf(ctx context.Context) observe.Observer {
 // printDocument prints v to a stream as the JSON document of a command, with the members
 // notes where there are remarks, and stats where --stats asks for it.
 func printDocument(cmd *cobra.Command, w io.Writer, v any) error {
-	var more []jsonMember
+	var more []output.Member
 	if notes := takeRemarks(cmd); len(notes) > 0 {
-		more = append(more, jsonMember{"notes", notes})
+		more = append(more, output.Member{Name: "notes", Value: notes})
 	}
 	if c := counterOf(cmd.Context()); c != nil {
-		more = append(more, jsonMember{"stats", statsFacts{c}})
+		more = append(more, output.Member{Name: "stats", Value: statsFacts{c}})
 	}
-	return writeJSON(w, v, more...)
+	return output.WriteJSON(w, v, more...)
 }
 
 // statsMember returns the member stats with the comma before it, nil without --stats.

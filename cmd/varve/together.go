@@ -235,7 +235,7 @@ func sameGrowth(inputs []*input) error {
 
 func (i *input) extent() int64 { return i.array.Shape()[i.axis] }
 
-// isListed reports whether the chunks of the axis that grows are a list, which a policy
+// output.IsListed reports whether the chunks of the axis that grows are a list, which a policy
 // can lengthen.
 func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
 

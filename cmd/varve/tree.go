@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
@@ -34,7 +35,7 @@ func newTreeCommand() *cobra.Command {
 				return err
 			}
 			if wantsJSON(cmd) {
-				return errors.Join(buffered(cmd, root.printJSON), err)
+				return errors.Join(buffered(cmd, root.PrintJSON), err)
 			}
 			return errors.Join(buffered(cmd, root.print), err)
 		},
@@ -55,7 +56,7 @@ func newListCommand() *cobra.Command {
 				return err
 			}
 			if wantsJSON(cmd) {
-				return errors.Join(buffered(cmd, root.printJSON), err)
+				return errors.Join(buffered(cmd, root.PrintJSON), err)
 			}
 			return errors.Join(buffered(cmd, root.printMembers), err)
 		},
@@ -169,7 +170,7 @@ func newBranch(m zarr.Member) *branch {
 	case m.Err == nil && m.Kind == groupKind:
 		return leaves.group
 	}
-	b := &branch{kind: present(m.Kind)}
+	b := &branch{kind: output.Present(m.Kind)}
 	if b.Error = goneText; m.Err != errGone {
 		b.Error = ""
 		if m.Err != nil {
@@ -318,8 +319,8 @@ func (b *twig) printMembers(w *bufio.Writer) error {
 	return nil
 }
 
-// printJSON prints what programs read, node by node.
-func (b *twig) printJSON(w *bufio.Writer) error {
+// PrintJSON prints what programs read, node by node.
+func (b *twig) PrintJSON(w *bufio.Writer) error {
 	if err := b.printJSONBelow(w, ""); err != nil {
 		return err
 	}
@@ -327,7 +328,7 @@ func (b *twig) printJSON(w *bufio.Writer) error {
 }
 
 func (b *twig) printJSONBelow(w *bufio.Writer, indent string) error {
-	alone, err := encoded(struct {
+	alone, err := output.Encoded(struct {
 		Name    string   `json:"name"`
 		Kind    *string  `json:"kind"`
 		Members []string `json:"members"`

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/output"
 )
 
 func newVersionCommand() *cobra.Command {
@@ -49,7 +50,7 @@ func printVersion(cmd *cobra.Command, _ []string) error {
 	}
 	if wantsJSON(cmd) {
 		return printJSON(cmd, map[string]any{
-			"version": version, "commit": present(made), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+			"version": version, "commit": output.Present(made), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 	}
 	text := "varve " + version

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// appendSafe appends a JSON document, in which characters that JSON permits as they are
+// AppendSafe appends a JSON document, in which characters that JSON permits as they are
 // but that could take over a terminal are escaped: it says the same. They occur in
 // strings alone.
-func appendSafe(dst, document []byte) []byte {
+func AppendSafe(dst, document []byte) []byte {
 	from := 0
 	for i := 0; i < len(document); {
 		c := document[i]
@@ -28,12 +28,12 @@ func appendSafe(dst, document []byte) []byte {
 	return append(dst, document[from:]...)
 }
 
-// safeJSON is appendSafe to memory of its own, unless nothing is to be escaped.
-func safeJSON(document []byte) []byte {
+// Safe is AppendSafe to memory of its own, unless nothing is to be escaped.
+func Safe(document []byte) []byte {
 	if !slices.ContainsFunc(document, func(c byte) bool { return c >= 0x7f }) {
 		return document
 	}
-	return appendSafe(nil, document)
+	return AppendSafe(nil, document)
 }
 
 // isUnsafe reports whether a character controls a terminal, or the order in which others

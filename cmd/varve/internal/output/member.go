@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bufio"
@@ -15,15 +15,15 @@ import (
 
 // writeMembers writes a struct as an object, with a line for every member and more of
 // them behind. encoding/json would hold all text at once, several times; here it holds
-// that of one member, and none of a member that is a [jsonPrinter].
-func writeMembers(w *bufio.Writer, object reflect.Value, more ...jsonMember) error {
+// that of one member, and none of a member that is a [printer].
+func writeMembers(w *bufio.Writer, object reflect.Value, more ...Member) error {
 	separator := "{\n  "
-	write := func(m jsonMember) error {
+	write := func(m Member) error {
 		w.WriteString(separator) // the error of a bufio.Writer stays until the next call
 		separator = ",\n  "
-		w.Write(jsonText(m.name))
+		w.Write(Text(m.Name))
 		w.WriteString(": ")
-		return writeMember(w, m.value)
+		return writeMember(w, m.Value)
 	}
 	for _, f := range jsonFields(object.Type(), nil) {
 		m, ok := f.memberOf(object)
@@ -43,22 +43,22 @@ func writeMembers(w *bufio.Writer, object reflect.Value, more ...jsonMember) err
 	return err
 }
 
-// jsonMember is a member of an object.
-type jsonMember struct {
-	name  string
-	value any
+// Member is a member of an object.
+type Member struct {
+	Name  string
+	Value any
 }
 
 // appendTo appends the member to the text of an object that has others.
-func (m jsonMember) appendTo(object []byte) ([]byte, error) {
-	text, err := encoded(m.value)
+func (m Member) appendTo(object []byte) ([]byte, error) {
+	text, err := Encoded(m.Value)
 	object = append(object[:len(object)-1], ',')
-	object = append(append(object, jsonText(m.name)...), ':')
+	object = append(append(object, Text(m.Name)...), ':')
 	return append(append(object, text...), '}'), err
 }
 
-// jsonField is a field that makes a member of an object.
-type jsonField struct {
+// field is a field that makes a member of an object.
+type field struct {
 	name      string // of the member
 	omitEmpty bool
 	index     []int // as in [reflect.Value.FieldByIndex]
@@ -68,7 +68,7 @@ type jsonField struct {
 // the structs embedded in it, as encoding/json has them. Members are told apart by their
 // own names: embedded structs may have fields of one name. Two members of one name are
 // not provided for.
-func jsonFields(t reflect.Type, at []int) (fields []jsonField) {
+func jsonFields(t reflect.Type, at []int) (fields []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(slices.Clone(at), i)
@@ -81,14 +81,14 @@ func jsonFields(t reflect.Type, at []int) (fields []jsonField) {
 			}
 			fields = append(fields, jsonFields(inner, index)...)
 		case name != "-" && f.IsExported():
-			fields = append(fields, jsonField{cmp.Or(name, f.Name), options == "omitempty", index})
+			fields = append(fields, field{cmp.Or(name, f.Name), options == "omitempty", index})
 		}
 	}
 	return fields
 }
 
 // memberOf returns the member for a field. It returns false for a field that makes none.
-func (f jsonField) memberOf(object reflect.Value) (m jsonMember, ok bool) {
+func (f field) memberOf(object reflect.Value) (m Member, ok bool) {
 	v, err := object.FieldByIndexErr(f.index)
 	if err != nil { // of an embedded struct that is not there
 		return m, false
@@ -96,7 +96,7 @@ func (f jsonField) memberOf(object reflect.Value) (m jsonMember, ok bool) {
 	if f.omitEmpty && isEmpty(v) {
 		return m, false
 	}
-	return jsonMember{f.name, v.Interface()}, true
+	return Member{f.name, v.Interface()}, true
 }
 
 // isEmpty reports whether encoding/json leaves out a value with the option omitempty.
@@ -110,44 +110,44 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// jsonPrinter is a value that writes its JSON itself, in canonical layout, as the value
+// printer is a value that writes its JSON itself, in canonical layout, as the value
 // of a member of the document.
-type jsonPrinter interface{ printJSON(w *bufio.Writer) error }
+type printer interface{ PrintJSON(w *bufio.Writer) error }
 
 // writeMember writes the value of a member.
 func writeMember(w *bufio.Writer, v any) error {
 	switch v := v.(type) {
-	case jsonPrinter:
-		return v.printJSON(w)
+	case printer:
+		return v.PrintJSON(w)
 	case json.RawMessage:
 		if v != nil {
 			return strictjson.WriteIndent(w, v, 1)
 		}
 	}
-	text, err := encoded(v)
+	text, err := Encoded(v)
 	if err != nil {
 		return err
 	}
 	return strictjson.WriteIndent(w, text, 1)
 }
 
-// lateJSON is a long value that is spelled when it is written, and forgotten then.
-type lateJSON func() []byte
+// Late is a long value that is spelled when it is written, and forgotten then.
+type Late func() []byte
 
 // MarshalJSON implements [json.Marshaler].
-func (l lateJSON) MarshalJSON() ([]byte, error) { return l(), nil }
+func (l Late) MarshalJSON() ([]byte, error) { return l(), nil }
 
-func (l lateJSON) printJSON(w *bufio.Writer) error { return strictjson.WriteIndent(w, l(), 1) }
+func (l Late) PrintJSON(w *bufio.Writer) error { return strictjson.WriteIndent(w, l(), 1) }
 
-// namesJSON is a list of names that are written as they are found: there may be very
+// Names is a list of names that are written as they are found: there may be very
 // many.
-type namesJSON iter.Seq[string]
+type Names iter.Seq[string]
 
-func (n namesJSON) printJSON(w *bufio.Writer) error {
+func (n Names) PrintJSON(w *bufio.Writer) error {
 	w.WriteByte('[') // the error of a bufio.Writer stays until the next call
 	separator := ""
 	for name := range n {
-		text, err := encoded(name)
+		text, err := Encoded(name)
 		if err != nil {
 			return err
 		}
@@ -160,8 +160,8 @@ func (n namesJSON) printJSON(w *bufio.Writer) error {
 	return w.WriteByte(']')
 }
 
-// encoded returns v as encoding/json spells it, but for characters that matter to HTML.
-func encoded(v any) ([]byte, error) {
+// Encoded returns v as encoding/json spells it, but for characters that matter to HTML.
+func Encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

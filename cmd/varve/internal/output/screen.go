@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// plainScreen passes lines of text on to a terminal, where characters that it would obey
+// screen passes lines of text on to a terminal, where characters that it would obey
 // are escaped.
-type plainScreen struct {
+type screen struct {
 	to   io.Writer
 	rest []byte // the beginning of a character that is not there as a whole
 	text []byte
 }
 
 // Write implements [io.Writer].
-func (s *plainScreen) Write(p []byte) (int, error) {
+func (s *screen) Write(p []byte) (int, error) {
 	if len(s.rest) == 0 && isPlainText(p) {
 		return s.to.Write(p)
 	}
@@ -50,3 +50,6 @@ func isPlainText(text []byte) bool {
 	}
 	return true
 }
+
+// NewScreen returns a writer that passes text on to w.
+func NewScreen(w io.Writer) io.Writer { return &screen{to: w} }
