@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -82,7 +83,7 @@ func (f *convertFlags) options(cmd *cobra.Command) *rewrite.Options {
 // store that many missing chunks. Nothing is changed before.
 func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (rewrite.Conversion, error)) (rewrite.Conversion, error) {
 	r, err := do(f.options(cmd))
-	if !errors.Is(err, rewrite.ErrManyMissing) || !isTerminal(cmd.InOrStdin()) {
+	if !errors.Is(err, rewrite.ErrManyMissing) || !console.IsTerminal(cmd.InOrStdin()) {
 		return r, err
 	}
 	chunks, size := toFill(r)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
@@ -491,7 +492,7 @@ func (d *demo) draw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := &draw.GridOptions{Width: columns(d.out) - 3, Axes: []int{0}, Names: a.DimensionNames(), Stored: stored}
+	opt := &draw.GridOptions{Width: console.Columns(d.out) - 3, Axes: []int{0}, Names: a.DimensionNames(), Stored: stored}
 	if a.Rank() > 1 {
 		opt.Axes = []int{1, 0}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -85,7 +86,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	}
 	write := writers[f]
 	toStdout := file == "" || file == "-"
-	if toStdout && (f == rawFormat || f == npyFormat) && isTerminal(cmd.OutOrStdout()) {
+	if toStdout && (f == rawFormat || f == npyFormat) && console.IsTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
 	a, err := openArray(cmd, location)

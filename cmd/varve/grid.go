@@ -3,12 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -184,7 +183,7 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 	}
 	w := cmd.OutOrStdout()
 	text := fmt.Sprintf("%s: %s\n\n", phrase.Printable(d.title), d.summary()) +
-		draw.Grid(d.grid, &draw.GridOptions{Width: columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
+		draw.Grid(d.grid, &draw.GridOptions{Width: console.Columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
 	if a.text != nil {
 		text += "\n" + strings.Join(a.text, "\n") + "\n"
 	}
@@ -223,17 +222,4 @@ func chunkCount(g *grid.Grid) string {
 		return phrase.Plural(n, "chunk")
 	}
 	return phrase.Shape(g.Chunks()) + " chunks"
-}
-
-// columns returns the width of the terminal, 80 where there is none.
-func columns(w io.Writer) int {
-	if s, ok := w.(consoleStream); ok {
-		w = s.w
-	}
-	if f, ok := w.(*os.File); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-			return n
-		}
-	}
-	return 80
 }

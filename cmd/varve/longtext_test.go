@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/racing"
@@ -106,7 +107,7 @@ func timesTaken(t *testing.T, size int, most float64, args ...string) (times flo
 	for range 3 {
 		used := heapMiB(func() {
 			var errs bytes.Buffer
-			if run(t.Context(), args, streams{nil, io.Discard, &errs}) != 0 {
+			if run(t.Context(), args, console.Streams{In: nil, Out: io.Discard, Err: &errs}) != 0 {
 				t.Error(errs.String())
 			}
 		})

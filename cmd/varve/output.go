@@ -3,10 +3,9 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
@@ -35,28 +34,16 @@ func buffered(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 // terminal.
 func bufferedData(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	out := cmd.OutOrStdout()
-	if isTerminal(out) {
+	if console.IsTerminal(out) {
 		out = output.NewScreen(out)
 	}
 	return output.Buffer(out, print)
 }
 
-// screen is a stream that knows by itself whether a person sits at it.
-type screen interface{ IsTerminal() bool }
-
-// isTerminal reports whether a stream is one that a person sits at.
-func isTerminal(stream any) bool {
-	if s, ok := stream.(screen); ok {
-		return s.IsTerminal()
-	}
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // confirm says in one line that a change is done, to the person at the terminal of
 // standard error. Programs, which have the exit status, are told nothing.
 func confirm(cmd *cobra.Command, format string, args ...any) {
-	if w := cmd.ErrOrStderr(); isTerminal(w) && !wantsJSON(cmd) {
+	if w := cmd.ErrOrStderr(); console.IsTerminal(w) && !wantsJSON(cmd) {
 		fmt.Fprintf(w, "%s\n", phrase.Printable(fmt.Sprintf(format, args...))) // what cannot be said is done all the same
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/observe"
 )
@@ -90,7 +91,7 @@ func (p *progress) estimate(cmd *cobra.Command, done func(observe.Stats) int64) 
 // something else.
 func goesOn(cmd *cobra.Command) *progress {
 	p := &progress{what: cmd.Name(), text: phrase.Count, idle: true}
-	if c := consoleOf(cmd.ErrOrStderr()); c != nil && c.both {
+	if c := console.Of(cmd.ErrOrStderr()); c != nil && c.Both {
 		p.estimate(cmd, func(s observe.Stats) int64 { return s.Requests().Times })
 	}
 	return p
@@ -102,7 +103,7 @@ type watchedKey struct{}
 
 // watched makes a command count its requests where a person looks at it.
 func watched(cmd *cobra.Command) {
-	if isTerminal(cmd.ErrOrStderr()) && !wantsJSON(cmd) {
+	if console.IsTerminal(cmd.ErrOrStderr()) && !wantsJSON(cmd) {
 		cmd.SetContext(context.WithValue(cmd.Context(), watchedKey{}, new(observe.Counter)))
 	}
 }
@@ -117,13 +118,13 @@ func watchedBy(ctx context.Context) *observe.Counter {
 // written there.
 func (p *progress) begin(cmd *cobra.Command) {
 	output := cmd.Flags().Lookup("output")
-	shown := output != nil && output.Value.String() == "" && isTerminal(cmd.OutOrStdout())
-	if shown || !isTerminal(cmd.ErrOrStderr()) || wantsJSON(cmd) {
+	shown := output != nil && output.Value.String() == "" && console.IsTerminal(cmd.OutOrStdout())
+	if shown || !console.IsTerminal(cmd.ErrOrStderr()) || wantsJSON(cmd) {
 		return
 	}
-	if c := consoleOf(cmd.ErrOrStderr()); c != nil {
-		b := c.newBar()
-		p.ended = b.end
+	if c := console.Of(cmd.ErrOrStderr()); c != nil {
+		b := c.NewBar()
+		p.ended = b.End
 		p.drawOn(b, progressDelay, progressPeriod)
 	}
 }
@@ -141,7 +142,7 @@ func (p *progress) drawOn(w io.Writer, delay, period time.Duration) {
 				timer.Reset(period)
 			case <-p.stop:
 				if seen {
-					fmt.Fprint(w, wiped)
+					fmt.Fprint(w, console.Wiped)
 				}
 				return
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -201,13 +202,13 @@ func TestProgressOfCommands(t *testing.T) {
 			for _, a := range c.args {
 				args = append(args, strings.ReplaceAll(a, "GROUP", group))
 			}
-			status := run(t.Context(), args, streams{strings.NewReader(""), screen, screen})
+			status := run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: screen, Err: screen})
 			release()
 			if got := screen.String(); status != 0 || !strings.Contains(got, c.shows) {
 				t.Fatalf("status %d, shown %q, want %q in it", status, got, c.shows)
 			}
 			for line := range strings.SplitSeq(screen.String(), "\n") {
-				parts := strings.Split(line, wiped)
+				parts := strings.Split(line, console.Wiped)
 				if left := parts[len(parts)-1]; strings.Contains(left, "/s") || strings.Contains(left, "left") {
 					t.Errorf("a line of progress stays: %q", line)
 				}
@@ -237,26 +238,26 @@ func holdLock(t *testing.T, location, node string) (release func()) {
 // TestConsole checks that text and lines of progress do not get in each other's way.
 func TestConsole(t *testing.T) {
 	var out, errs screenBuffer
-	s := withConsole(streams{strings.NewReader(""), &out, &errs})
-	c := consoleOf(s.err)
-	older := c.newBar()
+	s := console.With(console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	c := console.Of(s.Err)
+	older := c.NewBar()
 	_, _ = older.Write([]byte("\rolder"))
-	newer := c.newBar()
+	newer := c.NewBar()
 	_, _ = older.Write([]byte("\rnothing"))
 	_, _ = newer.Write([]byte("\rnewer"))
-	_, _ = io.WriteString(s.out, "text\n")
-	_, _ = io.WriteString(s.err, "question? ")
+	_, _ = io.WriteString(s.Out, "text\n")
+	_, _ = io.WriteString(s.Err, "question? ")
 	_, _ = newer.Write([]byte("\rnothing"))
-	c.answered()
-	newer.end()
+	c.Answered()
+	newer.End()
 	_, _ = older.Write([]byte("\rolder"))
-	_, _ = older.Write([]byte(wiped))
-	older.end()
-	_, _ = io.WriteString(s.err, "end\n")
-	if got, want := errs.String(), "\rolder\rnewer"+wiped+"question? \rolder"+wiped+"end\n"; got != want || out.String() != "text\n" {
+	_, _ = older.Write([]byte(console.Wiped))
+	older.End()
+	_, _ = io.WriteString(s.Err, "end\n")
+	if got, want := errs.String(), "\rolder\rnewer"+console.Wiped+"question? \rolder"+console.Wiped+"end\n"; got != want || out.String() != "text\n" {
 		t.Errorf("shown are %q and %q, want %q", got, out.String(), want)
 	}
-	if piped := withConsole(streams{nil, &out, new(bytes.Buffer)}); consoleOf(piped.out) != nil || consoleOf(piped.err) != nil {
+	if piped := console.With(console.Streams{In: nil, Out: &out, Err: new(bytes.Buffer)}); console.Of(piped.Out) != nil || console.Of(piped.Err) != nil {
 		t.Error("what nobody looks at became a console")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/rewrite"
@@ -138,7 +139,7 @@ func agreed(cmd *cobra.Command, what string) error {
 	switch {
 	case isDryRun(cmd):
 		return nil
-	case !isTerminal(cmd.InOrStdin()):
+	case !console.IsTerminal(cmd.InOrStdin()):
 		return failure.BadUsage("this %s: give --yes, or --dry-run to see what would go", what)
 	}
 	yes, err := asked(cmd, fmt.Sprintf("This %s. Go on?", what))
@@ -157,7 +158,7 @@ func asked(cmd *cobra.Command, question string) (bool, error) {
 		cmd.PrintErrln() // what follows is no part of the question
 		return false, cmd.Context().Err()
 	}
-	consoleOf(cmd.ErrOrStderr()).answered()
+	console.Of(cmd.ErrOrStderr()).Answered()
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes", nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -52,7 +53,7 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	case programs:
 		reportJSON(cmd, err, usage)
 	default:
-		cmd.PrintErrf("%s %s\n", styled(cmd.ErrOrStderr(), red, "varve:"), phrase.Printable(sentence(cmd, err)))
+		cmd.PrintErrf("%s %s\n", console.Styled(cmd.ErrOrStderr(), console.Red, "varve:"), phrase.Printable(sentence(cmd, err)))
 		if usage {
 			cmd.PrintErrf("Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
@@ -60,7 +61,7 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	if usage {
 		return 2
 	}
-	return statusOf(cmd.Context(), err)
+	return console.StatusOf(cmd.Context(), err)
 }
 
 // sentence returns what people are told, in one line.
@@ -72,7 +73,7 @@ func sentence(cmd *cobra.Command, err error) string {
 		return decided(cmd, err)
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return failure.OneLine(err) + "; the change is visible and must not be repeated"
-	case !isInterrupted(cmd.Context(), err):
+	case !console.IsInterrupted(cmd.Context(), err):
 		return inCommand(cmd, err, failure.OneLine(err)) + damaged(err)
 	}
 	op, path := operation(cmd, err)
@@ -115,7 +116,7 @@ func inCommand(cmd *cobra.Command, err error, text string) string {
 // decided returns what people are told of a change that somebody else will finish.
 func decided(cmd *cobra.Command, err error) string {
 	text := failure.OneLine(err)
-	if isInterrupted(cmd.Context(), err) {
+	if console.IsInterrupted(cmd.Context(), err) {
 		op, path := operation(cmd, err)
 		text = fmt.Sprintf("interrupted: %s %s: %v", op, path, zarr.ErrDecided)
 	}
@@ -147,7 +148,7 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 	switch {
 	case usage:
 		f.Kind = "invalid-argument"
-	case isInterrupted(cmd.Context(), err) && !errors.Is(err, zarr.ErrDecided):
+	case console.IsInterrupted(cmd.Context(), err) && !errors.Is(err, zarr.ErrDecided):
 		f.Kind = "canceled"
 	}
 	op, path := operation(cmd, err)
@@ -161,4 +162,31 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 	}
 	// A standard error that cannot be written leaves the status to tell.
 	_ = output.WriteJSON(cmd.ErrOrStderr(), map[string]facts{"error": f})
+}
+
+// leftBy says what a command that was stopped has left, where all that it may have begun
+// leaves the same; "" where there is nothing to say.
+func leftBy(cmd *cobra.Command) string {
+	if isDryRun(cmd) {
+		return "nothing was changed"
+	}
+	if f := cmd.Flags().Lookup("overwrite"); f != nil && f.Changed {
+		return "" // what was there may be gone
+	}
+	switch cmd.Name() {
+	case "append", "resize", "unlock", "attrs", "consolidate":
+		return "nothing was changed"
+	case "convert":
+		if cmd.Flags().NArg() == 1 {
+			return "no document was changed"
+		}
+		return "nothing was copied"
+	case "copy":
+		return "nothing was copied"
+	case "write":
+		return "every chunk has its old elements or the new ones: repeat the command to write all of them"
+	case "compact":
+		return "every shard is as it was or in order: repeat the command for the others"
+	}
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
@@ -170,7 +171,7 @@ func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
 		return r.reservation.Publish(cmd.Context())
 	}
 	if !f.yes {
-		if !isTerminal(cmd.InOrStdin()) {
+		if !console.IsTerminal(cmd.InOrStdin()) {
 			return failure.BadUsage("this deletes what was written to reservation %s: give --yes", r.ID)
 		}
 		yes, err := asked(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node))

@@ -3,32 +3,26 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// streams are the three files that every program begins with.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
 // run executes one command line and returns the exit status.
-func run(ctx context.Context, args []string, s streams) int {
+func run(ctx context.Context, args []string, s console.Streams) int {
 	root := newRoot()
-	s = withConsole(s)
+	s = console.With(s)
 	ctx = withLine(ctx, args)
 	root.SetArgs(numberLast(args))
 	if len(args) > 0 && !strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		onlyOnce(root)
 	}
-	root.SetIn(s.in)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
 	addCompletion(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if cmd == root && err != nil && len(args) > 0 && !strings.HasPrefix(args[0], "-") {

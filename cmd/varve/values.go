@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
@@ -68,7 +69,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 	if err != nil {
 		return nil, err
 	}
-	if (file == "" || file == "-") && f != jsonFormat && isTerminal(cmd.InOrStdin()) {
+	if (file == "" || file == "-") && f != jsonFormat && console.IsTerminal(cmd.InOrStdin()) {
 		return nil, failure.BadUsage("%s is not typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
 	v := &values{typ: t, into: a, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
@@ -129,7 +130,7 @@ func isValue(t dtype.Type, name string) bool {
 // unwritten adds to the error of a command that was stopped while it was reading that it
 // has written nothing yet.
 func unwritten(cmd *cobra.Command, err error) error {
-	if !isInterrupted(cmd.Context(), err) {
+	if !console.IsInterrupted(cmd.Context(), err) {
 		return err
 	}
 	return failure.Leftover(err, "nothing was changed")

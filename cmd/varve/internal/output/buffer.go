@@ -6,15 +6,16 @@ import (
 	"io"
 )
 
-// Buffer calls print with a buffer before w, and flushes it also after an error.
+// Buffer calls print with a buffered writer to out. It flushes the buffer even if print
+// fails.
 func Buffer(out io.Writer, print func(w *bufio.Writer) error) error {
 	w := bufio.NewWriterSize(out, 1<<16)
 	return cmp.Or(print(w), w.Flush())
 }
 
-// Withheld prints what print writes. A document that fits into memory appears once all of
-// it is there, and not at all where print fails. Of a longer one what is there appears,
-// and an error leaves it without its end.
+// Withheld calls print with a writer to out that holds up to 16 MiB back. A shorter
+// document appears only once it is complete, and not at all if print fails. A longer one
+// appears as it is written, so an error leaves it without its end.
 func Withheld(out io.Writer, print func(w *bufio.Writer) error) error {
 	h := &holder{to: out}
 	w := bufio.NewWriterSize(h, 1<<16)
@@ -24,15 +25,15 @@ func Withheld(out io.Writer, print func(w *bufio.Writer) error) error {
 	return h.flush()
 }
 
-// mostWithheld is how many bytes of a document are held back until all of it is there.
+// mostWithheld is how many bytes of a document are held back at most.
 const mostWithheld = 16 << 20
 
-// holder keeps what is written to it as long as that is little, and then passes
-// everything on.
+// holder keeps what is written to it up to mostWithheld bytes, and then passes everything
+// on.
 type holder struct {
 	to   io.Writer
 	held []byte
-	open bool // nothing is held any more
+	open bool // everything is passed on
 }
 
 func (h *holder) Write(p []byte) (int, error) {
@@ -46,7 +47,7 @@ func (h *holder) Write(p []byte) (int, error) {
 	return h.to.Write(p)
 }
 
-// flush passes on what is held.
+// flush passes on the bytes that are held.
 func (h *holder) flush() error {
 	_, err := h.to.Write(h.held)
 	h.held, h.open = nil, true

@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// writeMembers writes a struct as an object, with a line for every member and more of
-// them behind. encoding/json would hold all text at once, several times; here it holds
-// that of one member, and none of a member that is a [printer].
+// writeMembers writes a struct as an object with one line per member, and more members
+// after it. encoding/json would hold all of the text several times. This holds the text
+// of one member at a time, and none of a [printer].
 func writeMembers(w *bufio.Writer, object reflect.Value, more ...Member) error {
 	separator := "{\n  "
 	write := func(m Member) error {
@@ -43,13 +43,13 @@ func writeMembers(w *bufio.Writer, object reflect.Value, more ...Member) error {
 	return err
 }
 
-// Member is a member of an object.
+// Member is a member of a JSON object.
 type Member struct {
 	Name  string
 	Value any
 }
 
-// appendTo appends the member to the text of an object that has others.
+// appendTo appends the member to the text of an object that has members.
 func (m Member) appendTo(object []byte) ([]byte, error) {
 	text, err := Encoded(m.Value)
 	object = append(object[:len(object)-1], ',')
@@ -57,17 +57,16 @@ func (m Member) appendTo(object []byte) ([]byte, error) {
 	return append(append(object, text...), '}'), err
 }
 
-// field is a field that makes a member of an object.
+// field is a struct field that becomes a member.
 type field struct {
 	name      string // of the member
 	omitEmpty bool
 	index     []int // as in [reflect.Value.FieldByIndex]
 }
 
-// jsonFields returns the fields of a struct type at an index of the object, and those of
-// the structs embedded in it, as encoding/json has them. Members are told apart by their
-// own names: embedded structs may have fields of one name. Two members of one name are
-// not provided for.
+// jsonFields returns the fields of struct type t and of its embedded structs, as
+// encoding/json would choose them. at is the index of t in the document. Two members of
+// one name are not supported.
 func jsonFields(t reflect.Type, at []int) (fields []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -87,10 +86,10 @@ func jsonFields(t reflect.Type, at []int) (fields []field) {
 	return fields
 }
 
-// memberOf returns the member for a field. It returns false for a field that makes none.
+// memberOf returns the member for a field, or false if the field has none.
 func (f field) memberOf(object reflect.Value) (m Member, ok bool) {
 	v, err := object.FieldByIndexErr(f.index)
-	if err != nil { // of an embedded struct that is not there
+	if err != nil { // the embedded pointer is nil
 		return m, false
 	}
 	if f.omitEmpty && isEmpty(v) {
@@ -99,7 +98,7 @@ func (f field) memberOf(object reflect.Value) (m Member, ok bool) {
 	return Member{f.name, v.Interface()}, true
 }
 
-// isEmpty reports whether encoding/json leaves out a value with the option omitempty.
+// isEmpty reports whether encoding/json omits v under the option omitempty.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map, reflect.String:
@@ -110,8 +109,8 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// printer is a value that writes its JSON itself, in canonical layout, as the value
-// of a member of the document.
+// printer is a value that writes its own JSON as the value of a member, in canonical
+// layout.
 type printer interface{ PrintJSON(w *bufio.Writer) error }
 
 // writeMember writes the value of a member.
@@ -131,18 +130,20 @@ func writeMember(w *bufio.Writer, v any) error {
 	return strictjson.WriteIndent(w, text, 1)
 }
 
-// Late is a long value that is spelled when it is written, and forgotten then.
+// Late is a long value whose text is made only when it is written.
 type Late func() []byte
 
 // MarshalJSON implements [json.Marshaler].
 func (l Late) MarshalJSON() ([]byte, error) { return l(), nil }
 
+// PrintJSON writes the value in canonical layout.
 func (l Late) PrintJSON(w *bufio.Writer) error { return strictjson.WriteIndent(w, l(), 1) }
 
-// Names is a list of names that are written as they are found: there may be very
-// many.
+// Names is a sequence of names that is written while it is read, because it may be very
+// long.
 type Names iter.Seq[string]
 
+// PrintJSON writes the names on one line.
 func (n Names) PrintJSON(w *bufio.Writer) error {
 	w.WriteByte('[') // the error of a bufio.Writer stays until the next call
 	separator := ""
@@ -160,7 +161,7 @@ func (n Names) PrintJSON(w *bufio.Writer) error {
 	return w.WriteByte(']')
 }
 
-// Encoded returns v as encoding/json spells it, but for characters that matter to HTML.
+// Encoded returns v as encoding/json encodes it, without escapes for HTML.
 func Encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

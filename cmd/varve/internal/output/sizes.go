@@ -9,12 +9,12 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Sizes are the lengths of the chunks along axes: of each axis a list of [size,
-// count] runs, null if it is too long. The lists may be many times as long as the
-// document, so they are written as they are found.
+// Sizes are the chunk lengths along all axes. JSON has for each axis a list of [size,
+// count] runs, or null if the list is too long. The lists may be much longer than the
+// rest of the document, so they are written as they are computed.
 type Sizes []grid.Axis
 
-// SizesOf returns the lengths of the chunks of a grid.
+// SizesOf returns the chunk lengths of a grid.
 func SizesOf(g *grid.Grid) Sizes {
 	s := make(Sizes, g.Rank())
 	for i := range s {
@@ -23,7 +23,7 @@ func SizesOf(g *grid.Grid) Sizes {
 	return s
 }
 
-// IsListed reports whether an axis has runs, and not too many of them to list.
+// IsListed reports whether the runs of an axis are few enough to be listed.
 func IsListed(a grid.Axis) bool {
 	for range a.Logical() {
 		return true
@@ -49,7 +49,7 @@ func (s Sizes) PrintJSON(w *bufio.Writer) error {
 		return err
 	}
 	begin, between, end := "[", ", ", "]"
-	if slices.ContainsFunc(s, IsListed) { // in canonical layout, lists of lists have lines of their own
+	if slices.ContainsFunc(s, IsListed) { // canonical layout gives each list in a list a line
 		begin, between, end = "[\n    ", ",\n    ", "\n  ]"
 	}
 	w.WriteString(begin) // the error of a bufio.Writer stays until the next call
@@ -65,7 +65,7 @@ func (s Sizes) PrintJSON(w *bufio.Writer) error {
 	return err
 }
 
-// printSizes writes the runs along an axis on one line.
+// printSizes writes the runs of one axis on one line.
 func printSizes(w *bufio.Writer, a grid.Axis) error {
 	if a.Chunks() > 0 && !IsListed(a) {
 		_, err := w.WriteString("null")

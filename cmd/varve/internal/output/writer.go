@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// WriteJSON writes v as a document in canonical layout, with more members behind those of
+// WriteJSON writes v as a document in canonical layout, with more members after those of
 // v.
 func WriteJSON(w io.Writer, v any, more ...Member) error {
 	b := bufio.NewWriterSize(NewScreen(w), 1<<16)
@@ -20,12 +20,12 @@ func WriteJSON(w io.Writer, v any, more ...Member) error {
 		err = writeText(b, v, more...)
 	}
 	if err != nil {
-		return err // of a short document nothing has appeared
+		return err // a short document has not appeared at all
 	}
 	return b.Flush()
 }
 
-// writeText is WriteJSON for a map or a list, which is spelled as a whole first.
+// writeText is WriteJSON for a map or a list, which it encodes as a whole first.
 func writeText(w *bufio.Writer, v any, more ...Member) error {
 	text, err := Encoded(v)
 	if err != nil {
@@ -51,7 +51,7 @@ func Text(v any) []byte {
 	return b
 }
 
-// Present returns nil for no text.
+// Present returns a pointer to s, or nil for the empty text.
 func Present(s string) *string {
 	if s == "" {
 		return nil
