@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 )
 
 // absentFlag is the name of the flag that says what a chunk is that is not stored.
@@ -17,7 +18,7 @@ const (
 // absentVar gives all commands the flag.
 func absentVar(f *pflag.FlagSet) {
 	usage := "read a chunk that is not stored as `WHAT`: as the fill value (" + absentFill + "), or as an " + absentError
-	checkedVar(f, new(string), absentFlag, absentFill, usage, oneOf(absentFill, absentError))
+	flagtext.Var(f, new(string), absentFlag, absentFill, usage, flagtext.OneOf(absentFill, absentError))
 }
 
 // requiresChunks reports whether to read a chunk that is not stored is an error.

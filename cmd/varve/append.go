@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/checked"
 )
@@ -59,7 +60,7 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 		ValidArgsFunction: completeNode,
 	}
 	axis := new(string)
-	checkedVar(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", syntax(parseAxis))
+	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(parseAxis))
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/rewrite"
@@ -50,8 +51,8 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 		ValidArgsFunction: completeNode,
 	}
 	f := new(convertFlags)
-	checkedVar(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", oneOf("2", "3"))
-	propose(c, "to", "2", "3")
+	flagtext.Var(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", flagtext.OneOf("2", "3"))
+	flagtext.Propose(c, "to", "2", "3")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and tell what would be converted how")
 	c.Flags().BoolVar(&f.yes, "yes", false, "store any number of missing chunks, replace a group, and do not ask")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace what is at DST; a group with members asks, or needs --yes")

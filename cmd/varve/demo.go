@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
@@ -50,7 +51,7 @@ What the appends wrote is observed in the directory and not computed. The archiv
   varve demo my-copy --from era5.zarr/t2m`,
 		Args: arguments("[DIR]"),
 	}
-	checkedVar(c.Flags(), &from, "from", "", "the `NODE` to copy: an array, or a group whose first array is taken", needed("the location of a node"))
+	flagtext.Var(c.Flags(), &from, "from", "", "the `NODE` to copy: an array, or a group whose first array is taken", flagtext.Needed("the location of a node"))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := "varve-demo"
 		if len(args) == 1 {

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
@@ -68,7 +69,7 @@ float64. Booleans and text stay as they are stored.`,
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
 	file := new(string)
-	c.Flags().VarP(checkedText{file, fileName}, "output", "o", "the `FILE` to write; standard output by default")
+	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", fileName)
 	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(cmd, args[0], *sel, *name, *file, *decoded, *header)
@@ -169,8 +170,8 @@ func formatFlag(c *cobra.Command, formats ...format) *string {
 	}
 	name := new(string)
 	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default as the extension of the file says, raw where it has none"
-	checkedVar(c.Flags(), name, "format", "", usage, func(s string) error {
-		err := oneOf(words...)(s)
+	flagtext.Var(c.Flags(), name, "format", "", usage, func(s string) error {
+		err := flagtext.OneOf(words...)(s)
 		if s == string(csvFormat) && err != nil {
 			err = fmt.Errorf("%w; csv is not read: in Python, numpy.loadtxt reads it and numpy.save makes npy of that (skiprows=1 and usecols of a table with a header)", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
@@ -35,11 +36,11 @@ func newGridCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	shapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
-	checkedVar(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", syntax(parseChunkGrid))
-	checkedVar(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", syntax(parseElement))
-	checkedVar(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", syntax(parseIntegers))
-	checkedVar(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", syntax(parseTwoAxes))
-	checkedVar(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", fileName)
+	flagtext.Var(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", flagtext.Syntax(parseChunkGrid))
+	flagtext.Var(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", flagtext.Syntax(parseElement))
+	flagtext.Var(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", flagtext.Syntax(parseIntegers))
+	flagtext.Var(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", flagtext.Syntax(parseTwoAxes))
+	flagtext.Var(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", fileName)
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters only")
 	c.RunE = f.run
 	return c

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -34,12 +35,12 @@ array. One whose program has ended stays: publish it where all its parts are wri
 		ValidArgsFunction: completeNode,
 	}
 	f := new(reservationFlags)
-	checkedVar(c.Flags(), &f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it", needed("the ID of a reservation"))
-	checkedVar(c.Flags(), &f.publish, "publish", "", "make visible what was written to the reservation `ID`; all of its chunks have to be there", needed("the ID of a reservation"))
+	flagtext.Var(c.Flags(), &f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it", flagtext.Needed("the ID of a reservation"))
+	flagtext.Var(c.Flags(), &f.publish, "publish", "", "make visible what was written to the reservation `ID`; all of its chunks have to be there", flagtext.Needed("the ID of a reservation"))
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --cancel deletes")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and show what would be")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := exclusive(cmd, "cancel", "publish"); err != nil {
+		if err := flagtext.Exclusive(cmd, "cancel", "publish"); err != nil {
 			return err
 		}
 		return reservations(cmd, args[0], f)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -46,9 +47,9 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 	}
 	var shape, shrink string
 	shapeFlag(c, &shape, "the new `LENGTHS` of all axes, as 60,100; empty for rank 0")
-	checkedVar(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed chunks beyond the extent: keep-edges, trim-edges or trim-exact",
-		oneOf("keep-edges", "trim-edges", "trim-exact"))
-	propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
+	flagtext.Var(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed chunks beyond the extent: keep-edges, trim-edges or trim-exact",
+		flagtext.OneOf("keep-edges", "trim-edges", "trim-exact"))
+	flagtext.Propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
 	keepStale := c.Flags().Bool("keep-stale", false, "leave what chunks hold beyond the extent, as zarr-python does")
 	yes := c.Flags().Bool("yes", false, "do not ask before elements are deleted")
 	change := changeFlags(c)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
@@ -54,15 +55,15 @@ terms explains the words, varve demo shows what the program does.`,
 	root.Flags().Bool("version", false, "print the version of this program")
 	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
 	experimentalVar(root.PersistentFlags())
-	propose(root, experimentalFlag, experimentNames()...)
+	flagtext.Propose(root, experimentalFlag, experimentNames()...)
 	missingVar(root.PersistentFlags())
 	lanVar(root.PersistentFlags())
 	serverVar(root.PersistentFlags())
 	lockVar(root.PersistentFlags())
 	limitVar(root.PersistentFlags())
 	absentVar(root.PersistentFlags())
-	propose(root, absentFlag, absentFill, absentError)
-	propose(root, missingFlag, "403")
+	flagtext.Propose(root, absentFlag, absentFill, absentError)
+	flagtext.Propose(root, missingFlag, "403")
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		withStats(newCatCommand()), withStats(newExportCommand()),
