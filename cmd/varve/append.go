@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -144,7 +145,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		return err
 	}
 	defer a.Close()
-	rehearseIn(cmd, a.Location().Root())
+	session.RehearseIn(cmd, a.Location().Root())
 	if a.Rank() == 0 {
 		return failure.BadArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", phrase.Word(location))
 	}
@@ -163,7 +164,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	var done []appendedFile
 	var notes []string
 	if text := was.finished(a); text != "" {
-		note(cmd, location, text)
+		session.Note(cmd, location, text)
 		notes = append(notes, text)
 	}
 	for _, source := range sources {
@@ -172,7 +173,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 			return partly(cmd, err, done, sources)
 		}
 		if file.note != "" {
-			note(cmd, location, file.note)
+			session.Note(cmd, location, file.note)
 			notes = append(notes, file.note)
 		}
 		done = append(done, file)

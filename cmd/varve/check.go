@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/codec"
 )
 
@@ -72,7 +73,7 @@ killed. The next command that writes here removes those of killed writers.`,
 // finishLeft finishes what writers that died have left in an array, or in all arrays of a
 // group, as far as it can be.
 func finishLeft(cmd *cobra.Command, location string) error {
-	opt := reading(cmd)
+	opt := session.Reading(cmd)
 	opt.Finish = true
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
@@ -238,10 +239,10 @@ func factOf(f zarr.ShardFault) faultFact {
 }
 
 func (c *findings) print(cmd *cobra.Command) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, c)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, c)
 	}
-	return buffered(cmd, c.write)
+	return session.Print(cmd, c.write)
 }
 
 // write writes a line for every fault, and one for the array.

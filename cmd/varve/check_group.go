@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // groupFindings is what was found out about the arrays below a group, as programs read
@@ -166,10 +167,10 @@ func (g *groupFindings) add(c *findings) {
 }
 
 func (g *groupFindings) print(cmd *cobra.Command) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, g)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, g)
 	}
-	return buffered(cmd, func(w *bufio.Writer) error {
+	return session.Print(cmd, func(w *bufio.Writer) error {
 		for _, c := range g.Arrays {
 			if err := c.write(w); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 func newCompactCommand() *cobra.Command {
@@ -37,7 +38,7 @@ gives an inner chunk a length that its codecs cannot produce, or gives the same 
 }
 
 func compactShards(cmd *cobra.Command, location string, dry bool) error {
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.Write = !dry
 	a, err := zarr.OpenArray(cmd.Context(), location, opt)
 	if err != nil {
@@ -83,17 +84,17 @@ func (c compacted) printPlan(cmd *cobra.Command) error {
 	if p.Fingerprint, err = fingerprint(p); err != nil {
 		return err
 	}
-	return printJSON(cmd, p)
+	return session.PrintJSON(cmd, p)
 }
 
 // printCompacted tells what became of the shards.
 func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.CompactReport) error {
 	facts := compacted{location, dry, r.Shards, r.Changed, r.Before, r.After}
 	switch {
-	case wantsJSON(cmd) && dry:
+	case session.WantsJSON(cmd) && dry:
 		return facts.printPlan(cmd)
-	case wantsJSON(cmd):
-		return printJSON(cmd, facts)
+	case session.WantsJSON(cmd):
+		return session.PrintJSON(cmd, facts)
 	}
 	done := "put in order"
 	if dry {

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
@@ -75,7 +76,7 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 func (f *convertFlags) format() int { return int(f.to[0] - '0') }
 
 func (f *convertFlags) options(cmd *cobra.Command) *rewrite.Options {
-	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
+	opt := &rewrite.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
 	opt.SingleWriter = *f.singleWriter
 	return opt
 }
@@ -154,7 +155,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
 		p := newEstimate(cmd, "converting", 0, movedBytes)
 		defer p.end()
-		defer p.measure(ctx, from, reading(cmd))()
+		defer p.measure(ctx, from, session.Reading(cmd))()
 		return rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
 	})
 	if err != nil {
@@ -222,11 +223,11 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		c.removed = f.copying().removed(cmd.Context(), to)
 	}
 	switch {
-	case wantsJSON(cmd) && f.dry:
+	case session.WantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
-		return errors.Join(err, printJSON(cmd, p))
-	case wantsJSON(cmd):
-		return printJSON(cmd, c)
+		return errors.Join(err, session.PrintJSON(cmd, p))
+	case session.WantsJSON(cmd):
+		return session.PrintJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
 }

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
@@ -95,7 +96,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 			return err
 		}
 	}
-	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
+	opt := &rewrite.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
 	do := rewrite.Copy
 	if f.move {
@@ -116,7 +117,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	p := newEstimate(cmd, "copying", 0, movedBytes)
-	stop := p.measure(ctx, from, reading(cmd))
+	stop := p.measure(ctx, from, session.Reading(cmd))
 	r, err := do(ctx, src, dst, opt)
 	stop()
 	p.end()
@@ -130,11 +131,11 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	noteFolder(cmd, to)
 	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost, f.removed(ctx, to)}
 	switch {
-	case wantsJSON(cmd) && f.dry:
+	case session.WantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
-		return errors.Join(err, printJSON(cmd, p))
-	case wantsJSON(cmd):
-		return printJSON(cmd, c)
+		return errors.Join(err, session.PrintJSON(cmd, p))
+	case session.WantsJSON(cmd):
+		return session.PrintJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
 }
@@ -361,7 +362,7 @@ func locate(ctx context.Context, location string, access store.Access) (*zarr.Lo
 	if err != nil {
 		return nil, err
 	}
-	return at.Observed(observerOf(ctx)), nil
+	return at.Observed(session.ObserverOf(ctx)), nil
 }
 
 // atLocation returns err as one about the node at a location, where package rewrite knows
@@ -412,7 +413,7 @@ func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool
 	if err != nil {
 		return nil, false, failure.On("copy", location, err)
 	}
-	return zarr.At(a, "").Observed(observerOf(ctx)), true, nil
+	return zarr.At(a, "").Observed(session.ObserverOf(ctx)), true, nil
 }
 
 // letGo closes the store of a place. An archive appears then, or is given up.

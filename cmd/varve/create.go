@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/strictjson"
@@ -136,7 +137,7 @@ func (c *creation) check(cmd *cobra.Command) error {
 }
 
 func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
-	o := &zarr.CreateOptions{Options: *writing(cmd), Overwrite: c.overwrite, Format: c.format}
+	o := &zarr.CreateOptions{Options: *session.Writing(cmd), Overwrite: c.overwrite, Format: c.format}
 	o.SingleWriter = *c.singleWriter
 	return o
 }
@@ -147,7 +148,7 @@ func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr
 	if c.overwrite {
 		wouldRemove(cmd, location)
 	}
-	if !c.overwrite || c.yes || isDryRun(cmd) {
+	if !c.overwrite || c.yes || session.IsDryRun(cmd) {
 		return nil
 	}
 	return mayReplace(cmd, location, !c.group, func() error {
@@ -184,10 +185,10 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	if wantsJSON(cmd) {
+	if session.WantsJSON(cmd) {
 		err = infoGroup(cmd, location, g)
 	} else {
-		confirm(cmd, "%s  group of format %d", location, g.Format())
+		session.Confirm(cmd, "%s  group of format %d", location, g.Format())
 	}
 	return errors.Join(err, g.Close())
 }
@@ -238,10 +239,10 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	noteDimensions(cmd, location, a)
 	noteMissing(cmd, location, a)
 	noteFolder(cmd, location)
-	if wantsJSON(cmd) {
+	if session.WantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {
-		confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), phrase.Shape(a.Shape()), phrase.Chunks(a.Grid()))
+		session.Confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), phrase.Shape(a.Shape()), phrase.Chunks(a.Grid()))
 	}
 	return errors.Join(err, a.Close())
 }
@@ -250,7 +251,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 // with what became of the array.
 func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 	note := "the new array was deleted again"
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.SingleWriter = true // nobody else changes what this command has just made
 	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, opt); failed != nil {
 		note = "the new array lacks values and could not be deleted: " + failure.OneLine(failed)
@@ -354,7 +355,7 @@ func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 // sharded returns what --shards and --chunks say. Without --shards the chunks are in its
 // place.
 func (c *creation) sharded(cmd *cobra.Command) (s sharded, err error) {
-	s.clips = permitted(cmd).InnerChunks
+	s.clips = session.Permitted(cmd).InnerChunks
 	if s.inner, err = parseChunking(c.chunks); err != nil {
 		return s, failure.BadUsage("--chunks: %w", err)
 	}
@@ -377,7 +378,7 @@ func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) err
 		return err
 	}
 	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
-	at := site{location, &c.times, read, gridOptions(cmd)}
+	at := site{location, &c.times, read, session.GridOptions(cmd)}
 	if c.shards == "" {
 		if spec.Grid, err = s.shards.grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
 			return err

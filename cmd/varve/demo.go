@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -136,7 +137,7 @@ func runDemo(cmd *cobra.Command, dir, from string) error {
 
 func newDemo(cmd *cobra.Command, dir, name string, from *origin) *demo {
 	d := &demo{cmd: cmd, out: cmd.OutOrStdout(), dir: dir, name: name, origin: from}
-	if wantsJSON(cmd) {
+	if session.WantsJSON(cmd) {
 		d.out = io.Discard
 	}
 	return d
@@ -562,8 +563,8 @@ func (d *demo) check(ctx context.Context, a *zarr.Array, box grid.Box) (int64, e
 
 // end prints the facts for programs, and for people what to look at next.
 func (d *demo) end(context.Context) error {
-	if wantsJSON(d.cmd) {
-		return printJSON(d.cmd, d.facts)
+	if session.WantsJSON(d.cmd) {
+		return session.PrintJSON(d.cmd, d.facts)
 	}
 	zeros := strings.Repeat(",0", len(d.facts.After.Shape)-1)
 	last := d.facts.After.Shape[0] - 1

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 )
@@ -38,7 +39,7 @@ func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
 	case len(args) == 0 && !(shaped && described):
 		return nil, failure.BadUsage("NODE is missing, or both --shape and --chunk-grid")
 	case len(args) == 0:
-		return f.described(gridOptions(cmd))
+		return f.described(session.GridOptions(cmd))
 	}
 	a, err := openArray(cmd, args[0])
 	if err != nil {
@@ -68,7 +69,7 @@ func drawnDocument(cmd *cobra.Command, location string, reason error) (*drawn, e
 	if !undecodable(reason) {
 		return nil, reason
 	}
-	doc := readDocument(cmd.Context(), location, permitted(cmd))
+	doc := readDocument(cmd.Context(), location, session.Permitted(cmd))
 	if doc == nil || doc.grid == nil {
 		return nil, reason
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
 )
@@ -76,8 +77,8 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 	if err != nil {
 		return err
 	}
-	if wantsJSON(cmd) {
-		err = printJSON(cmd, struct {
+	if session.WantsJSON(cmd) {
+		err = session.PrintJSON(cmd, struct {
 			Equal      bool             `json:"equal"`
 			Difference *differenceFacts `json:"difference"`
 		}{d == nil, (*differenceFacts)(d)})
@@ -86,7 +87,7 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		err = failure.Verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, differenceText(a, d)))
 	}
 	if err == nil {
-		confirm(cmd, "%s and %s are equal", locationA, locationB)
+		session.Confirm(cmd, "%s and %s are equal", locationA, locationB)
 	}
 	return err
 }

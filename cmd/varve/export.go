@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // format is how the elements of an array are spelled in a file.
@@ -106,7 +107,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	if err := src.settle(cmd.Context()); err != nil {
 		return err
 	}
-	if err := src.affords(limitOf(cmd), f); err != nil {
+	if err := src.affords(session.LimitOf(cmd), f); err != nil {
 		return err
 	}
 	if !toStdout {
@@ -121,7 +122,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 		notePacked(cmd, location, a, decoded)
 	}
 	print := func(w *bufio.Writer) error {
-		return within(limitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
+		return within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
 	}
 	switch {
 	case !toStdout:
@@ -129,18 +130,18 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	case f == jsonFormat: // half a document is of use to nobody, as long as that can be helped
 		err = output.Withheld(cmd.OutOrStdout(), print)
 	default:
-		err = bufferedData(cmd, print)
+		err = session.PrintData(cmd, print)
 	}
 	if err != nil {
 		return err
 	}
-	if !wantsJSON(cmd) {
+	if !session.WantsJSON(cmd) {
 		if !toStdout {
-			confirm(cmd, "%s  %s as %s", file, phrase.Plural(src.resolved.Len(), "value"), f)
+			session.Confirm(cmd, "%s  %s as %s", file, phrase.Plural(src.resolved.Len(), "value"), f)
 		}
 		return nil
 	}
-	return printDocument(cmd, messages(cmd, toStdout), map[string]any{
+	return session.PrintDocument(cmd, messages(cmd, toStdout), map[string]any{
 		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": output.Present(file),
 	})
 }
@@ -149,7 +150,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 // which are decoded.
 func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
 	if p, err := packingOf(a); !decoded && err == nil && isNumeric(a.Type()) && p.scaled {
-		remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", p.scale, p.offset))
+		session.Remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", p.scale, p.offset))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/selection"
 )
@@ -77,15 +78,15 @@ func valueMeant(flag, value string, err error) string {
 		return spelling.Meant(way[1], []string{"basic", "orthogonal", "points", "blocks", "mask", "fields"})
 	case flag == "calendar":
 		return spelling.Meant(value, []string{"standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian"})
-	case flag == experimentalFlag:
-		return spelling.Meant(value, experimentNames())
+	case flag == session.ExperimentalFlag:
+		return spelling.Meant(value, session.ExperimentNames())
 	case flag == "codecs":
 		return codecsMeant(value)
 	case flag == "chunk-grid":
 		return chunkGridMeant(value)
 	case flag == "chunk-key-encoding":
 		return spelling.Meant(value, []string{"default/", "default.", "v2.", "v2/"})
-	case flag == "target" || flag == limitFlag:
+	case flag == "target" || flag == session.LimitFlag:
 		return phrase.SizeMeant(value)
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
@@ -47,7 +48,7 @@ func newGridCommand() *cobra.Command {
 }
 
 func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
-	if f.svg == "-" && wantsJSON(cmd) {
+	if f.svg == "-" && session.WantsJSON(cmd) {
 		return failure.BadUsage("--svg - and --json both write to standard output: give --svg FILE")
 	}
 	if ext := filepath.Ext(strings.TrimLeft(filepath.Base(f.svg), ".")); ext != "" && !strings.EqualFold(ext, ".svg") {
@@ -65,10 +66,10 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.svg != "" {
 		err = f.printPicture(cmd, d)
-	} else if !wantsJSON(cmd) {
+	} else if !session.WantsJSON(cmd) {
 		return f.print(cmd, d)
 	}
-	if err != nil || !wantsJSON(cmd) {
+	if err != nil || !session.WantsJSON(cmd) {
 		return err
 	}
 	return f.printFacts(cmd, d)
@@ -127,7 +128,7 @@ func (f *gridFlags) printFacts(cmd *cobra.Command, d *drawn) error {
 		}
 		facts.Chunk = &c
 	}
-	return printJSON(cmd, facts)
+	return session.PrintJSON(cmd, facts)
 }
 
 // gridDocument is what grid --json prints. A chunk that there is not is null; one that

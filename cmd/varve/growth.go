@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 )
 
@@ -101,7 +102,7 @@ func (c *change) policy(cmd *cobra.Command) (growthPolicy, error) {
 
 // options returns the options that the flags ask for.
 func (c *change) options(cmd *cobra.Command) *zarr.Options {
-	o := writing(cmd)
+	o := session.Writing(cmd)
 	o.SingleWriter = *c.singleWriter
 	return o
 }

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 )
 
@@ -31,9 +32,9 @@ func reshapedTo(path string, before []int64, a *zarr.Array) growthFacts {
 
 // tell prints how an array has changed its shape.
 func (f growthFacts) tell(cmd *cobra.Command) error {
-	if wantsJSON(cmd) {
-		f.Notes = append(f.Notes, takeRemarks(cmd)...)
-		return printJSON(cmd, f)
+	if session.WantsJSON(cmd) {
+		f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
+		return session.PrintJSON(cmd, f)
 	}
 	return f.print(cmd, f.Path)
 }
@@ -43,7 +44,7 @@ func (f growthFacts) tell(cmd *cobra.Command) error {
 func (f growthFacts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
-	if isDryRun(cmd) && f.grid != nil && err == nil {
+	if session.IsDryRun(cmd) && f.grid != nil && err == nil {
 		_, err = fmt.Fprintf(out, "  %-13s %s\n", "chunks", phrase.Chunks(f.grid))
 	}
 	return err
@@ -51,8 +52,8 @@ func (f growthFacts) print(cmd *cobra.Command, location string) error {
 
 // tellAll prints how arrays of the group at a location have changed their shapes.
 func tellAll(cmd *cobra.Command, location string, arrays []growthFacts) (err error) {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "arrays": arrays})
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": arrays})
 	}
 	for _, f := range arrays {
 		err = errors.Join(err, f.print(cmd, sameNode(location)+"/"+f.Path))

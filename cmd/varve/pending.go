@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/store"
 )
 
@@ -88,7 +89,7 @@ type interruption struct {
 // interrupted returns the interruption of an array, nil where there is none. What cannot
 // be read the command tells itself, once it opens the array.
 func interrupted(cmd *cobra.Command, location string) *interruption {
-	a, err := openSeen(cmd.Context(), location, reading(cmd))
+	a, err := openSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
 		return nil
 	}

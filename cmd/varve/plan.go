@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -49,8 +50,8 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 		if err != nil {
 			return err
 		}
-		if wantsJSON(cmd) {
-			return printJSON(cmd, p)
+		if session.WantsJSON(cmd) {
+			return session.PrintJSON(cmd, p)
 		}
 		return p.sheet().print(cmd.OutOrStdout())
 	}

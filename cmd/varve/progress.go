@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/observe"
 )
 
@@ -77,7 +77,7 @@ func newTally(cmd *cobra.Command, what string, total int64, done func(observe.St
 
 // estimate begins work that the counter of a command tells of.
 func (p *progress) estimate(cmd *cobra.Command, done func(observe.Stats) int64) {
-	c, ok := observerOf(cmd.Context()).(*observe.Counter)
+	c, ok := session.ObserverOf(cmd.Context()).(*observe.Counter)
 	if !ok {
 		return // nobody looks
 	}
@@ -97,29 +97,12 @@ func goesOn(cmd *cobra.Command) *progress {
 	return p
 }
 
-// watchedKey is the key, in the context of a command, of the counter for what a person
-// sees of it.
-type watchedKey struct{}
-
-// watched makes a command count its requests where a person looks at it.
-func watched(cmd *cobra.Command) {
-	if console.IsTerminal(cmd.ErrOrStderr()) && !wantsJSON(cmd) {
-		cmd.SetContext(context.WithValue(cmd.Context(), watchedKey{}, new(observe.Counter)))
-	}
-}
-
-// watchedBy returns that counter, nil where nobody looks.
-func watchedBy(ctx context.Context) *observe.Counter {
-	c, _ := ctx.Value(watchedKey{}).(*observe.Counter)
-	return c
-}
-
 // begin draws the line from time to time, where somebody looks and nothing else is
 // written there.
 func (p *progress) begin(cmd *cobra.Command) {
 	output := cmd.Flags().Lookup("output")
 	shown := output != nil && output.Value.String() == "" && console.IsTerminal(cmd.OutOrStdout())
-	if shown || !console.IsTerminal(cmd.ErrOrStderr()) || wantsJSON(cmd) {
+	if shown || !console.IsTerminal(cmd.ErrOrStderr()) || session.WantsJSON(cmd) {
 		return
 	}
 	if c := console.Of(cmd.ErrOrStderr()); c != nil {

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -98,9 +99,9 @@ func TestProgressIsForTerminals(t *testing.T) {
 	if p.add(1); p.w != nil {
 		t.Error("a bar that nobody sees")
 	}
-	watched(c)
+	session.Watch(c)
 	p = newEstimate(c, "copying", 1, movedBytes)
-	if p.end(); p.w != nil || observerOf(c.Context()) != observe.Observer(nil) {
+	if p.end(); p.w != nil || session.ObserverOf(c.Context()) != observe.Observer(nil) {
 		t.Error("an estimate that nobody sees")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
@@ -36,7 +37,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	if err := inArchive(cmd, location); err != nil {
 		return err
 	}
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.SingleWriter = singleWriter
 	if !yes {
 		if err := deletable(cmd, location, opt); err != nil {
@@ -54,10 +55,10 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	if err != nil {
 		return halfRemoved(cmd, location, err)
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "removed": true})
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "removed": true})
 	}
-	confirm(cmd, "%s  removed", location)
+	session.Confirm(cmd, "%s  removed", location)
 	return nil
 }
 
@@ -87,7 +88,7 @@ var errDeletable = errors.New("the node can be deleted")
 // that would fail. It changes nothing, and waits for no lock: another program may let go
 // of it while the person thinks.
 func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
-	if isDryRun(cmd) {
+	if session.IsDryRun(cmd) {
 		return nil // nobody is asked
 	}
 	try := *opt
@@ -104,7 +105,7 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	ctx := context.WithoutCancel(cmd.Context())
 	at, lookErr := locate(ctx, location, store.Read)
-	if lookErr != nil || isDryRun(cmd) {
+	if lookErr != nil || session.IsDryRun(cmd) {
 		return err
 	}
 	begun, lookErr := rewrite.Unfinished(ctx, at)
@@ -137,7 +138,7 @@ func (p *progress) countBelow(ctx context.Context, location string) {
 // sits there, the command line has to say so. A dry run deletes nothing.
 func agreed(cmd *cobra.Command, what string) error {
 	switch {
-	case isDryRun(cmd):
+	case session.IsDryRun(cmd):
 		return nil
 	case !console.IsTerminal(cmd.InOrStdin()):
 		return failure.BadUsage("this %s: give --yes, or --dry-run to see what would go", what)

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // workError is what the work of a command ended in.
@@ -21,21 +22,12 @@ type workError struct{ err error }
 func (w *workError) Error() string { return w.err.Error() }
 func (w *workError) Unwrap() error { return w.err }
 
-// subject returns the node or directory that a command line is about, "" where it names
-// none.
-func subject(cmd *cobra.Command) string {
-	if f := cmd.Flags().Lookup("array_path"); f != nil {
-		return f.Value.String()
-	}
-	return withoutSecrets(cmd.Flags().Arg(0))
-}
-
 // failed returns the error that the work of a command ended in as a failure that names
 // operation and node.
 func failed(cmd *cobra.Command, err error) error {
 	var v failure.Verdict
 	if !failure.IsUsage(err) && !errors.As(err, &v) {
-		err = failure.On(cmd.Name(), subject(cmd), meantNode(cmd, err))
+		err = failure.On(cmd.Name(), session.Subject(cmd), meantNode(cmd, err))
 	}
 	return &workError{err}
 }
@@ -48,7 +40,7 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	var w *workError
 	var v failure.Verdict
 	usage := !errors.As(err, &w) || failure.IsUsage(err)
-	switch programs := slices.Contains(args, "--json") || wantsJSON(cmd); {
+	switch programs := slices.Contains(args, "--json") || session.WantsJSON(cmd); {
 	case programs && errors.As(err, &v):
 	case programs:
 		reportJSON(cmd, err, usage)
@@ -129,7 +121,7 @@ func operation(cmd *cobra.Command, err error) (op, path string) {
 	if errors.As(err, &e) {
 		return e.Op, e.Path
 	}
-	return cmd.Name(), subject(cmd)
+	return cmd.Name(), session.Subject(cmd)
 }
 
 // facts is what a program wants to know of a failure; what does not apply is null.
@@ -167,7 +159,7 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 // leftBy says what a command that was stopped has left, where all that it may have begun
 // leaves the same; "" where there is nothing to say.
 func leftBy(cmd *cobra.Command) string {
-	if isDryRun(cmd) {
+	if session.IsDryRun(cmd) {
 		return "nothing was changed"
 	}
 	if f := cmd.Flags().Lookup("overwrite"); f != nil && f.Changed {

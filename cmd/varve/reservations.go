@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // reservationFlags are the flags of reservations.
@@ -64,9 +65,9 @@ type reserved struct {
 
 func reservations(cmd *cobra.Command, location string, f *reservationFlags) error {
 	id := f.cancel + f.publish
-	opt := reading(cmd)
+	opt := session.Reading(cmd)
 	if id != "" {
-		opt = writing(cmd)
+		opt = session.Writing(cmd)
 	}
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
@@ -82,10 +83,10 @@ func reservations(cmd *cobra.Command, location string, f *reservationFlags) erro
 			return err
 		}
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "dry_run": f.dry, "reservations": list})
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "dry_run": f.dry, "reservations": list})
 	}
-	return buffered(cmd, func(w *bufio.Writer) error {
+	return session.Print(cmd, func(w *bufio.Writer) error {
 		for _, r := range list {
 			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(r.Node), r.text())
 		}

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -141,7 +142,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 		return // no element stands for a missing value
 	}
 	if fill := fillOf(a); !d.isAbsent(fill, d.number(fill)) && !math.IsNaN(d.number(fill)) {
-		remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
+		session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
 			a.Type().AppendText(nil, fill), d.meaning(a, fill)))
 	}
 }
@@ -165,7 +166,7 @@ func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Arra
 		return
 	}
 	more := a.Shape()[0] - before[0]
-	remark(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
+	session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
 		phrase.Plural(more, "new time"), phrase.AreOrIs(more), phrase.Word(location), before[0]))
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
@@ -53,24 +53,14 @@ terms explains the words, varve demo shows what the program does.`,
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelpCommand())
 	root.Flags().Bool("version", false, "print the version of this program")
-	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
-	experimentalVar(root.PersistentFlags())
-	flagtext.Propose(root, experimentalFlag, experimentNames()...)
-	missingVar(root.PersistentFlags())
-	lanVar(root.PersistentFlags())
-	serverVar(root.PersistentFlags())
-	lockVar(root.PersistentFlags())
-	limitVar(root.PersistentFlags())
-	absentVar(root.PersistentFlags())
-	flagtext.Propose(root, absentFlag, absentFill, absentError)
-	flagtext.Propose(root, missingFlag, "403")
+	session.Flags(root)
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
-		withStats(newCatCommand()), withStats(newExportCommand()),
-		newPlanCommand(), withStats(withDryRun(newCreateCommand())), withStats(withDryRun(newWriteCommand())), withStats(withDryRun(newAppendCommand())),
-		withStats(withDryRun(newResizeCommand())), withStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
-		withStats(newCopyCommand()), withStats(newConvertCommand()), withStats(newConsolidateCommand()), withStats(newCompactCommand()),
-		withStats(newCheckCommand()), withStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newVersionCommand(),
+		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
+		newPlanCommand(), session.WithStats(withDryRun(newCreateCommand())), session.WithStats(withDryRun(newWriteCommand())), session.WithStats(withDryRun(newAppendCommand())),
+		session.WithStats(withDryRun(newResizeCommand())), session.WithStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
+		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()),
+		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)
@@ -111,10 +101,7 @@ func addCompletion(root *cobra.Command) {
 func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		args = remoteArguments(cmd, args)
-		awaitLocks(cmd)
-		watched(cmd)
-		withRemarks(cmd)
+		args = session.Begin(cmd, args)
 		p := goesOn(cmd)
 		err := work(cmd, args)
 		p.end()
@@ -135,7 +122,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
 	if hint == "" && !cmd.HasParent() && (isNodeLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
-		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(withoutSecrets(args[0])))
+		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(session.WithoutSecrets(args[0])))
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }
@@ -145,7 +132,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return fmt.Errorf("unexpected argument %q%s", withoutSecrets(args[len(names)]), flagMeant(cmd, args, len(names)))
+			return fmt.Errorf("unexpected argument %q%s", session.WithoutSecrets(args[len(names)]), flagMeant(cmd, args, len(names)))
 		}
 		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
 			return fmt.Errorf("%s is missing", names[len(args)])

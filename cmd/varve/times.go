@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // times are the flags that say when the elements along an axis are.
@@ -19,7 +20,7 @@ type times struct {
 
 func (t *times) flags(c *cobra.Command) {
 	f := c.Flags()
-	t.reading = func() *zarr.Options { return reading(c) }
+	t.reading = func() *zarr.Options { return session.Reading(c) }
 	f.StringVar(&t.coordinate, "time", "", "for calendars: the `COORD` that says when elements are")
 	f.StringVar(&t.start, "start", "", "for calendars, without a coordinate: the `DATE` of element 0, as 1979-01-01 or 1979-01-01T06:00")
 	flagtext.Var(f, &t.step, "step", "", "for calendars: the `TIME` from one element to the next, as 1d, 6h, 30min or 1mo", flagtext.Syntax(calendar.ParseStep))

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // isGroup reports whether a group is at a location.
@@ -132,14 +133,14 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 		return nil, err
 	}
 	defer g.Close()
-	rehearseIn(cmd, g.Location().Root())
+	session.RehearseIn(cmd, g.Location().Root())
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
 	for _, in := range inputs {
 		if text := in.interrupted.finished(in.array); text != "" {
-			note(cmd, sameNode(location)+"/"+in.name, text)
+			session.Note(cmd, sameNode(location)+"/"+in.name, text)
 		}
 	}
 	total := int64(0)
@@ -174,7 +175,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 			facts[i].Notes = append(facts[i].Notes, text)
 		}
 		if in.note != "" {
-			note(cmd, sameNode(location)+"/"+in.name, in.note)
+			session.Note(cmd, sameNode(location)+"/"+in.name, in.note)
 			facts[i].Notes = append(facts[i].Notes, in.note)
 		}
 	}

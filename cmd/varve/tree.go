@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -34,10 +35,10 @@ func newTreeCommand() *cobra.Command {
 			if root == nil {
 				return err
 			}
-			if wantsJSON(cmd) {
-				return errors.Join(buffered(cmd, root.PrintJSON), err)
+			if session.WantsJSON(cmd) {
+				return errors.Join(session.Print(cmd, root.PrintJSON), err)
 			}
-			return errors.Join(buffered(cmd, root.print), err)
+			return errors.Join(session.Print(cmd, root.print), err)
 		},
 	}
 }
@@ -55,10 +56,10 @@ func newListCommand() *cobra.Command {
 			if root == nil {
 				return err
 			}
-			if wantsJSON(cmd) {
-				return errors.Join(buffered(cmd, root.PrintJSON), err)
+			if session.WantsJSON(cmd) {
+				return errors.Join(session.Print(cmd, root.PrintJSON), err)
 			}
-			return errors.Join(buffered(cmd, root.printMembers), err)
+			return errors.Join(session.Print(cmd, root.printMembers), err)
 		},
 	}
 }
@@ -192,7 +193,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	name := filepath.Base(localPath(location))
 	n, err := openNode(cmd, location)
 	if err != nil {
-		if undecodable(err) && readDocument(cmd.Context(), location, permitted(cmd)) != nil {
+		if undecodable(err) && readDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
 			b := newTwig(zarr.Member{Path: name, Kind: arrayKind, Err: err})
 			b.text = name + "  array  cannot be read" // the error that follows says why
 			return b, err
@@ -215,7 +216,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 func (b *branch) notes(cmd *cobra.Command, location string, stale *drift) {
 	if stale != nil {
 		b.Notes = []string{stale.staleText()}
-		note(cmd, location, stale.staleText())
+		session.Note(cmd, location, stale.staleText())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/store/rehearsal"
 )
@@ -38,7 +39,7 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 		}
 		p.add(1)
 		done = append(done, u)
-		if wantsJSON(cmd) {
+		if session.WantsJSON(cmd) {
 			continue
 		}
 		if err := u.print(cmd); err != nil {
@@ -46,8 +47,8 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 		}
 	}
 	p.end()
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "arrays": done})
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": done})
 	}
 	return printReaders(cmd, done...)
 }
@@ -111,7 +112,7 @@ func (l *locked) try(cmd *cobra.Command, g *zarr.Group) error {
 	if !l.how.Trim {
 		return nil
 	}
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.Rehearsal, opt.Observer = new(rehearsal.Ledger), nil
 	a, err := l.array.Location().OpenArray(cmd.Context(), opt)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 func newVersionCommand() *cobra.Command {
@@ -48,8 +49,8 @@ func printVersion(cmd *cobra.Command, _ []string) error {
 			version = info.Main.Version
 		}
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{
 			"version": version, "commit": output.Present(made), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 )
 
@@ -50,7 +51,7 @@ first is not read again in place of what was there.`,
 }
 
 func fill(cmd *cobra.Command, location, sel, value string) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, writing(cmd))
+	a, err := zarr.OpenArray(cmd.Context(), location, session.Writing(cmd))
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 }
 
 func write(cmd *cobra.Command, location, sel, file, formatName string) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, writing(cmd))
+	a, err := zarr.OpenArray(cmd.Context(), location, session.Writing(cmd))
 	if err != nil {
 		return err
 	}
@@ -138,11 +139,11 @@ func unwritten(cmd *cobra.Command, err error) error {
 
 // wrote tells a program how many elements were written.
 func wrote(cmd *cobra.Command, location string, n int64) error {
-	if !wantsJSON(cmd) {
-		confirm(cmd, "%s  %s written", location, phrase.Plural(n, "value"))
+	if !session.WantsJSON(cmd) {
+		session.Confirm(cmd, "%s  %s written", location, phrase.Plural(n, "value"))
 		return nil
 	}
-	return printJSON(cmd, map[string]any{"path": location, "elements": n})
+	return session.PrintJSON(cmd, map[string]any{"path": location, "elements": n})
 }
 
 // pour writes values into the selected elements, slab by slab. Before it writes anything
