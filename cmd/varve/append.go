@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/checked"
 )
@@ -260,9 +261,9 @@ func (g *appending) by(cmd *cobra.Command, source string) (done appendedFile, er
 		done.note = unorderedAfter(cmd.Context(), a, more)
 	}
 	if err == nil && (planes > 0 || !hasEmptyPlanes(a.Shape(), at)) {
-		p := newEstimate(cmd, "appending", more.length, codedBytes)
+		p := progress.NewEstimate(cmd, "appending", more.length, progress.CodedBytes)
 		err = more.append(cmd.Context(), a, at, opt)
-		p.end()
+		p.End()
 	}
 	if err != nil {
 		return done, err

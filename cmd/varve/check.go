@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/codec"
 )
@@ -183,17 +184,17 @@ func faultsText(location string, faults, missing, bad, chunks int64) string {
 // checkArray looks for damage in one array.
 func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.CheckOptions) (*findings, error) {
 	chunks, _ := a.Grid().NumChunks()
-	p := newCount(cmd, "chunks", chunks)
+	p := progress.NewCount(cmd, "chunks", chunks)
 	c := &findings{Path: location, Found: []faultFact{}, Notes: []string{}, sharded: a.Inner() != nil}
 	c.Pending = pendingAt(cmd.Context(), a)
 	if why := unnamed(a.Metadata()); why != "" && why != noNames {
 		c.Notes = append(c.Notes, why+": xarray does not open such a group")
 	}
 	how.Progress = func(_ []int64, found *codec.Check) {
-		p.add(1)
+		p.Add(1)
 		c.add(found)
 	}
-	defer p.end()
+	defer p.End()
 	for f, err := range a.CheckShards(cmd.Context(), &how) {
 		if err != nil {
 			return nil, err

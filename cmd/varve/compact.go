@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
@@ -46,9 +47,9 @@ func compactShards(cmd *cobra.Command, location string, dry bool) error {
 	}
 	defer a.Close()
 	shards, _ := a.Grid().NumChunks()
-	p := newCount(cmd, "shards", shards)
-	report, err := a.CompactShards(cmd.Context(), &zarr.CompactOptions{DryRun: dry, Progress: func([]int64) { p.add(1) }})
-	p.end()
+	p := progress.NewCount(cmd, "shards", shards)
+	report, err := a.CompactShards(cmd.Context(), &zarr.CompactOptions{DryRun: dry, Progress: func([]int64) { p.Add(1) }})
+	p.End()
 	if err != nil && !errors.Is(err, zarr.ErrCorrupt) {
 		return err
 	}

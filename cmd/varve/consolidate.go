@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/observe"
 )
@@ -40,17 +41,17 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		return err
 	}
 	defer g.Close()
-	p := newCount(cmd, "reading nodes", 0)
-	d, err := findDrift(cmd.Context(), location, func() { p.add(1) })
-	p.end()
+	p := progress.NewCount(cmd, "reading nodes", 0)
+	d, err := findDrift(cmd.Context(), location, func() { p.Add(1) })
+	p.End()
 	if err != nil {
 		return err
 	}
 	if !dry {
 		// Every node is read once to find it and once more as it is stored.
-		p = newTally(cmd, "consolidating", 2*int64(d.Nodes), func(s observe.Stats) int64 { return s.Of(observe.Get).Times })
+		p = progress.NewTally(cmd, "consolidating", 2*int64(d.Nodes), func(s observe.Stats) int64 { return s.Of(observe.Get).Times })
 		err := g.Consolidate(cmd.Context())
-		p.end()
+		p.End()
 		if err != nil {
 			return err
 		}

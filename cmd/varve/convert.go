@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
@@ -120,9 +121,9 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	}
 	defer func() { err = errors.Join(err, letGo(at, true)) }()
 	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
-		p := newCount(cmd, "converting", 0)
-		defer p.end()
-		opt.Progress = p.reach
+		p := progress.NewCount(cmd, "converting", 0)
+		defer p.End()
+		opt.Progress = p.Reach
 		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
 	})
 	if errors.Is(err, zarr.ErrIncomplete) {
@@ -153,9 +154,9 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return err
 	}
 	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
-		p := newEstimate(cmd, "converting", 0, movedBytes)
-		defer p.end()
-		defer p.measure(ctx, from, session.Reading(cmd))()
+		p := progress.NewEstimate(cmd, "converting", 0, progress.MovedBytes)
+		defer p.End()
+		defer measureCopy(ctx, p, from, session.Reading(cmd))()
 		return rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
@@ -116,11 +117,11 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	p := newEstimate(cmd, "copying", 0, movedBytes)
-	stop := p.measure(ctx, from, session.Reading(cmd))
+	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
+	stop := measureCopy(ctx, p, from, session.Reading(cmd))
 	r, err := do(ctx, src, dst, opt)
 	stop()
-	p.end()
+	p.End()
 	if err != nil {
 		return intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err))
 	}
@@ -240,9 +241,10 @@ func (f *copyFlags) agreed(
 	})
 }
 
-// measure counts meanwhile how many bytes there are to copy, where somebody looks.
-func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (stop func()) {
-	if p.w == nil {
+// measureCopy counts in the background how many bytes there are to copy, for a line of
+// progress that is shown.
+func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Options) (stop func()) {
+	if !p.IsShown() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -257,7 +259,7 @@ func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (s
 		o.Observer = nil
 		r, err := rewrite.Copy(ctx, at, zarr.At(memstore.New(), ""), &rewrite.Options{Options: *o, DryRun: true})
 		if err == nil {
-			p.total.Store(r.Bytes)
+			p.SetTotal(r.Bytes)
 		}
 	}()
 	return func() { cancel(); <-done }

@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
@@ -346,8 +347,8 @@ func (d *demo) archive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(d.cmd, "writing", d.bytes(grid.BoxOf(a.Shape())))
-	defer bar.end()
+	bar := progress.New(d.cmd, "writing", d.bytes(grid.BoxOf(a.Shape())))
+	defer bar.End()
 	var buffer []byte
 	for c := range a.Chunks() {
 		box := c.Box()
@@ -357,7 +358,7 @@ func (d *demo) archive(ctx context.Context) error {
 		if err := a.WriteBytes(ctx, selection.Region(box), buffer); err != nil {
 			return err
 		}
-		bar.add(int64(len(buffer)))
+		bar.Add(int64(len(buffer)))
 	}
 	if d.facts.Before, err = d.measure(a); err != nil {
 		return err
@@ -522,15 +523,15 @@ func (d *demo) readBack(ctx context.Context) error {
 	if d.facts.SeamValues, err = d.check(ctx, a, seam); err != nil {
 		return err
 	}
-	bar := newProgress(d.cmd, "comparing", d.bytes(grid.BoxOf(a.Shape())))
-	defer bar.end()
+	bar := progress.New(d.cmd, "comparing", d.bytes(grid.BoxOf(a.Shape())))
+	defer bar.End()
 	for c := range a.Chunks() {
 		n, err := d.check(ctx, a, c.Box())
 		if err != nil {
 			return err
 		}
 		d.facts.Values += n
-		bar.add(d.bytes(c.Box()))
+		bar.Add(d.bytes(c.Box()))
 	}
 	if all, ok := checked.Product(a.Shape()...); !ok || d.facts.Values != all {
 		return fmt.Errorf("%s: %d of %d values were compared", d.facts.Path, d.facts.Values, all)

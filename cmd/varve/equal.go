@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
@@ -94,8 +95,8 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 
 // compared compares two arrays, and shows how far that is.
 func compared(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, error) {
-	p := newEstimate(cmd, "comparing", 2*logicalBytes(a), decodedBytes)
-	defer p.end()
+	p := progress.NewEstimate(cmd, "comparing", 2*logicalBytes(a), progress.DecodedBytes)
+	defer p.End()
 	return zarr.Compare(cmd.Context(), a, b)
 }
 

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -20,12 +21,12 @@ func writeRaw(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	if err := s.oneLength(rawFormat); err != nil {
 		return err
 	}
-	p := newProgress(cmd, "exporting", s.bytes)
-	defer p.end()
+	p := progress.New(cmd, "exporting", s.bytes)
+	defer p.End()
 	return s.blocks(cmd.Context(), func(e elements) error {
 		littleEndian(s.typ, e.data)
 		_, err := w.Write(e.data)
-		p.add(int64(len(e.data)))
+		p.Add(int64(len(e.data)))
 		return err
 	})
 }

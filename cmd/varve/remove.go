@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
@@ -48,10 +49,10 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 		}
 	}
 	wouldRemove(cmd, location)
-	p := newTally(cmd, "removing", 0, deletions)
-	p.countBelow(cmd.Context(), location)
+	p := progress.NewTally(cmd, "removing", 0, progress.Deletions)
+	countBelow(cmd.Context(), p, location)
 	err := zarr.Delete(cmd.Context(), location, opt)
-	p.end()
+	p.End()
 	if err != nil {
 		return halfRemoved(cmd, location, err)
 	}
@@ -115,10 +116,10 @@ func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	return failure.Leftover(err, "what is left of %s is not visible: repeat the command, which removes it, or use varve rm", location)
 }
 
-// countBelow makes the number of values at a location and below it the total, where
-// somebody looks. Where they cannot be listed the total stays unknown.
-func (p *progress) countBelow(ctx context.Context, location string) {
-	if p.w == nil {
+// countBelow makes the number of values at and below a location the total of a line of
+// progress that is shown. If they cannot be listed the total stays unknown.
+func countBelow(ctx context.Context, p *progress.Line, location string) {
+	if !p.IsShown() {
 		return
 	}
 	s, err := openNodeStore(ctx, location)
@@ -126,11 +127,13 @@ func (p *progress) countBelow(ctx context.Context, location string) {
 		return // the removal says so
 	}
 	defer s.Close()
+	var n int64
 	for _, err := range s.List(ctx, store.Path{}, true) {
 		if err != nil {
 			return
 		}
-		p.total.Add(1)
+		n++
+		p.SetTotal(n)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -119,9 +120,9 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 			return err
 		}
 	}
-	bar := newTally(cmd, "resizing", touchedBy(a.Grid(), shape), touchedChunks)
+	bar := progress.NewTally(cmd, "resizing", touchedBy(a.Grid(), shape), progress.TouchedChunks)
 	err = a.Resize(cmd.Context(), shape, opt)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return err
 	}

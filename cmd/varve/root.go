@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
@@ -102,9 +103,9 @@ func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		args = session.Begin(cmd, args)
-		p := goesOn(cmd)
+		p := progress.Begin(cmd)
 		err := work(cmd, args)
-		p.end()
+		p.End()
 		if err != nil {
 			return failed(cmd, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
@@ -163,9 +164,9 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 		additions[i] = in.more.addition(in.name, in.axis, &in.opt)
 		additions[i].Alone = *c.alone
 	}
-	bar := newEstimate(cmd, "appending", total, codedBytes)
+	bar := progress.NewEstimate(cmd, "appending", total, progress.CodedBytes)
 	err = g.Append(cmd.Context(), additions...)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return nil, err
 	}

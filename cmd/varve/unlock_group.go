@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/store/rehearsal"
@@ -29,15 +30,15 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 	if err != nil {
 		return err
 	}
-	p := newCount(cmd, "unlocking arrays", int64(len(arrays)))
-	defer p.end()
+	p := progress.NewCount(cmd, "unlocking arrays", int64(len(arrays)))
+	defer p.End()
 	done := make([]*unlocked, 0, len(arrays))
 	for _, l := range arrays {
 		u, err := unlockArray(cmd, l.location, l.array, &l.how)
 		if err != nil {
 			return someUnlocked(failure.On(cmd.Name(), l.location, err), len(done), len(arrays))
 		}
-		p.add(1)
+		p.Add(1)
 		done = append(done, u)
 		if session.WantsJSON(cmd) {
 			continue
@@ -46,7 +47,7 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 			return err
 		}
 	}
-	p.end()
+	p.End()
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": done})
 	}
@@ -64,8 +65,8 @@ func someUnlocked(err error, done, all int) error {
 // lockedArrays returns the arrays below a group that have any of the axes, or all arrays
 // where none are named.
 func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.UnlockOptions) (arrays []locked, err error) {
-	p := newCount(cmd, "reading nodes", 0)
-	defer p.end()
+	p := progress.NewCount(cmd, "reading nodes", 0)
+	defer p.End()
 	var names []string
 	for m, err := range g.Members(cmd.Context(), true) {
 		if err == nil {
@@ -74,7 +75,7 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		if err != nil {
 			return nil, err
 		}
-		p.add(1)
+		p.Add(1)
 		if _, ok := m.Node.(*zarr.Array); !ok {
 			continue
 		}

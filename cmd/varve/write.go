@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 )
@@ -165,8 +166,8 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 	if err := v.settle(left); err != nil {
 		return unwritten(cmd, err)
 	}
-	p := newProgress(cmd, "writing", left)
-	defer p.end()
+	p := progress.New(cmd, "writing", left)
+	defer p.End()
 	for slab := range slabs {
 		part, err := a.Select(slab)
 		if err != nil {
@@ -181,7 +182,7 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 		if err := e.write(cmd.Context(), a, slab); err != nil {
 			return err
 		}
-		p.add(n)
+		p.Add(n)
 	}
 	return nil
 }
