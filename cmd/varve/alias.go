@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/store"
 )
 
@@ -41,6 +42,6 @@ func isOther(cmd *cobra.Command, location string, g *zarr.Group, member string, 
 			break
 		}
 	}
-	note(cmd, sameNode(location)+"/"+member, fmt.Sprintf("is left as it is: a symbolic link leads to /%s, which is not in the group", real))
+	session.Note(cmd, sameNode(location)+"/"+member, fmt.Sprintf("is left as it is: a symbolic link leads to /%s, which is not in the group", real))
 	return true, nil
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -59,7 +62,7 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 		ValidArgsFunction: completeNode,
 	}
 	axis := new(string)
-	checkedVar(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", syntax(parseAxis))
+	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(parseAxis))
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -143,7 +146,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		return err
 	}
 	defer a.Close()
-	rehearseIn(cmd, a.Location().Root())
+	session.RehearseIn(cmd, a.Location().Root())
 	if a.Rank() == 0 {
 		return failure.BadArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", phrase.Word(location))
 	}
@@ -162,7 +165,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	var done []appendedFile
 	var notes []string
 	if text := was.finished(a); text != "" {
-		note(cmd, location, text)
+		session.Note(cmd, location, text)
 		notes = append(notes, text)
 	}
 	for _, source := range sources {
@@ -171,7 +174,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 			return partly(cmd, err, done, sources)
 		}
 		if file.note != "" {
-			note(cmd, location, file.note)
+			session.Note(cmd, location, file.note)
 			notes = append(notes, file.note)
 		}
 		done = append(done, file)
@@ -258,9 +261,9 @@ func (g *appending) by(cmd *cobra.Command, source string) (done appendedFile, er
 		done.note = unorderedAfter(cmd.Context(), a, more)
 	}
 	if err == nil && (planes > 0 || !hasEmptyPlanes(a.Shape(), at)) {
-		p := newEstimate(cmd, "appending", more.length, codedBytes)
+		p := progress.NewEstimate(cmd, "appending", more.length, progress.CodedBytes)
 		err = more.append(cmd.Context(), a, at, opt)
-		p.end()
+		p.End()
 	}
 	if err != nil {
 		return done, err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 // numbers returns a JSON list of n numbers from first on.
@@ -259,7 +261,7 @@ func TestAppendAtOnce(t *testing.T) {
 			for range 3 {
 				var errs bytes.Buffer
 				in := strings.NewReader(fmt.Sprintf("[%d,%d]", i, i))
-				if run(t.Context(), []string{"append", node, "--format", "json", "--grow", "fixed:3"}, streams{in, io.Discard, &errs}) != 0 {
+				if run(t.Context(), []string{"append", node, "--format", "json", "--grow", "fixed:3"}, console.Streams{In: in, Out: io.Discard, Err: &errs}) != 0 {
 					t.Error(errs.String())
 				}
 			}

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/own"
@@ -74,7 +76,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 			}
 		}
 	}
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.SingleWriter = singleWriter
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
@@ -98,8 +100,8 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	if err != nil {
 		return err
 	}
-	if !wantsJSON(cmd) {
-		confirm(cmd, "%s  attribute %s %s", location, args[0], verb)
+	if !session.WantsJSON(cmd) {
+		session.Confirm(cmd, "%s  attribute %s %s", location, args[0], verb)
 		return nil
 	}
 	return showAttributes(cmd, location, nil)
@@ -113,7 +115,7 @@ func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key
 		noteMissing(cmd, location, a)
 	case key == dimensionsAttribute && a.Format() == 2:
 		if unnamed(a.Metadata()) == noNames {
-			remark(cmd, location, noNames+": xarray does not open a group with such an array")
+			session.Remark(cmd, location, noNames+": xarray does not open a group with such an array")
 			return
 		}
 		noteDimensions(cmd, location, a)
@@ -146,8 +148,8 @@ func noAttribute(object []byte, key string, err error) error {
 // showAttributes prints all attributes, or the one named, as JSON. People see a bare NaN
 // as it is stored.
 func showAttributes(cmd *cobra.Command, location string, keys []string) error {
-	opt := reading(cmd)
-	opt.Rehearsal = ledgerOf(cmd.Context()) // where attributes were set for a dry run
+	opt := session.Reading(cmd)
+	opt.Rehearsal = session.LedgerOf(cmd.Context()) // where attributes were set for a dry run
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
 		return err
@@ -163,8 +165,8 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 			return noAttribute(n.Attributes(), keys[0], err)
 		}
 	}
-	text := strictjson.AppendIndent(nil, safeJSON(value))
-	if wantsJSON(cmd) {
+	text := strictjson.AppendIndent(nil, output.Safe(value))
+	if session.WantsJSON(cmd) {
 		text = metadata.PlainText(text)
 	} else {
 		text = metadata.BareNumbers(text)

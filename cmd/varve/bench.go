@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
@@ -74,7 +75,7 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 	}
 	defer closeStore(at)
 	noted := &recorder{Store: at.Store()}
-	t := &trial{hierarchy: zarr.At(noted, ""), noted: noted, path: at.Path(), sel: sel, options: *reading(cmd)}
+	t := &trial{hierarchy: zarr.At(noted, ""), noted: noted, path: at.Path(), sel: sel, options: *session.Reading(cmd)}
 	t.options.Observer = nil // what is measured is not to be slowed down
 	levels := levelsOf(runtime.GOMAXPROCS(0))
 	t.share = all / time.Duration(len(levels)+2)
@@ -83,10 +84,10 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 		return atLocation(cmd.Name(), location, at, err)
 	}
 	r.Path = location
-	if wantsJSON(cmd) {
-		return printJSON(cmd, r)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, r)
 	}
-	return buffered(cmd, r.print)
+	return session.Print(cmd, r.print)
 }
 
 // run measures all levels.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 func newCatCommand() *cobra.Command {
@@ -40,35 +42,35 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 		tellUndecoded(cmd, location, src)
 		tellUnmet(cmd, location, src)
 	}
-	if wantsJSON(cmd) {
-		if err := src.affords(limitOf(cmd), jsonFormat); err != nil {
+	if session.WantsJSON(cmd) {
+		if err := src.affords(session.LimitOf(cmd), jsonFormat); err != nil {
 			return err
 		}
 		if err := src.settle(cmd.Context()); err != nil {
 			return err
 		}
-		return withheld(cmd, func(w *bufio.Writer) error {
-			return within(limitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
+		return output.Withheld(cmd.OutOrStdout(), func(w *bufio.Writer) error {
+			return within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
 		})
 	}
 	p, err := newExcerpt(cmd.Context(), src)
 	if err != nil {
 		return err
 	}
-	return buffered(cmd, p.print)
+	return session.Print(cmd, p.print)
 }
 
 // showJSON writes one document with all values of the selection.
 func showJSON(cmd *cobra.Command, location string, src *source, w *bufio.Writer) error {
-	shape := jsonText(src.shape)
-	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, jsonText(location), shape, jsonText(src.typ.String()))
+	shape := output.Text(src.shape)
+	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, output.Text(location), shape, output.Text(src.typ.String()))
 	if err != nil {
 		return err
 	}
 	if err := writeLists(cmd, src, w); err != nil {
 		return err
 	}
-	stats, err := statsMember(cmd)
+	stats, err := session.StatsMember(cmd)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // text returns how what is selected is written for people: as times where an array with
@@ -63,7 +64,7 @@ func undecodedTimes(a *zarr.Array, count counting) error {
 
 // tellUndecoded tells people of times that --decode leaves as numbers.
 func tellUndecoded(cmd *cobra.Command, location string, s *source) {
-	if err := undecodedTimes(s.array, s.counting); err != nil && !wantsJSON(cmd) {
+	if err := undecodedTimes(s.array, s.counting); err != nil && !session.WantsJSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", phrase.Printable(location), phrase.Printable(failure.OneLine(err)))
 	}
 }

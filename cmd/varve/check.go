@@ -10,7 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/codec"
 )
 
@@ -71,7 +74,7 @@ killed. The next command that writes here removes those of killed writers.`,
 // finishLeft finishes what writers that died have left in an array, or in all arrays of a
 // group, as far as it can be.
 func finishLeft(cmd *cobra.Command, location string) error {
-	opt := reading(cmd)
+	opt := session.Reading(cmd)
 	opt.Finish = true
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
@@ -181,17 +184,17 @@ func faultsText(location string, faults, missing, bad, chunks int64) string {
 // checkArray looks for damage in one array.
 func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.CheckOptions) (*findings, error) {
 	chunks, _ := a.Grid().NumChunks()
-	p := newCount(cmd, "chunks", chunks)
+	p := progress.NewCount(cmd, "chunks", chunks)
 	c := &findings{Path: location, Found: []faultFact{}, Notes: []string{}, sharded: a.Inner() != nil}
 	c.Pending = pendingAt(cmd.Context(), a)
 	if why := unnamed(a.Metadata()); why != "" && why != noNames {
 		c.Notes = append(c.Notes, why+": xarray does not open such a group")
 	}
 	how.Progress = func(_ []int64, found *codec.Check) {
-		p.add(1)
+		p.Add(1)
 		c.add(found)
 	}
-	defer p.end()
+	defer p.End()
 	for f, err := range a.CheckShards(cmd.Context(), &how) {
 		if err != nil {
 			return nil, err
@@ -207,7 +210,7 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	if c.Faults == 0 && !how.IndexOnly {
 		var order string
 		order, c.times = unordered(cmd.Context(), a)
-		c.Order = present(order)
+		c.Order = output.Present(order)
 	}
 	slices.SortStableFunc(c.Found, func(x, y faultFact) int { return slices.Compare(x.Chunk, y.Chunk) })
 	return c, nil
@@ -228,7 +231,7 @@ func (c *findings) add(found *codec.Check) {
 func factOf(f zarr.ShardFault) faultFact {
 	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLine(f)}
 	if !f.Shared {
-		fact.Kind = present(string(zarr.KindOf(f.Err)))
+		fact.Kind = output.Present(string(zarr.KindOf(f.Err)))
 	}
 	if fact.Inner == nil {
 		fact.Inner = [][]int64{}
@@ -237,10 +240,10 @@ func factOf(f zarr.ShardFault) faultFact {
 }
 
 func (c *findings) print(cmd *cobra.Command) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, c)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, c)
 	}
-	return buffered(cmd, c.write)
+	return session.Print(cmd, c.write)
 }
 
 // write writes a line for every fault, and one for the array.

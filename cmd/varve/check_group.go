@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // groupFindings is what was found out about the arrays below a group, as programs read
@@ -140,7 +142,7 @@ func checkMember(cmd *cobra.Command, location string, m zarr.Member, how zarr.Ch
 	if err == nil {
 		return nil, nil
 	}
-	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: present(failure.OneLine(err))}, cmd.Context().Err()
+	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: output.Present(failure.OneLine(err))}, cmd.Context().Err()
 }
 
 // add adds the findings of one array.
@@ -165,10 +167,10 @@ func (g *groupFindings) add(c *findings) {
 }
 
 func (g *groupFindings) print(cmd *cobra.Command) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, g)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, g)
 	}
-	return buffered(cmd, func(w *bufio.Writer) error {
+	return session.Print(cmd, func(w *bufio.Writer) error {
 		for _, c := range g.Arrays {
 			if err := c.write(w); err != nil {
 				return err

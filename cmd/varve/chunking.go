@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
@@ -143,7 +144,7 @@ func asList(text string) string {
 	for i, e := range entries {
 		e = strings.TrimSpace(e)
 		if strings.HasPrefix(e, "calendar:") {
-			e = string(jsonText(e))
+			e = string(output.Text(e))
 		}
 		entries[i] = e
 	}

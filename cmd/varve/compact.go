@@ -8,6 +8,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 func newCompactCommand() *cobra.Command {
@@ -37,7 +39,7 @@ gives an inner chunk a length that its codecs cannot produce, or gives the same 
 }
 
 func compactShards(cmd *cobra.Command, location string, dry bool) error {
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.Write = !dry
 	a, err := zarr.OpenArray(cmd.Context(), location, opt)
 	if err != nil {
@@ -45,9 +47,9 @@ func compactShards(cmd *cobra.Command, location string, dry bool) error {
 	}
 	defer a.Close()
 	shards, _ := a.Grid().NumChunks()
-	p := newCount(cmd, "shards", shards)
-	report, err := a.CompactShards(cmd.Context(), &zarr.CompactOptions{DryRun: dry, Progress: func([]int64) { p.add(1) }})
-	p.end()
+	p := progress.NewCount(cmd, "shards", shards)
+	report, err := a.CompactShards(cmd.Context(), &zarr.CompactOptions{DryRun: dry, Progress: func([]int64) { p.Add(1) }})
+	p.End()
 	if err != nil && !errors.Is(err, zarr.ErrCorrupt) {
 		return err
 	}
@@ -83,17 +85,17 @@ func (c compacted) printPlan(cmd *cobra.Command) error {
 	if p.Fingerprint, err = fingerprint(p); err != nil {
 		return err
 	}
-	return printJSON(cmd, p)
+	return session.PrintJSON(cmd, p)
 }
 
 // printCompacted tells what became of the shards.
 func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.CompactReport) error {
 	facts := compacted{location, dry, r.Shards, r.Changed, r.Before, r.After}
 	switch {
-	case wantsJSON(cmd) && dry:
+	case session.WantsJSON(cmd) && dry:
 		return facts.printPlan(cmd)
-	case wantsJSON(cmd):
-		return printJSON(cmd, facts)
+	case session.WantsJSON(cmd):
+		return session.PrintJSON(cmd, facts)
 	}
 	done := "put in order"
 	if dry {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 func newConformanceCommand() *cobra.Command {
@@ -36,7 +37,7 @@ func conformance(cmd *cobra.Command, location string) error {
 	}
 	t := src.typ
 	var line []byte
-	return buffered(cmd, func(w *bufio.Writer) error {
+	return session.Print(cmd, func(w *bufio.Writer) error {
 		return src.elements(cmd, func(elem []byte) error {
 			line = append(t.AppendJSON(line[:0], elem), '\n')
 			_, err := w.Write(line)

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/observe"
 )
 
@@ -26,7 +28,7 @@ info says so, --dry-run shows where, and another consolidate makes it new.`,
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what differs")
 	singleWriter := singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		o := writing(cmd)
+		o := session.Writing(cmd)
 		o.Write, o.SingleWriter = !*dry, *singleWriter
 		return consolidate(cmd, args[0], *dry, o)
 	}
@@ -39,26 +41,26 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		return err
 	}
 	defer g.Close()
-	p := newCount(cmd, "reading nodes", 0)
-	d, err := findDrift(cmd.Context(), location, func() { p.add(1) })
-	p.end()
+	p := progress.NewCount(cmd, "reading nodes", 0)
+	d, err := findDrift(cmd.Context(), location, func() { p.Add(1) })
+	p.End()
 	if err != nil {
 		return err
 	}
 	if !dry {
 		// Every node is read once to find it and once more as it is stored.
-		p = newTally(cmd, "consolidating", 2*int64(d.Nodes), func(s observe.Stats) int64 { return s.Of(observe.Get).Times })
+		p = progress.NewTally(cmd, "consolidating", 2*int64(d.Nodes), func(s observe.Stats) int64 { return s.Of(observe.Get).Times })
 		err := g.Consolidate(cmd.Context())
-		p.end()
+		p.End()
 		if err != nil {
 			return err
 		}
 	}
-	if wantsJSON(cmd) && dry {
+	if session.WantsJSON(cmd) && dry {
 		return d.printPlan(cmd, location)
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd, struct {
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, struct {
 			Path   string `json:"path"`
 			DryRun bool   `json:"dry_run"`
 			*drift
@@ -87,7 +89,7 @@ func (d *drift) printPlan(cmd *cobra.Command, location string) error {
 	if p.Fingerprint, err = fingerprint(p); err != nil {
 		return err
 	}
-	return printJSON(cmd, p)
+	return session.PrintJSON(cmd, p)
 }
 
 // print tells what differed. Where there was nothing to differ from, a number is enough.

@@ -7,8 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
@@ -48,8 +53,8 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 		ValidArgsFunction: completeNode,
 	}
 	f := new(convertFlags)
-	checkedVar(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", oneOf("2", "3"))
-	propose(c, "to", "2", "3")
+	flagtext.Var(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", flagtext.OneOf("2", "3"))
+	flagtext.Propose(c, "to", "2", "3")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and tell what would be converted how")
 	c.Flags().BoolVar(&f.yes, "yes", false, "store any number of missing chunks, replace a group, and do not ask")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace what is at DST; a group with members asks, or needs --yes")
@@ -72,7 +77,7 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 func (f *convertFlags) format() int { return int(f.to[0] - '0') }
 
 func (f *convertFlags) options(cmd *cobra.Command) *rewrite.Options {
-	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
+	opt := &rewrite.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
 	opt.SingleWriter = *f.singleWriter
 	return opt
 }
@@ -81,7 +86,7 @@ func (f *convertFlags) options(cmd *cobra.Command) *rewrite.Options {
 // store that many missing chunks. Nothing is changed before.
 func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (rewrite.Conversion, error)) (rewrite.Conversion, error) {
 	r, err := do(f.options(cmd))
-	if !errors.Is(err, rewrite.ErrManyMissing) || !isTerminal(cmd.InOrStdin()) {
+	if !errors.Is(err, rewrite.ErrManyMissing) || !console.IsTerminal(cmd.InOrStdin()) {
 		return r, err
 	}
 	chunks, size := toFill(r)
@@ -116,9 +121,9 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	}
 	defer func() { err = errors.Join(err, letGo(at, true)) }()
 	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
-		p := newCount(cmd, "converting", 0)
-		defer p.end()
-		opt.Progress = p.reach
+		p := progress.NewCount(cmd, "converting", 0)
+		defer p.End()
+		opt.Progress = p.Reach
 		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
 	})
 	if errors.Is(err, zarr.ErrIncomplete) {
@@ -149,9 +154,9 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return err
 	}
 	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
-		p := newEstimate(cmd, "converting", 0, movedBytes)
-		defer p.end()
-		defer p.measure(ctx, from, reading(cmd))()
+		p := progress.NewEstimate(cmd, "converting", 0, progress.MovedBytes)
+		defer p.End()
+		defer measureCopy(ctx, p, from, session.Reading(cmd))()
 		return rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
 	})
 	if err != nil {
@@ -202,7 +207,7 @@ type convertedFacts struct {
 }
 
 func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
-	c := conversionFacts{Source: from, Destination: present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Nodes: []convertedFacts{}}
+	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {
 			c.Arrays++
@@ -212,18 +217,18 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		if n.Reserved {
 			c.Reserved++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(failure.WithoutPackages(n.Anew)), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, output.Present(failure.WithoutPackages(n.Anew)), output.Present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, output.Present(n.Growth)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
 	if to != "" {
 		c.removed = f.copying().removed(cmd.Context(), to)
 	}
 	switch {
-	case wantsJSON(cmd) && f.dry:
+	case session.WantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
-		return errors.Join(err, printJSON(cmd, p))
-	case wantsJSON(cmd):
-		return printJSON(cmd, c)
+		return errors.Join(err, session.PrintJSON(cmd, p))
+	case session.WantsJSON(cmd):
+		return session.PrintJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
 }

@@ -14,6 +14,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
@@ -95,7 +97,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 			return err
 		}
 	}
-	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
+	opt := &rewrite.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
 	do := rewrite.Copy
 	if f.move {
@@ -115,11 +117,11 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	p := newEstimate(cmd, "copying", 0, movedBytes)
-	stop := p.measure(ctx, from, reading(cmd))
+	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
+	stop := measureCopy(ctx, p, from, session.Reading(cmd))
 	r, err := do(ctx, src, dst, opt)
 	stop()
-	p.end()
+	p.End()
 	if err != nil {
 		return intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err))
 	}
@@ -130,11 +132,11 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	noteFolder(cmd, to)
 	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost, f.removed(ctx, to)}
 	switch {
-	case wantsJSON(cmd) && f.dry:
+	case session.WantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
-		return errors.Join(err, printJSON(cmd, p))
-	case wantsJSON(cmd):
-		return printJSON(cmd, c)
+		return errors.Join(err, session.PrintJSON(cmd, p))
+	case session.WantsJSON(cmd):
+		return session.PrintJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
 }
@@ -239,9 +241,10 @@ func (f *copyFlags) agreed(
 	})
 }
 
-// measure counts meanwhile how many bytes there are to copy, where somebody looks.
-func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (stop func()) {
-	if p.w == nil {
+// measureCopy counts in the background how many bytes there are to copy, for a line of
+// progress that is shown.
+func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Options) (stop func()) {
+	if !p.IsShown() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -256,7 +259,7 @@ func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (s
 		o.Observer = nil
 		r, err := rewrite.Copy(ctx, at, zarr.At(memstore.New(), ""), &rewrite.Options{Options: *o, DryRun: true})
 		if err == nil {
-			p.total.Store(r.Bytes)
+			p.SetTotal(r.Bytes)
 		}
 	}()
 	return func() { cancel(); <-done }
@@ -361,7 +364,7 @@ func locate(ctx context.Context, location string, access store.Access) (*zarr.Lo
 	if err != nil {
 		return nil, err
 	}
-	return at.Observed(observerOf(ctx)), nil
+	return at.Observed(session.ObserverOf(ctx)), nil
 }
 
 // atLocation returns err as one about the node at a location, where package rewrite knows
@@ -412,7 +415,7 @@ func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool
 	if err != nil {
 		return nil, false, failure.On("copy", location, err)
 	}
-	return zarr.At(a, "").Observed(observerOf(ctx)), true, nil
+	return zarr.At(a, "").Observed(session.ObserverOf(ctx)), true, nil
 }
 
 // letGo closes the store of a place. An archive appears then, or is given up.

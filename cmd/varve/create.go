@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/strictjson"
@@ -69,24 +72,24 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	c := new(creation)
 	f := cmd.Flags()
 	shapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
-	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, float, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", syntax(parseType))
-	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", syntax(parseChunking))
-	checkedVar(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", syntax(parseChunking))
-	checkedVar(f, &c.index, "index-location", "end", "the `END` of a shard that its index is at: start or end", oneOf("start", "end"))
-	checkedVar(f, &c.grow, "grow", "append-one", "store the `POLICY` by which axis 0 grows with the array, as calendar:month: see varve help growth", syntax(parsePolicy))
+	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, float, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", flagtext.Syntax(parseType))
+	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", flagtext.Syntax(parseChunking))
+	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", flagtext.Syntax(parseChunking))
+	flagtext.Var(f, &c.index, "index-location", "end", "the `END` of a shard that its index is at: start or end", flagtext.OneOf("start", "end"))
+	flagtext.Var(f, &c.grow, "grow", "append-one", "store the `POLICY` by which axis 0 grows with the array, as calendar:month: see varve help growth", flagtext.Syntax(parsePolicy))
 	c.times.flags(cmd)
 	f.BoolVar(&c.listed, "list-edges", false, "if the chunks of one axis are listed, list those of the others too: for programs that refuse a bare length beside a list")
-	propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
-	propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
-	propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
-	propose(cmd, "index-location", "end", "start")
+	flagtext.Propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
+	flagtext.Propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
+	flagtext.Propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
+	flagtext.Propose(cmd, "index-location", "end", "start")
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as metadata spells it: 0, NaN, [0, 1], 2024-05-05, base64 for bytes; zero by default, null in format 2 with dimension names; null means no fill value there; the text null needs quotes")
-	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
-	checkedVar(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", syntax(parseCompressor))
-	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", syntax(keyEncoding))
-	checkedVar(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none", syntax(parseNames))
-	checkedVar(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", syntax(parseAttributes))
-	checkedVar(f, &c.from, "from", "", "take shape, type and values from `FILE`, which is .npy", fileName)
+	flagtext.Var(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", flagtext.Syntax(parseCodecs))
+	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", flagtext.Syntax(parseCompressor))
+	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
+	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none", flagtext.Syntax(parseNames))
+	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", flagtext.Syntax(parseAttributes))
+	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from `FILE`, which is .npy", fileName)
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
@@ -107,7 +110,7 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 // check refuses flags that contradict each other, and what is not there yet.
 func (c *creation) check(cmd *cobra.Command) error {
 	for _, pair := range [][2]string{{"codecs", "compressor"}, {"from", "shape"}, {"from", "dtype"}, {"from", "group"}, {"group", "shape"}, {"group", "dtype"}, {"group", "grow"}} {
-		if err := exclusive(cmd, pair[:]...); err != nil {
+		if err := flagtext.Exclusive(cmd, pair[:]...); err != nil {
 			return err
 		}
 	}
@@ -134,7 +137,7 @@ func (c *creation) check(cmd *cobra.Command) error {
 }
 
 func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
-	o := &zarr.CreateOptions{Options: *writing(cmd), Overwrite: c.overwrite, Format: c.format}
+	o := &zarr.CreateOptions{Options: *session.Writing(cmd), Overwrite: c.overwrite, Format: c.format}
 	o.SingleWriter = *c.singleWriter
 	return o
 }
@@ -145,7 +148,7 @@ func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr
 	if c.overwrite {
 		wouldRemove(cmd, location)
 	}
-	if !c.overwrite || c.yes || isDryRun(cmd) {
+	if !c.overwrite || c.yes || session.IsDryRun(cmd) {
 		return nil
 	}
 	return mayReplace(cmd, location, !c.group, func() error {
@@ -182,10 +185,10 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	if wantsJSON(cmd) {
+	if session.WantsJSON(cmd) {
 		err = infoGroup(cmd, location, g)
 	} else {
-		confirm(cmd, "%s  group of format %d", location, g.Format())
+		session.Confirm(cmd, "%s  group of format %d", location, g.Format())
 	}
 	return errors.Join(err, g.Close())
 }
@@ -236,10 +239,10 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	noteDimensions(cmd, location, a)
 	noteMissing(cmd, location, a)
 	noteFolder(cmd, location)
-	if wantsJSON(cmd) {
+	if session.WantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {
-		confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), phrase.Shape(a.Shape()), phrase.Chunks(a.Grid()))
+		session.Confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), phrase.Shape(a.Shape()), phrase.Chunks(a.Grid()))
 	}
 	return errors.Join(err, a.Close())
 }
@@ -248,7 +251,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 // with what became of the array.
 func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 	note := "the new array was deleted again"
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.SingleWriter = true // nobody else changes what this command has just made
 	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, opt); failed != nil {
 		note = "the new array lacks values and could not be deleted: " + failure.OneLine(failed)
@@ -352,7 +355,7 @@ func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 // sharded returns what --shards and --chunks say. Without --shards the chunks are in its
 // place.
 func (c *creation) sharded(cmd *cobra.Command) (s sharded, err error) {
-	s.clips = permitted(cmd).InnerChunks
+	s.clips = session.Permitted(cmd).InnerChunks
 	if s.inner, err = parseChunking(c.chunks); err != nil {
 		return s, failure.BadUsage("--chunks: %w", err)
 	}
@@ -375,7 +378,7 @@ func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) err
 		return err
 	}
 	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
-	at := site{location, &c.times, read, gridOptions(cmd)}
+	at := site{location, &c.times, read, session.GridOptions(cmd)}
 	if c.shards == "" {
 		if spec.Grid, err = s.shards.grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
 			return err
@@ -408,7 +411,7 @@ func parseAttributes(text string) (json.RawMessage, error) {
 		err = v.Errorf("an object is needed")
 	}
 	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
-		err = fmt.Errorf("%w (is {%s: %s} meant?)", err, jsonText(name), jsonText(value))
+		err = fmt.Errorf("%w (is {%s: %s} meant?)", err, output.Text(name), output.Text(value))
 	}
 	return metadata.PlainText(v.Raw()), err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
@@ -174,7 +175,7 @@ func TestCreateOverwritesOnlyWithWhatIsThere(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var errs bytes.Buffer
 		in := breaking{strings.NewReader(string(h.Append(nil)) + strings.Repeat("1", 300)), cancel}
-		status := run(ctx, []string{"create", node, "--from", "-", "--overwrite"}, streams{in, io.Discard, &errs})
+		status := run(ctx, []string{"create", node, "--from", "-", "--overwrite"}, console.Streams{In: in, Out: io.Discard, Err: &errs})
 		if want := "varve: interrupted: create " + node + "\n"; status != 1 || errs.String() != want {
 			t.Errorf("%s: status %d, %s", name, status, errs.String())
 		}

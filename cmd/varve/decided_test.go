@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/internal/vfs"
 )
 
@@ -43,14 +44,14 @@ func TestDecided(t *testing.T) {
 			stop := time.AfterFunc(0, func() {
 				for ctx.Err() == nil {
 					if found, _ := filepath.Glob(filepath.Join(group, "a", "__varve", "together-*.json")); len(found) > 0 {
-						cancel(&interrupt{syscall.SIGINT})
+						cancel(&console.Interrupt{Signal: syscall.SIGINT})
 					}
 				}
 			})
 			defer stop.Stop()
 		}
 		var out, errs bytes.Buffer
-		status := run(ctx, args, streams{strings.NewReader(""), &out, &errs})
+		status := run(ctx, args, console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		cancel(nil)
 		text := errs.String()
 		if status != c.status || !strings.Contains(text, c.says) || !strings.Contains(text, "do not repeat the change") {

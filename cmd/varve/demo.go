@@ -21,8 +21,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -49,7 +53,7 @@ What the appends wrote is observed in the directory and not computed. The archiv
   varve demo my-copy --from era5.zarr/t2m`,
 		Args: arguments("[DIR]"),
 	}
-	checkedVar(c.Flags(), &from, "from", "", "the `NODE` to copy: an array, or a group whose first array is taken", needed("the location of a node"))
+	flagtext.Var(c.Flags(), &from, "from", "", "the `NODE` to copy: an array, or a group whose first array is taken", flagtext.Needed("the location of a node"))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := "varve-demo"
 		if len(args) == 1 {
@@ -134,7 +138,7 @@ func runDemo(cmd *cobra.Command, dir, from string) error {
 
 func newDemo(cmd *cobra.Command, dir, name string, from *origin) *demo {
 	d := &demo{cmd: cmd, out: cmd.OutOrStdout(), dir: dir, name: name, origin: from}
-	if wantsJSON(cmd) {
+	if session.WantsJSON(cmd) {
 		d.out = io.Discard
 	}
 	return d
@@ -343,8 +347,8 @@ func (d *demo) archive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(d.cmd, "writing", d.bytes(grid.BoxOf(a.Shape())))
-	defer bar.end()
+	bar := progress.New(d.cmd, "writing", d.bytes(grid.BoxOf(a.Shape())))
+	defer bar.End()
 	var buffer []byte
 	for c := range a.Chunks() {
 		box := c.Box()
@@ -354,7 +358,7 @@ func (d *demo) archive(ctx context.Context) error {
 		if err := a.WriteBytes(ctx, box, buffer); err != nil {
 			return err
 		}
-		bar.add(int64(len(buffer)))
+		bar.Add(int64(len(buffer)))
 	}
 	if d.facts.Before, err = d.measure(a); err != nil {
 		return err
@@ -491,7 +495,7 @@ func (d *demo) draw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := &draw.GridOptions{Width: columns(d.out) - 3, Axes: []int{0}, Names: a.DimensionNames(), Stored: stored}
+	opt := &draw.GridOptions{Width: console.Columns(d.out) - 3, Axes: []int{0}, Names: a.DimensionNames(), Stored: stored}
 	if a.Rank() > 1 {
 		opt.Axes = []int{1, 0}
 	}
@@ -519,15 +523,15 @@ func (d *demo) readBack(ctx context.Context) error {
 	if d.facts.SeamValues, err = d.check(ctx, a, seam); err != nil {
 		return err
 	}
-	bar := newProgress(d.cmd, "comparing", d.bytes(grid.BoxOf(a.Shape())))
-	defer bar.end()
+	bar := progress.New(d.cmd, "comparing", d.bytes(grid.BoxOf(a.Shape())))
+	defer bar.End()
 	for c := range a.Chunks() {
 		n, err := d.check(ctx, a, c.Box())
 		if err != nil {
 			return err
 		}
 		d.facts.Values += n
-		bar.add(d.bytes(c.Box()))
+		bar.Add(d.bytes(c.Box()))
 	}
 	if all, ok := checked.Product(a.Shape()...); !ok || d.facts.Values != all {
 		return fmt.Errorf("%s: %d of %d values were compared", d.facts.Path, d.facts.Values, all)
@@ -560,8 +564,8 @@ func (d *demo) check(ctx context.Context, a *zarr.Array, box grid.Box) (int64, e
 
 // end prints the facts for programs, and for people what to look at next.
 func (d *demo) end(context.Context) error {
-	if wantsJSON(d.cmd) {
-		return printJSON(d.cmd, d.facts)
+	if session.WantsJSON(d.cmd) {
+		return session.PrintJSON(d.cmd, d.facts)
 	}
 	zeros := strings.Repeat(",0", len(d.facts.After.Shape)-1)
 	last := d.facts.After.Shape[0] - 1

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -96,7 +97,7 @@ func noteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Gro
 	if why == noNames {
 		why += ", and other arrays of its group have some"
 	}
-	remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
+	session.Remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
 }
 
 // namedBy says how the dimensions of an array get names, "" where they do not once it is

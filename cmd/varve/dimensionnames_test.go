@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/output"
 )
 
 // TestUnnamed notes what keeps xarray from opening a group: arrays whose dimensions it
@@ -32,7 +34,7 @@ func TestUnnamed(t *testing.T) {
 		if n := strings.Count(got, "note: "+without); n != 3 || strings.Contains(got, "plain/a  note") {
 			t.Errorf("format %s: %d notes: %s", format, n, got)
 		}
-		if a := decode(t, must(t, "", "check", "--json", g)); !strings.Contains(string(jsonText(a)), `"notes":["`+without) {
+		if a := decode(t, must(t, "", "check", "--json", g)); !strings.Contains(string(output.Text(a)), `"notes":["`+without) {
 			t.Errorf("format %s: check: %v", format, a)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 )
 
@@ -150,7 +151,7 @@ func noteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths [
 		for _, text := range disagreements(cmd, g) {
 			changed := func(d dimensionLength) bool { return strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", d.name)) }
 			if isInherited(text) && slices.ContainsFunc(lengths, changed) {
-				remark(cmd, location, unopened(text, ""))
+				session.Remark(cmd, location, unopened(text, ""))
 			}
 		}
 	}
@@ -177,7 +178,7 @@ func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 	for _, text := range disagreements(cmd, g) {
 		for _, name := range a.DimensionNames() {
 			if name != "" && strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", name)) {
-				remark(cmd, location, unopened(text, " of its group"))
+				session.Remark(cmd, location, unopened(text, " of its group"))
 				break
 			}
 		}

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 )
@@ -37,7 +39,7 @@ func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
 	case len(args) == 0 && !(shaped && described):
 		return nil, failure.BadUsage("NODE is missing, or both --shape and --chunk-grid")
 	case len(args) == 0:
-		return f.described(gridOptions(cmd))
+		return f.described(session.GridOptions(cmd))
 	}
 	a, err := openArray(cmd, args[0])
 	if err != nil {
@@ -67,7 +69,7 @@ func drawnDocument(cmd *cobra.Command, location string, reason error) (*drawn, e
 	if !undecodable(reason) {
 		return nil, reason
 	}
-	doc := readDocument(cmd.Context(), location, permitted(cmd))
+	doc := readDocument(cmd.Context(), location, session.Permitted(cmd))
 	if doc == nil || doc.grid == nil {
 		return nil, reason
 	}
@@ -122,7 +124,7 @@ func chunkGridMeant(text string) string {
 	lengths, err := parseShape(strings.Trim(text, "[]() "))
 	switch {
 	case err == nil && len(lengths) > 0:
-		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, jsonText(lengths))
+		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, output.Text(lengths))
 	case strings.HasPrefix(strings.TrimSpace(text), "{"):
 		return ""
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,46 +13,18 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// rehearsalKey is the key of a dry run in the context of a command.
-type rehearsalKey struct{}
-
-// dryRun is a command that runs as it would, on a store that does not change.
-type dryRun struct {
-	ledger  rehearsal.Ledger
-	counter *observe.Counter
-	place   string   // of the store that changes, "" before it is known
-	removed []string // nodes that would go
-}
-
-// ledgerOf returns the ledger of a command with --dry-run, else nil.
-func ledgerOf(ctx context.Context) *rehearsal.Ledger {
-	if d, ok := ctx.Value(rehearsalKey{}).(*dryRun); ok {
-		return &d.ledger
-	}
-	return nil
-}
-
-// isDryRun reports whether a command changes nothing.
-func isDryRun(cmd *cobra.Command) bool { return ledgerOf(cmd.Context()) != nil }
-
-// rehearseIn tells a dry run in which store the command changes something.
-func rehearseIn(cmd *cobra.Command, at *zarr.Location) {
-	if d, ok := cmd.Context().Value(rehearsalKey{}).(*dryRun); ok {
-		d.place = store.PlaceOf(at.Store())
-	}
-}
-
 // openSeen opens an array that is only read. A dry run of several steps sees what the
 // earlier ones would have written, where that is in the same store: a coordinate that
 // grows, or a source that does.
 func openSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Array, error) {
-	d, ok := ctx.Value(rehearsalKey{}).(*dryRun)
-	if !ok || d.place == "" {
+	d := session.RehearsalOf(ctx)
+	if d == nil || d.Place == "" {
 		return zarr.OpenArray(ctx, location, opt)
 	}
 	at, err := zarr.Locate(ctx, location, store.Read)
@@ -62,9 +33,9 @@ func openSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Ar
 	}
 	place := store.PlaceOf(at.Store())
 	closeStore(at)
-	if place == d.place {
+	if place == d.Place {
 		seen := *opt
-		seen.Rehearsal, opt = &d.ledger, &seen
+		seen.Rehearsal, opt = &d.Ledger, &seen
 	}
 	return zarr.OpenArray(ctx, location, opt)
 }
@@ -85,9 +56,8 @@ func withDryRun(c *cobra.Command) *cobra.Command {
 // rehearse runs a command on a store that does not change, and prints the plan.
 func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []string) error) error {
 	outer, out := cmd.Context(), cmd.OutOrStdout()
-	d := &dryRun{counter: cmp.Or(counterOf(outer), watchedBy(outer), new(observe.Counter))}
-	ctx := context.WithValue(outer, counterKey{}, (*observe.Counter)(nil)) // the plan has them
-	cmd.SetContext(context.WithValue(ctx, rehearsalKey{}, d))
+	ctx, d := session.Rehearse(outer)
+	cmd.SetContext(ctx)
 	var said bytes.Buffer
 	cmd.SetOut(&said)
 	err := work(cmd, args)
@@ -96,14 +66,14 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 	if err != nil {
 		return err
 	}
-	p := d.plan(cmd)
-	if !wantsJSON(cmd) {
+	p := planOf(cmd, d)
+	if !session.WantsJSON(cmd) {
 		return p.print(cmd, said.String())
 	}
 	if text := bytes.TrimSpace(said.Bytes()); json.Valid(text) {
 		p.Result = text
 	}
-	return printJSON(cmd, p)
+	return session.PrintJSON(cmd, p)
 }
 
 // planFacts is what a command would do, as programs read it. Names that --stats has, too,
@@ -164,11 +134,11 @@ func strategyOf(cmd *cobra.Command) string {
 	return "stage-publish-reclaim"
 }
 
-// plan returns what the command would have done.
-func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
-	s, unread := d.counter.Stats(), d.ledger.Unread()
+// planOf returns what the command would have done.
+func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
+	s, unread := d.Counter.Stats(), d.Ledger.Unread()
 	p := &planFacts{
-		planHead: planHead{Operation: cmd.Name(), Node: subject(cmd), Strategy: strategyOf(cmd), Guarantee: guaranteeOf(cmd)}, DryRun: true,
+		planHead: planHead{Operation: cmd.Name(), Node: session.Subject(cmd), Strategy: strategyOf(cmd), Guarantee: guaranteeOf(cmd)}, DryRun: true,
 		planCounts: planCounts{
 			New: new(int64), Rewritten: new(int64), Copied: new(int64), Dropped: new(int64), Documents: new(int64),
 			BytesRead:    new(s.Read().Bytes + unread.Stored),
@@ -177,7 +147,7 @@ func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
 			BytesCopied:  new(s.Of(observe.Copy).Bytes),
 			BytesWritten: new(s.Written().Bytes + unread.Stored),
 			BytesDropped: new(int64),
-			Removed:      d.removed,
+			Removed:      d.Removed,
 			Requests:     map[string]int64{},
 		},
 	}
@@ -191,7 +161,7 @@ func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
 		p.Requests[observe.PutIf.String()] += unread.Values // on the condition that nobody replaced it
 	}
 	h := sha256.New()
-	for _, c := range d.ledger.Changes() {
+	for _, c := range d.Ledger.Changes() {
 		fmt.Fprintf(h, "%s %d %d\n", c.Key, c.Was, c.Is)
 		p.add(c)
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
 )
@@ -76,8 +78,8 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 	if err != nil {
 		return err
 	}
-	if wantsJSON(cmd) {
-		err = printJSON(cmd, struct {
+	if session.WantsJSON(cmd) {
+		err = session.PrintJSON(cmd, struct {
 			Equal      bool             `json:"equal"`
 			Difference *differenceFacts `json:"difference"`
 		}{d == nil, (*differenceFacts)(d)})
@@ -86,15 +88,15 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		err = failure.Verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, differenceText(a, d)))
 	}
 	if err == nil {
-		confirm(cmd, "%s and %s are equal", locationA, locationB)
+		session.Confirm(cmd, "%s and %s are equal", locationA, locationB)
 	}
 	return err
 }
 
 // compared compares two arrays, and shows how far that is.
 func compared(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, error) {
-	p := newEstimate(cmd, "comparing", 2*logicalBytes(a), decodedBytes)
-	defer p.end()
+	p := progress.NewEstimate(cmd, "comparing", 2*logicalBytes(a), progress.DecodedBytes)
+	defer p.End()
 	return zarr.Compare(cmd.Context(), a, b)
 }
 

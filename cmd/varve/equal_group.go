@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
@@ -38,13 +39,13 @@ func equalGroups(cmd *cobra.Command, a, b *zarr.Group, locationA, locationB stri
 	if err := c.compare(cmd, a, b); err != nil {
 		return err
 	}
-	if wantsJSON(cmd) {
-		if err := printJSON(cmd, c); err != nil {
+	if session.WantsJSON(cmd) {
+		if err := session.PrintJSON(cmd, c); err != nil {
 			return err
 		}
 	}
 	if c.Equal {
-		confirm(cmd, "%s and %s are equal: %s compared", locationA, locationB, phrase.Plural(int64(c.Compared), "array"))
+		session.Confirm(cmd, "%s and %s are equal: %s compared", locationA, locationB, phrase.Plural(int64(c.Compared), "array"))
 		return nil
 	}
 	return failure.Verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, c.text()))

@@ -10,8 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // format is how the elements of an array are spelled in a file.
@@ -65,17 +69,17 @@ float64. Booleans and text stay as they are stored.`,
 	}
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
-	output := new(string)
-	c.Flags().VarP(checkedText{output, fileName}, "output", "o", "the `FILE` to write; standard output by default")
+	file := new(string)
+	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", fileName)
 	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return export(cmd, args[0], *sel, *name, *output, *decoded, *header)
+		return export(cmd, args[0], *sel, *name, *file, *decoded, *header)
 	}
 	return c
 }
 
-func export(cmd *cobra.Command, location, sel, name, output string, decoded, header bool) error {
-	f, err := formatOf(name, output, false)
+func export(cmd *cobra.Command, location, sel, name, file string, decoded, header bool) error {
+	f, err := formatOf(name, file, false)
 	switch {
 	case err != nil:
 		return err
@@ -83,8 +87,8 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 		return failure.BadUsage("--header is of csv: name the file .csv, or give --format csv")
 	}
 	write := writers[f]
-	toStdout := output == "" || output == "-"
-	if toStdout && (f == rawFormat || f == npyFormat) && isTerminal(cmd.OutOrStdout()) {
+	toStdout := file == "" || file == "-"
+	if toStdout && (f == rawFormat || f == npyFormat) && console.IsTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
 	a, err := openArray(cmd, location)
@@ -103,11 +107,11 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	if err := src.settle(cmd.Context()); err != nil {
 		return err
 	}
-	if err := src.affords(limitOf(cmd), f); err != nil {
+	if err := src.affords(session.LimitOf(cmd), f); err != nil {
 		return err
 	}
 	if !toStdout {
-		if err := src.hasRoom(output, f, freeBytes); err != nil {
+		if err := src.hasRoom(file, f, freeBytes); err != nil {
 			return err
 		}
 	}
@@ -118,27 +122,27 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 		notePacked(cmd, location, a, decoded)
 	}
 	print := func(w *bufio.Writer) error {
-		return within(limitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
+		return within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
 	}
 	switch {
 	case !toStdout:
-		err = replaceFile(output, print)
+		err = replaceFile(file, print)
 	case f == jsonFormat: // half a document is of use to nobody, as long as that can be helped
-		err = withheld(cmd, print)
+		err = output.Withheld(cmd.OutOrStdout(), print)
 	default:
-		err = bufferedData(cmd, print)
+		err = session.PrintData(cmd, print)
 	}
 	if err != nil {
 		return err
 	}
-	if !wantsJSON(cmd) {
+	if !session.WantsJSON(cmd) {
 		if !toStdout {
-			confirm(cmd, "%s  %s as %s", output, phrase.Plural(src.resolved.Len(), "value"), f)
+			session.Confirm(cmd, "%s  %s as %s", file, phrase.Plural(src.resolved.Len(), "value"), f)
 		}
 		return nil
 	}
-	return printDocument(cmd, messages(cmd, toStdout), map[string]any{
-		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": present(output),
+	return session.PrintDocument(cmd, messages(cmd, toStdout), map[string]any{
+		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": output.Present(file),
 	})
 }
 
@@ -146,7 +150,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 // which are decoded.
 func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
 	if p, err := packingOf(a); !decoded && err == nil && isNumeric(a.Type()) && p.scaled {
-		remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", p.scale, p.offset))
+		session.Remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", p.scale, p.offset))
 	}
 }
 
@@ -167,8 +171,8 @@ func formatFlag(c *cobra.Command, formats ...format) *string {
 	}
 	name := new(string)
 	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default as the extension of the file says, raw where it has none"
-	checkedVar(c.Flags(), name, "format", "", usage, func(s string) error {
-		err := oneOf(words...)(s)
+	flagtext.Var(c.Flags(), name, "format", "", usage, func(s string) error {
+		err := flagtext.OneOf(words...)(s)
 		if s == string(csvFormat) && err != nil {
 			err = fmt.Errorf("%w; csv is not read: in Python, numpy.loadtxt reads it and numpy.save makes npy of that (skiprows=1 and usecols of a table with a header)", err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -22,7 +23,7 @@ type arrayFacts struct {
 	Shape          []int64           `json:"shape"`
 	DataType       json.RawMessage   `json:"data_type"`
 	FillValue      json.RawMessage   `json:"fill_value"`
-	ChunkGrid      lateJSON          `json:"chunk_grid"`
+	ChunkGrid      output.Late       `json:"chunk_grid"`
 	KeyEncoding    json.RawMessage   `json:"chunk_key_encoding"`
 	Codecs         []json.RawMessage `json:"codecs"`
 	DimensionNames []*string         `json:"dimension_names"`
@@ -30,8 +31,8 @@ type arrayFacts struct {
 	IsRegular      *bool             `json:"is_regular"`
 	GridShape      []int64           `json:"grid_shape"`
 	GridCells      []int64           `json:"grid_cells"`
-	WriteSizes     chunkSizes        `json:"write_chunk_sizes"`
-	ReadSizes      chunkSizes        `json:"read_chunk_sizes"`
+	WriteSizes     output.Sizes      `json:"write_chunk_sizes"`
+	ReadSizes      output.Sizes      `json:"read_chunk_sizes"`
 	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
 	readers                          // null where they are not known
 	Notes          []string          `json:"notes"`
@@ -85,7 +86,7 @@ func typeJSON(e metadata.Extension) json.RawMessage {
 func (f *arrayFacts) addGrid(g *grid.Grid) {
 	regular := g.IsRegular()
 	f.grid, f.IsRegular, f.GridShape, f.GridCells = g, &regular, g.Chunks(), g.Cells()
-	f.WriteSizes, f.ReadSizes = sizesOf(g), sizesOf(g)
+	f.WriteSizes, f.ReadSizes = output.SizesOf(g), output.SizesOf(g)
 	for i := range g.Rank() {
 		if a := g.Axis(i); !a.IsRegular() && a.Covered() > a.Extent() {
 			f.Notes = append(f.Notes, declaredText(i, a))

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -43,7 +44,7 @@ func fitsLimit(cmd *cobra.Command, s *zarr.Spec) error {
 // refuseLarger refuses chunks of a shape that have more bytes than the limit, and says
 // what to do instead.
 func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, instead func(limit int64) string) error {
-	limit := limits(cmd).OrDefault().Chunk
+	limit := session.Limits(cmd).OrDefault().Chunk
 	bytes, ok := checked.Product(append(slices.Clone(chunk), width(t))...)
 	if ok && bytes <= limit {
 		return nil

@@ -12,105 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/selection"
 )
-
-// checkedText is the value of a flag whose text is checked as soon as it is read: what
-// could fit no array is wrong usage.
-type checkedText struct {
-	text  *string
-	check func(string) error
-}
-
-func (c checkedText) Set(s string) error {
-	if err := c.check(s); err != nil && !errors.Is(err, zarr.ErrUnsupported) { // what is unsupported fails when it is used
-		return err
-	}
-	*c.text = s
-	return nil
-}
-
-// String returns "" for the zero value, which package pflag asks for it.
-func (c checkedText) String() string {
-	if c.text == nil {
-		return ""
-	}
-	return *c.text
-}
-
-func (c checkedText) Type() string { return "string" }
-
-// checkedVar gives a command a flag whose text has to pass check.
-func checkedVar(f *pflag.FlagSet, p *string, name, value, usage string, check func(string) error) {
-	*p = value
-	f.Var(checkedText{p, check}, name, usage)
-}
-
-// needed returns the check for a text that may not be empty; meaning says what it is.
-func needed(meaning string) func(string) error {
-	return func(s string) error {
-		if s == "" {
-			return fmt.Errorf("%s is needed: is a variable of the shell not set?", meaning)
-		}
-		return nil
-	}
-}
-
-// syntax returns the check that a parser makes of a text.
-func syntax[T any](parse func(string) (T, error)) func(string) error {
-	return func(s string) error {
-		_, err := parse(s)
-		return err
-	}
-}
-
-// oneOf returns the check for one of several words.
-func oneOf(words ...string) func(string) error {
-	return func(s string) error {
-		if slices.Contains(words, s) {
-			return nil
-		}
-		return fmt.Errorf("%s and %s are known%s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], spelling.Meant(s, words))
-	}
-}
-
-// policy returns the check for one of several words, those that end in ":" followed by
-// more.
-func policy(words ...string) func(string) error {
-	return func(s string) error {
-		for _, w := range words {
-			if open := strings.HasSuffix(w, ":"); s == w && !open || open && len(s) > len(w) && strings.HasPrefix(s, w) {
-				return nil
-			}
-		}
-		name, rest, colon := strings.Cut(s, ":")
-		if colon {
-			name += ":"
-		}
-		if near := spelling.Nearest(name, words); len(near) == 1 && (rest != "" || !strings.HasSuffix(near[0], ":")) {
-			return fmt.Errorf("it is none of %s (is %s meant?)", strings.Join(words, ", "), near[0]+rest)
-		}
-		return fmt.Errorf("it is none of %s", strings.Join(words, ", "))
-	}
-}
-
-// exclusive refuses flags of which only one can be meant.
-func exclusive(cmd *cobra.Command, names ...string) error {
-	var given []string
-	for _, n := range names {
-		if cmd.Flags().Changed(n) {
-			given = append(given, "--"+n)
-		}
-	}
-	if len(given) > 1 {
-		return failure.BadUsage("%s exclude each other", strings.Join(given, " and "))
-	}
-	return nil
-}
 
 // flagError says in plain words what is wrong with a flag: one that there is not, or one
 // whose value is to be a number.
@@ -172,24 +78,18 @@ func valueMeant(flag, value string, err error) string {
 		return spelling.Meant(way[1], []string{"basic", "orthogonal", "points", "blocks", "mask", "fields"})
 	case flag == "calendar":
 		return spelling.Meant(value, []string{"standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian"})
-	case flag == experimentalFlag:
-		return spelling.Meant(value, experimentNames())
+	case flag == session.ExperimentalFlag:
+		return spelling.Meant(value, session.ExperimentNames())
 	case flag == "codecs":
 		return codecsMeant(value)
 	case flag == "chunk-grid":
 		return chunkGridMeant(value)
 	case flag == "chunk-key-encoding":
 		return spelling.Meant(value, []string{"default/", "default.", "v2.", "v2/"})
-	case flag == "target" || flag == limitFlag:
+	case flag == "target" || flag == session.LimitFlag:
 		return phrase.SizeMeant(value)
 	}
 	return ""
-}
-
-// propose makes a shell complete the value of a flag.
-func propose(c *cobra.Command, flag string, words ...string) {
-	// The error would be that there is no such flag.
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
 
 // flagMeant returns which flag may be meant by an argument that a command does not take:

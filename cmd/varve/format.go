@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -19,12 +21,12 @@ func writeRaw(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	if err := s.oneLength(rawFormat); err != nil {
 		return err
 	}
-	p := newProgress(cmd, "exporting", s.bytes)
-	defer p.end()
+	p := progress.New(cmd, "exporting", s.bytes)
+	defer p.End()
 	return s.blocks(cmd.Context(), func(e elements) error {
 		littleEndian(s.typ, e.data)
 		_, err := w.Write(e.data)
-		p.add(int64(len(e.data)))
+		p.Add(int64(len(e.data)))
 		return err
 	})
 }
@@ -102,7 +104,7 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 			text = text[:0]
 		} else if isText {
 			spelled = appendElement(spelled[:0], elem)
-			text = appendSafe(text, spelled)
+			text = output.AppendSafe(text, spelled)
 		} else {
 			text = appendElement(slices.Grow(text, len(elem)+quotes), elem)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 )
 
 // TestFormatOf checks which names of files say a format.
@@ -71,7 +72,7 @@ func TestNotNumPy(t *testing.T) {
 		overwrite(t, junk, "\x01\x02\x03\x04")
 		for _, args := range [][]string{
 			{"create", filepath.Join(dir, "new.zarr"), "--from", junk},
-			{"cat", node, "--select", `{"mask": ` + string(jsonText(junk)) + `}`},
+			{"cat", node, "--select", `{"mask": ` + string(output.Text(junk)) + `}`},
 		} {
 			if _, errs, status := execute(t, "", args...); status != 1 || !strings.Contains(errs, name) || !strings.Contains(errs, "npy") {
 				t.Errorf("%q: status %d, %q", args, status, errs)

@@ -3,14 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
@@ -35,18 +37,18 @@ func newGridCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	shapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
-	checkedVar(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", syntax(parseChunkGrid))
-	checkedVar(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", syntax(parseElement))
-	checkedVar(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", syntax(parseIntegers))
-	checkedVar(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", syntax(parseTwoAxes))
-	checkedVar(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", fileName)
+	flagtext.Var(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", flagtext.Syntax(parseChunkGrid))
+	flagtext.Var(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", flagtext.Syntax(parseElement))
+	flagtext.Var(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", flagtext.Syntax(parseIntegers))
+	flagtext.Var(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", flagtext.Syntax(parseTwoAxes))
+	flagtext.Var(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", fileName)
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters only")
 	c.RunE = f.run
 	return c
 }
 
 func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
-	if f.svg == "-" && wantsJSON(cmd) {
+	if f.svg == "-" && session.WantsJSON(cmd) {
 		return failure.BadUsage("--svg - and --json both write to standard output: give --svg FILE")
 	}
 	if ext := filepath.Ext(strings.TrimLeft(filepath.Base(f.svg), ".")); ext != "" && !strings.EqualFold(ext, ".svg") {
@@ -64,10 +66,10 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.svg != "" {
 		err = f.printPicture(cmd, d)
-	} else if !wantsJSON(cmd) {
+	} else if !session.WantsJSON(cmd) {
 		return f.print(cmd, d)
 	}
-	if err != nil || !wantsJSON(cmd) {
+	if err != nil || !session.WantsJSON(cmd) {
 		return err
 	}
 	return f.printFacts(cmd, d)
@@ -75,11 +77,11 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 
 // gridFacts is a grid as programs read it.
 type gridFacts struct {
-	IsRegular  bool       `json:"is_regular"`
-	GridShape  []int64    `json:"grid_shape"`
-	GridCells  []int64    `json:"grid_cells"`
-	ChunkSizes chunkSizes `json:"chunk_sizes"`
-	ChunkGrid  lateJSON   `json:"chunk_grid"`
+	IsRegular  bool         `json:"is_regular"`
+	GridShape  []int64      `json:"grid_shape"`
+	GridCells  []int64      `json:"grid_cells"`
+	ChunkSizes output.Sizes `json:"chunk_sizes"`
+	ChunkGrid  output.Late  `json:"chunk_grid"`
 }
 
 // located is where an element is.
@@ -100,7 +102,7 @@ type chunkFacts struct {
 }
 
 func describeGrid(g *grid.Grid) gridFacts {
-	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), sizesOf(g), func() []byte { return gridJSON(g) }}
+	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), output.SizesOf(g), func() []byte { return gridJSON(g) }}
 }
 
 // gridJSON returns a grid as metadata has it.
@@ -126,7 +128,7 @@ func (f *gridFlags) printFacts(cmd *cobra.Command, d *drawn) error {
 		}
 		facts.Chunk = &c
 	}
-	return printJSON(cmd, facts)
+	return session.PrintJSON(cmd, facts)
 }
 
 // gridDocument is what grid --json prints. A chunk that there is not is null; one that
@@ -183,7 +185,7 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 	}
 	w := cmd.OutOrStdout()
 	text := fmt.Sprintf("%s: %s\n\n", phrase.Printable(d.title), d.summary()) +
-		draw.Grid(d.grid, &draw.GridOptions{Width: columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
+		draw.Grid(d.grid, &draw.GridOptions{Width: console.Columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
 	if a.text != nil {
 		text += "\n" + strings.Join(a.text, "\n") + "\n"
 	}
@@ -222,17 +224,4 @@ func chunkCount(g *grid.Grid) string {
 		return phrase.Plural(n, "chunk")
 	}
 	return phrase.Shape(g.Chunks()) + " chunks"
-}
-
-// columns returns the width of the terminal, 80 where there is none.
-func columns(w io.Writer) int {
-	if s, ok := w.(consoleStream); ok {
-		w = s.w
-	}
-	if f, ok := w.(*os.File); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-			return n
-		}
-	}
-	return 80
 }

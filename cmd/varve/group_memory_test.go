@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -85,7 +86,7 @@ func TestMemoryOfManyNodes(t *testing.T) {
 				n := populous(t, dir, format, 60_000)
 				used := heapMiB(func() {
 					var errs bytes.Buffer
-					status := run(t.Context(), append(strings.Fields(c.command), dir), streams{nil, io.Discard, &errs})
+					status := run(t.Context(), append(strings.Fields(c.command), dir), console.Streams{In: nil, Out: io.Discard, Err: &errs})
 					if want := strings.Count(c.command, "check"); status != want { // it finds the metadata stale
 						t.Error(errs.String())
 					}

@@ -9,7 +9,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 )
 
@@ -49,7 +51,7 @@ func (p growthPolicy) astray(unaligned error) {
 
 // parsePolicy reads a growth policy.
 func parsePolicy(text string) (p growthPolicy, err error) {
-	if err := policy(policyWords...)(text); err != nil {
+	if err := flagtext.Policy(policyWords...)(text); err != nil {
 		return p, err
 	}
 	if p.growth, err = grid.ParseGrowth(text); errors.Is(err, grid.ErrCalendar) {
@@ -74,13 +76,13 @@ type change struct {
 
 func changeFlags(c *cobra.Command) *change {
 	f := new(change)
-	checkedVar(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", syntax(parsePolicy))
+	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(parsePolicy))
 	f.times.flags(c)
-	checkedVar(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", syntax(parseShape))
+	flagtext.Var(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", flagtext.Syntax(parseShape))
 	c.Flags().BoolVar(&f.roundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
 	f.alone = aloneFlag(c)
 	f.singleWriter = singleWriterFlag(c)
-	propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
+	flagtext.Propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	return f
 }
 
@@ -100,7 +102,7 @@ func (c *change) policy(cmd *cobra.Command) (growthPolicy, error) {
 
 // options returns the options that the flags ask for.
 func (c *change) options(cmd *cobra.Command) *zarr.Options {
-	o := writing(cmd)
+	o := session.Writing(cmd)
 	o.SingleWriter = *c.singleWriter
 	return o
 }

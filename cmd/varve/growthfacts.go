@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 )
 
@@ -15,7 +17,7 @@ type growthFacts struct {
 	Path   string         `json:"path"` // relative to the group where several change
 	Before []int64        `json:"shape_before"`
 	Shape  []int64        `json:"shape"`
-	Sizes  chunkSizes     `json:"chunk_sizes,omitempty"` // after the change, as runs
+	Sizes  output.Sizes   `json:"chunk_sizes,omitempty"` // after the change, as runs
 	Files  []appendedFile `json:"files,omitempty"`
 	Notes  []string       `json:"notes,omitempty"`
 
@@ -25,14 +27,14 @@ type growthFacts struct {
 // reshapedTo returns how an array has changed from a shape to the one it has now.
 func reshapedTo(path string, before []int64, a *zarr.Array) growthFacts {
 	g := a.Grid()
-	return growthFacts{Path: path, Before: before, Shape: a.Shape(), Sizes: sizesOf(g), grid: g}
+	return growthFacts{Path: path, Before: before, Shape: a.Shape(), Sizes: output.SizesOf(g), grid: g}
 }
 
 // tell prints how an array has changed its shape.
 func (f growthFacts) tell(cmd *cobra.Command) error {
-	if wantsJSON(cmd) {
-		f.Notes = append(f.Notes, takeRemarks(cmd)...)
-		return printJSON(cmd, f)
+	if session.WantsJSON(cmd) {
+		f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
+		return session.PrintJSON(cmd, f)
 	}
 	return f.print(cmd, f.Path)
 }
@@ -42,7 +44,7 @@ func (f growthFacts) tell(cmd *cobra.Command) error {
 func (f growthFacts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
-	if isDryRun(cmd) && f.grid != nil && err == nil {
+	if session.IsDryRun(cmd) && f.grid != nil && err == nil {
 		_, err = fmt.Fprintf(out, "  %-13s %s\n", "chunks", phrase.Chunks(f.grid))
 	}
 	return err
@@ -50,8 +52,8 @@ func (f growthFacts) print(cmd *cobra.Command, location string) error {
 
 // tellAll prints how arrays of the group at a location have changed their shapes.
 func tellAll(cmd *cobra.Command, location string, arrays []growthFacts) (err error) {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "arrays": arrays})
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": arrays})
 	}
 	for _, f := range arrays {
 		err = errors.Join(err, f.print(cmd, sameNode(location)+"/"+f.Path))

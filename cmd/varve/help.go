@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -26,41 +26,12 @@ var commandGroups = []struct {
 	{"Copy and tidy", []string{"copy", "convert", "consolidate", "compact", "rechunk", "vacuum"}},
 }
 
-// helpWidth returns how many columns help has: those of the terminal, 80 where there is
-// none, and 100 at most, since longer lines are hard to read.
-func helpWidth(w io.Writer) int {
-	if !isTerminal(w) {
-		return 80
-	}
-	return max(40, min(columns(w), 100))
-}
-
-// isColoured reports whether text on a stream may have colours: on terminals, unless the
-// environment says otherwise (no-color.org).
-func isColoured(w any) bool {
-	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// The ways in which text stands out on terminals: numbers of ANSI escape sequences.
-const (
-	bold = "1"
-	red  = "1;31"
-)
-
-// styled returns a text that stands out on a stream that has colours.
-func styled(w any, style, text string) string {
-	if !isColoured(w) {
-		return text
-	}
-	return "\x1b[" + style + "m" + text + "\x1b[0m"
-}
-
 // printHelp prints the help of a command.
 func printHelp(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
 	var b strings.Builder
-	title := func(text string) { fmt.Fprintf(&b, "\n%s\n", styled(w, bold, text+":")) }
-	width := helpWidth(w)
+	title := func(text string) { fmt.Fprintf(&b, "\n%s\n", console.Styled(w, console.Bold, text+":")) }
+	width := console.HelpWidth(w)
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short + "."
@@ -167,9 +138,9 @@ func help(cmd *cobra.Command, args []string) error {
 	}
 	if t, ok := topicOf(args[0]); ok && len(args) == 1 {
 		w := cmd.OutOrStdout()
-		text := fmt.Sprintf("%s\n\n%s\n", styled(w, bold, t.title), phrase.Wrap(t.text, helpWidth(w)))
+		text := fmt.Sprintf("%s\n\n%s\n", console.Styled(w, console.Bold, t.title), phrase.Wrap(t.text, console.HelpWidth(w)))
 		if t.examples != "" {
-			text += fmt.Sprintf("\n%s\n%s\n", styled(w, bold, "Examples:"), t.examples)
+			text += fmt.Sprintf("\n%s\n%s\n", console.Styled(w, console.Bold, "Examples:"), t.examples)
 		}
 		_, err := io.WriteString(w, text)
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -25,7 +26,7 @@ func (*screenBuffer) IsTerminal() bool { return true }
 func onScreen(t *testing.T, args ...string) (out, errs string) {
 	t.Helper()
 	var o, e screenBuffer
-	run(t.Context(), args, streams{strings.NewReader(""), &o, &e})
+	run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return o.String(), e.String()
 }
 

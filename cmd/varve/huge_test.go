@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 // hugeNode returns an array of 10^18 chunks, of which two are stored.
@@ -76,7 +77,7 @@ func soon(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var out, errs bytes.Buffer
-	status = run(ctx, args, streams{strings.NewReader(""), &out, &errs})
+	status = run(ctx, args, console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 	return out.String(), errs.String(), status
 }
 
@@ -88,9 +89,9 @@ func TestHugeStream(t *testing.T) {
 		{"export", node, "--format", "raw"}, {"conformance", "--array_path", node},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		out := &alarm{at: func() { cancel(&interrupt{syscall.SIGINT}) }}
+		out := &alarm{at: func() { cancel(&console.Interrupt{Signal: syscall.SIGINT}) }}
 		var errs bytes.Buffer
-		if status := run(ctx, args, streams{strings.NewReader(""), out, &errs}); status != 130 {
+		if status := run(ctx, args, console.Streams{In: strings.NewReader(""), Out: out, Err: &errs}); status != 130 {
 			t.Errorf("%q: status %d, %s", args, status, errs.String())
 		}
 	}

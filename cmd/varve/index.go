@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
@@ -77,13 +78,13 @@ func parseShape(text string) ([]int64, error) {
 
 // shapeFlag gives a command the flag --shape.
 func shapeFlag(cmd *cobra.Command, p *string, usage string) {
-	checkedVar(cmd.Flags(), p, "shape", "", usage, syntax(parseShape))
+	flagtext.Var(cmd.Flags(), p, "shape", "", usage, flagtext.Syntax(parseShape))
 }
 
 // selectionFlag gives a command the flag --select.
 func selectionFlag(cmd *cobra.Command) *string {
 	sel := new(string)
-	checkedVar(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant, as 0:10,...,3 or time=0:10, by coordinate values as "+
+	flagtext.Var(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant, as 0:10,...,3 or time=0:10, by coordinate values as "+
 		"time=2024-12-25..2025-01-01, or as JSON; everything by default: see varve help select", selection.Syntax)
 	return sel
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -61,7 +63,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts.addGrid(a.Grid())
 	facts.addInner(a)
 	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a)...)
-	facts.Notes = append(facts.Notes, takeRemarks(cmd)...)
+	facts.Notes = append(facts.Notes, session.TakeRemarks(cmd)...)
 	facts.addSize(a.Type())
 	if stats {
 		if err := facts.addStored(cmd, a); err != nil {
@@ -77,7 +79,7 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 	if !undecodable(reason) {
 		return reason
 	}
-	doc := readDocument(cmd.Context(), location, permitted(cmd))
+	doc := readDocument(cmd.Context(), location, session.Permitted(cmd))
 	if doc == nil {
 		return reason
 	}
@@ -96,7 +98,7 @@ type groupFacts struct {
 	Kind       string          `json:"kind"`
 	Format     int             `json:"zarr_format"`
 	Attributes json.RawMessage `json:"attributes"`
-	Members    namesJSON       `json:"members"`
+	Members    output.Names    `json:"members"`
 	Notes      []string        `json:"notes,omitempty"`
 }
 
@@ -149,7 +151,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 			}
 		}
 	}
-	if wantsJSON(cmd) {
+	if session.WantsJSON(cmd) {
 		facts.Members = func(yield func(string) bool) {
 			for m := range members {
 				if !yield(m.Name()) {
@@ -158,9 +160,9 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 			}
 		}
 		facts.Attributes = metadata.PlainText(facts.Attributes)
-		return errors.Join(printJSON(cmd, facts), bad)
+		return errors.Join(session.PrintJSON(cmd, facts), bad)
 	}
-	err := buffered(cmd, func(w *bufio.Writer) error { return facts.print(w, members) })
+	err := session.Print(cmd, func(w *bufio.Writer) error { return facts.print(w, members) })
 	return errors.Join(err, bad)
 }
 

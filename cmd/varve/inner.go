@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
@@ -40,9 +41,9 @@ func (f *arrayFacts) addInnerGrid(g *grid.Grid, err error) {
 	if !alone {
 		return
 	}
-	f.ReadSizes = sizesOf(g)
+	f.ReadSizes = output.SizesOf(g)
 	for i, a := range f.ReadSizes {
-		if a.Chunks() > 0 && !isListed(a) {
+		if a.Chunks() > 0 && !output.IsListed(a) {
 			f.Notes = append(f.Notes, fmt.Sprintf("axis %d has too many inner chunks of different lengths to list them", i))
 		}
 	}
@@ -118,7 +119,7 @@ func parseNested(e metadata.Extension) *nestedCodecs {
 		case "index_location":
 			n.location, err = value.Str()
 		default:
-			rest = append(rest, string(jsonText(name))+":"+string(value.Raw()))
+			rest = append(rest, string(output.Text(name))+":"+string(value.Raw()))
 		}
 		if err != nil {
 			return nil

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 // silent is a stream that nobody writes to, until it is closed.
@@ -31,10 +33,10 @@ func TestSignals(t *testing.T) {
 			in := notified{silent(t), make(chan struct{})}
 			go func() {
 				<-in.begun
-				cancel(&interrupt{s})
+				cancel(&console.Interrupt{Signal: s})
 			}()
 			var out, errs bytes.Buffer
-			status := run(ctx, args, streams{in, &out, &errs})
+			status := run(ctx, args, console.Streams{In: in, Out: &out, Err: &errs})
 			if status != want || !strings.HasPrefix(errs.String(), "varve: interrupted: "+args[0]) {
 				t.Errorf("%q after %v: status %d, %s", args, s, status, errs.String())
 			}
@@ -61,10 +63,10 @@ func TestSignalAtQuestion(t *testing.T) {
 		in := keyboard{notified{silent(t), make(chan struct{})}}
 		go func() {
 			<-in.begun
-			cancel(&interrupt{syscall.SIGINT})
+			cancel(&console.Interrupt{Signal: syscall.SIGINT})
 		}()
 		var out, errs bytes.Buffer
-		status := run(ctx, args, streams{in, &out, &errs})
+		status := run(ctx, args, console.Streams{In: in, Out: &out, Err: &errs})
 		if status != 130 || !strings.Contains(errs.String(), "\nvarve: interrupted: "+args[0]) {
 			t.Errorf("%q: status %d, %s", args, status, errs.String())
 		}
@@ -124,13 +126,13 @@ func TestStoppedCopy(t *testing.T) {
 		stop := time.AfterFunc(0, func() {
 			for ctx.Err() == nil {
 				if _, err := os.Stat(filepath.Join(dst, "__varve", "unfinished.json")); err == nil {
-					cancel(&interrupt{syscall.SIGINT})
+					cancel(&console.Interrupt{Signal: syscall.SIGINT})
 				}
 			}
 		})
 		defer stop.Stop()
 		var out, errs bytes.Buffer
-		status := run(ctx, append(args, src, dst), streams{strings.NewReader(""), &out, &errs})
+		status := run(ctx, append(args, src, dst), console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		cancel(nil)
 		if status == 0 {
 			continue // it was faster than the signal
@@ -177,10 +179,10 @@ func TestStoppedInTheMiddle(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 				stopped <- time.Now()
-				cancel(&interrupt{syscall.SIGTERM})
+				cancel(&console.Interrupt{Signal: syscall.SIGTERM})
 			}()
 			var out, errs bytes.Buffer
-			status := run(ctx, args, streams{strings.NewReader(""), &out, &errs})
+			status := run(ctx, args, console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			cancel(nil)
 			if took := time.Since(<-stopped); took > soon {
 				t.Errorf("it went on for %v", took)

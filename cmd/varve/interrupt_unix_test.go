@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 // asCommand is the variable of the environment that makes a run of this test's program
@@ -287,7 +289,7 @@ func TestSignalAtLock(t *testing.T) {
 			}
 			release()
 			var errs bytes.Buffer
-			if status := run(t.Context(), args, streams{strings.NewReader(""), new(bytes.Buffer), &errs}); status != 0 {
+			if status := run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: &errs}); status != 0 {
 				t.Errorf("done again: status %d, %s", status, errs.String())
 			}
 			noTemporaries(t, group)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -135,19 +136,17 @@ func listContinued(cmd *cobra.Command, extra string) string {
 			}
 			words = append(words, strings.Trim(word, ", "))
 		}
-		if list := strings.Join(words, ","); takes(f, list) {
+		if list := strings.Join(words, ","); flagtext.Takes(checkedValue(f), list) {
 			return fmt.Sprintf("--%s %s", f.Name, phrase.Word(list))
 		}
 	}
 	return ""
 }
 
-// takes reports whether a flag takes a value, as far as it checks that.
-func takes(f *pflag.Flag, value string) bool {
-	v := f.Value
-	if s, ok := v.(*single); ok {
-		v = s.Value
+// checkedValue returns the value of a flag without the check that it is given once.
+func checkedValue(f *pflag.Flag) pflag.Value {
+	if s, ok := f.Value.(*single); ok {
+		return s.Value
 	}
-	c, ok := v.(checkedText)
-	return !ok || c.check(value) == nil
+	return f.Value
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -49,7 +50,7 @@ func TestLockTimeout(t *testing.T) {
 		}
 		return len(p), nil
 	})
-	if status := run(t.Context(), []string{"attrs", node, "set", "k", "1"}, streams{strings.NewReader(""), said, said}); status != 0 {
+	if status := run(t.Context(), []string{"attrs", node, "set", "k", "1"}, console.Streams{In: strings.NewReader(""), Out: said, Err: said}); status != 0 {
 		t.Errorf("status %d", status)
 	}
 	if err := <-release; err != nil {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -28,7 +29,7 @@ func writeLongJSON(w *bufio.Writer, text []byte) error {
 		} else {
 			spelled = dtype.Of[string]().AppendJSON(spelled[:0], part)
 		}
-		safe = appendSafe(safe[:0], spelled[1:len(spelled)-1])
+		safe = output.AppendSafe(safe[:0], spelled[1:len(spelled)-1])
 		if _, err := w.Write(safe); err != nil {
 			return err
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/racing"
 )
@@ -26,7 +28,7 @@ func TestLongTextInParts(t *testing.T) {
 				write func(*bufio.Writer, []byte) error
 				want  []byte
 			}{
-				"json": {writeLongJSON, appendSafe(nil, text.AppendJSON(nil, word))},
+				"json": {writeLongJSON, output.AppendSafe(nil, text.AppendJSON(nil, word))},
 				"csv":  {writeLongCell, appendCell(nil, text, word)},
 			} {
 				var got bytes.Buffer
@@ -67,7 +69,7 @@ func TestSafeJSON(t *testing.T) {
 		`"abc\n"`: `"abc\n"`, "\"\x7f\u0085\u009b\"": `"\u007f\u0085\u009b"`, "\"é\u202e日\u2066\"": `"é\u202e日\u2066"`,
 		"\"\u200f\u061c\u2028😀\"": `"\u200f\u061c\u2028😀"`, "\"\xff\x9b\"": "\"\xff\x9b\"",
 	} {
-		got := safeJSON([]byte(in))
+		got := output.Safe([]byte(in))
 		if string(got) != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
@@ -83,7 +85,7 @@ func TestPlainScreen(t *testing.T) {
 	const in, want = "a,\x1b[31m\a\"é\u009b\u202e\x7f\"\r\n\t日\xff\n", `a,\u001b[31m\u0007"é\u009b\u202e\u007f"\u000d` + "\n\t日\ufffd\n"
 	for size := 1; size <= len(in); size++ {
 		var got bytes.Buffer
-		s := &plainScreen{to: &got}
+		s := output.NewScreen(&got)
 		for rest := in; rest != ""; {
 			n := min(size, len(rest))
 			if k, err := s.Write([]byte(rest[:n])); k != n || err != nil {
@@ -105,7 +107,7 @@ func timesTaken(t *testing.T, size int, most float64, args ...string) (times flo
 	for range 3 {
 		used := heapMiB(func() {
 			var errs bytes.Buffer
-			if run(t.Context(), args, streams{nil, io.Discard, &errs}) != 0 {
+			if run(t.Context(), args, console.Streams{In: nil, Out: io.Discard, Err: &errs}) != 0 {
 				t.Error(errs.String())
 			}
 		})

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 func main() {
@@ -16,6 +18,6 @@ func main() {
 	// Package net/http tells of odd answers by package log, beyond what the command says
 	// itself.
 	log.SetOutput(io.Discard)
-	ctx := untilSignal(context.Background())
-	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	ctx := console.UntilSignal(context.Background())
+	os.Exit(run(ctx, os.Args[1:], console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

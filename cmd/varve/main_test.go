@@ -9,13 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 // execute runs a command line and returns what it printed and its status.
 func execute(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(t.Context(), args, streams{strings.NewReader(stdin), &out, &errs})
+	status = run(t.Context(), args, console.Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs})
 	return out.String(), errs.String(), status
 }
 

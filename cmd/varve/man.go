@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/manual"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 func newManCommand() *cobra.Command {
@@ -18,10 +19,10 @@ In a directory that the command man searches, as ~/.local/share/man, they are fo
 			if err := manual.Write(args[0], pages); err != nil {
 				return err
 			}
-			if wantsJSON(cmd) {
-				return printJSON(cmd, map[string]any{"pages": len(pages)})
+			if session.WantsJSON(cmd) {
+				return session.PrintJSON(cmd, map[string]any{"pages": len(pages)})
 			}
-			confirm(cmd, "%s  %d manual pages", args[0], len(pages))
+			session.Confirm(cmd, "%s  %d manual pages", args[0], len(pages))
 			return nil
 		},
 	}

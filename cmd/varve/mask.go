@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
@@ -120,5 +121,5 @@ func tellUnmet(cmd *cobra.Command, location string, s *source) {
 	if s.decoding == nil || len(s.decoding.unmet) == 0 {
 		return
 	}
-	note(cmd, location, fmt.Sprintf("no element of type %s is %s, so that is missing nowhere", s.decoding.stored, strings.Join(s.decoding.unmet, " or ")))
+	session.Note(cmd, location, fmt.Sprintf("no element of type %s is %s, so that is missing nowhere", s.decoding.stored, strings.Join(s.decoding.unmet, " or ")))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
@@ -157,13 +158,13 @@ func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	fill := missingIgnored(a)
 	switch {
 	case fill != "":
-		remark(cmd, location, fmt.Sprintf("xarray takes the fill value %s of format 2 for missing, and reads the attribute %s only where that is null (--fill null when it is created)",
+		session.Remark(cmd, location, fmt.Sprintf("xarray takes the fill value %s of format 2 for missing, and reads the attribute %s only where that is null (--fill null when it is created)",
 			phrase.Shorten(fill, 60), missing.FillValue))
 	case reason == "":
 	case wanted == nil:
-		remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))
+		session.Remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))
 	default:
-		remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s says the same",
+		session.Remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s says the same",
 			reason, phrase.Word(location), missing.FillValue, phrase.Word(string(wanted))))
 	}
 }

@@ -8,16 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // openNode opens the node that an argument names, for reading.
 func openNode(cmd *cobra.Command, location string) (zarr.Node, error) {
-	return zarr.Open(cmd.Context(), location, reading(cmd))
+	return zarr.Open(cmd.Context(), location, session.Reading(cmd))
 }
 
 // openArray opens the array that an argument names, for reading.
 func openArray(cmd *cobra.Command, location string) (*zarr.Array, error) {
-	return zarr.OpenArray(cmd.Context(), location, reading(cmd))
+	return zarr.OpenArray(cmd.Context(), location, session.Reading(cmd))
 }
 
 // closeStore lets go of the store of a hierarchy.

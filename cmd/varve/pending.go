@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/store"
 )
 
@@ -30,7 +32,7 @@ func pendingAt(ctx context.Context, a *zarr.Array) *pendingFact {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &pendingFact{Arrays: []string{}, Error: present(failure.OneLine(err))}
+		return &pendingFact{Arrays: []string{}, Error: output.Present(failure.OneLine(err))}
 	}
 	f := &pendingFact{Decided: p.Decided, Arrays: p.Arrays, Shape: p.Shape}
 	if f.Arrays == nil {
@@ -87,7 +89,7 @@ type interruption struct {
 // interrupted returns the interruption of an array, nil where there is none. What cannot
 // be read the command tells itself, once it opens the array.
 func interrupted(cmd *cobra.Command, location string) *interruption {
-	a, err := openSeen(cmd.Context(), location, reading(cmd))
+	a, err := openSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
 		return nil
 	}

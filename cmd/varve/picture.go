@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
@@ -83,4 +84,4 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 }
 
 // fileName is the check for the name of a file.
-func fileName(file string) error { return needed("the name of a file")(file) }
+func fileName(file string) error { return flagtext.Needed("the name of a file")(file) }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 // TestSignalAtPipe ends a command that waits for somebody to write to the pipe of a mask.
@@ -19,10 +21,10 @@ func TestSignalAtPipe(t *testing.T) {
 		t.Skip("no pipes with names here:", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(&interrupt{syscall.SIGTERM}) })
+	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(&console.Interrupt{Signal: syscall.SIGTERM}) })
 	defer timer.Stop()
 	var out, errs bytes.Buffer
-	status := run(ctx, []string{"cat", node, "--select", `{"mask": "` + pipe + `"}`}, streams{silent(t), &out, &errs})
+	status := run(ctx, []string{"cat", node, "--select", `{"mask": "` + pipe + `"}`}, console.Streams{In: silent(t), Out: &out, Err: &errs})
 	if status != 143 {
 		t.Errorf("status %d, %s", status, errs.String())
 	}

@@ -7,7 +7,10 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -32,11 +35,11 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 	}
 	f := new(planFlags)
 	shapeFlag(c, &f.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
-	checkedVar(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", syntax(parseType))
-	checkedVar(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", syntax(phrase.ParseSize))
-	checkedVar(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", syntax(parseEven))
-	propose(c, "target", "1MiB", "8MiB", "64MiB", "512MiB", "8GiB")
-	propose(c, "chunks", "auto", "256KiB", "1MiB")
+	flagtext.Var(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", flagtext.Syntax(parseType))
+	flagtext.Var(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", flagtext.Syntax(phrase.ParseSize))
+	flagtext.Var(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", flagtext.Syntax(parseEven))
+	flagtext.Propose(c, "target", "1MiB", "8MiB", "64MiB", "512MiB", "8GiB")
+	flagtext.Propose(c, "chunks", "auto", "256KiB", "1MiB")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, flag := range []string{"shape", "dtype"} {
 			if !cmd.Flags().Changed(flag) {
@@ -47,8 +50,8 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 		if err != nil {
 			return err
 		}
-		if wantsJSON(cmd) {
-			return printJSON(cmd, p)
+		if session.WantsJSON(cmd) {
+			return session.PrintJSON(cmd, p)
 		}
 		return p.sheet().print(cmd.OutOrStdout())
 	}
@@ -153,7 +156,7 @@ func (s sharded) measured(shape []int64, size int64) (*shardedPlan, error) {
 		return nil, s.shards.refused(err)
 	}
 	plan := &shardedPlan{
-		Chunks: p.Chunk, Shards: p.Shard, Grid: g.Chunks(), Chunk: p.ChunkBytes, Shard: p.ShardBytes, PerShard: p.PerShard, Advice: present(p.Advice),
+		Chunks: p.Chunk, Shards: p.Shard, Grid: g.Chunks(), Chunk: p.ChunkBytes, Shard: p.ShardBytes, PerShard: p.PerShard, Advice: output.Present(p.Advice),
 	}
 	if n, ok := p.NumChunks(); ok {
 		plan.Inner = &n

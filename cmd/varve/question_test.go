@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 // TestQuestionsComeLast runs commands that ask before they delete, and that cannot be
@@ -56,9 +57,9 @@ func TestQuestionsComeLast(t *testing.T) {
 		args := strings.Fields(c.args)
 		for _, stdin := range []any{nil, typing("y\n")} {
 			var out, errs bytes.Buffer
-			in := streams{strings.NewReader(""), &out, &errs}
+			in := console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
 			if typed, is := stdin.(typist); is {
-				in.in = typed
+				in.In = typed
 			}
 			status := run(t.Context(), args, in)
 			if said := errs.String(); status == 0 || !strings.Contains(said, c.want) || strings.Contains(said, "--yes") || strings.Contains(said, "[y/N]") {

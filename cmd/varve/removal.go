@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/store"
 )
 
@@ -53,7 +54,7 @@ func removedText(nodes []string) string {
 
 // wouldRemove tells a dry run which nodes the command removes.
 func wouldRemove(cmd *cobra.Command, location string) {
-	if d, ok := cmd.Context().Value(rehearsalKey{}).(*dryRun); ok {
-		d.removed = nodesAt(cmd.Context(), location)
+	if d := session.RehearsalOf(cmd.Context()); d != nil {
+		d.Removed = nodesAt(cmd.Context(), location)
 	}
 }

@@ -9,8 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
@@ -35,7 +38,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	if err := inArchive(cmd, location); err != nil {
 		return err
 	}
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.SingleWriter = singleWriter
 	if !yes {
 		if err := deletable(cmd, location, opt); err != nil {
@@ -46,17 +49,17 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 		}
 	}
 	wouldRemove(cmd, location)
-	p := newTally(cmd, "removing", 0, deletions)
-	p.countBelow(cmd.Context(), location)
+	p := progress.NewTally(cmd, "removing", 0, progress.Deletions)
+	countBelow(cmd.Context(), p, location)
 	err := zarr.Delete(cmd.Context(), location, opt)
-	p.end()
+	p.End()
 	if err != nil {
 		return halfRemoved(cmd, location, err)
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "removed": true})
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "removed": true})
 	}
-	confirm(cmd, "%s  removed", location)
+	session.Confirm(cmd, "%s  removed", location)
 	return nil
 }
 
@@ -86,7 +89,7 @@ var errDeletable = errors.New("the node can be deleted")
 // that would fail. It changes nothing, and waits for no lock: another program may let go
 // of it while the person thinks.
 func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
-	if isDryRun(cmd) {
+	if session.IsDryRun(cmd) {
 		return nil // nobody is asked
 	}
 	try := *opt
@@ -103,7 +106,7 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	ctx := context.WithoutCancel(cmd.Context())
 	at, lookErr := locate(ctx, location, store.Read)
-	if lookErr != nil || isDryRun(cmd) {
+	if lookErr != nil || session.IsDryRun(cmd) {
 		return err
 	}
 	begun, lookErr := rewrite.Unfinished(ctx, at)
@@ -113,10 +116,10 @@ func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	return failure.Leftover(err, "what is left of %s is not visible: repeat the command, which removes it, or use varve rm", location)
 }
 
-// countBelow makes the number of values at a location and below it the total, where
-// somebody looks. Where they cannot be listed the total stays unknown.
-func (p *progress) countBelow(ctx context.Context, location string) {
-	if p.w == nil {
+// countBelow makes the number of values at and below a location the total of a line of
+// progress that is shown. If they cannot be listed the total stays unknown.
+func countBelow(ctx context.Context, p *progress.Line, location string) {
+	if !p.IsShown() {
 		return
 	}
 	s, err := openNodeStore(ctx, location)
@@ -124,11 +127,13 @@ func (p *progress) countBelow(ctx context.Context, location string) {
 		return // the removal says so
 	}
 	defer s.Close()
+	var n int64
 	for _, err := range s.List(ctx, store.Path{}, true) {
 		if err != nil {
 			return
 		}
-		p.total.Add(1)
+		n++
+		p.SetTotal(n)
 	}
 }
 
@@ -136,9 +141,9 @@ func (p *progress) countBelow(ctx context.Context, location string) {
 // sits there, the command line has to say so. A dry run deletes nothing.
 func agreed(cmd *cobra.Command, what string) error {
 	switch {
-	case isDryRun(cmd):
+	case session.IsDryRun(cmd):
 		return nil
-	case !isTerminal(cmd.InOrStdin()):
+	case !console.IsTerminal(cmd.InOrStdin()):
 		return failure.BadUsage("this %s: give --yes, or --dry-run to see what would go", what)
 	}
 	yes, err := asked(cmd, fmt.Sprintf("This %s. Go on?", what))
@@ -157,7 +162,7 @@ func asked(cmd *cobra.Command, question string) (bool, error) {
 		cmd.PrintErrln() // what follows is no part of the question
 		return false, cmd.Context().Err()
 	}
-	consoleOf(cmd.ErrOrStderr()).answered()
+	console.Of(cmd.ErrOrStderr()).Answered()
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes", nil
 }

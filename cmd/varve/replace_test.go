@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
 // TestReplaceAsks replaces nodes: only an array that an array replaces goes without a
@@ -49,7 +51,7 @@ func TestReplaceAsks(t *testing.T) {
 		if status != 2 || !strings.Contains(errs, "--yes") {
 			t.Errorf("%q: status %d, %s", c.args, status, errs)
 		}
-		if status := run(t.Context(), c.args, streams{typing("n\n"), new(bytes.Buffer), new(bytes.Buffer)}); status != 1 {
+		if status := run(t.Context(), c.args, console.Streams{In: typing("n\n"), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}); status != 1 {
 			t.Errorf("%q, which is refused: status %d", c.args, status)
 		}
 		must(t, "", append(c.args, "--dry-run")...)

@@ -9,8 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // workError is what the work of a command ended in.
@@ -19,21 +22,12 @@ type workError struct{ err error }
 func (w *workError) Error() string { return w.err.Error() }
 func (w *workError) Unwrap() error { return w.err }
 
-// subject returns the node or directory that a command line is about, "" where it names
-// none.
-func subject(cmd *cobra.Command) string {
-	if f := cmd.Flags().Lookup("array_path"); f != nil {
-		return f.Value.String()
-	}
-	return withoutSecrets(cmd.Flags().Arg(0))
-}
-
 // failed returns the error that the work of a command ended in as a failure that names
 // operation and node.
 func failed(cmd *cobra.Command, err error) error {
 	var v failure.Verdict
 	if !failure.IsUsage(err) && !errors.As(err, &v) {
-		err = failure.On(cmd.Name(), subject(cmd), meantNode(cmd, err))
+		err = failure.On(cmd.Name(), session.Subject(cmd), meantNode(cmd, err))
 	}
 	return &workError{err}
 }
@@ -46,12 +40,12 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	var w *workError
 	var v failure.Verdict
 	usage := !errors.As(err, &w) || failure.IsUsage(err)
-	switch programs := slices.Contains(args, "--json") || wantsJSON(cmd); {
+	switch programs := slices.Contains(args, "--json") || session.WantsJSON(cmd); {
 	case programs && errors.As(err, &v):
 	case programs:
 		reportJSON(cmd, err, usage)
 	default:
-		cmd.PrintErrf("%s %s\n", styled(cmd.ErrOrStderr(), red, "varve:"), phrase.Printable(sentence(cmd, err)))
+		cmd.PrintErrf("%s %s\n", console.Styled(cmd.ErrOrStderr(), console.Red, "varve:"), phrase.Printable(sentence(cmd, err)))
 		if usage {
 			cmd.PrintErrf("Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
@@ -59,7 +53,7 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	if usage {
 		return 2
 	}
-	return statusOf(cmd.Context(), err)
+	return console.StatusOf(cmd.Context(), err)
 }
 
 // sentence returns what people are told, in one line.
@@ -71,7 +65,7 @@ func sentence(cmd *cobra.Command, err error) string {
 		return decided(cmd, err)
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return failure.OneLine(err) + "; the change is visible and must not be repeated"
-	case !isInterrupted(cmd.Context(), err):
+	case !console.IsInterrupted(cmd.Context(), err):
 		return inCommand(cmd, err, failure.OneLine(err)) + damaged(err)
 	}
 	op, path := operation(cmd, err)
@@ -114,7 +108,7 @@ func inCommand(cmd *cobra.Command, err error, text string) string {
 // decided returns what people are told of a change that somebody else will finish.
 func decided(cmd *cobra.Command, err error) string {
 	text := failure.OneLine(err)
-	if isInterrupted(cmd.Context(), err) {
+	if console.IsInterrupted(cmd.Context(), err) {
 		op, path := operation(cmd, err)
 		text = fmt.Sprintf("interrupted: %s %s: %v", op, path, zarr.ErrDecided)
 	}
@@ -127,7 +121,7 @@ func operation(cmd *cobra.Command, err error) (op, path string) {
 	if errors.As(err, &e) {
 		return e.Op, e.Path
 	}
-	return cmd.Name(), subject(cmd)
+	return cmd.Name(), session.Subject(cmd)
 }
 
 // facts is what a program wants to know of a failure; what does not apply is null.
@@ -146,26 +140,45 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 	switch {
 	case usage:
 		f.Kind = "invalid-argument"
-	case isInterrupted(cmd.Context(), err) && !errors.Is(err, zarr.ErrDecided):
+	case console.IsInterrupted(cmd.Context(), err) && !errors.Is(err, zarr.ErrDecided):
 		f.Kind = "canceled"
 	}
 	op, path := operation(cmd, err)
-	f.Op, f.Path = &op, present(path)
+	f.Op, f.Path = &op, output.Present(path)
 	var e *zarr.Error
 	if errors.As(err, &e) {
-		f.Key, f.Chunk = present(e.Key), e.Chunk
+		f.Key, f.Chunk = output.Present(e.Key), e.Chunk
 		if e.Axis >= 0 {
 			f.Axis = &e.Axis
 		}
 	}
 	// A standard error that cannot be written leaves the status to tell.
-	_ = writeJSON(cmd.ErrOrStderr(), map[string]facts{"error": f})
+	_ = output.WriteJSON(cmd.ErrOrStderr(), map[string]facts{"error": f})
 }
 
-// present returns nil for no text.
-func present(s string) *string {
-	if s == "" {
-		return nil
+// leftBy says what a command that was stopped has left, where all that it may have begun
+// leaves the same; "" where there is nothing to say.
+func leftBy(cmd *cobra.Command) string {
+	if session.IsDryRun(cmd) {
+		return "nothing was changed"
 	}
-	return &s
+	if f := cmd.Flags().Lookup("overwrite"); f != nil && f.Changed {
+		return "" // what was there may be gone
+	}
+	switch cmd.Name() {
+	case "append", "resize", "unlock", "attrs", "consolidate":
+		return "nothing was changed"
+	case "convert":
+		if cmd.Flags().NArg() == 1 {
+			return "no document was changed"
+		}
+		return "nothing was copied"
+	case "copy":
+		return "nothing was copied"
+	case "write":
+		return "every chunk has its old elements or the new ones: repeat the command to write all of them"
+	case "compact":
+		return "every shard is as it was or in order: repeat the command for the others"
+	}
+	return ""
 }

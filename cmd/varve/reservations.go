@@ -9,8 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // reservationFlags are the flags of reservations.
@@ -33,12 +36,12 @@ array. One whose program has ended stays: publish it where all its parts are wri
 		ValidArgsFunction: completeNode,
 	}
 	f := new(reservationFlags)
-	checkedVar(c.Flags(), &f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it", needed("the ID of a reservation"))
-	checkedVar(c.Flags(), &f.publish, "publish", "", "make visible what was written to the reservation `ID`; all of its chunks have to be there", needed("the ID of a reservation"))
+	flagtext.Var(c.Flags(), &f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it", flagtext.Needed("the ID of a reservation"))
+	flagtext.Var(c.Flags(), &f.publish, "publish", "", "make visible what was written to the reservation `ID`; all of its chunks have to be there", flagtext.Needed("the ID of a reservation"))
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --cancel deletes")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and show what would be")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := exclusive(cmd, "cancel", "publish"); err != nil {
+		if err := flagtext.Exclusive(cmd, "cancel", "publish"); err != nil {
 			return err
 		}
 		return reservations(cmd, args[0], f)
@@ -62,9 +65,9 @@ type reserved struct {
 
 func reservations(cmd *cobra.Command, location string, f *reservationFlags) error {
 	id := f.cancel + f.publish
-	opt := reading(cmd)
+	opt := session.Reading(cmd)
 	if id != "" {
-		opt = writing(cmd)
+		opt = session.Writing(cmd)
 	}
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
@@ -80,10 +83,10 @@ func reservations(cmd *cobra.Command, location string, f *reservationFlags) erro
 			return err
 		}
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "dry_run": f.dry, "reservations": list})
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "dry_run": f.dry, "reservations": list})
 	}
-	return buffered(cmd, func(w *bufio.Writer) error {
+	return session.Print(cmd, func(w *bufio.Writer) error {
 		for _, r := range list {
 			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(r.Node), r.text())
 		}
@@ -170,7 +173,7 @@ func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
 		return r.reservation.Publish(cmd.Context())
 	}
 	if !f.yes {
-		if !isTerminal(cmd.InOrStdin()) {
+		if !console.IsTerminal(cmd.InOrStdin()) {
 			return failure.BadUsage("this deletes what was written to reservation %s: give --yes", r.ID)
 		}
 		yes, err := asked(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node))

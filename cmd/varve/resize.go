@@ -8,7 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -46,9 +49,9 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 	}
 	var shape, shrink string
 	shapeFlag(c, &shape, "the new `LENGTHS` of all axes, as 60,100; empty for rank 0")
-	checkedVar(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed chunks beyond the extent: keep-edges, trim-edges or trim-exact",
-		oneOf("keep-edges", "trim-edges", "trim-exact"))
-	propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
+	flagtext.Var(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed chunks beyond the extent: keep-edges, trim-edges or trim-exact",
+		flagtext.OneOf("keep-edges", "trim-edges", "trim-exact"))
+	flagtext.Propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
 	keepStale := c.Flags().Bool("keep-stale", false, "leave what chunks hold beyond the extent, as zarr-python does")
 	yes := c.Flags().Bool("yes", false, "do not ask before elements are deleted")
 	change := changeFlags(c)
@@ -117,9 +120,9 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 			return err
 		}
 	}
-	bar := newTally(cmd, "resizing", touchedBy(a.Grid(), shape), touchedChunks)
+	bar := progress.NewTally(cmd, "resizing", touchedBy(a.Grid(), shape), progress.TouchedChunks)
 	err = a.Resize(cmd.Context(), shape, opt)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return err
 	}
@@ -140,7 +143,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 		return // no element stands for a missing value
 	}
 	if fill := fillOf(a); !d.isAbsent(fill, d.number(fill)) && !math.IsNaN(d.number(fill)) {
-		remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
+		session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
 			a.Type().AppendText(nil, fill), d.meaning(a, fill)))
 	}
 }
@@ -164,7 +167,7 @@ func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Arra
 		return
 	}
 	more := a.Shape()[0] - before[0]
-	remark(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
+	session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
 		phrase.Plural(more, "new time"), phrase.AreOrIs(more), phrase.Word(location), before[0]))
 }
 

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
 )
@@ -128,7 +129,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 		return err
 	}
 	defer g.Close()
-	rehearseIn(cmd, g.Location().Root())
+	session.RehearseIn(cmd, g.Location().Root())
 	arrays, err := withDimensions(cmd, g, location, lengths, opt)
 	if err != nil {
 		return err

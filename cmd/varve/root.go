@@ -3,32 +3,28 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// streams are the three files that every program begins with.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
 // run executes one command line and returns the exit status.
-func run(ctx context.Context, args []string, s streams) int {
+func run(ctx context.Context, args []string, s console.Streams) int {
 	root := newRoot()
-	s = withConsole(s)
+	s = console.With(s)
 	ctx = withLine(ctx, args)
 	root.SetArgs(numberLast(args))
 	if len(args) > 0 && !strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		onlyOnce(root)
 	}
-	root.SetIn(s.in)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
 	addCompletion(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if cmd == root && err != nil && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -58,24 +54,14 @@ terms explains the words, varve demo shows what the program does.`,
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelpCommand())
 	root.Flags().Bool("version", false, "print the version of this program")
-	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
-	experimentalVar(root.PersistentFlags())
-	propose(root, experimentalFlag, experimentNames()...)
-	missingVar(root.PersistentFlags())
-	lanVar(root.PersistentFlags())
-	serverVar(root.PersistentFlags())
-	lockVar(root.PersistentFlags())
-	limitVar(root.PersistentFlags())
-	absentVar(root.PersistentFlags())
-	propose(root, absentFlag, absentFill, absentError)
-	propose(root, missingFlag, "403")
+	session.Flags(root)
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
-		withStats(newCatCommand()), withStats(newExportCommand()),
-		newPlanCommand(), withStats(withDryRun(newCreateCommand())), withStats(withDryRun(newWriteCommand())), withStats(withDryRun(newAppendCommand())),
-		withStats(withDryRun(newResizeCommand())), withStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
-		withStats(newCopyCommand()), withStats(newConvertCommand()), withStats(newConsolidateCommand()), withStats(newCompactCommand()),
-		withStats(newCheckCommand()), withStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
+		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
+		newPlanCommand(), session.WithStats(withDryRun(newCreateCommand())), session.WithStats(withDryRun(newWriteCommand())), session.WithStats(withDryRun(newAppendCommand())),
+		session.WithStats(withDryRun(newResizeCommand())), session.WithStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
+		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()),
+		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)
@@ -96,13 +82,10 @@ func rootCommand(cmd *cobra.Command, _ []string) error {
 func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		args = remoteArguments(cmd, args)
-		awaitLocks(cmd)
-		watched(cmd)
-		withRemarks(cmd)
-		p := goesOn(cmd)
+		args = session.Begin(cmd, args)
+		p := progress.Begin(cmd)
 		err := work(cmd, args)
-		p.end()
+		p.End()
 		if err != nil {
 			return failed(cmd, err)
 		}
@@ -120,7 +103,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
 	if hint == "" && !cmd.HasParent() && (isNodeLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
-		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(withoutSecrets(args[0])))
+		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(session.WithoutSecrets(args[0])))
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }
@@ -130,7 +113,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return fmt.Errorf("unexpected argument %q%s", withoutSecrets(args[len(names)]), flagMeant(cmd, args, len(names)))
+			return fmt.Errorf("unexpected argument %q%s", session.WithoutSecrets(args[len(names)]), flagMeant(cmd, args, len(names)))
 		}
 		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
 			return fmt.Errorf("%s is missing", names[len(args)])

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/missing"
 )
 
@@ -89,14 +90,14 @@ func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
 	}
 	if units := attribute(v.array, "units"); units != "" {
 		if to, err := countingIn(cmd.Context(), a); err == nil && to.units == "" {
-			remark(cmd, v.name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
+			session.Remark(cmd, v.name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
 	}
 	if hasSense(v.array) {
 		return
 	}
 	if p, err := packingOf(a); err == nil && (p.scaled || p.stored != a.Type()) {
-		remark(cmd, v.name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
+		session.Remark(cmd, v.name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store/memstore"
@@ -142,13 +143,13 @@ func BenchmarkGridOfMany(b *testing.B) {
 	for name, chunks := range map[string]string{"regular": "[1,1]", "rectilinear": "[[[1,1000000000]],1]"} {
 		dir := filepath.Join(b.TempDir(), name)
 		args := []string{"create", dir, "--shape", "1000000000,1000000000", "--dtype", "int8", "--chunks", chunks}
-		if status := run(b.Context(), args, streams{strings.NewReader(""), io.Discard, io.Discard}); status != 0 {
+		if status := run(b.Context(), args, console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}); status != 0 {
 			b.Fatal("cannot create an array")
 		}
 		for _, args := range [][]string{{"info"}, {"grid"}, {"grid", "--json"}, {"grid", "--svg", "-"}} {
 			b.Run(name+"/"+strings.Join(args, " "), func(b *testing.B) {
 				for b.Loop() {
-					if run(b.Context(), append(args, dir), streams{strings.NewReader(""), io.Discard, io.Discard}) != 0 {
+					if run(b.Context(), append(args, dir), console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}) != 0 {
 						b.Fatal("it failed")
 					}
 				}

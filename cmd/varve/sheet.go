@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -96,9 +97,9 @@ func (s *sheet) pass(w io.Writer) error {
 
 // print shows the array for people or for programs.
 func (f *arrayFacts) print(cmd *cobra.Command) error {
-	if wantsJSON(cmd) {
+	if session.WantsJSON(cmd) {
 		f.Attributes = metadata.PlainText(f.Attributes)
-		return printJSON(cmd, f)
+		return session.PrintJSON(cmd, f)
 	}
 	s := sheet{title: "array " + f.Path}
 	s.add("format", formatText(f.Format))

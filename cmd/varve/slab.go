@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
@@ -35,7 +36,7 @@ func slabToWrite(cmd *cobra.Command, a *zarr.Array, r *selection.Resolved, t dty
 	if t.Variable() {
 		return slab
 	}
-	limit := zarr.Limits{Chunk: limitOf(cmd)}.OrDefault().Chunk
+	limit := zarr.Limits{Chunk: session.LimitOf(cmd)}.OrDefault().Chunk
 	chunk, layer := r.Layer(finest(a), width(t))
 	switch {
 	case layer <= min(limit, budget.Most()):

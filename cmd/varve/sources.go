@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -96,7 +97,7 @@ func isNodeLocation(source string) bool {
 // openNodeValues opens an array whose elements are of type t, the zero Type standing for
 // any.
 func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *values, err error) {
-	a, err := openSeen(cmd.Context(), location, reading(cmd))
+	a, err := openSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +232,7 @@ func partly(cmd *cobra.Command, err error, done []appendedFile, all []string) er
 // appendedBefore adds to an error how many of all files were appended before, the last
 // one of them by name, or in a dry run would have been.
 func appendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
-	if isDryRun(cmd) {
+	if session.IsDryRun(cmd) {
 		return failure.Leftover(err, "dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)
 	}
 	return failure.Leftover(err, "the first %d of %s are appended, up to %s: give the others only when you repeat this", done, all, last)

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
@@ -119,7 +120,7 @@ func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, locati
 	told := false
 	p.tell = func(text string) {
 		if !told { // the change may be planned several times
-			remark(cmd, location, failure.WithoutPackages(text))
+			session.Remark(cmd, location, failure.WithoutPackages(text))
 		}
 		told = true
 	}
@@ -148,7 +149,7 @@ func (c *change) policyAlong(cmd *cobra.Command, p growthPolicy, a *zarr.Array, 
 
 // depart tells people that --grow says something else than what is stored.
 func (c *change) depart(cmd *cobra.Command, s storedGrowth, location string) {
-	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || wantsJSON(cmd) {
+	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || session.WantsJSON(cmd) {
 		return
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s departs from the policy that is stored, %s: later appends may not fit the pattern\n",

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/metadata"
 )
 
@@ -182,7 +183,7 @@ func TestGrowthPastGaps(t *testing.T) {
 		{5, "[31]", false}, {31, "[31]", false}, {36, "[31,27]", true}, {57, "[31,27]", false}, {60, "[31,27,31]", false}, {119, "[31,27,31,30]", false},
 	} {
 		from := decode(t, must(t, "", "info", group+"/x", "--json"))["shape"].([]any)[0].(float64)
-		overwrite(t, file, string(jsonText(days[int(from):c.to])))
+		overwrite(t, file, string(output.Text(days[int(from):c.to])))
 		_, errs, status := execute(t, "", "append", group, "x="+file, "time="+file)
 		if status != 0 || strings.Contains(errs, "the times have gaps") != c.note {
 			t.Fatalf("up to %d: status %d, %s", c.to, status, errs)
@@ -191,7 +192,7 @@ func TestGrowthPastGaps(t *testing.T) {
 			t.Errorf("up to %d: the chunks are %s, want %s", c.to, got, c.want)
 		}
 	}
-	if got := must(t, "", "export", group+"/x", "--format", "json"); strings.TrimSpace(got) != string(jsonText(days)) {
+	if got := must(t, "", "export", group+"/x", "--format", "json"); strings.TrimSpace(got) != string(output.Text(days)) {
 		t.Errorf("the elements are %s", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
@@ -132,15 +133,15 @@ func (r *reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 
 // elements calls use with every element in C order.
 func (s *source) elements(cmd *cobra.Command, use func(elem []byte) error) error {
-	p := newProgress(cmd, "reading", s.bytes)
-	defer p.end()
+	p := progress.New(cmd, "reading", s.bytes)
+	defer p.End()
 	return s.blocks(cmd.Context(), func(e elements) error {
 		for i := range e.len() {
 			if err := use(e.at(i)); err != nil {
 				return err
 			}
 		}
-		p.add(int64(e.len()) * width(s.typ))
+		p.Add(int64(e.len()) * width(s.typ))
 		return cmd.Context().Err()
 	})
 }

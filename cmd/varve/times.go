@@ -8,6 +8,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // times are the flags that say when the elements along an axis are.
@@ -18,13 +20,13 @@ type times struct {
 
 func (t *times) flags(c *cobra.Command) {
 	f := c.Flags()
-	t.reading = func() *zarr.Options { return reading(c) }
+	t.reading = func() *zarr.Options { return session.Reading(c) }
 	f.StringVar(&t.coordinate, "time", "", "for calendars: the `COORD` that says when elements are")
 	f.StringVar(&t.start, "start", "", "for calendars, without a coordinate: the `DATE` of element 0, as 1979-01-01 or 1979-01-01T06:00")
-	checkedVar(f, &t.step, "step", "", "for calendars: the `TIME` from one element to the next, as 1d, 6h, 30min or 1mo", syntax(calendar.ParseStep))
-	checkedVar(f, &t.calendar, "calendar", "", "the `NAME` of the calendar of --start: standard, noleap, 360_day …", syntax(calendar.Parse))
-	propose(c, "step", "1d", "6h", "1h", "1mo")
-	propose(c, "calendar", "standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian")
+	flagtext.Var(f, &t.step, "step", "", "for calendars: the `TIME` from one element to the next, as 1d, 6h, 30min or 1mo", flagtext.Syntax(calendar.ParseStep))
+	flagtext.Var(f, &t.calendar, "calendar", "", "the `NAME` of the calendar of --start: standard, noleap, 360_day …", flagtext.Syntax(calendar.Parse))
+	flagtext.Propose(c, "step", "1d", "6h", "1h", "1mo")
+	flagtext.Propose(c, "calendar", "standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian")
 }
 
 // check refuses flags that contradict each other, or the flag that wants times or, where

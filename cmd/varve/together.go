@@ -10,6 +10,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 // isGroup reports whether a group is at a location.
@@ -132,14 +134,14 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 		return nil, err
 	}
 	defer g.Close()
-	rehearseIn(cmd, g.Location().Root())
+	session.RehearseIn(cmd, g.Location().Root())
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
 	for _, in := range inputs {
 		if text := in.interrupted.finished(in.array); text != "" {
-			note(cmd, sameNode(location)+"/"+in.name, text)
+			session.Note(cmd, sameNode(location)+"/"+in.name, text)
 		}
 	}
 	total := int64(0)
@@ -162,9 +164,9 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 		additions[i] = in.more.addition(in.name, in.axis, &in.opt)
 		additions[i].Alone = *c.alone
 	}
-	bar := newEstimate(cmd, "appending", total, codedBytes)
+	bar := progress.NewEstimate(cmd, "appending", total, progress.CodedBytes)
 	err = g.Append(cmd.Context(), additions...)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +176,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 			facts[i].Notes = append(facts[i].Notes, text)
 		}
 		if in.note != "" {
-			note(cmd, sameNode(location)+"/"+in.name, in.note)
+			session.Note(cmd, sameNode(location)+"/"+in.name, in.note)
 			facts[i].Notes = append(facts[i].Notes, in.note)
 		}
 	}
@@ -235,7 +237,7 @@ func sameGrowth(inputs []*input) error {
 
 func (i *input) extent() int64 { return i.array.Shape()[i.axis] }
 
-// isListed reports whether the chunks of the axis that grows are a list, which a policy
+// output.IsListed reports whether the chunks of the axis that grows are a list, which a policy
 // can lengthen.
 func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
 

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -33,10 +35,10 @@ func newTreeCommand() *cobra.Command {
 			if root == nil {
 				return err
 			}
-			if wantsJSON(cmd) {
-				return errors.Join(buffered(cmd, root.printJSON), err)
+			if session.WantsJSON(cmd) {
+				return errors.Join(session.Print(cmd, root.PrintJSON), err)
 			}
-			return errors.Join(buffered(cmd, root.print), err)
+			return errors.Join(session.Print(cmd, root.print), err)
 		},
 	}
 }
@@ -54,10 +56,10 @@ func newListCommand() *cobra.Command {
 			if root == nil {
 				return err
 			}
-			if wantsJSON(cmd) {
-				return errors.Join(buffered(cmd, root.printJSON), err)
+			if session.WantsJSON(cmd) {
+				return errors.Join(session.Print(cmd, root.PrintJSON), err)
 			}
-			return errors.Join(buffered(cmd, root.printMembers), err)
+			return errors.Join(session.Print(cmd, root.printMembers), err)
 		},
 	}
 }
@@ -169,7 +171,7 @@ func newBranch(m zarr.Member) *branch {
 	case m.Err == nil && m.Kind == groupKind:
 		return leaves.group
 	}
-	b := &branch{kind: present(m.Kind)}
+	b := &branch{kind: output.Present(m.Kind)}
 	if b.Error = goneText; m.Err != errGone {
 		b.Error = ""
 		if m.Err != nil {
@@ -191,7 +193,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	name := filepath.Base(localPath(location))
 	n, err := openNode(cmd, location)
 	if err != nil {
-		if undecodable(err) && readDocument(cmd.Context(), location, permitted(cmd)) != nil {
+		if undecodable(err) && readDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
 			b := newTwig(zarr.Member{Path: name, Kind: arrayKind, Err: err})
 			b.text = name + "  array  cannot be read" // the error that follows says why
 			return b, err
@@ -214,7 +216,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 func (b *branch) notes(cmd *cobra.Command, location string, stale *drift) {
 	if stale != nil {
 		b.Notes = []string{stale.staleText()}
-		note(cmd, location, stale.staleText())
+		session.Note(cmd, location, stale.staleText())
 	}
 }
 
@@ -318,8 +320,8 @@ func (b *twig) printMembers(w *bufio.Writer) error {
 	return nil
 }
 
-// printJSON prints what programs read, node by node.
-func (b *twig) printJSON(w *bufio.Writer) error {
+// PrintJSON prints what programs read, node by node.
+func (b *twig) PrintJSON(w *bufio.Writer) error {
 	if err := b.printJSONBelow(w, ""); err != nil {
 		return err
 	}
@@ -327,7 +329,7 @@ func (b *twig) printJSON(w *bufio.Writer) error {
 }
 
 func (b *twig) printJSONBelow(w *bufio.Writer, indent string) error {
-	alone, err := encoded(struct {
+	alone, err := output.Encoded(struct {
 		Name    string   `json:"name"`
 		Kind    *string  `json:"kind"`
 		Members []string `json:"members"`

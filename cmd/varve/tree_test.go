@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -43,7 +44,7 @@ func TestTreeJSON(t *testing.T) {
 			`{"chunks":[3],"data_type":{"configuration":{"scale_factor":1,"unit":"s"},"name":"numpy.datetime64"},"dimension_names":null,"kind":"array","members":[],"name":"c","shape":[10],"shards":[6]}`,
 			`{"chunks":[4],"data_type":"int8","dimension_names":null,"kind":"array","members":[],"name":"d","shape":[10]}`,
 		} {
-			if got := string(jsonText(facts["members"].([]any)[i])); got != want {
+			if got := string(output.Text(facts["members"].([]any)[i])); got != want {
 				t.Errorf("%s: got %s, want %s", command, got, want)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
 )
 
@@ -88,7 +89,7 @@ func TestChunksWithCommas(t *testing.T) {
 // chunkGrid returns the chunk grid of an array as it is stored, without white space.
 func chunkGrid(t *testing.T, node string) string {
 	t.Helper()
-	return string(jsonText(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))
+	return string(output.Text(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))
 }
 
 // TestTypeRefused names types as NumPy does where those of metadata count bytes or have

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 )
 
@@ -41,7 +42,7 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 				return failure.BadUsage("--axis: %w", err)
 			}
 		}
-		o := writing(cmd)
+		o := session.Writing(cmd)
 		o.SingleWriter = *singleWriter
 		return unlock(cmd, args[0], *axes, opt, o)
 	}
@@ -80,8 +81,8 @@ func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.Rectil
 	if err != nil {
 		return err
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd, u)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, u)
 	}
 	return errors.Join(u.print(cmd), printReaders(cmd, u))
 }

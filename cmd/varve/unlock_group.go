@@ -9,6 +9,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/store/rehearsal"
 )
@@ -28,26 +30,26 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 	if err != nil {
 		return err
 	}
-	p := newCount(cmd, "unlocking arrays", int64(len(arrays)))
-	defer p.end()
+	p := progress.NewCount(cmd, "unlocking arrays", int64(len(arrays)))
+	defer p.End()
 	done := make([]*unlocked, 0, len(arrays))
 	for _, l := range arrays {
 		u, err := unlockArray(cmd, l.location, l.array, &l.how)
 		if err != nil {
 			return someUnlocked(failure.On(cmd.Name(), l.location, err), len(done), len(arrays))
 		}
-		p.add(1)
+		p.Add(1)
 		done = append(done, u)
-		if wantsJSON(cmd) {
+		if session.WantsJSON(cmd) {
 			continue
 		}
 		if err := u.print(cmd); err != nil {
 			return err
 		}
 	}
-	p.end()
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "arrays": done})
+	p.End()
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": done})
 	}
 	return printReaders(cmd, done...)
 }
@@ -63,8 +65,8 @@ func someUnlocked(err error, done, all int) error {
 // lockedArrays returns the arrays below a group that have any of the axes, or all arrays
 // where none are named.
 func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.RectilinearOptions) (arrays []locked, err error) {
-	p := newCount(cmd, "reading nodes", 0)
-	defer p.end()
+	p := progress.NewCount(cmd, "reading nodes", 0)
+	defer p.End()
 	var names []string
 	for m, err := range g.Members(cmd.Context(), true) {
 		if err == nil {
@@ -73,7 +75,7 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		if err != nil {
 			return nil, err
 		}
-		p.add(1)
+		p.Add(1)
 		if _, ok := m.Node.(*zarr.Array); !ok {
 			continue
 		}
@@ -111,7 +113,7 @@ func (l *locked) try(cmd *cobra.Command, g *zarr.Group) error {
 	if !l.how.Trim {
 		return nil
 	}
-	opt := writing(cmd)
+	opt := session.Writing(cmd)
 	opt.Rehearsal, opt.Observer = new(rehearsal.Ledger), nil
 	a, err := l.array.Location().OpenArray(cmd.Context(), opt)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 )
 
@@ -328,7 +329,7 @@ func (b broken) Write([]byte) (int, error) { return 0, b.err }
 func TestOutputThatFails(t *testing.T) {
 	for err, want := range map[error]int{syscall.EPIPE: 0, syscall.ENOSPC: 1} {
 		var errs bytes.Buffer
-		status := run(t.Context(), []string{"cat", "testdata/rect_2d.zarr"}, streams{strings.NewReader(""), broken{err}, &errs})
+		status := run(t.Context(), []string{"cat", "testdata/rect_2d.zarr"}, console.Streams{In: strings.NewReader(""), Out: broken{err}, Err: &errs})
 		if status != want || want == 0 && errs.Len() > 0 || want == 1 && !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%v: status %d, %s", err, status, errs.String())
 		}
@@ -339,13 +340,13 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var errs bytes.Buffer
-	status := run(ctx, []string{"cat", "testdata/rect_2d.zarr", "--json"}, streams{strings.NewReader(""), io.Discard, &errs})
+	status := run(ctx, []string{"cat", "testdata/rect_2d.zarr", "--json"}, console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs})
 	facts, _ := decode(t, errs.String())["error"].(map[string]any)
 	if status != 1 || facts["kind"] != "canceled" {
 		t.Errorf("status %d, %s", status, errs.String())
 	}
 	errs.Reset()
-	status = run(ctx, []string{"cat", "testdata/rect_2d.zarr"}, streams{strings.NewReader(""), io.Discard, &errs})
+	status = run(ctx, []string{"cat", "testdata/rect_2d.zarr"}, console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs})
 	if want := "varve: interrupted: open testdata/rect_2d.zarr\n"; status != 1 || errs.String() != want {
 		t.Errorf("status %d, %q", status, errs.String())
 	}
@@ -425,7 +426,7 @@ func TestCompletion(t *testing.T) {
 		t.Error("no script")
 	}
 	var errs bytes.Buffer
-	status = run(t.Context(), []string{"completion", "bash"}, streams{strings.NewReader(""), broken{syscall.ENOSPC}, &errs})
+	status = run(t.Context(), []string{"completion", "bash"}, console.Streams{In: strings.NewReader(""), Out: broken{syscall.ENOSPC}, Err: &errs})
 	if status != 1 || !strings.Contains(errs.String(), "no space left") || strings.Contains(errs.String(), "--help") {
 		t.Errorf("status %d, %s", status, errs.String())
 	}

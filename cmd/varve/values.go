@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -43,7 +45,7 @@ type values struct {
 
 	// watch begins to show how a stream of so many bytes comes in, 0 where nobody knows
 	// how many. Nil shows nothing.
-	watch func(total int64) *progress
+	watch func(total int64) *progress.Line
 }
 
 // close lets go of the file or the node, and of what was set aside.
@@ -68,11 +70,11 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 	if err != nil {
 		return nil, err
 	}
-	if (file == "" || file == "-") && f != jsonFormat && isTerminal(cmd.InOrStdin()) {
+	if (file == "" || file == "-") && f != jsonFormat && console.IsTerminal(cmd.InOrStdin()) {
 		return nil, failure.BadUsage("%s is not typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
 	v := &values{typ: t, into: a, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}
-	v.watch = func(total int64) *progress { return newProgress(cmd, "reading", total) }
+	v.watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
 	if file != "" && file != "-" {
 		f, err := openPatiently(cmd.Context(), file)
 		if err != nil {
@@ -206,7 +208,7 @@ func (v *values) secure(cmd *cobra.Command, to *zarr.Array) error {
 	same, err := isSameArray(v.array, to)
 	if same {
 		v.whole = false
-		v.watch = func(total int64) *progress { return newProgress(cmd, "reading", total) }
+		v.watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
 	}
 	return err
 }
@@ -266,7 +268,7 @@ func (v *values) putAside(n int64) (int64, error) {
 	r := v.r
 	if v.watch != nil {
 		p := v.watch(max(0, n))
-		defer p.end()
+		defer p.End()
 		r = io.TeeReader(r, p)
 	}
 	if n < 0 {

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
@@ -349,7 +350,7 @@ func TestWriteOfLongStreams(t *testing.T) {
 	node := newNode(t, "--shape", fmt.Sprint(slabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(slabBytes/2), "--compressor", "none")
 	must(t, "", "write", node, "--select", ":5", "--value", "7")
 	var errs bytes.Buffer
-	status := run(t.Context(), []string{"write", node}, streams{io.LimitReader(endless{}, slabBytes+1), io.Discard, &errs})
+	status := run(t.Context(), []string{"write", node}, console.Streams{In: io.LimitReader(endless{}, slabBytes+1), Out: io.Discard, Err: &errs})
 	if status != 1 || !strings.Contains(errs.String(), "ends after 134,217,729 bytes") {
 		t.Errorf("status %d, %s", status, errs.String())
 	}
@@ -519,7 +520,7 @@ func TestTypedValues(t *testing.T) {
 		{[]string{"write", node, "--format", "json"}, 0},
 	} {
 		var errs bytes.Buffer
-		status := run(t.Context(), c.args, streams{typing("[7,\n8]\n"), new(bytes.Buffer), &errs})
+		status := run(t.Context(), c.args, console.Streams{In: typing("[7,\n8]\n"), Out: new(bytes.Buffer), Err: &errs})
 		if status != c.want || (status == 2) != strings.Contains(errs.String(), "is not typed at a terminal: name a FILE") {
 			t.Errorf("%v: status %d, %s", c.args, status, errs.String())
 		}

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
 func newVersionCommand() *cobra.Command {
@@ -53,9 +55,9 @@ func stamp() (string, string) {
 
 func printVersion(cmd *cobra.Command, _ []string) error {
 	version, made := stamp()
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{
-			"version": version, "commit": present(made), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{
+			"version": version, "commit": output.Present(made), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 	}
 	text := "varve " + version

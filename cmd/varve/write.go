@@ -8,8 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 )
 
@@ -49,7 +52,7 @@ first is not read again in place of what was there.`,
 }
 
 func fill(cmd *cobra.Command, location, sel, value string) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, writing(cmd))
+	a, err := zarr.OpenArray(cmd.Context(), location, session.Writing(cmd))
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 }
 
 func write(cmd *cobra.Command, location, sel, file, formatName string) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, writing(cmd))
+	a, err := zarr.OpenArray(cmd.Context(), location, session.Writing(cmd))
 	if err != nil {
 		return err
 	}
@@ -129,7 +132,7 @@ func isValue(t dtype.Type, name string) bool {
 // unwritten adds to the error of a command that was stopped while it was reading that it
 // has written nothing yet.
 func unwritten(cmd *cobra.Command, err error) error {
-	if !isInterrupted(cmd.Context(), err) {
+	if !console.IsInterrupted(cmd.Context(), err) {
 		return err
 	}
 	return failure.Leftover(err, "nothing was changed")
@@ -137,11 +140,11 @@ func unwritten(cmd *cobra.Command, err error) error {
 
 // wrote tells a program how many elements were written.
 func wrote(cmd *cobra.Command, location string, n int64) error {
-	if !wantsJSON(cmd) {
-		confirm(cmd, "%s  %s written", location, phrase.Plural(n, "value"))
+	if !session.WantsJSON(cmd) {
+		session.Confirm(cmd, "%s  %s written", location, phrase.Plural(n, "value"))
 		return nil
 	}
-	return printJSON(cmd, map[string]any{"path": location, "elements": n})
+	return session.PrintJSON(cmd, map[string]any{"path": location, "elements": n})
 }
 
 // pour writes values into the selected elements, slab by slab. Before it writes anything
@@ -163,8 +166,8 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 	if err := v.settle(left); err != nil {
 		return unwritten(cmd, err)
 	}
-	p := newProgress(cmd, "writing", left)
-	defer p.end()
+	p := progress.New(cmd, "writing", left)
+	defer p.End()
 	for slab := range slabs {
 		part, err := a.Select(slab)
 		if err != nil {
@@ -179,7 +182,7 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 		if err := e.write(cmd.Context(), a, slab); err != nil {
 			return err
 		}
-		p.add(n)
+		p.Add(n)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Bytes returns a number of bytes as people read it: 512 B, 1.5 KiB, 20 MiB.
+// Bytes returns a number of bytes with a unit: 512 B, 1.5 KiB, 20 MiB.
 func Bytes(n int64) string {
 	if n < 1024 {
 		return strconv.FormatInt(n, 10) + " B"
@@ -24,20 +24,20 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.0f %ciB", size, "KMGTPE"[unit])
 }
 
-// ErrNoSize says that a text does not look like a size at all.
+// ErrNoSize reports a text that is not a number with a unit.
 var ErrNoSize = errors.New("a number with a unit is needed, as 8MiB or 500kB")
 
 // sizeText is a number and a unit: 8MiB, 1.5 GiB, 500kB, 100 B.
 var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGTPE]?)(i?)B$`)
 
-// ParseSize reads a number of bytes as people write it. KiB, MiB … are powers of 1024,
-// kB, MB … of 1000. A text that is no number with a unit is ErrNoSize.
+// ParseSize parses a number of bytes such as 8MiB. KiB, MiB … are powers of 1024, kB, MB
+// … of 1000. It returns ErrNoSize if text is not a number with a unit.
 func ParseSize(text string) (int64, error) {
 	m := sizeText.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil || m[2] == "" && m[3] != "" {
 		return 0, ErrNoSize
 	}
-	number, _ := new(big.Rat).SetString(m[1]) // the expression takes numbers only
+	number, _ := new(big.Rat).SetString(m[1]) // the pattern matches numbers only
 	base := int64(1000)
 	if m[3] != "" {
 		base = 1024
@@ -53,10 +53,10 @@ func ParseSize(text string) (int64, error) {
 	return bytes.Int64(), nil
 }
 
-// oddSize finds a size whose unit is written in another way: 8Mb, 8M, 512k.
+// oddSize matches sizes with a misspelled unit: 8Mb, 8M, 512k.
 var oddSize = regexp.MustCompile(`^(\d+(?:\.\d+)?) ?([kKmMgGtT])(i?)[bB]?$`)
 
-// SizeMeant returns how a size is written that is none.
+// SizeMeant returns a question with the right spelling of a misspelled size, or "".
 func SizeMeant(text string) string {
 	m := oddSize.FindStringSubmatch(text)
 	if m == nil {

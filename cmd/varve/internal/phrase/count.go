@@ -2,7 +2,7 @@ package phrase
 
 import "strconv"
 
-// AreOrIs returns the verb that goes with so many.
+// AreOrIs returns the verb for n things.
 func AreOrIs(n int64) string {
 	if n == 1 {
 		return "is"
@@ -19,7 +19,7 @@ func Count(n int64) string {
 	return s
 }
 
-// Plural returns a number with what is counted: 1 chunk, 2,000 chunks, 3 axes, 4 entries.
+// Plural returns n with a noun: 1 chunk, 2,000 chunks, 3 axes, 4 entries.
 func Plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Index returns an index as people read it: (15, 40).
+// Index returns an index in parentheses: (15, 40).
 func Index(index []int64) string {
 	parts := make([]string, len(index))
 	for i, n := range index {
@@ -17,8 +17,7 @@ func Index(index []int64) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// Shape returns lengths as people read them: 1,826 × 36 × 72, or "scalar" where there
-// are none.
+// Shape returns lengths as 1,826 × 36 × 72, or "scalar" if there are none.
 func Shape(shape []int64) string {
 	if len(shape) == 0 {
 		return "scalar"
@@ -30,7 +29,7 @@ func Shape(shape []int64) string {
 	return strings.Join(parts, " × ")
 }
 
-// Chunks returns how all axes are cut, in short: 365×4, 366 | 36 | 72.
+// Chunks returns the chunk lengths of all axes in short: 365×4, 366 | 36 | 72.
 func Chunks(g *grid.Grid) string {
 	parts := make([]string, g.Rank())
 	for i := range parts {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Word returns a location as a shell takes it for one word.
+// Word quotes a location for a shell if it needs quotes.
 func Word(location string) string {
 	if !strings.ContainsAny(location, " \t\"'`$&|;<>()*?[]{}!#\\") {
 		return location
@@ -25,12 +25,12 @@ func Compact(raw []byte) string {
 	return b.String()
 }
 
-// Shorten cuts a text that is longer than n characters.
+// Shorten returns s, cut to n characters if it is longer.
 func Shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	kept, runes := 0, 0 // bytes of all characters but the last one that fits
+	kept, runes := 0, 0 // bytes of all characters that fit, but for the last
 	for i := range s {
 		switch runes++; runes {
 		case n:
@@ -42,7 +42,7 @@ func Shorten(s string, n int) string {
 	return s
 }
 
-// Printable replaces what a stranger could use to take over a terminal.
+// Printable replaces characters that could take over a terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {

@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks the lines of a text anew, so that none is longer than a width. Lines
-// that follow each other without an indent are a paragraph. A line that is indented by
-// two spaces is an entry of a list, and lines that are indented by more go on with it:
-// what stands behind two or more spaces in it stays in one column. A word that is longer
-// than the width stands by itself. A line that is indented by four spaces without an
-// entry before it stays as it is.
+// Wrap breaks the lines of a text so that none is longer than width.
+//
+// Consecutive lines without an indent are a paragraph. A line with an indent of two
+// spaces begins an entry of a list, and more deeply indented lines continue it. Text
+// behind two or more spaces in an entry keeps its column. A line with an indent of four
+// spaces outside an entry is left unchanged, and so is a word that is longer than width.
 func Wrap(text string, width int) string {
 	var lines []string
-	var open string // the paragraph or the entry that is being collected
+	var open string // the current paragraph or entry
 	var first, rest string
 	flush := func() {
 		if open != "" {
@@ -46,8 +46,8 @@ func Wrap(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// hanging splits an entry of a list into what its first line begins with, the indent of
-// the others, and its text.
+// hanging splits an entry of a list into the beginning of its first line, the indent of
+// the other lines, and the text.
 func hanging(line string) (first, rest, text string) {
 	body := strings.TrimLeft(line, " ")
 	_, after, ok := strings.Cut(body, "  ")
@@ -59,8 +59,8 @@ func hanging(line string) (first, rest, text string) {
 	return first, strings.Repeat(" ", utf8.RuneCountInString(first)), text
 }
 
-// Flow breaks a paragraph into lines no longer than a width, of which the first one
-// begins with first, the others with rest.
+// Flow breaks a paragraph into lines of at most width characters. The first line begins
+// with first, the others with rest.
 func Flow(text string, width int, first, rest string) string {
 	var b strings.Builder
 	b.WriteString(first)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Meant returns a question for a word that is not among those known, as " (is time
-// meant?)", and nothing where no known word is near.
+// Meant returns a question such as " (is time meant?)" for an unknown word, or "" if no
+// known word is near.
 func Meant(word string, known []string) string {
 	if near := Nearest(word, known); len(near) > 0 {
 		return " (is " + strings.Join(near, " or ") + " meant?)"
@@ -15,15 +15,15 @@ func Meant(word string, known []string) string {
 	return ""
 }
 
-// Most is how many words are proposed.
+// Most is how many words Nearest returns at most.
 const Most = 3
 
-// leastBegun is how many letters a word has at least that a longer one may stand for.
+// leastBegun is the least length of a word that may stand for a longer one.
 const leastBegun = 3
 
-// Nearest returns the known words that are nearest to a word: those that differ by fewest
-// letters, up to one in three, or else those that begin with it, or that it begins with,
-// as latitude begins with lat.
+// Nearest returns the known words that are nearest to word: those that differ by the
+// fewest letters, up to a third of them. If there are none, it returns words that begin
+// with word, or that word begins with, as latitude begins with lat.
 func Nearest(word string, known []string) []string {
 	var near []string
 	least := max(1, len([]rune(word))/3)
@@ -54,7 +54,7 @@ func Nearest(word string, known []string) []string {
 	return near[:min(len(near), Most)]
 }
 
-// longestMeant bounds the words that are compared: the cost is the product of their
+// longestMeant bounds the words that are compared, since the cost is the product of their
 // lengths.
 const longestMeant = 200
 

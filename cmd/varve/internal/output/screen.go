@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -6,16 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// plainScreen passes lines of text on to a terminal, where characters that it would obey
-// are escaped.
-type plainScreen struct {
+// screen passes lines of text on to a terminal and escapes control characters.
+type screen struct {
 	to   io.Writer
-	rest []byte // the beginning of a character that is not there as a whole
+	rest []byte // the first bytes of an incomplete character
 	text []byte
 }
 
 // Write implements [io.Writer].
-func (s *plainScreen) Write(p []byte) (int, error) {
+func (s *screen) Write(p []byte) (int, error) {
 	if len(s.rest) == 0 && isPlainText(p) {
 		return s.to.Write(p)
 	}
@@ -27,7 +26,7 @@ func (s *plainScreen) Write(p []byte) (int, error) {
 		switch {
 		case r < ' ' && r != '\n' && r != '\t', isUnsafe(r):
 			s.text = fmt.Appendf(s.text, `\u%04x`, r)
-		case r == utf8.RuneError: // a byte that is no character may be a control of another encoding
+		case r == utf8.RuneError: // an invalid byte may be a control character in another encoding
 			s.text = utf8.AppendRune(s.text, r)
 		default:
 			s.text = append(s.text, s.rest[i:i+n]...)
@@ -41,7 +40,8 @@ func (s *plainScreen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// isPlainText reports whether a text is lines of printable ASCII, as nearly all are.
+// isPlainText reports whether text has printable ASCII and newlines only, as nearly all
+// text has.
 func isPlainText(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' && c != '\n' || c >= 0x7f {
@@ -50,3 +50,6 @@ func isPlainText(text []byte) bool {
 	}
 	return true
 }
+
+// NewScreen returns a writer that escapes control characters and writes to w.
+func NewScreen(w io.Writer) io.Writer { return &screen{to: w} }

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// appendSafe appends a JSON document, in which characters that JSON permits as they are
-// but that could take over a terminal are escaped: it says the same. They occur in
-// strings alone.
-func appendSafe(dst, document []byte) []byte {
+// AppendSafe appends a JSON document to dst and escapes characters that could take over a
+// terminal. They occur in strings only, so the document means the same.
+func AppendSafe(dst, document []byte) []byte {
 	from := 0
 	for i := 0; i < len(document); {
 		c := document[i]
@@ -28,16 +27,15 @@ func appendSafe(dst, document []byte) []byte {
 	return append(dst, document[from:]...)
 }
 
-// safeJSON is appendSafe to memory of its own, unless nothing is to be escaped.
-func safeJSON(document []byte) []byte {
+// Safe returns AppendSafe(nil, document), or document itself if nothing needs an escape.
+func Safe(document []byte) []byte {
 	if !slices.ContainsFunc(document, func(c byte) bool { return c >= 0x7f }) {
 		return document
 	}
-	return appendSafe(nil, document)
+	return AppendSafe(nil, document)
 }
 
-// isUnsafe reports whether a character controls a terminal, or the order in which others
-// are shown.
+// isUnsafe reports whether a character controls a terminal or the direction of text.
 func isUnsafe(r rune) bool {
 	return r == 0x7f || r >= 0x80 && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }

@@ -1,26 +1,27 @@
-package main
+package session
 
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 )
 
-// absentFlag is the name of the flag that says what a chunk is that is not stored.
+// absentFlag is the flag that says how to read a chunk that is not stored.
 const absentFlag = "missing-chunks"
 
-// What a chunk is that is not stored.
+// The values of absentFlag.
 const (
 	absentFill  = "fill"
 	absentError = "error"
 )
 
-// absentVar gives all commands the flag.
+// absentVar defines --missing-chunks.
 func absentVar(f *pflag.FlagSet) {
 	usage := "read a chunk that is not stored as `WHAT`: as the fill value (" + absentFill + "), or as an " + absentError
-	checkedVar(f, new(string), absentFlag, absentFill, usage, oneOf(absentFill, absentError))
+	flagtext.Var(f, new(string), absentFlag, absentFill, usage, flagtext.OneOf(absentFill, absentError))
 }
 
-// requiresChunks reports whether to read a chunk that is not stored is an error.
+// requiresChunks reports whether it is an error to read a chunk that is not stored.
 func requiresChunks(cmd *cobra.Command) bool {
 	f := cmd.Flag(absentFlag)
 	return f != nil && f.Value.String() == absentError

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bufio"
@@ -9,22 +9,22 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// chunkSizes are the lengths of the chunks along axes: of each axis a list of [size,
-// count] runs, null if it is too long. The lists may be many times as long as the
-// document, so they are written as they are found.
-type chunkSizes []grid.Axis
+// Sizes are the chunk lengths along all axes. JSON has for each axis a list of [size,
+// count] runs, or null if the list is too long. The lists may be much longer than the
+// rest of the document, so they are written as they are computed.
+type Sizes []grid.Axis
 
-// sizesOf returns the lengths of the chunks of a grid.
-func sizesOf(g *grid.Grid) chunkSizes {
-	s := make(chunkSizes, g.Rank())
+// SizesOf returns the chunk lengths of a grid.
+func SizesOf(g *grid.Grid) Sizes {
+	s := make(Sizes, g.Rank())
 	for i := range s {
 		s[i] = g.Axis(i)
 	}
 	return s
 }
 
-// isListed reports whether an axis has runs, and not too many of them to list.
-func isListed(a grid.Axis) bool {
+// IsListed reports whether the runs of an axis are few enough to be listed.
+func IsListed(a grid.Axis) bool {
 	for range a.Logical() {
 		return true
 	}
@@ -32,24 +32,24 @@ func isListed(a grid.Axis) bool {
 }
 
 // MarshalJSON implements [json.Marshaler].
-func (s chunkSizes) MarshalJSON() ([]byte, error) {
+func (s Sizes) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	w := bufio.NewWriter(&b)
-	if err := s.printJSON(w); err != nil {
+	if err := s.PrintJSON(w); err != nil {
 		return nil, err
 	}
 	err := w.Flush()
 	return b.Bytes(), err
 }
 
-// printJSON implements [jsonPrinter].
-func (s chunkSizes) printJSON(w *bufio.Writer) error {
+// PrintJSON implements [printer].
+func (s Sizes) PrintJSON(w *bufio.Writer) error {
 	if s == nil {
 		_, err := w.WriteString("null")
 		return err
 	}
 	begin, between, end := "[", ", ", "]"
-	if slices.ContainsFunc(s, isListed) { // in canonical layout, lists of lists have lines of their own
+	if slices.ContainsFunc(s, IsListed) { // canonical layout gives each list in a list a line
 		begin, between, end = "[\n    ", ",\n    ", "\n  ]"
 	}
 	w.WriteString(begin) // the error of a bufio.Writer stays until the next call
@@ -65,9 +65,9 @@ func (s chunkSizes) printJSON(w *bufio.Writer) error {
 	return err
 }
 
-// printSizes writes the runs along an axis on one line.
+// printSizes writes the runs of one axis on one line.
 func printSizes(w *bufio.Writer, a grid.Axis) error {
-	if a.Chunks() > 0 && !isListed(a) {
+	if a.Chunks() > 0 && !IsListed(a) {
 		_, err := w.WriteString("null")
 		return err
 	}

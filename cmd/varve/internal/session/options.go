@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// experimentalFlag is the name of the flag that permits what is proposed for Zarr but not
-// settled.
-const experimentalFlag = "experimental"
+// ExperimentalFlag is the flag that permits extensions which are proposed for Zarr but
+// not accepted.
+const ExperimentalFlag = "experimental"
 
-// experiments are the words of that flag.
+// experiments are the values of --experimental.
 var experiments = []struct {
 	name   string
 	permit func(*zarr.Experimental)
@@ -24,7 +24,8 @@ var experiments = []struct {
 	{"inner-chunks", func(e *zarr.Experimental) { e.InnerChunks = true }},
 }
 
-func experimentNames() []string {
+// ExperimentNames returns the values of --experimental.
+func ExperimentNames() []string {
 	names := make([]string, len(experiments))
 	for i, e := range experiments {
 		names[i] = e.name
@@ -32,15 +33,14 @@ func experimentNames() []string {
 	return names
 }
 
-// experimentalVar gives all commands the flag.
+// experimentalVar defines --experimental.
 func experimentalVar(f *pflag.FlagSet) {
-	f.Var(new(experimentWords), experimentalFlag,
+	f.Var(new(experimentWords), ExperimentalFlag,
 		"permit `WHAT` is proposed for Zarr but not settled, several with commas: encoded-shapes are chunks stored longer than their edges "+
 			"(encoded_chunk_shapes), inner-chunks are inner chunks that end where their shard does, or are cut unevenly")
 }
 
-// experimentWords is the value of the flag, which may be given more than once: what any
-// of them names is permitted.
+// experimentWords is the value of --experimental. Several occurrences of the flag add up.
 type experimentWords string
 
 func (w *experimentWords) Set(text string) error {
@@ -54,12 +54,12 @@ func (w *experimentWords) Set(text string) error {
 func (w *experimentWords) String() string { return string(*w) }
 func (w *experimentWords) Type() string   { return "string" }
 
-// parseExperiments reads words with commas between them; without text there are none.
+// parseExperiments parses words with commas between them.
 func parseExperiments(text string) (e zarr.Experimental, err error) {
 	if text == "" {
 		return e, nil
 	}
-	names := experimentNames()
+	names := ExperimentNames()
 	for word := range strings.SplitSeq(text, ",") {
 		i := slices.Index(names, strings.TrimSpace(word))
 		if i < 0 {
@@ -70,31 +70,31 @@ func parseExperiments(text string) (e zarr.Experimental, err error) {
 	return e, nil
 }
 
-// permitted returns what the command line permits.
-func permitted(cmd *cobra.Command) zarr.Experimental {
-	f := cmd.Flag(experimentalFlag)
+// Permitted returns the extensions that the command line permits.
+func Permitted(cmd *cobra.Command) zarr.Experimental {
+	f := cmd.Flag(ExperimentalFlag)
 	if f == nil {
 		return zarr.Experimental{}
 	}
-	e, _ := parseExperiments(f.Value.String()) // it was checked when it was read
+	e, _ := parseExperiments(f.Value.String()) // Set has checked it
 	return e
 }
 
-// gridOptions returns how the command line permits to read chunk grids.
-func gridOptions(cmd *cobra.Command) grid.ParseOptions {
-	return grid.ParseOptions{EncodedShapes: permitted(cmd).EncodedShapes}
+// GridOptions returns the options for parsing chunk grids.
+func GridOptions(cmd *cobra.Command) grid.ParseOptions {
+	return grid.ParseOptions{EncodedShapes: Permitted(cmd).EncodedShapes}
 }
 
-// reading returns the options of nodes that are only looked at.
-func reading(cmd *cobra.Command) *zarr.Options {
+// Reading returns the options for nodes that a command only reads.
+func Reading(cmd *cobra.Command) *zarr.Options {
 	return &zarr.Options{
-		Experimental: permitted(cmd), Limits: limits(cmd), RequireChunks: requiresChunks(cmd), Observer: observerOf(cmd.Context()),
+		Experimental: Permitted(cmd), Limits: Limits(cmd), RequireChunks: requiresChunks(cmd), Observer: ObserverOf(cmd.Context()),
 	}
 }
 
-// writing returns the options of nodes that are to be changed.
-func writing(cmd *cobra.Command) *zarr.Options {
+// Writing returns the options for nodes that a command changes.
+func Writing(cmd *cobra.Command) *zarr.Options {
 	return &zarr.Options{
-		Write: true, Experimental: permitted(cmd), Limits: limits(cmd), Observer: observerOf(cmd.Context()), Rehearsal: ledgerOf(cmd.Context()),
+		Write: true, Experimental: Permitted(cmd), Limits: Limits(cmd), Observer: ObserverOf(cmd.Context()), Rehearsal: LedgerOf(cmd.Context()),
 	}
 }

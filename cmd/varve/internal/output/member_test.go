@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bytes"
@@ -43,19 +43,19 @@ func TestWriteJSON(t *testing.T) {
 	for _, v := range []any{d, &d, struct {
 		One int `json:"one"`
 	}{1}, map[string]int{"a": 1}, []int{1, 2}, "text"} {
-		text, err := encoded(v)
+		text, err := Encoded(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := string(strictjson.AppendIndent(nil, safeJSON(text))) + "\n"
+		want := string(strictjson.AppendIndent(nil, Safe(text))) + "\n"
 		var got bytes.Buffer
-		if err := writeJSON(&got, v); err != nil || got.String() != want {
+		if err := WriteJSON(&got, v); err != nil || got.String() != want {
 			t.Errorf("%T is %s (%v), want %s", v, got.String(), err, want)
 		}
 	}
 	for _, v := range []any{d, map[string]any{"a": 1}} {
 		var got bytes.Buffer
-		if err := writeJSON(&got, v, jsonMember{"more", d.inner}); err != nil {
+		if err := WriteJSON(&got, v, Member{"more", d.inner}); err != nil {
 			t.Fatal(err)
 		}
 		var back struct{ More inner }
@@ -86,17 +86,17 @@ func TestChunkSizes(t *testing.T) {
 			Sizes any `json:"sizes"`
 		}
 		var got, want bytes.Buffer
-		if err := writeJSON(&got, document{sizesOf(g)}); err != nil {
+		if err := WriteJSON(&got, document{SizesOf(g)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := writeJSON(&want, document{json.RawMessage(c.want)}); err != nil || got.String() != want.String() {
+		if err := WriteJSON(&want, document{json.RawMessage(c.want)}); err != nil || got.String() != want.String() {
 			t.Errorf("%s is written as %s, want %s", c.want, got.String(), want.String())
 		}
-		if text, err := json.Marshal(sizesOf(g)); err != nil || string(text) != c.want {
+		if text, err := json.Marshal(SizesOf(g)); err != nil || string(text) != c.want {
 			t.Errorf("%s is marshaled as %s (%v)", c.want, text, err)
 		}
 	}
-	if text, err := json.Marshal(chunkSizes(nil)); err != nil || string(text) != "null" {
+	if text, err := json.Marshal(Sizes(nil)); err != nil || string(text) != "null" {
 		t.Errorf("no sizes are %s (%v)", text, err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// lockFlag is the name of the flag that says how long locks are waited for.
+// lockFlag is the flag that bounds the wait for a lock.
 const lockFlag = "lock-timeout"
 
-// lockVar gives all commands the flag.
+// lockVar defines --lock-timeout.
 func lockVar(f *pflag.FlagSet) {
 	f.Var(new(patience), lockFlag, "wait at most `DURATION`, as 30s, for a lock that another writer holds; 0 waits for none (default: no limit)")
 }
 
-// patience is the value of the flag.
+// patience is the value of a flag for a duration to wait.
 type patience struct {
 	given bool
 	limit time.Duration
@@ -38,7 +38,7 @@ func (p *patience) Set(text string) error {
 
 func (p *patience) Type() string { return "duration" }
 
-// String returns "" for the zero value, which package pflag asks for it.
+// String returns "" for the zero value, on which pflag calls it.
 func (p *patience) String() string {
 	if !p.given {
 		return ""
@@ -46,8 +46,9 @@ func (p *patience) String() string {
 	return p.limit.String()
 }
 
-// awaitLocks makes a command say for what lock it waits, and give up when it is told to.
-// Programs that read standard error as JSON are told nothing before the end.
+// awaitLocks makes a command report the lock that it waits for, and give up after
+// --lock-timeout. With --json it reports nothing, because programs read standard error as
+// JSON.
 func awaitLocks(cmd *cobra.Command) {
 	how := store.Locking{Operation: "varve " + cmd.Name()}
 	if p, ok := cmd.Flag(lockFlag).Value.(*patience); ok && p.given {
@@ -56,14 +57,14 @@ func awaitLocks(cmd *cobra.Command) {
 			how.Timeout = -1
 		}
 	}
-	if !wantsJSON(cmd) {
+	if !WantsJSON(cmd) {
 		w := cmd.ErrOrStderr()
 		how.Waiting = func(wait store.LockWait) {
 			name := wait.Name
 			if name == "" {
 				name = "the store"
 			}
-			// A line that cannot be written is no reason to stop waiting.
+			// A report that cannot be written is no reason to stop waiting.
 			_, _ = fmt.Fprintf(w, "varve: waiting for the lock of %s, held by %s; Ctrl-C gives up\n", phrase.Printable(name), phrase.Printable(wait.Holder.String()))
 		}
 	}

@@ -1,0 +1,3 @@
+// Package console is the terminal of the command: its streams, the line of progress, the
+// styles of text, and signals.
+package console

@@ -1,0 +1,70 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Interrupt is the signal that ended a command. It is the cause of the command's context.
+type Interrupt struct{ Signal os.Signal }
+
+// Error implements error.
+func (i *Interrupt) Error() string { return "interrupted: " + i.Signal.String() }
+
+// status returns the exit status that shells expect: 128 and the number of the signal.
+func (i *Interrupt) status() int {
+	if s, ok := i.Signal.(syscall.Signal); ok {
+		return 128 + int(s)
+	}
+	return 1
+}
+
+// UntilSignal returns a context that ends with the first signal that asks the program to
+// end. The second one ends the program at once. A signal that the parent process ignores,
+// such as SIGHUP under nohup, stays ignored.
+func UntilSignal(ctx context.Context) context.Context {
+	var ends []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			ends = append(ends, s)
+		}
+	}
+	if len(ends) == 0 {
+		return ctx // Notify without a list asks for every signal
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, ends...)
+	go func() {
+		s := <-came
+		signal.Stop(came)
+		cancel(&Interrupt{s})
+		time.Sleep(interruptDelay)
+		// The command still completes what it has published, and undoes the rest.
+		_, _ = fmt.Fprintln(os.Stderr, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once")
+	}()
+	return ctx
+}
+
+// interruptDelay is how long an interrupted command may take before it explains why it
+// goes on.
+const interruptDelay = time.Second
+
+// IsInterrupted reports whether err comes from an interrupt of the command. Cancellation
+// after another failure is none: the command's own context is still alive then.
+func IsInterrupted(ctx context.Context, err error) bool {
+	return ctx != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+}
+
+// StatusOf returns the exit status of a command that failed.
+func StatusOf(ctx context.Context, err error) int {
+	if i := (*Interrupt)(nil); IsInterrupted(ctx, err) && errors.As(context.Cause(ctx), &i) {
+		return i.status()
+	}
+	return 1
+}

@@ -1,0 +1,2 @@
+// Package progress draws the line of progress of a long task on the terminal.
+package progress

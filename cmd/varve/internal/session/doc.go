@@ -1,0 +1,7 @@
+// Package session is one run of the command: the flags that all commands share, and what
+// follows from them.
+//
+// [Reading] and [Writing] return the options for nodes. [WantsJSON], [PrintJSON], [Note]
+// and [Confirm] choose between text for people and JSON for programs. The context of the
+// command holds the counter of --stats and the ledger of --dry-run.
+package session

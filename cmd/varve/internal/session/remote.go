@@ -1,0 +1,101 @@
+package session
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/store/httpstore"
+)
+
+// missingFlag is the flag for further statuses of web servers that mean "not found".
+const missingFlag = "missing"
+
+// missingVar defines --missing.
+func missingVar(f *pflag.FlagSet) {
+	f.Var(new(statuses), missingFlag, "take `STATUS`, several with commas, of a web server for a value that is missing; 404 and 410 are, 403 often is")
+}
+
+// lanFlag is the flag that permits redirections into private networks.
+const lanFlag = "private-redirects"
+
+// lanVar defines --private-redirects.
+func lanVar(f *pflag.FlagSet) {
+	f.Bool(lanFlag, false, "follow redirections of a web server to addresses of private networks and of this machine")
+}
+
+// serverFlag is the flag that bounds the wait for web servers.
+const serverFlag = "http-timeout"
+
+// serverVar defines --http-timeout.
+func serverVar(f *pflag.FlagSet) {
+	f.Var(new(patience), serverFlag, "give up a web server that sends nothing, or less than 1 KiB a second, for `DURATION`; 0 waits for ever (default: 30s)")
+}
+
+// awaitServers sets how long a command waits for web servers, and makes it report that it
+// waits. With --json it reports nothing, because programs read standard error as JSON.
+func awaitServers(cmd *cobra.Command, opt *httpstore.Options) {
+	if p, ok := cmd.Flag(serverFlag).Value.(*patience); ok && p.given {
+		if opt.Stall = p.limit; p.limit == 0 {
+			opt.Stall, opt.LeastRate = math.MaxInt64, -1
+		}
+	}
+	if WantsJSON(cmd) {
+		return
+	}
+	w := cmd.ErrOrStderr()
+	opt.Waiting = func(host string) {
+		// A report that cannot be written is no reason to stop waiting.
+		_, _ = fmt.Fprintf(w, "varve: waiting for %s, which sends little or nothing; Ctrl-C gives up\n", phrase.Printable(host))
+	}
+}
+
+// statuses is the value of --missing.
+type statuses []int
+
+func (s *statuses) Set(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 400 || n > 499 {
+			return fmt.Errorf("%q is no status from 400 to 499", word)
+		}
+		if !slices.Contains(*s, n) {
+			*s = append(*s, n)
+		}
+	}
+	return nil
+}
+
+func (s *statuses) Type() string { return "string" }
+
+// String returns "" for the zero value, on which pflag calls it.
+func (s *statuses) String() string {
+	words := make([]string, len(*s))
+	for i, n := range *s {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, ",")
+}
+
+// remoteArguments adds the options for web servers to the context of a command. It
+// returns the arguments without secrets.
+func remoteArguments(cmd *cobra.Command, args []string) []string {
+	ctx, shown := cmd.Context(), slices.Clone(args)
+	for i, arg := range args {
+		ctx, shown[i] = httpstore.Conceal(ctx, arg)
+	}
+	var opt httpstore.Options
+	opt.PrivateRedirects, _ = cmd.Flags().GetBool(lanFlag)
+	if s, ok := cmd.Flag(missingFlag).Value.(*statuses); ok {
+		opt.Missing = *s
+	}
+	awaitServers(cmd, &opt)
+	ctx = httpstore.WithOptions(ctx, &opt)
+	cmd.SetContext(ctx)
+	return shown
+}
