@@ -6,16 +6,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/own"
 )
-
-// asWord returns a location as a shell takes it for one word.
-func asWord(location string) string {
-	if !strings.ContainsAny(location, " \t\"'`$&|;<>()*?[]{}!#\\") {
-		return location
-	}
-	return "'" + strings.ReplaceAll(location, "'", `'\''`) + "'"
-}
 
 // rootOf returns the location of the store's root, of an array at a location in it.
 func rootOf(location string, a *zarr.Array) string {
@@ -42,17 +36,17 @@ func (p growthPolicy) listed(a *zarr.Array, axis int, location string) error {
 	if axis < 0 || axis >= a.Rank() || !a.Grid().Axis(axis).IsRegular() || p.follows() {
 		return nil
 	}
-	unlock := fmt.Sprintf("varve unlock %s --axis %d", asWord(location), axis)
+	unlock := fmt.Sprintf("varve unlock %s --axis %d", phrase.Word(location), axis)
 	text := fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent: list them first (%s)", p.text(), a.Grid().Axis(axis).Step(), unlock)
 	if a.Format() == 2 {
 		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, and format 2 has no others: convert it (varve convert %s --to 3) and list them (%s)",
-			p.text(), a.Grid().Axis(axis).Step(), asWord(rootOf(location, a)), unlock)
+			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(rootOf(location, a)), unlock)
 	}
 	if p.stored {
 		text = strings.Replace(text, "--grow", "attribute "+own.GrowthAttribute, 1) +
-			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", asWord(location), own.GrowthAttribute)
+			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", phrase.Word(location), own.GrowthAttribute)
 	}
-	return onAxis(axis, "%s", text)
+	return failure.OnAxis(axis, "%s", text)
 }
 
 // placeless returns an axis to which a policy is of no use when an array changes its
@@ -83,19 +77,19 @@ func (p growthPolicy) aligned(b calendar.Buckets, at, extent int64, unaligned er
 	text := fmt.Sprintf("the chunks that are there end at element %d: %v", at, unaligned)
 	next, err := b.Next(at)
 	if err != nil {
-		return badArgument("%s; --grow append-one appends without the calendar", text)
+		return failure.BadArgument("%s; --grow append-one appends without the calendar", text)
 	}
 	instead := ""
 	if p.stored {
 		instead = ", in place of the attribute " + own.GrowthAttribute
 	}
-	return badArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
-		text, plural(next-extent, "element"), next-at, instead, p.unit)
+	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
+		text, phrase.Plural(next-extent, "element"), next-at, instead, p.unit)
 }
 
 // longer says which command makes a coordinate longer that ends too early.
 func (c *coordinate) longer() string {
-	return fmt.Sprintf("append the times that are missing first (varve append %s FILE --alone)", asWord(c.name))
+	return fmt.Sprintf("append the times that are missing first (varve append %s FILE --alone)", phrase.Word(c.name))
 }
 
 // stepped says which flags stand in place of a coordinate that has a single time.

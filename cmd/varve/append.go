@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -95,13 +97,13 @@ func notOfGroup(args []string) error {
 	}
 	hint := ""
 	if own && group != "" {
-		hint = " (is varve append " + asWord(sameNode(group))
+		hint = " (is varve append " + phrase.Word(sameNode(group))
 		for _, arg := range args[1:] {
-			hint += " " + asWord(arg)
+			hint += " " + phrase.Word(arg)
 		}
 		hint += " meant?)"
 	}
-	return badArgument("NAME=FILE names an array of a group, and this is an array%s", hint)
+	return failure.BadArgument("NAME=FILE names an array of a group, and this is an array%s", hint)
 }
 
 // appendArguments checks the arguments: any number of files for an array, of names and
@@ -136,14 +138,14 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	a, err := zarr.OpenArray(cmd.Context(), location, c.options(cmd))
 	if err != nil {
 		if many, _ := isGroup(cmd, location); many {
-			err = badArgument("it is a group: say which of its arrays grow, as NAME=FILE")
+			err = failure.BadArgument("it is a group: say which of its arrays grow, as NAME=FILE")
 		}
 		return err
 	}
 	defer a.Close()
 	rehearseIn(cmd, a.Location().Root())
 	if a.Rank() == 0 {
-		return badArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", asWord(location))
+		return failure.BadArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", phrase.Word(location))
 	}
 	at, err := axisOfArray(axisText, a)
 	if err != nil {
@@ -311,7 +313,7 @@ func continues(v *values, shape []int64, axis int) error {
 	if differs < 0 {
 		return nil
 	}
-	return onAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
+	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
 }
 
 // hasEmptyPlanes reports whether the planes of an array along an axis have no elements,
@@ -330,7 +332,7 @@ func hasEmptyPlanes(shape []int64, axis int) bool {
 func (v *values) planesAlong(axis int, shape []int64) (int64, error) {
 	switch {
 	case v.shape == nil:
-		return 0, onAxis(axis, "a plane of shape %v has no elements, so raw data do not tell how many there are: give them as .npy or JSON", shape)
+		return 0, failure.OnAxis(axis, "a plane of shape %v has no elements, so raw data do not tell how many there are: give them as .npy or JSON", shape)
 	case len(v.shape) < len(shape):
 		return 1, nil
 	}
@@ -348,13 +350,13 @@ func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {
 	case !ok || plane == 0:
 		return 0, nil
 	case n == 0:
-		return 0, onAxis(axis, "no values were given: %s is empty", v.name)
+		return 0, failure.OnAxis(axis, "no values were given: %s is empty", v.name)
 	case n%plane == 0:
 		return n / plane, nil
 	case v.typ.Variable():
-		return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n, "value"), plural(plane, "value"))
+		return 0, failure.OnAxis(axis, "%s has %s, a plane has %s", v.name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
 	}
 	size := width(v.typ)
-	return 0, onAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
-		v.name, plural(n*size, "byte"), plural(plane*size, "byte"), shape, axis, v.typ, v.rawNPY())
+	return 0, failure.OnAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
+		v.name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.typ, v.rawNPY())
 }

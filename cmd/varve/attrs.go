@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
@@ -47,7 +49,7 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 	case "unset":
 		names = append(names, "KEY")
 	default:
-		return fmt.Errorf("%q is none of get, set and unset%s", args[1], cmp.Or(meant(args[1], []string{"get", "set", "unset"}), " (varve attrs NODE set KEY JSON sets an attribute)"))
+		return fmt.Errorf("%q is none of get, set and unset%s", args[1], cmp.Or(spelling.Meant(args[1], []string{"get", "set", "unset"}), " (varve attrs NODE set KEY JSON sets an attribute)"))
 	}
 	return arguments(names...)(cmd, args)
 }
@@ -64,7 +66,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	}
 	if verb == "set" {
 		if _, err := strictjson.Parse([]byte(args[1]), anyDepth); err != nil {
-			return badUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
+			return failure.BadUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
 		}
 		if args[0] == own.GrowthAttribute {
 			if err := followable([]byte(args[1])); err != nil {
@@ -138,7 +140,7 @@ func noAttribute(object []byte, key string, err error) error {
 			names = append(names, name)
 		}
 	}
-	return notFound("there is no attribute %q%s", key, meant(key, names))
+	return failure.NotFound("there is no attribute %q%s", key, spelling.Meant(key, names))
 }
 
 // showAttributes prints all attributes, or the one named, as JSON. People see a bare NaN

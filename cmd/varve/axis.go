@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
 // parseAxis checks the text of an axis: a number that fits, or a name.
@@ -56,11 +58,11 @@ func axisOf(text string, names []string, rank int) (int, error) {
 	i := slices.Index(names, text)
 	switch {
 	case i < 0 && !slices.ContainsFunc(names, func(n string) bool { return n != "" }):
-		return 0, badArgument("axis %q: the dimensions of the array have no names; give the number of the axis, from 0 on", text)
+		return 0, failure.BadArgument("axis %q: the dimensions of the array have no names; give the number of the axis, from 0 on", text)
 	case i < 0:
-		return 0, badArgument("axis %q: no dimension has that name; there are %s%s", text, strings.Join(names, ", "), meant(text, names))
+		return 0, failure.BadArgument("axis %q: no dimension has that name; there are %s%s", text, strings.Join(names, ", "), spelling.Meant(text, names))
 	case slices.Contains(names[i+1:], text):
-		return 0, badArgument("axis %q: several dimensions have that name; give the number of the axis", text)
+		return 0, failure.BadArgument("axis %q: several dimensions have that name; give the number of the axis", text)
 	}
 	return i, nil
 }

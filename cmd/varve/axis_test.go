@@ -120,19 +120,6 @@ func TestCheckGroup(t *testing.T) {
 	}
 }
 
-// TestNearest checks which words are proposed for one that is not known.
-func TestNearest(t *testing.T) {
-	known := []string{"time", "latitude", "longitude", "t2m", "shape", "shards", "select"}
-	for word, want := range map[string]string{
-		"tmie": "time", "Time": "time", "shpae": "shape", "lat": "latitude", "long": "longitude", "t2n": "t2m", "selct": "select",
-		"x": "", "zzzz": "", "": "", "time": "", "shard": "shards",
-	} {
-		if got := strings.Join(nearest(word, known), ","); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
-	}
-}
-
 // TestMeant proposes flags, commands, and nodes beside one that is not there.
 func TestMeant(t *testing.T) {
 	group := newArchive(t)

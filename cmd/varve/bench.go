@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
@@ -37,7 +38,7 @@ Times in I/O and in codecs are sums over all goroutines, so they can exceed the 
 	seconds := c.Flags().Float64("seconds", 5, "about how `LONG` to measure; every round reads one slab at least")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !(*seconds > 0 && *seconds <= 3600) {
-			return badUsage("--seconds is from more than 0 to 3600")
+			return failure.BadUsage("--seconds is from more than 0 to 3600")
 		}
 		return bench(cmd, args[0], *sel, time.Duration(*seconds*float64(time.Second)))
 	}
@@ -172,7 +173,7 @@ func (t *trial) warm(ctx context.Context) error {
 		}
 	}
 	if len(t.slabs) == 0 {
-		return badArgument("there are no elements to read")
+		return failure.BadArgument("there are no elements to read")
 	}
 	return nil
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // text returns how what is selected is written for people: as times where an array with
 // one axis holds those.
 func (s *source) text() func(elem []byte) string {
-	plain := spelling(s.typ)
+	plain := elementText(s.typ)
 	if s.decoding != nil && s.decoding.shown != nil {
 		return s.decoding.shown
 	}
@@ -62,7 +64,7 @@ func undecodedTimes(a *zarr.Array, count counting) error {
 // tellUndecoded tells people of times that --decode leaves as numbers.
 func tellUndecoded(cmd *cobra.Command, location string, s *source) {
 	if err := undecodedTimes(s.array, s.counting); err != nil && !wantsJSON(cmd) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", printable(location), printable(oneLine(err)))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", phrase.Printable(location), phrase.Printable(failure.OneLine(err)))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/gzipcodec"
@@ -47,7 +49,7 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 			return nil, known(fmt.Errorf("codec %s: %w", v.Pointer(), err))
 		}
 		if names := codec.Default.Names(); !slices.Contains(names, e.Name) {
-			return nil, unsupported("codec %q is not known here%s", e.Name, meant(e.Name, names))
+			return nil, failure.Unsupported("codec %q is not known here%s", e.Name, spelling.Meant(e.Name, names))
 		}
 		chain = append(chain, metadata.Extension{Name: e.Name, Configuration: e.Configuration, Optional: e.Optional})
 	}
@@ -104,14 +106,14 @@ func parseCompressor(text string) ([]metadata.Extension, error) {
 	case text == "none":
 		return nil, nil
 	}
-	return nil, fmt.Errorf("zstd:LEVEL, gzip:LEVEL and none are known%s; --codecs takes any chain", meant(name, []string{"zstd", "gzip", "none"}))
+	return nil, fmt.Errorf("zstd:LEVEL, gzip:LEVEL and none are known%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "none"}))
 }
 
 // known gives what the layers below call not supported the name that the library has for
 // it.
 func known(err error) error {
 	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
-		return unsupported("%w", err)
+		return failure.Unsupported("%w", err)
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec"
 )
 
@@ -157,7 +159,7 @@ func (c *findings) verdict() error {
 		text += "; a change of several arrays is not finished"
 	}
 	if c.times || c.Faults > 0 || c.Pending.isFinding() {
-		return verdict(text)
+		return failure.Verdict(text)
 	}
 	return nil
 }
@@ -165,15 +167,15 @@ func (c *findings) verdict() error {
 // faultsText says how many faults were found, of which so many are chunks that are not
 // stored.
 func faultsText(location string, faults, missing, bad, chunks int64) string {
-	damage := fmt.Sprintf("in %s of %s", count(bad), plural(chunks, "stored chunk"))
-	text := fmt.Sprintf("check %s: %s ", location, plural(faults, "fault"))
+	damage := fmt.Sprintf("in %s of %s", phrase.Count(bad), phrase.Plural(chunks, "stored chunk"))
+	text := fmt.Sprintf("check %s: %s ", location, phrase.Plural(faults, "fault"))
 	switch {
 	case missing == 0:
 		return text + damage
 	case missing == faults:
-		return text + fmt.Sprintf("(%s missing)", plural(missing, "chunk"))
+		return text + fmt.Sprintf("(%s missing)", phrase.Plural(missing, "chunk"))
 	}
-	return text + fmt.Sprintf("(%s %s, %s missing)", count(faults-missing), damage, plural(missing, "chunk"))
+	return text + fmt.Sprintf("(%s %s, %s missing)", phrase.Count(faults-missing), damage, phrase.Plural(missing, "chunk"))
 }
 
 // checkArray looks for damage in one array.
@@ -224,7 +226,7 @@ func (c *findings) add(found *codec.Check) {
 }
 
 func factOf(f zarr.ShardFault) faultFact {
-	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: oneLine(f)}
+	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLine(f)}
 	if !f.Shared {
 		fact.Kind = present(string(zarr.KindOf(f.Err)))
 	}
@@ -244,32 +246,32 @@ func (c *findings) print(cmd *cobra.Command) error {
 // write writes a line for every fault, and one for the array.
 func (c *findings) write(w *bufio.Writer) error {
 	for _, f := range c.Found {
-		fmt.Fprintln(w, printable(f.Message))
+		fmt.Fprintln(w, phrase.Printable(f.Message))
 	}
 	if c.Error != nil {
-		_, err := fmt.Fprintf(w, "%s  cannot be checked: %s\n", printable(c.Path), printable(*c.Error))
+		_, err := fmt.Fprintf(w, "%s  cannot be checked: %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Error))
 		return err
 	}
-	what := plural(c.Chunks, "stored chunk")
+	what := phrase.Plural(c.Chunks, "stored chunk")
 	if c.sharded {
-		what = fmt.Sprintf("%s with %s", plural(c.Chunks, "stored shard"), plural(c.Inner, "inner chunk"))
+		what = fmt.Sprintf("%s with %s", phrase.Plural(c.Chunks, "stored shard"), phrase.Plural(c.Inner, "inner chunk"))
 	}
-	fmt.Fprintf(w, "%s  %s, %s", printable(c.Path), what, byteCount(c.Bytes))
+	fmt.Fprintf(w, "%s  %s, %s", phrase.Printable(c.Path), what, phrase.Bytes(c.Bytes))
 	if c.Dead > 0 {
-		fmt.Fprintf(w, ", of which %s belong to nothing (varve compact --shards)", byteCount(c.Dead))
+		fmt.Fprintf(w, ", of which %s belong to nothing (varve compact --shards)", phrase.Bytes(c.Dead))
 	}
 	if c.Missing > 0 {
-		fmt.Fprintf(w, "; %s missing", plural(c.Missing, "chunk"))
+		fmt.Fprintf(w, "; %s missing", phrase.Plural(c.Missing, "chunk"))
 	}
-	_, err := fmt.Fprintf(w, ": %s\n", plural(c.Faults, "fault"))
+	_, err := fmt.Fprintf(w, ": %s\n", phrase.Plural(c.Faults, "fault"))
 	if c.Order != nil {
-		_, err = fmt.Fprintf(w, "%s  %s\n", printable(c.Path), printable(*c.Order))
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Order))
 	}
 	for _, text := range c.Notes {
-		_, err = fmt.Fprintf(w, "%s  note: %s\n", printable(c.Path), printable(text))
+		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))
 	}
 	if c.Pending != nil {
-		_, err = fmt.Fprintf(w, "%s  %s\n", printable(c.Path), printable(c.Pending.text()))
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.text()))
 	}
 	writeTemporary(w, c.Temporary)
 	return err

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // groupFindings is what was found out about the arrays below a group, as programs read
@@ -85,21 +87,21 @@ func (g *groupFindings) verdict() error {
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
 	if g.Failed > 0 {
-		text += fmt.Sprintf("; %s could not be checked", plural(g.Failed, "array"))
+		text += fmt.Sprintf("; %s could not be checked", phrase.Plural(g.Failed, "array"))
 	}
 	if n := int64(len(g.Differ)); n > 0 {
-		text += fmt.Sprintf("; arrays differ in length along %s", plural(n, "dimension"))
+		text += fmt.Sprintf("; arrays differ in length along %s", phrase.Plural(n, "dimension"))
 	}
 	if g.Times > 0 {
-		text += fmt.Sprintf("; the times of %s do not follow each other", plural(g.Times, "coordinate"))
+		text += fmt.Sprintf("; the times of %s do not follow each other", phrase.Plural(g.Times, "coordinate"))
 	}
 	if g.Pending > 0 {
-		text += fmt.Sprintf("; a change of %s is not finished", plural(g.Pending, "array"))
+		text += fmt.Sprintf("; a change of %s is not finished", phrase.Plural(g.Pending, "array"))
 	}
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"
 	}
-	return verdict(text)
+	return failure.Verdict(text)
 }
 
 // addGroup adds what is wrong with a group itself: stale consolidated metadata, and
@@ -138,7 +140,7 @@ func checkMember(cmd *cobra.Command, location string, m zarr.Member, how zarr.Ch
 	if err == nil {
 		return nil, nil
 	}
-	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: present(oneLine(err))}, cmd.Context().Err()
+	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: present(failure.OneLine(err))}, cmd.Context().Err()
 }
 
 // add adds the findings of one array.
@@ -173,14 +175,14 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 			}
 		}
 		for _, text := range g.Differ {
-			fmt.Fprintln(w, printable(text))
+			fmt.Fprintln(w, phrase.Printable(text))
 		}
 		for _, f := range g.Stale {
-			fmt.Fprintf(w, "%s  %s\n", printable(f.Path), f.staleText())
+			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(f.Path), f.staleText())
 		}
 		writeTemporary(w, g.Temporary)
-		_, err := fmt.Fprintf(w, "%s  %s, %s, %s: %s\n", printable(g.Path), plural(int64(len(g.Arrays)), "array"),
-			plural(g.Chunks, "stored chunk"), byteCount(g.Bytes), plural(g.Faults, "fault"))
+		_, err := fmt.Fprintf(w, "%s  %s, %s, %s: %s\n", phrase.Printable(g.Path), phrase.Plural(int64(len(g.Arrays)), "array"),
+			phrase.Plural(g.Chunks, "stored chunk"), phrase.Bytes(g.Bytes), phrase.Plural(g.Faults, "fault"))
 		return err
 	})
 }

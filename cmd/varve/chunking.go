@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -81,16 +84,16 @@ func parseChunking(text string) (chunking, error) {
 		c.axes, c.whole = []axisText{axis}, true
 		return c, err
 	}
-	if size, err := parseSize(text); err == nil {
+	if size, err := phrase.ParseSize(text); err == nil {
 		c.size = size
 		return c, nil
-	} else if !errors.Is(err, errNoSize) {
+	} else if !errors.Is(err, phrase.ErrNoSize) {
 		return c, err
 	}
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(c.text, "[") {
 		return c, fmt.Errorf("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either%s",
-			cmp.Or(listMeant(text), unnamedMeant(text), sizeMeant(text), wordMeant(text)))
+			cmp.Or(listMeant(text), unnamedMeant(text), phrase.SizeMeant(text), wordMeant(text)))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
 		c.axes, err = axisTexts(v)
@@ -119,11 +122,11 @@ func unnamedMeant(text string) string {
 // wordMeant returns which word for chunks may be meant.
 func wordMeant(text string) string {
 	if word, rest, colon := strings.Cut(text, ":"); colon && rest != "" {
-		if near := nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
+		if near := spelling.Nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
 			return fmt.Sprintf(" (is %s:%s meant?)", near[0], rest)
 		}
 	}
-	return meant(text, []string{"auto", "calendar:month", "calendar:year"})
+	return spelling.Meant(text, []string{"auto", "calendar:month", "calendar:year"})
 }
 
 // asList returns an entry an axis with commas between them, as 100,100 or
@@ -201,7 +204,7 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 		}
 		axis, ok, err := axisWord(text)
 		if !ok {
-			err = fmt.Errorf("%q: there are calendar:month, calendar:year and groups:FILE", shorten(text, 40))
+			err = fmt.Errorf("%q: there are calendar:month, calendar:year and groups:FILE", phrase.Shorten(text, 40))
 		}
 		if err != nil {
 			return nil, e.Errorf("%w", err)
@@ -244,10 +247,10 @@ func (c chunking) grid(ctx context.Context, shape []int64, t dtype.Type, at site
 
 // refused returns an error as one of the flag, unless it is wrong usage or none.
 func (c chunking) refused(err error) error {
-	if err == nil || isUsage(err) {
+	if err == nil || failure.IsUsage(err) {
 		return err
 	}
-	return badArgument("%s %s: %w", c.flag, shorten(c.text, 200), err)
+	return failure.BadArgument("%s %s: %w", c.flag, phrase.Shorten(c.text, 200), err)
 }
 
 // beginningChunk is how many bytes the chunks of an array have that is still empty, where
@@ -290,7 +293,7 @@ func grownTo(shape []int64, size, bytes int64) []int64 {
 func namedGrid(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
 	g, err := how.Parse(shape, e.Name, e.Configuration)
 	if errors.Is(err, grid.ErrUnsupported) {
-		err = fmt.Errorf("%w%s", err, meant(e.Name, []string{grid.RegularName, grid.RectilinearName, grid.BoundedName}))
+		err = fmt.Errorf("%w%s", err, spelling.Meant(e.Name, []string{grid.RegularName, grid.RectilinearName, grid.BoundedName}))
 	}
 	return g, err
 }
@@ -331,7 +334,7 @@ func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site)
 // cutAxes cuts every axis as its entry says.
 func (c chunking) cutAxes(ctx context.Context, shape []int64, at site) (*grid.Grid, error) {
 	if n := len(c.axes); n > len(shape) || n < len(shape) && !c.whole {
-		return nil, fmt.Errorf("%s for %s", plural(int64(n), "entry"), plural(int64(len(shape)), "axis"))
+		return nil, fmt.Errorf("%s for %s", phrase.Plural(int64(n), "entry"), phrase.Plural(int64(len(shape)), "axis"))
 	}
 	cuts := make([]grid.Cut, len(shape))
 	for i, n := range shape {

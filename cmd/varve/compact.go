@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 func newCompactCommand() *cobra.Command {
@@ -27,7 +29,7 @@ gives an inner chunk a length that its codecs cannot produce, or gives the same 
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what would be")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*shards {
-			return unsupported("chunks cannot be merged yet; --shards compacts within shards")
+			return failure.Unsupported("chunks cannot be merged yet; --shards compacts within shards")
 		}
 		return compactShards(cmd, args[0], *dry)
 	}
@@ -98,6 +100,6 @@ func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.Compac
 		done = "to be put in order, nothing was changed"
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s, %s %s: %s → %s\n",
-		printable(location), plural(r.Shards, "shard"), count(r.Changed), done, byteCount(r.Before), byteCount(r.After))
+		phrase.Printable(location), phrase.Plural(r.Shards, "shard"), phrase.Count(r.Changed), done, phrase.Bytes(r.Before), phrase.Bytes(r.After))
 	return err
 }

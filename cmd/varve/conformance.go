@@ -4,6 +4,7 @@ import (
 	"bufio"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 )
 
 func newConformanceCommand() *cobra.Command {
@@ -16,7 +17,7 @@ func newConformanceCommand() *cobra.Command {
 	path := c.Flags().String("array_path", "", "the array's `DIR`")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *path == "" {
-			return badUsage("--array_path is missing")
+			return failure.BadUsage("--array_path is missing")
 		}
 		return conformance(cmd, *path)
 	}

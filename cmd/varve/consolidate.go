@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/observe"
 )
 
@@ -91,15 +92,15 @@ func (d *drift) printPlan(cmd *cobra.Command, location string) error {
 
 // print tells what differed. Where there was nothing to differ from, a number is enough.
 func (d *drift) print(w io.Writer, location string, dry bool) error {
-	done := "the metadata of " + plural(int64(d.Nodes), "node") + " is in the group's document now"
+	done := "the metadata of " + phrase.Plural(int64(d.Nodes), "node") + " is in the group's document now"
 	if dry {
-		done = plural(int64(d.Nodes), "node") + " below the group, nothing was changed"
+		done = phrase.Plural(int64(d.Nodes), "node") + " below the group, nothing was changed"
 	}
 	if !d.Consolidated {
-		_, err := fmt.Fprintf(w, "%s  %s\n", printable(location), done)
+		_, err := fmt.Fprintf(w, "%s  %s\n", phrase.Printable(location), done)
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s  %s: %s\n", printable(location), done, d.text()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s  %s: %s\n", phrase.Printable(location), done, d.text()); err != nil {
 		return err
 	}
 	for _, list := range []struct {
@@ -108,9 +109,9 @@ func (d *drift) print(w io.Writer, location string, dry bool) error {
 	}{{"new", d.New}, {"changed", d.Changed}, {"gone", d.Gone}} {
 		for i, path := range list.paths {
 			if i == shownPaths {
-				path = fmt.Sprintf("… %s more", count(int64(len(list.paths)-i)))
+				path = fmt.Sprintf("… %s more", phrase.Count(int64(len(list.paths)-i)))
 			}
-			if _, err := fmt.Fprintf(w, "  %-7s  %s\n", list.what, printable(path)); err != nil {
+			if _, err := fmt.Fprintf(w, "  %-7s  %s\n", list.what, phrase.Printable(path)); err != nil {
 				return err
 			}
 			if i == shownPaths {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // consolidated creates a group with four nodes, and consolidates it.
@@ -24,7 +26,7 @@ func consolidated(t *testing.T) string {
 func TestConsolidate(t *testing.T) {
 	group := consolidated(t)
 	document, err := os.ReadFile(filepath.Join(group, "zarr.json"))
-	if err != nil || !strings.Contains(compact(document), `"consolidated_metadata":{"kind":"inline"`) {
+	if err != nil || !strings.Contains(phrase.Compact(document), `"consolidated_metadata":{"kind":"inline"`) {
 		t.Errorf("%s, %v", document, err)
 	}
 	// What varve changes keeps it up to date.
@@ -135,7 +137,7 @@ func TestInfoTellsRepairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(compact(document), `"chunk_shape":[4]`, `"chunk_shape":[[3,5]]`, 1)
+	text := strings.Replace(phrase.Compact(document), `"chunk_shape":[4]`, `"chunk_shape":[[3,5]]`, 1)
 	text = strings.Replace(text, `"name":"regular"`, `"name":"rectangular"`, 1)
 	overwrite(t, name, text)
 	if out := must(t, "", "info", node); !strings.Contains(out, `notes`) || !strings.Contains(out, `"rectangular" that zarrs wrote was read as "rectilinear"`) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
@@ -55,9 +57,9 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.to == "":
-			return badUsage("--to is missing: 2 or 3")
+			return failure.BadUsage("--to is missing: 2 or 3")
 		case len(args) == 1 && f.overwrite:
-			return badUsage("--overwrite goes with DST")
+			return failure.BadUsage("--overwrite goes with DST")
 		}
 		if len(args) == 1 {
 			return f.inPlace(cmd, args[0])
@@ -83,12 +85,12 @@ func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (
 		return r, err
 	}
 	chunks, size := toFill(r)
-	yes, err := asked(cmd, fmt.Sprintf("Store %s that are missing, %s?", plural(chunks, "chunk"), byteCount(size)))
+	yes, err := asked(cmd, fmt.Sprintf("Store %s that are missing, %s?", phrase.Plural(chunks, "chunk"), phrase.Bytes(size)))
 	if err != nil {
 		return r, err
 	}
 	if !yes {
-		return r, badArgument("nothing was converted")
+		return r, failure.BadArgument("nothing was converted")
 	}
 	f.yes = true
 	return do(f.options(cmd))
@@ -120,7 +122,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
 	})
 	if errors.Is(err, zarr.ErrIncomplete) {
-		err = leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats stand beside each other: repeat the command, which finishes it")
+		err = failure.Leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats stand beside each other: repeat the command, which finishes it")
 	}
 	if err != nil {
 		return atLocation(cmd.Name(), location, at, err)
@@ -210,7 +212,7 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		if n.Reserved {
 			c.Reserved++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(withoutPackages(n.Anew)), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(failure.WithoutPackages(n.Anew)), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
 	if to != "" {
@@ -268,7 +270,7 @@ func (c *conversionFacts) done() string {
 		done = fmt.Sprintf("to convert to format %d, nothing was changed", c.To)
 	}
 	if already > 0 {
-		done += fmt.Sprintf(before, count(already))
+		done += fmt.Sprintf(before, phrase.Count(already))
 	}
 	return done
 }
@@ -278,7 +280,7 @@ func (c *conversionFacts) print(w io.Writer) error {
 	if c.Destination != nil {
 		place = *c.Destination
 	}
-	if _, err := fmt.Fprintf(w, "%s  %s and %s %s\n", printable(place), plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), c.done()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s  %s and %s %s\n", phrase.Printable(place), phrase.Plural(int64(c.Arrays), "array"), phrase.Plural(int64(c.Groups), "group"), c.done()); err != nil {
 		return err
 	}
 	if err := printRemoved(w, c.removed); err != nil {
@@ -286,12 +288,12 @@ func (c *conversionFacts) print(w io.Writer) error {
 	}
 	for _, n := range c.Nodes {
 		if n.Anew != nil {
-			if _, err := fmt.Fprintf(w, "  encoded anew  %s: %s\n", printable("/"+n.Path), printable(shorten(*n.Anew, 160))); err != nil {
+			if _, err := fmt.Fprintf(w, "  encoded anew  %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(phrase.Shorten(*n.Anew, 160))); err != nil {
 				return err
 			}
 		}
 		if n.Growth != nil {
-			if _, err := fmt.Fprintf(w, "  growth        %s: %s\n", printable("/"+n.Path), printable(*n.Growth)); err != nil {
+			if _, err := fmt.Fprintf(w, "  growth        %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(*n.Growth)); err != nil {
 				return err
 			}
 		}
@@ -308,9 +310,9 @@ func (c *conversionFacts) printMissing(w io.Writer) error {
 		}
 		text := *n.Missing
 		if n.Filled > 0 {
-			text += fmt.Sprintf("; %s to store, %s", plural(n.Filled, "missing chunk"), byteCount(n.FilledBytes))
+			text += fmt.Sprintf("; %s to store, %s", phrase.Plural(n.Filled, "missing chunk"), phrase.Bytes(n.FilledBytes))
 		}
-		if _, err := fmt.Fprintf(w, "  missing values  %s: %s\n", printable("/"+n.Path), printable(text)); err != nil {
+		if _, err := fmt.Fprintf(w, "  missing values  %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(text)); err != nil {
 			return err
 		}
 	}
@@ -321,6 +323,6 @@ func (c *conversionFacts) printMissing(w io.Writer) error {
 	if c.DryRun {
 		done = "to store"
 	}
-	_, err := fmt.Fprintf(w, "  missing chunks  %s, %s: %s\n", count(c.Filled), byteCount(c.FilledBytes), done)
+	_, err := fmt.Fprintf(w, "  missing chunks  %s, %s: %s\n", phrase.Count(c.Filled), phrase.Bytes(c.FilledBytes), done)
 	return err
 }

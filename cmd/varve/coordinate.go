@@ -9,6 +9,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // coordinate is a time coordinate: numbers that count in units since a moment.
@@ -55,16 +57,16 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	c := &coordinate{name: location}
 	switch {
 	case a.Rank() != 1:
-		return nil, badArgument("--time %s: a coordinate has one axis, it has shape %v", location, a.Shape())
+		return nil, failure.BadArgument("--time %s: a coordinate has one axis, it has shape %v", location, a.Shape())
 	case !isNumeric(a.Type()):
-		return nil, badArgument("--time %s: elements of type %s are no times", location, a.Type())
+		return nil, failure.BadArgument("--time %s: elements of type %s are no times", location, a.Type())
 	case a.Shape()[0] > mostTimes:
-		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, count(a.Shape()[0]), count(mostTimes))
+		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(mostTimes))
 	}
 	name := attribute(a, "units")
 	if name == "" {
-		return nil, badArgument("--time %s: it has no attribute units, which says what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
-			location, asWord(location))
+		return nil, failure.BadArgument("--time %s: it has no attribute units, which says what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
+			location, phrase.Word(location))
 	}
 	cal, err := calendar.Parse(attribute(a, "calendar"))
 	if err == nil {
@@ -75,7 +77,7 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 		c.packing = c.ofCoordinate()
 	}
 	if err != nil {
-		return nil, badArgument("--time %s: %w", location, err)
+		return nil, failure.BadArgument("--time %s: %w", location, err)
 	}
 	return c, nil
 }
@@ -90,20 +92,20 @@ func (c *coordinate) isReal() bool { return c.isFloat() || c.scaled }
 func (c *coordinate) add(block []byte) error {
 	for size := c.stored.Size(); len(block) > 0; block = block[size:] {
 		if !c.hasValue(block[:size]) {
-			return badArgument("--time %s: times have to increase, and element %d has no value", c.name, c.len())
+			return failure.BadArgument("--time %s: times have to increase, and element %d has no value", c.name, c.len())
 		}
 		text := c.text(block[:size])
 		if c.isReal() {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return badArgument("--time %s: %s at index %d is no time", c.name, text, len(c.reals))
+				return failure.BadArgument("--time %s: %s at index %d is no time", c.name, text, len(c.reals))
 			}
 			c.reals = append(c.reals, v)
 			continue
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return badArgument("--time %s: %s at index %d is no time", c.name, text, len(c.whole))
+			return failure.BadArgument("--time %s: %s at index %d is no time", c.name, text, len(c.whole))
 		}
 		c.whole = append(c.whole, v)
 	}
@@ -114,12 +116,12 @@ func (c *coordinate) add(block []byte) error {
 // to.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
 	if n := int64(c.len()); n < extent {
-		return b, badArgument("--time %s has %s, the axis has %s: %s", c.name, plural(n, "element"), count(extent), c.longer())
+		return b, failure.BadArgument("--time %s has %s, the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
 	}
 	if c.len() == 1 {
 		// A chunk that ends with the only time known would be closed for the rest of its
 		// month.
-		return b, badArgument("--time %s has one element, which does not tell how far elements are apart: "+
+		return b, failure.BadArgument("--time %s has one element, which does not tell how far elements are apart: "+
 			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))
 	}
 	if err := c.increases(); err != nil {
@@ -131,7 +133,7 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 		b, err = bucketsOf(c.whole, c.units, unit)
 	}
 	if err != nil {
-		err = badArgument("--time %s: %w", c.name, err)
+		err = failure.BadArgument("--time %s: %w", c.name, err)
 	}
 	return b, err
 }
@@ -147,10 +149,10 @@ func (c *coordinate) increases() error {
 	case i < 0:
 		return nil
 	case i < c.own:
-		return badArgument("--time %s: times have to increase, and element %d is %s, element %d before it %s: "+
+		return failure.BadArgument("--time %s: times have to increase, and element %d is %s, element %d before it %s: "+
 			"correct the coordinate, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 	}
-	return badArgument("--time %s: times have to increase, and element %d would be %s, element %d before it is %s: was this appended before? "+
+	return failure.BadArgument("--time %s: times have to increase, and element %d would be %s, element %d before it is %s: was this appended before? "+
 		"Give what is new alone, or append it without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
@@ -192,7 +194,7 @@ func refuseLink(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return nil // no link
 	}
-	return on(cmd.Name(), location, badArgument("it is a symbolic link to %s; name what it leads to, or remove the link", target))
+	return failure.On(cmd.Name(), location, failure.BadArgument("it is a symbolic link to %s; name what it leads to, or remove the link", target))
 }
 
 // agreed asks before --overwrite removes more than the array that an array replaces. do
@@ -273,7 +275,7 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 		_ = os.Remove(localPath(to)) // one that was made for nothing; whatever is in it stays
 	}
 	if begun && lookErr == nil && !archive {
-		return leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
+		return failure.Leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
 	}
 	return err
 }
@@ -317,8 +319,8 @@ func (c *copied) print(w io.Writer) error {
 	case c.Moved:
 		done = "moved"
 	}
-	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", printable(c.Destination),
-		plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), plural(c.Values, "stored value"), byteCount(c.Bytes), done)
+	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", phrase.Printable(c.Destination),
+		phrase.Plural(int64(c.Arrays), "array"), phrase.Plural(int64(c.Groups), "group"), phrase.Plural(c.Values, "stored value"), phrase.Bytes(c.Bytes), done)
 	return errors.Join(err, printRemoved(w, c.removed), noteLost(w, c.Lost), noteReserved(w, c.Reserved))
 }
 
@@ -340,7 +342,7 @@ func noteLost(w io.Writer, n int) error {
 	case 1:
 		lead = "leads"
 	}
-	_, err := fmt.Fprintf(w, "  note  %s %s out of the store or to nothing: not copied\n", plural(int64(n), "symbolic link"), lead)
+	_, err := fmt.Fprintf(w, "  note  %s %s out of the store or to nothing: not copied\n", phrase.Plural(int64(n), "symbolic link"), lead)
 	return err
 }
 
@@ -349,7 +351,7 @@ func noteReserved(w io.Writer, n int) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "  note  %s of format 3 with a name that begins with \"__\", which that format reserves: kept as it is\n", plural(int64(n), "node"))
+	_, err := fmt.Fprintf(w, "  note  %s of format 3 with a name that begins with \"__\", which that format reserves: kept as it is\n", phrase.Plural(int64(n), "node"))
 	return err
 }
 
@@ -369,7 +371,7 @@ func atLocation(op, location string, at *zarr.Location, err error) error {
 	if errors.As(err, &e) && e.Path == at.Path() {
 		e.Path = location
 	}
-	return on(op, location, err)
+	return failure.On(op, location, err)
 }
 
 // destination returns the place of the copy. A dry run makes none: one that is not there
@@ -404,11 +406,11 @@ func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool
 		err = letGo(old, true)
 	}
 	if err != nil { // whatever it is, it is not what was meant
-		return nil, false, on("copy", location, badArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
+		return nil, false, failure.On("copy", location, failure.BadArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
 	}
 	a, err := zipstore.Replace(name)
 	if err != nil {
-		return nil, false, on("copy", location, err)
+		return nil, false, failure.On("copy", location, err)
 	}
 	return zarr.At(a, "").Observed(observerOf(ctx)), true, nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/strictjson"
@@ -110,7 +112,7 @@ func (c *creation) check(cmd *cobra.Command) error {
 		}
 	}
 	if c.shards == "" && cmd.Flags().Changed("index-location") {
-		return badUsage("--index-location goes with --shards only")
+		return failure.BadUsage("--index-location goes with --shards only")
 	}
 	s, err := c.sharded(cmd)
 	if err != nil {
@@ -124,9 +126,9 @@ func (c *creation) check(cmd *cobra.Command) error {
 		return err
 	}
 	if given := cmd.Flags().Changed; given("zarr-format") && c.format != 2 && c.format != 3 {
-		return badUsage("--zarr-format %d; 2 and 3 are known", c.format)
+		return failure.BadUsage("--zarr-format %d; 2 and 3 are known", c.format)
 	} else if c.format == 2 && given("chunk-key-encoding") && strings.HasPrefix(c.keys, "default") {
-		return badUsage("--chunk-key-encoding %s is one of format 3; format 2 has v2. and v2/", c.keys)
+		return failure.BadUsage("--chunk-key-encoding %s is one of format 3; format 2 has v2. and v2/", c.keys)
 	}
 	return nil
 }
@@ -223,7 +225,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	}
 	if data != nil {
 		if err := pourAll(cmd, data, a); err != nil {
-			err = on(cmd.Name(), location, err)
+			err = failure.On(cmd.Name(), location, err)
 			if archive, ok := store.Driver(a.Location().Store()).(*zipstore.Archive); ok {
 				return errors.Join(err, archive.Discard())
 			}
@@ -237,7 +239,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if wantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {
-		confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), shapeText(a.Shape()), chunksText(a.Grid()))
+		confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), phrase.Shape(a.Shape()), phrase.Chunks(a.Grid()))
 	}
 	return errors.Join(err, a.Close())
 }
@@ -249,12 +251,12 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 	opt := writing(cmd)
 	opt.SingleWriter = true // nobody else changes what this command has just made
 	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, opt); failed != nil {
-		note = "the new array lacks values and could not be deleted: " + oneLine(failed)
+		note = "the new array lacks values and could not be deleted: " + failure.OneLine(failed)
 	}
 	if c.overwrite {
 		note += "; what --overwrite replaced is gone"
 	}
-	return &undone{err, note}
+	return failure.Leftover(err, "%s", note)
 }
 
 // begin returns a specification with shape and type, from the flags or from the file
@@ -262,7 +264,7 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	if c.from != "" {
 		if isNodeLocation(c.from) {
-			return nil, nil, badArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, asWord(c.from))
+			return nil, nil, failure.BadArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
 		}
 		v, err := openValues(cmd, c.from, string(npyFormat), dtype.Type{}, nil)
 		if errors.Is(err, npy.ErrInvalid) {
@@ -275,7 +277,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	}
 	for _, name := range []string{"shape", "dtype"} {
 		if !cmd.Flags().Changed(name) {
-			return nil, nil, badUsage("--%s is missing (or --from FILE.npy, or --group)", name)
+			return nil, nil, failure.BadUsage("--%s is missing (or --from FILE.npy, or --group)", name)
 		}
 	}
 	shape, err := parseShape(c.shape)
@@ -292,7 +294,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 func instead(file string) string {
 	switch format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
 	case jsonFormat:
-		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", asWord(file))
+		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", phrase.Word(file))
 	case csvFormat:
 		return fmt.Sprintf(": --from takes .npy; %s", npyOfCSV(file))
 	}
@@ -316,7 +318,7 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 		return err
 	}
 	if s.DimensionNames, err = parseNames(c.names); err != nil {
-		return badUsage("--dimension-names: %w", err)
+		return failure.BadUsage("--dimension-names: %w", err)
 	}
 	if s.Attributes, err = c.attributesJSON(); err != nil {
 		return err
@@ -342,9 +344,9 @@ func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 		s.FillValue = zarr.FillJSON(string(text))
 		return err
 	case c.fill == "null":
-		return badUsage("--fill null goes with --zarr-format 2 only: every array of format 3 has a fill value")
+		return failure.BadUsage("--fill null goes with --zarr-format 2 only: every array of format 3 has a fill value")
 	}
-	return badArgument("--fill %s: %w", c.fill, err)
+	return failure.BadArgument("--fill %s: %w", c.fill, err)
 }
 
 // sharded returns what --shards and --chunks say. Without --shards the chunks are in its
@@ -352,14 +354,14 @@ func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 func (c *creation) sharded(cmd *cobra.Command) (s sharded, err error) {
 	s.clips = permitted(cmd).InnerChunks
 	if s.inner, err = parseChunking(c.chunks); err != nil {
-		return s, badUsage("--chunks: %w", err)
+		return s, failure.BadUsage("--chunks: %w", err)
 	}
 	if c.shards == "" {
 		s.shards = s.inner
 		return s, nil
 	}
 	if s.shards, err = parseChunking(c.shards); err != nil {
-		return s, badUsage("--shards: %w", err)
+		return s, failure.BadUsage("--shards: %w", err)
 	}
 	s.shards.flag = "--shards"
 	return s, s.check()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 )
@@ -39,7 +40,7 @@ func TestCreate(t *testing.T) {
 		"raw": {[]string{"--shape", "2", "--dtype", "r24", "--fill", "[1, 2, 3]"}, []string{`"data_type":"r24"`, `"fill_value":[1,2,3]`}},
 	} {
 		node := filepath.Join(t.TempDir(), "s.zarr", "a")
-		got := compact([]byte(must(t, "", append([]string{"create", node, "--json"}, c.args...)...)))
+		got := phrase.Compact([]byte(must(t, "", append([]string{"create", node, "--json"}, c.args...)...)))
 		for _, part := range c.want {
 			if !strings.Contains(got, part) {
 				t.Errorf("%s: %s is not in %s", name, part, got)

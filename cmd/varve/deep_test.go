@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // TestDeepAttributes refuses attributes that are nested deeper than documents may be, as
@@ -22,7 +24,7 @@ func TestDeepAttributes(t *testing.T) {
 			{"create", group + "/b", "--group", "--attributes", `{"x":` + deep + `}`},
 		} {
 			_, stderr, status := execute(t, "", append(args, "--json")...)
-			if status != 1 || !strings.Contains(compact([]byte(stderr)), `"kind":"limit"`) {
+			if status != 1 || !strings.Contains(phrase.Compact([]byte(stderr)), `"kind":"limit"`) {
 				t.Errorf("format %s, %s: %d, %s", format, args[0], status, stderr)
 			}
 		}

@@ -21,6 +21,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -53,7 +55,7 @@ What the appends wrote is observed in the directory and not computed. The archiv
 		if len(args) == 1 {
 			dir = args[0]
 		}
-		return on("demo", dir, runDemo(cmd, dir, from))
+		return failure.On("demo", dir, runDemo(cmd, dir, from))
 	}
 	return c
 }
@@ -162,7 +164,7 @@ func checkEmpty(dir string) error {
 		return nil
 	}
 	if err == nil && len(entries) > 0 {
-		return &kindError{errors.New("it is not empty: name a directory that is new"), fs.ErrExist}
+		return failure.OfKind(fs.ErrExist, "it is not empty: name a directory that is new")
 	}
 	return err
 }
@@ -215,7 +217,7 @@ func temperature(day, lat, lon int64) float32 {
 // array there.
 func (d *demo) copyOf(location string) (*zarr.Array, error) {
 	if rel, err := filepath.Rel(localPath(location), localPath(d.dir)); err == nil && filepath.IsLocal(rel) {
-		return nil, badArgument("%s lies within %s, which is not to be changed: name another directory", d.dir, location)
+		return nil, failure.BadArgument("%s lies within %s, which is not to be changed: name another directory", d.dir, location)
 	}
 	n, err := openNode(d.cmd, location)
 	if err != nil {
@@ -242,9 +244,9 @@ func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array,
 			return n, nil
 		}
 		if n.Rank() == 0 {
-			return nil, badArgument("%s is a scalar: it has no axis to grow along", location)
+			return nil, failure.BadArgument("%s is a scalar: it has no axis to grow along", location)
 		}
-		return nil, badArgument("%s has no elements along an axis, so nothing can be appended that is like them", location)
+		return nil, failure.BadArgument("%s has no elements along an axis, so nothing can be appended that is like them", location)
 	case *zarr.Group:
 		for m, err := range n.Members(ctx, true) {
 			if err != nil {
@@ -255,7 +257,7 @@ func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array,
 			}
 		}
 	}
-	return nil, badArgument("%s has no array with elements along an axis", location)
+	return nil, failure.BadArgument("%s has no array with elements along an axis", location)
 }
 
 // mostCopied is how many bytes of elements are copied without a look at the disk.
@@ -274,9 +276,9 @@ func (d *demo) affordable(free func(dir string) (int64, bool)) error {
 	}
 	why := "how much room there is, is not known"
 	if ok {
-		why = "there is room for " + byteCount(room)
+		why = "there is room for " + phrase.Bytes(room)
 	}
-	return fmt.Errorf("%w: %s holds %s of elements, too much to copy: %s", zarr.ErrLimit, *d.facts.From, byteCount(n), why)
+	return fmt.Errorf("%w: %s holds %s of elements, too much to copy: %s", zarr.ErrLimit, *d.facts.From, phrase.Bytes(n), why)
 }
 
 func growable(a *zarr.Array) bool { return a.Rank() > 0 && !slices.Contains(a.Shape(), 0) }
@@ -312,7 +314,7 @@ func repeated(a *zarr.Array) (*origin, error) {
 			}
 			return nil
 		},
-		plane: func(i int64) string { return "plane " + count(i) },
+		plane: func(i int64) string { return "plane " + phrase.Count(i) },
 		story: "a copy, chunk for chunk",
 	}, nil
 }
@@ -358,9 +360,9 @@ func (d *demo) archive(ctx context.Context) error {
 		return err
 	}
 	return d.say("1  The archive: %s\n\n   %s  %s %s%s, %s\n   chunks   %s\n%s   stored   %s in %s, after %.1f s\n\n",
-		d.origin.story, printable(d.facts.Path), shapeText(a.Shape()), a.Type(), printable(namesText(a.Metadata().DimensionNames)),
-		byteCount(d.bytes(grid.BoxOf(a.Shape()))), chunksText(a.Grid()), d.conversion(),
-		byteCount(d.facts.Before.Bytes), plural(d.facts.Before.Chunks, "chunk"), time.Since(begun).Seconds())
+		d.origin.story, phrase.Printable(d.facts.Path), phrase.Shape(a.Shape()), a.Type(), phrase.Printable(namesText(a.Metadata().DimensionNames)),
+		phrase.Bytes(d.bytes(grid.BoxOf(a.Shape()))), phrase.Chunks(a.Grid()), d.conversion(),
+		phrase.Bytes(d.facts.Before.Bytes), phrase.Plural(d.facts.Before.Chunks, "chunk"), time.Since(begun).Seconds())
 }
 
 // conversion says that the copy has another kind of grid.
@@ -444,7 +446,7 @@ func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) 
 		return nil, fmt.Errorf("%s: the append of %s wrote %d new chunks (%d expected), %d documents (1 expected) and %d other files (none expected)",
 			d.facts.Path, d.origin.plane(f.Index), f.NewChunks, want, f.Documents, f.Others)
 	}
-	return after, d.say("   %-12s %10s %10s %10s %12s\n", d.origin.plane(f.Index), count(f.NewChunks), byteCount(f.NewBytes), byteCount(f.DocumentBytes), count(f.Others))
+	return after, d.say("   %-12s %10s %10s %10s %12s\n", d.origin.plane(f.Index), phrase.Count(f.NewChunks), phrase.Bytes(f.NewBytes), phrase.Bytes(f.DocumentBytes), phrase.Count(f.Others))
 }
 
 // classify counts a file that was written, replaced or removed, in which case it has no
@@ -474,7 +476,7 @@ func (d *demo) summary() error {
 		size += f.NewBytes + f.DocumentBytes
 	}
 	return d.say("\n   Together %s files and %s were written. The files of the %s from before (%s) are the same still.\n\n",
-		count(objects), byteCount(size), plural(d.facts.Before.Chunks, "chunk"), byteCount(d.facts.Before.Bytes))
+		phrase.Count(objects), phrase.Bytes(size), phrase.Plural(d.facts.Before.Chunks, "chunk"), phrase.Bytes(d.facts.Before.Bytes))
 }
 
 // draw shows the grid as it is now.
@@ -531,7 +533,7 @@ func (d *demo) readBack(ctx context.Context) error {
 		return fmt.Errorf("%s: %d of %d values were compared", d.facts.Path, d.facts.Values, all)
 	}
 	return d.say("4  Read back and compared, value by value\n\n   %-38s %14s values, all equal\n   %-38s %14s values, all equal\n\n",
-		"across the seam, "+d.origin.plane(seam[0].Start)+" on", count(d.facts.SeamValues), "everything", count(d.facts.Values))
+		"across the seam, "+d.origin.plane(seam[0].Start)+" on", phrase.Count(d.facts.SeamValues), "everything", phrase.Count(d.facts.Values))
 }
 
 // check compares the elements of a box with what they have to be, bit for bit, and
@@ -573,7 +575,7 @@ func (d *demo) end(context.Context) error {
    %[6]s grid %[2]s%[5]s --locate %[3]d%[4]s
    %[6]s cat %[2]s --select %[3]d%[4]s
    %[6]s tree %[1]s
-`, d.dir, printable(d.facts.Path), last, zeros, axes, thisCommand())
+`, d.dir, phrase.Printable(d.facts.Path), last, zeros, axes, thisCommand())
 }
 
 func (d *demo) say(format string, args ...any) error {

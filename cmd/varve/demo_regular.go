@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store/memstore"
@@ -67,7 +68,7 @@ func (d *demo) regular(ctx context.Context) error {
 	}
 	d.facts.Regular = f
 	return d.say("   On a regular grid of %s along axis 0 the same appends write %s, up to %s for one:\n   each reads the last chunk and writes it again until it is full.\n\n",
-		count(f.Chunk), byteCount(f.Bytes), byteCount(f.MostOnce))
+		phrase.Count(f.Chunk), phrase.Bytes(f.Bytes), phrase.Bytes(f.MostOnce))
 }
 
 // thisCommand returns how this program is called by somebody who sits where it was

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -60,7 +61,7 @@ func TestDemo(t *testing.T) {
 	if err := json.Unmarshal(facts.ChunkGrid, &e); err != nil {
 		t.Fatal(err)
 	}
-	if got := compact(e.Configuration.Shapes); got != "[[[365,3],366,365,[1,10]],36,72]" {
+	if got := phrase.Compact(e.Configuration.Shapes); got != "[[[365,3],366,365,[1,10]],36,72]" {
 		t.Errorf("chunk shapes %s", got)
 	}
 }
@@ -147,7 +148,7 @@ func TestDemoFromGroup(t *testing.T) {
 		t.Errorf("%+v", facts)
 	}
 	want := `{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[[2,2],[1,11]],3]}}`
-	if got := compact(facts.ChunkGrid); got != want {
+	if got := phrase.Compact(facts.ChunkGrid); got != want {
 		t.Errorf("grid %s, want %s", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -43,7 +44,7 @@ func parseNames(text string) ([]string, error) {
 	}
 	hint := ""
 	if list := strings.Join(plain, ","); strings.Trim(list, ",") != "" {
-		hint = fmt.Sprintf(" (is %s meant?)", asWord(list))
+		hint = fmt.Sprintf(" (is %s meant?)", phrase.Word(list))
 	}
 	return nil, fmt.Errorf("names have no brackets and no quotes around them%s", hint)
 }
@@ -79,7 +80,7 @@ func unnamed(doc *metadata.Array) string {
 	case err != nil || v.Kind() != strictjson.Array:
 		return "attribute " + dimensionsAttribute + " is no list of names"
 	case v.Len() != len(doc.Shape):
-		return fmt.Sprintf("attribute %s has %s for %s", dimensionsAttribute, plural(int64(v.Len()), "name"), plural(int64(len(doc.Shape)), "axis"))
+		return fmt.Sprintf("attribute %s has %s for %s", dimensionsAttribute, phrase.Plural(int64(v.Len()), "name"), phrase.Plural(int64(len(doc.Shape)), "axis"))
 	}
 	return ""
 }
@@ -103,7 +104,7 @@ func noteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Gro
 func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	switch {
 	case a.Format() == 2:
-		return fmt.Sprintf("; varve attrs %s set %s JSON names them", asWord(location), dimensionsAttribute)
+		return fmt.Sprintf("; varve attrs %s set %s JSON names them", phrase.Word(location), dimensionsAttribute)
 	case cmd.Name() == "create":
 		return "; --dimension-names names them"
 	}

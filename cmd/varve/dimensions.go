@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -39,7 +41,7 @@ func (c *change) agrees(cmd *cobra.Command, a *zarr.Array, shape []int64) error 
 	if cmd.Name() == "resize" && errors.As(err, &axis) {
 		group := strings.TrimSuffix(beside(cmd.Flags().Arg(0), ""), "/")
 		length := fmt.Sprintf("%s=%d", a.DimensionNames()[axis.Axis], shape[axis.Axis])
-		err = &resizedTogether{err, asWord(cmp.Or(group, ".")) + " " + asWord(length)}
+		err = &resizedTogether{err, phrase.Word(cmp.Or(group, ".")) + " " + phrase.Word(length)}
 	}
 	return err
 }
@@ -76,7 +78,7 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*input, location, ax
 	name := growing(inputs, axis)
 	for _, in := range inputs {
 		if in.axis, err = in.along(name, axis); err != nil {
-			return on(cmd.Name(), sameNode(location)+"/"+in.name, err)
+			return failure.On(cmd.Name(), sameNode(location)+"/"+in.name, err)
 		}
 	}
 	return nil
@@ -112,7 +114,7 @@ func (i *input) along(name, axis string) (int, error) {
 		return axisOfArray(axis, i.array)
 	}
 	if !slices.Contains(names, name) {
-		return 0, badArgument("dimension %q grows, and %s does not have it (its dimensions are %s): leave it out, or say another --axis",
+		return 0, failure.BadArgument("dimension %q grows, and %s does not have it (its dimensions are %s): leave it out, or say another --axis",
 			name, i.name, strings.Join(names, ", "))
 	}
 	return axisOf(name, names, len(names))

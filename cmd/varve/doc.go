@@ -12,7 +12,7 @@
 // lives in a package of the library.
 //
 //   - RunE does the work and returns errors as the library made them; it prints none. Errors of its own wrap one of
-//     [zarr.ErrInvalidArgument] and [zarr.ErrUnsupported] (badArgument, unsupported), which decides the kind in JSON.
+//     [zarr.ErrInvalidArgument] and [zarr.ErrUnsupported] (failure.BadArgument, unsupported), which decides the kind in JSON.
 //     What RunE returns is status 1, except usageError, which is status 2 like all errors of flags and arguments.
 //   - Streams are cmd.InOrStdin(), cmd.OutOrStdout() and cmd.ErrOrStderr(), never those of package os. Commands that print
 //     much buffer with buffered(cmd, func(w *bufio.Writer) error); documents of any length that may fail use withheld.
@@ -29,6 +29,6 @@
 //     selectionFlag, formatFlag), so that malformed text is wrong usage before any work begins.
 //   - Commands that change an extent share changeFlags, which has the policies of growth and the times that a calendar needs;
 //     singleWriterFlag alone is for other changes. propose makes a shell complete the values of a flag.
-//   - Errors that do not name a node get that of the command line: messages leave it out. Those about an axis come from onAxis.
+//   - Errors that do not name a node get that of the command line: messages leave it out. Those about an axis come from failure.OnAxis.
 //   - Tests call execute(t, stdin, args...), which runs the command in-process and returns what it printed and its status.
 package main

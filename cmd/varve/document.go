@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
@@ -46,7 +48,7 @@ func readDocument(ctx context.Context, location string, how zarr.Experimental) *
 	if d.unknown == nil {
 		d.unknown = []string{"it cannot be opened as a whole"}
 		if at := (*metadata.Error)(nil); errors.As(reason, &at) && at.Pointer != "" {
-			d.unknown = []string{"what stands at " + shorten(at.Pointer, 40) + " is not known"}
+			d.unknown = []string{"what stands at " + phrase.Shorten(at.Pointer, 40) + " is not known"}
 		}
 	}
 	return d
@@ -110,10 +112,10 @@ func (d *document) chain(unaligned bool) (*codec.Chain, error) {
 func (d *document) miss(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
-		if zarr.KindOf(on("open", d.location, err)) == "unsupported" {
+		if zarr.KindOf(failure.On("open", d.location, err)) == zarr.KindUnsupported {
 			how = "is not known"
 		}
-		d.unknown = append(d.unknown, fmt.Sprintf("%s %s %s", what, shorten(name, 60), how))
+		d.unknown = append(d.unknown, fmt.Sprintf("%s %s %s", what, phrase.Shorten(name, 60), how))
 	}
 	return err != nil
 }

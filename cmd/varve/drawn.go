@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 )
@@ -31,9 +33,9 @@ func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
 	shaped, described := cmd.Flags().Changed("shape"), cmd.Flags().Changed("chunk-grid")
 	switch {
 	case len(args) == 1 && (shaped || described):
-		return nil, badUsage("NODE has a grid of its own: leave out --shape and --chunk-grid")
+		return nil, failure.BadUsage("NODE has a grid of its own: leave out --shape and --chunk-grid")
 	case len(args) == 0 && !(shaped && described):
-		return nil, badUsage("NODE is missing, or both --shape and --chunk-grid")
+		return nil, failure.BadUsage("NODE is missing, or both --shape and --chunk-grid")
 	case len(args) == 0:
 		return f.described(gridOptions(cmd))
 	}
@@ -99,11 +101,11 @@ func (f *gridFlags) described(how grid.ParseOptions) (*drawn, error) {
 	}
 	e, err := parseChunkGrid(f.chunkGrid)
 	if err != nil {
-		return nil, on("parse", "--chunk-grid", err)
+		return nil, failure.On("parse", "--chunk-grid", err)
 	}
 	g, err := namedGrid(shape, e, how)
 	if err != nil {
-		return nil, on("parse", "--chunk-grid", err)
+		return nil, failure.On("parse", "--chunk-grid", err)
 	}
 	return &drawn{title: "array", grid: g}, nil
 }
@@ -140,10 +142,10 @@ func (f *gridFlags) chosenAxes(d *drawn) (axes []int, err error) {
 			return nil, err
 		}
 		if i < 0 || i >= rank {
-			return nil, badArgument("--axes %s: there is no axis %s, the array has %s", f.axes, text, plural(int64(rank), "axis"))
+			return nil, failure.BadArgument("--axes %s: there is no axis %s, the array has %s", f.axes, text, phrase.Plural(int64(rank), "axis"))
 		}
 		if slices.Contains(axes, i) {
-			return nil, badArgument("--axes %s: both are axis %d", f.axes, i)
+			return nil, failure.BadArgument("--axes %s: both are axis %d", f.axes, i)
 		}
 		axes = append(axes, i)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -30,7 +32,7 @@ func (d *drift) text() string {
 	if d.isNone() {
 		return "no node differs"
 	}
-	return fmt.Sprintf("%s new, %s changed, %s gone", count(int64(len(d.New))), count(int64(len(d.Changed))), count(int64(len(d.Gone))))
+	return fmt.Sprintf("%s new, %s changed, %s gone", phrase.Count(int64(len(d.New))), phrase.Count(int64(len(d.Changed))), phrase.Count(int64(len(d.Gone))))
 }
 
 // findDrift compares the consolidated metadata of the group at a location with all nodes
@@ -47,7 +49,7 @@ func findDrift(ctx context.Context, location string, found func()) (*drift, erro
 	}
 	group, ok := node.(*metadata.Group)
 	if !ok {
-		return nil, badArgument("%s is an array; only groups have consolidated metadata", location)
+		return nil, failure.BadArgument("%s is an array; only groups have consolidated metadata", location)
 	}
 	return driftOf(ctx, at.Path(), group, &nodeWalk{hierarchy: at.Root(), deep: true, found: found})
 }
@@ -145,7 +147,7 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 		return record, err
 	}
 	record, err = stored()
-	return []byte(compact(record)), err
+	return []byte(phrase.Compact(record)), err
 }
 
 // nodeWalk collects the records of nodes of one format, whatever consolidated metadata

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
@@ -238,15 +239,15 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	if *p.New+*p.Rewritten+*p.Documents == 0 && *p.BytesWritten > 0 {
 		line("would write", "nothing that stays") // notes for whoever finishes what a crash left
 	} else {
-		line("would write", "%s, %s again, %s: %s", plural(*p.New, "new chunk"), plural(*p.Rewritten, "chunk"),
-			plural(*p.Documents, "document"), byteCount(*p.BytesWritten))
+		line("would write", "%s, %s again, %s: %s", phrase.Plural(*p.New, "new chunk"), phrase.Plural(*p.Rewritten, "chunk"),
+			phrase.Plural(*p.Documents, "document"), phrase.Bytes(*p.BytesWritten))
 	}
-	what := plural(*p.Dropped, "chunk")
+	what := phrase.Plural(*p.Dropped, "chunk")
 	if p.documentsGone > 0 {
-		what += ", " + plural(p.documentsGone, "document")
+		what += ", " + phrase.Plural(p.documentsGone, "document")
 	}
-	line("would delete", "%s: %s", what, byteCount(*p.BytesDropped))
-	line("would read", "%s", byteCount(*p.BytesRead))
+	line("would delete", "%s: %s", what, phrase.Bytes(*p.BytesDropped))
+	line("would read", "%s", phrase.Bytes(*p.BytesRead))
 	line("readers see", "%s", map[string]string{
 		"atomic": "the state before, or the one after", "loud-failure": "each chunk as it was, or as it will be, or an error",
 		"offline": "nothing, for a moment",

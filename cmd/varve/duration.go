@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
 )
 
@@ -70,7 +71,7 @@ func parseDuration(text string) (float64, error) {
 			unit, failed = calendar.Step{Length: time.Minute}, nil
 		}
 		if err != nil || failed != nil || unit.Months != 0 {
-			return 0, badArgument("%q is no number and no length of time, as 6h, 1d12h or 30 min", text)
+			return 0, failure.BadArgument("%q is no number and no length of time, as 6h, 1d12h or 30 min", text)
 		}
 		total += n * float64(unit.Length)
 		rest = strings.TrimLeft(strings.TrimLeft(rest[len(digits):], " ")[len(name):], " ")

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // element is the index of an element: in the order of the axes, or by axis.
@@ -43,7 +45,7 @@ func (e element) index(names []string, rank int) ([]int64, error) {
 		case err != nil:
 			return nil, err
 		case axis < 0 || axis >= rank:
-			return nil, fmt.Errorf("there is no axis %s, but %s", text, plural(int64(rank), "axis"))
+			return nil, fmt.Errorf("there is no axis %s, but %s", text, phrase.Plural(int64(rank), "axis"))
 		case given[axis]:
 			return nil, fmt.Errorf("axis %s is given twice", text)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
 )
@@ -82,7 +83,7 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		}{d == nil, (*differenceFacts)(d)})
 	}
 	if d != nil && err == nil {
-		err = verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, differenceText(a, d)))
+		err = failure.Verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, differenceText(a, d)))
 	}
 	if err == nil {
 		confirm(cmd, "%s and %s are equal", locationA, locationB)
@@ -106,7 +107,7 @@ func differenceText(a *zarr.Array, d *zarr.Difference) string {
 	shown := *d
 	for _, raw := range []*string{&shown.A, &shown.B} {
 		if elem, err := t.ParseFill([]byte(*raw)); err == nil {
-			*raw = spelling(t)(elem)
+			*raw = elementText(t)(elem)
 		}
 	}
 	return shown.String()

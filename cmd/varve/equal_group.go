@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
 // groupComparison is what two groups have in common, as programs read it. Paths are
@@ -41,10 +44,10 @@ func equalGroups(cmd *cobra.Command, a, b *zarr.Group, locationA, locationB stri
 		}
 	}
 	if c.Equal {
-		confirm(cmd, "%s and %s are equal: %s compared", locationA, locationB, plural(int64(c.Compared), "array"))
+		confirm(cmd, "%s and %s are equal: %s compared", locationA, locationB, phrase.Plural(int64(c.Compared), "array"))
 		return nil
 	}
-	return verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, c.text()))
+	return failure.Verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, c.text()))
 }
 
 func (c *groupComparison) compare(cmd *cobra.Command, a, b *zarr.Group) error {
@@ -96,17 +99,17 @@ func (c *groupComparison) text() string {
 	if len(c.Differ) > 0 {
 		first := c.Differ[0]
 		parts = append(parts, fmt.Sprintf("%d of %s differ, in %s the first: %s", len(c.Differ),
-			plural(int64(c.Compared), "array"), first.Path, first.text))
+			phrase.Plural(int64(c.Compared), "array"), first.Path, first.text))
 	} else {
-		parts = append(parts, plural(int64(c.Compared), "array")+" of both are equal")
+		parts = append(parts, phrase.Plural(int64(c.Compared), "array")+" of both are equal")
 	}
 	for _, only := range []struct {
 		where string
 		paths []string
 	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
 		if n := len(only.paths); n > 0 {
-			named := strings.Join(only.paths[:min(n, mostNear)], ", ")
-			parts = append(parts, fmt.Sprintf("%s only in %s (%s)", plural(int64(n), "array"), only.where, named))
+			named := strings.Join(only.paths[:min(n, spelling.Most)], ", ")
+			parts = append(parts, fmt.Sprintf("%s only in %s (%s)", phrase.Plural(int64(n), "array"), only.where, named))
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 )
@@ -144,7 +145,7 @@ const lineWidth = 78
 // left out.
 func (e *excerpt) print(w *bufio.Writer) error {
 	if slices.Contains(e.shape, 0) {
-		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", shapeText(e.whole))
+		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", phrase.Shape(e.whole))
 		return err
 	}
 	e.printAxis(w, 0, e.texts)

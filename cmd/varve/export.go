@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // format is how the elements of an array are spelled in a file.
@@ -78,12 +80,12 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	case err != nil:
 		return err
 	case header && f != csvFormat:
-		return badUsage("--header is of csv: name the file .csv, or give --format csv")
+		return failure.BadUsage("--header is of csv: name the file .csv, or give --format csv")
 	}
 	write := writers[f]
 	toStdout := output == "" || output == "-"
 	if toStdout && (f == rawFormat || f == npyFormat) && isTerminal(cmd.OutOrStdout()) {
-		return badUsage("%s is not for terminals: give -o FILE, or --format csv", f)
+		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
 	a, err := openArray(cmd, location)
 	if err != nil {
@@ -131,7 +133,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	}
 	if !wantsJSON(cmd) {
 		if !toStdout {
-			confirm(cmd, "%s  %s as %s", output, plural(src.resolved.Len(), "value"), f)
+			confirm(cmd, "%s  %s as %s", output, phrase.Plural(src.resolved.Len(), "value"), f)
 		}
 		return nil
 	}
@@ -194,7 +196,7 @@ func formatOf(name, file string, read bool) (format, error) {
 	if read {
 		known = ".npy, .json, .raw or .bin"
 	}
-	return "", badUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
+	return "", failure.BadUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
 		file, filepath.Ext(base), known, otherFormat(file, read))
 }
 
@@ -207,7 +209,7 @@ func otherFormat(file string, read bool) string {
 	case slices.Contains(netCDF, ext):
 		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
 	case ext == ".zarr" && !read:
-		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", asWord(file))
+		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", phrase.Word(file))
 	case ext == ".npz":
 		return "; .npz is an archive of .npy files, which unzip takes out"
 	case ext == ".gz" || ext == ".zst" || ext == ".bz2" || ext == ".xz":

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -95,9 +96,9 @@ func (f *arrayFacts) addGrid(g *grid.Grid) {
 // declaredText says how far the listed chunks of an axis reach beyond its extent: what is
 // appended fills them first.
 func declaredText(axis int, a grid.Axis) string {
-	text := fmt.Sprintf("axis %d: its chunks reach up to element %s, %s beyond the extent", axis, count(a.Covered()), count(a.Covered()-a.Extent()))
+	text := fmt.Sprintf("axis %d: its chunks reach up to element %s, %s beyond the extent", axis, phrase.Count(a.Covered()), phrase.Count(a.Covered()-a.Extent()))
 	if whole := a.Cells() - a.Chunks(); whole > 0 {
-		text += fmt.Sprintf(", %s of them as a whole", count(whole))
+		text += fmt.Sprintf(", %s of them as a whole", phrase.Count(whole))
 	}
 	return text + "; what is appended fills them first"
 }

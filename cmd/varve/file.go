@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/vfs"
 )
 
@@ -25,11 +27,11 @@ func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
 		return writeThrough(name, write) // a device or a pipe cannot be replaced
 	}
 	if folder := filepath.Dir(name); !isThere(folder) {
-		return notFound("write %s: there is no folder %s", name, folder)
+		return failure.NotFound("write %s: there is no folder %s", name, folder)
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if errors.Is(err, fs.ErrPermission) {
-		return &kindError{fmt.Errorf("write %s: no permission to write to its folder", name), fs.ErrPermission}
+		return failure.OfKind(fs.ErrPermission, "write %s: no permission to write to its folder", name)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -59,7 +61,7 @@ func notInNode(name string) error {
 	}
 	for ; ; dir = filepath.Dir(dir) {
 		if vfs.HasFile(dir, "zarr.json", ".zarray", ".zgroup") {
-			return badArgument("write %s: %s is a Zarr node, and the file would be in it; write it elsewhere", name, dir)
+			return failure.BadArgument("write %s: %s is a Zarr node, and the file would be in it; write it elsewhere", name, dir)
 		}
 		if dir == filepath.Dir(dir) {
 			return nil
@@ -89,7 +91,7 @@ func readWhole(cmd *cobra.Command, name string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxNested+1))
 	if err == nil && len(data) > maxNested {
-		err = fmt.Errorf("%w: %s has more than %s", zarr.ErrLimit, name, byteCount(maxNested))
+		err = fmt.Errorf("%w: %s has more than %s", zarr.ErrLimit, name, phrase.Bytes(maxNested))
 	}
 	return data, err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 )
 
@@ -116,7 +117,7 @@ func filled(t *testing.T, typeText, format, fill string) (typ, got, failure stri
 	if err := json.Unmarshal([]byte(out), &facts); err != nil {
 		t.Fatal(err)
 	}
-	return strings.Trim(string(facts.Type), `"`), compact(facts.Fill), ""
+	return strings.Trim(string(facts.Type), `"`), phrase.Compact(facts.Fill), ""
 }
 
 // isPlain reports whether a shell hands on a text between quotes as it is, and the text

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -49,10 +50,10 @@ func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, 
 	}
 	size := "more than 8 EiB"
 	if ok {
-		size = byteCount(bytes)
+		size = phrase.Bytes(bytes)
 	}
 	return fmt.Errorf("%w: %s of %s elements would have %s, and a command holds at most %s of one: %s, and --limit SIZE permits larger ones",
-		zarr.ErrLimit, what, shapeText(chunk), size, byteCount(limit), instead(limit))
+		zarr.ErrLimit, what, phrase.Shape(chunk), size, phrase.Bytes(limit), instead(limit))
 }
 
 // sizeOf returns a number of bytes as a flag takes it, a little less where it has no

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/selection"
 )
 
@@ -71,7 +74,7 @@ func oneOf(words ...string) func(string) error {
 		if slices.Contains(words, s) {
 			return nil
 		}
-		return fmt.Errorf("%s and %s are known%s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], meant(s, words))
+		return fmt.Errorf("%s and %s are known%s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], spelling.Meant(s, words))
 	}
 }
 
@@ -88,7 +91,7 @@ func policy(words ...string) func(string) error {
 		if colon {
 			name += ":"
 		}
-		if near := nearest(name, words); len(near) == 1 && (rest != "" || !strings.HasSuffix(near[0], ":")) {
+		if near := spelling.Nearest(name, words); len(near) == 1 && (rest != "" || !strings.HasSuffix(near[0], ":")) {
 			return fmt.Errorf("it is none of %s (is %s meant?)", strings.Join(words, ", "), near[0]+rest)
 		}
 		return fmt.Errorf("it is none of %s", strings.Join(words, ", "))
@@ -104,7 +107,7 @@ func exclusive(cmd *cobra.Command, names ...string) error {
 		}
 	}
 	if len(given) > 1 {
-		return badUsage("%s exclude each other", strings.Join(given, " and "))
+		return failure.BadUsage("%s exclude each other", strings.Join(given, " and "))
 	}
 	return nil
 }
@@ -126,7 +129,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if shorts := unknown.GetSpecifiedShortnames(); shorts != "" {
 			return fmt.Errorf("%w%s", err, numberMeant(cmd, shorts))
 		}
-		return fmt.Errorf("%w%s", err, cmp.Or(flagElsewhere(cmd, name), meant("--"+name, known)))
+		return fmt.Errorf("%w%s", err, cmp.Or(flagElsewhere(cmd, name), spelling.Meant("--"+name, known)))
 	}
 	var missing *pflag.ValueRequiredError
 	if errors.As(err, &missing) {
@@ -150,11 +153,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &number) && flag.Value.Type() == "bool":
 		return fmt.Errorf("--%s: %q is neither true nor false; --%s alone is true", flag.Name, value.GetValue(), flag.Name)
 	case errors.As(err, &number) && flag.Name == "zarr-format":
-		return fmt.Errorf("--%s: 2 and 3 are known%s", flag.Name, meant(value.GetValue(), []string{"2", "3"}))
+		return fmt.Errorf("--%s: 2 and 3 are known%s", flag.Name, spelling.Meant(value.GetValue(), []string{"2", "3"}))
 	case errors.As(err, &number):
 		return fmt.Errorf("--%s: %q is no whole number that fits", flag.Name, value.GetValue())
 	}
-	return fmt.Errorf("--%s %q: %w%s", flag.Name, shorten(value.GetValue(), 200), value.Unwrap(), valueMeant(flag.Name, value.GetValue(), value.Unwrap()))
+	return fmt.Errorf("--%s %q: %w%s", flag.Name, phrase.Shorten(value.GetValue(), 200), value.Unwrap(), valueMeant(flag.Name, value.GetValue(), value.Unwrap()))
 }
 
 // unknownWay finds the word that is to name a way to select, and names none.
@@ -166,19 +169,19 @@ func valueMeant(flag, value string, err error) string {
 	way := unknownWay.FindStringSubmatch(err.Error())
 	switch {
 	case flag == "select" && way != nil:
-		return meant(way[1], []string{"basic", "orthogonal", "points", "blocks", "mask", "fields"})
+		return spelling.Meant(way[1], []string{"basic", "orthogonal", "points", "blocks", "mask", "fields"})
 	case flag == "calendar":
-		return meant(value, []string{"standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian"})
+		return spelling.Meant(value, []string{"standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian"})
 	case flag == experimentalFlag:
-		return meant(value, experimentNames())
+		return spelling.Meant(value, experimentNames())
 	case flag == "codecs":
 		return codecsMeant(value)
 	case flag == "chunk-grid":
 		return chunkGridMeant(value)
 	case flag == "chunk-key-encoding":
-		return meant(value, []string{"default/", "default.", "v2.", "v2/"})
+		return spelling.Meant(value, []string{"default/", "default.", "v2.", "v2/"})
 	case flag == "target" || flag == limitFlag:
-		return sizeMeant(value)
+		return phrase.SizeMeant(value)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -34,7 +35,7 @@ func oneLength(t dtype.Type, f format) error {
 	if !t.Variable() {
 		return nil
 	}
-	return badArgument("elements of type %s differ in length, which %s cannot say: --format json can", t, f)
+	return failure.BadArgument("elements of type %s differ in length, which %s cannot say: --format json can", t, f)
 }
 
 // oneLength refuses texts, and says of times why they are some.
@@ -44,7 +45,7 @@ func (s *source) oneLength(f format) error {
 		if !axis.isReal() {
 			why = fmt.Sprintf("datetime64 has not the days of the calendar %s", axis.Calendar())
 		}
-		return badArgument("these times are text, since %s, and %s has no text of any length: --format json or csv has it, and without --decode they are numbers", why, f)
+		return failure.BadArgument("these times are text, since %s, and %s has no text of any length: --format json or csv has it, and without --decode they are numbers", why, f)
 	}
 	return oneLength(s.typ, f)
 }
@@ -55,7 +56,7 @@ func writeNPY(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	}
 	h := npy.Header{Type: s.typ, Shape: s.shape}
 	if err := h.Check(); err != nil {
-		return unsupported("%w: --format raw, csv and json take it", err)
+		return failure.Unsupported("%w: --format raw, csv and json take it", err)
 	}
 	if _, err := w.Write(h.Append(nil)); err != nil {
 		return err

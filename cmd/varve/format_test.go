@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/failure"
 )
 
 // TestFormatOf checks which names of files say a format.
@@ -16,7 +18,7 @@ func TestFormatOf(t *testing.T) {
 		"a.nc": "", "a.tif": "", "a.csv.gz": "", "a.npy.gz": "", "a.npz": "", "a.txt": "", "a.f32": "", "a.jsonl": "", "a.raw.zst": "",
 	} {
 		got, err := formatOf("", name, true)
-		if got != want || (err != nil) != (want == "") || err != nil && !isUsage(err) {
+		if got != want || (err != nil) != (want == "") || err != nil && !failure.IsUsage(err) {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
 		if got, err := formatOf("csv", name, true); got != csvFormat || err != nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 )
@@ -62,7 +64,7 @@ func (g *gain) measure(shape []int64, axis int, alone bool) error {
 		g.planes, err = wholePlanes(v, shape, axis, n)
 	}
 	if err == nil && n > 0 && g.planes == 0 && axis >= 0 && axis < len(shape) {
-		err = onAxis(axis, "%s has %s, but planes of shape %v have none", v.name, plural(n, "value"), shape)
+		err = failure.OnAxis(axis, "%s has %s, but planes of shape %v have none", v.name, phrase.Plural(n, "value"), shape)
 	}
 	if err != nil {
 		return err
@@ -115,14 +117,14 @@ func (v *values) gather() (int64, error) {
 			return 0, fmt.Errorf("read %s: %w", v.name, err)
 		}
 		if v.total >= 0 && copied != v.total {
-			return 0, badArgument("%s has %d bytes of elements, its header says %d", v.name, copied, v.total)
+			return 0, failure.BadArgument("%s has %d bytes of elements, its header says %d", v.name, copied, v.total)
 		}
 		n, v.total, v.whole = copied, copied, true
 		v.r = v.aside.reader()
 	}
 	size := int64(v.typ.Size())
 	if n%size != 0 {
-		return 0, badArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, n, v.typ)
+		return 0, failure.BadArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, n, v.typ)
 	}
 	return n / size, nil
 }

@@ -5,11 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
@@ -46,10 +47,10 @@ func newGridCommand() *cobra.Command {
 
 func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 	if f.svg == "-" && wantsJSON(cmd) {
-		return badUsage("--svg - and --json both write to standard output: give --svg FILE")
+		return failure.BadUsage("--svg - and --json both write to standard output: give --svg FILE")
 	}
 	if ext := filepath.Ext(strings.TrimLeft(filepath.Base(f.svg), ".")); ext != "" && !strings.EqualFold(ext, ".svg") {
-		return badUsage("--svg %s: the picture is SVG, and %s is another kind of file; name it .svg", f.svg, ext)
+		return failure.BadUsage("--svg %s: the picture is SVG, and %s is another kind of file; name it .svg", f.svg, ext)
 	}
 	d, err := f.drawn(cmd, args)
 	if err != nil {
@@ -144,11 +145,11 @@ func (f *gridFlags) located(d *drawn) (*located, error) {
 	}
 	index, err := element.index(d.names, d.grid.Rank())
 	if err != nil {
-		return nil, badArgument("--locate %s: %w", f.locate, err)
+		return nil, failure.BadArgument("--locate %s: %w", f.locate, err)
 	}
 	chunk, within, err := d.grid.Locate(index)
 	if err != nil {
-		return nil, on("locate", d.title, err)
+		return nil, failure.On("locate", d.title, err)
 	}
 	return &located{index, chunk, within}, nil
 }
@@ -181,7 +182,7 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 		return err
 	}
 	w := cmd.OutOrStdout()
-	text := fmt.Sprintf("%s: %s\n\n", printable(d.title), d.summary()) +
+	text := fmt.Sprintf("%s: %s\n\n", phrase.Printable(d.title), d.summary()) +
 		draw.Grid(d.grid, &draw.GridOptions{Width: columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
 	if a.text != nil {
 		text += "\n" + strings.Join(a.text, "\n") + "\n"
@@ -192,7 +193,7 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 
 // summary says in a line what the grid is.
 func (d *drawn) summary() string {
-	text := fmt.Sprintf("%s in %s, %s", shapeText(d.grid.Shape()), chunkCount(d.grid), d.grid.Name())
+	text := fmt.Sprintf("%s in %s, %s", phrase.Shape(d.grid.Shape()), chunkCount(d.grid), d.grid.Name())
 	if d.inner != nil && d.grid.Rank() > 0 {
 		text += "; each is a shard of inner chunks " + innerText(d.inner)
 	}
@@ -202,34 +203,25 @@ func (d *drawn) summary() string {
 // sentence says what a chunk holds, or that there is no such chunk.
 func (c *chunkFacts) sentence(asked string, g *grid.Grid) string {
 	if c == nil {
-		return fmt.Sprintf("(%s) is no chunk: the grid has %s", asked, shapeText(g.Chunks()))
+		return fmt.Sprintf("(%s) is no chunk: the grid has %s", asked, phrase.Shape(g.Chunks()))
 	}
 	ranges := make([]string, len(c.Start))
 	for i := range ranges {
 		ranges[i] = fmt.Sprintf("%d:%d", c.Start[i], c.Stop[i])
 	}
-	text := fmt.Sprintf("chunk %s holds the elements [%s], shape %s", tuple(c.Index), strings.Join(ranges, ", "), shapeText(c.Shape))
+	text := fmt.Sprintf("chunk %s holds the elements [%s], shape %s", phrase.Index(c.Index), strings.Join(ranges, ", "), phrase.Shape(c.Shape))
 	if c.IsBoundary {
-		text += ", and is stored as " + shapeText(c.Encoded)
+		text += ", and is stored as " + phrase.Shape(c.Encoded)
 	}
 	return text
-}
-
-// tuple returns an index as people read it: (15, 40).
-func tuple(index []int64) string {
-	parts := make([]string, len(index))
-	for i, n := range index {
-		parts[i] = strconv.FormatInt(n, 10)
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
 }
 
 // chunkCount returns how many chunks a grid has along its axes: 1 chunk, 3 × 4 chunks.
 func chunkCount(g *grid.Grid) string {
 	if n, ok := g.NumChunks(); ok && g.Rank() < 2 {
-		return plural(n, "chunk")
+		return phrase.Plural(n, "chunk")
 	}
-	return shapeText(g.Chunks()) + " chunks"
+	return phrase.Shape(g.Chunks()) + " chunks"
 }
 
 // columns returns the width of the terminal, 80 where there is none.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
@@ -122,7 +123,7 @@ func labelsOfLines(text string) (l labelList, err error) {
 
 func (l *labelList) add(text string) error {
 	if len(l.texts) == mostLabels {
-		return fmt.Errorf("more than %s labels or counts", count(mostLabels))
+		return fmt.Errorf("more than %s labels or counts", phrase.Count(mostLabels))
 	}
 	l.texts = append(l.texts, text)
 	return nil
@@ -142,17 +143,17 @@ func (l labelList) cut(extent int64) (grid.Cut, error) {
 	areCounts := whole && wrong == nil && sum == extent
 	switch {
 	case n == extent && areCounts && n > 1: // ones, everywhere
-		return grid.Cut{}, fmt.Errorf("%s of 1 can be labels, all in one group, or counts: --chunks %d is one chunk, --chunks 1 are chunks of one element", plural(n, "entry"), extent)
+		return grid.Cut{}, fmt.Errorf("%s of 1 can be labels, all in one group, or counts: --chunks %d is one chunk, --chunks 1 are chunks of one element", phrase.Plural(n, "entry"), extent)
 	case areCounts:
 		return byCounts, nil
 	case n == extent:
 		return l.labels(counts, whole)
 	case wrong != nil:
-		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: %w", plural(n, "entry"), count(extent), wrong)
+		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: %w", phrase.Plural(n, "entry"), phrase.Count(extent), wrong)
 	case whole:
-		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: their sum is %s", plural(n, "entry"), count(extent), count(sum))
+		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: their sum is %s", phrase.Plural(n, "entry"), phrase.Count(extent), phrase.Count(sum))
 	}
-	return grid.Cut{}, fmt.Errorf("%s for an axis of %s: there has to be one for every element", plural(n, "label"), count(extent))
+	return grid.Cut{}, fmt.Errorf("%s for an axis of %s: there has to be one for every element", phrase.Plural(n, "label"), phrase.Count(extent))
 }
 
 // labels compares labels as numbers where all are, else as texts.

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -91,7 +93,7 @@ func singleWriterFlag(c *cobra.Command) *bool {
 func (c *change) policy(cmd *cobra.Command) (growthPolicy, error) {
 	p, err := parsePolicy(c.grow)
 	if err != nil {
-		return p, badUsage("--grow %s: %w", c.grow, err)
+		return p, failure.BadUsage("--grow %s: %w", c.grow, err)
 	}
 	return p, c.times.check(cmd, p.unit, "--grow")
 }
@@ -121,8 +123,8 @@ func (p growthPolicy) along(l timeline, b calendar.Buckets, extent int64) grid.G
 		_, gaps := b.Len()
 		if gaps && l.coordinate != nil && at >= int64(l.coordinate.len()) {
 			// A month is predicted from its first time, not from nothing.
-			return 0, badArgument("%w: it has %s, and a chunk begins at element %d: %s",
-				calendar.ErrOutOfRange, plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
+			return 0, failure.BadArgument("%w: it has %s, and a chunk begins at element %d: %s",
+				calendar.ErrOutOfRange, phrase.Plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
 		}
 		err := b.Fits(at)
 		if gaps && errors.Is(err, calendar.ErrUnaligned) {
@@ -138,10 +140,10 @@ func (p growthPolicy) along(l timeline, b calendar.Buckets, extent int64) grid.G
 			next, err = b.Next(at)
 		}
 		if errors.Is(err, calendar.ErrOutOfRange) && l.coordinate != nil {
-			return 0, badArgument("%w: %s", err, l.coordinate.longer())
+			return 0, failure.BadArgument("%w: %s", err, l.coordinate.longer())
 		}
 		if err != nil {
-			return 0, badArgument("%w", err)
+			return 0, failure.BadArgument("%w", err)
 		}
 		return next, nil
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -40,9 +41,9 @@ func (f growthFacts) tell(cmd *cobra.Command) error {
 // how it would be cut.
 func (f growthFacts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
-	_, err := fmt.Fprintf(out, "%s  %s → %s\n", printable(location), shapeText(f.Before), shapeText(f.Shape))
+	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
 	if isDryRun(cmd) && f.grid != nil && err == nil {
-		_, err = fmt.Fprintf(out, "  %-13s %s\n", "chunks", chunksText(f.grid))
+		_, err = fmt.Fprintf(out, "  %-13s %s\n", "chunks", phrase.Chunks(f.grid))
 	}
 	return err
 }

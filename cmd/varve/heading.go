@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 )
@@ -85,7 +86,7 @@ func (s *source) valueName() string {
 func (h *heading) along(s *source, axis, i int) error {
 	if s.shape[i] > mostTimes {
 		return fmt.Errorf("%w: --header takes axes of at most %s, axis %d has %s selected; select a part (--select)",
-			zarr.ErrLimit, plural(mostTimes, "element"), axis, count(s.shape[i]))
+			zarr.ErrLimit, phrase.Plural(mostTimes, "element"), axis, phrase.Count(s.shape[i]))
 	}
 	line := make(selection.Basic, len(s.shape))
 	for k := range line {

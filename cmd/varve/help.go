@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
 // commandGroups are the headings that the help of the program lists commands under. A
@@ -62,7 +65,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	if text == "" {
 		text = cmd.Short + "."
 	}
-	b.WriteString(wrapped(text, width) + "\n")
+	b.WriteString(phrase.Wrap(text, width) + "\n")
 	title("Usage")
 	if cmd.HasParent() {
 		for usage := range strings.SplitSeq(cmd.Use, ", ") {
@@ -84,7 +87,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	}
 	if names := flagNames(cmd.InheritedFlags()); len(names) > 0 {
 		title("Flags of all commands, which varve --help explains")
-		b.WriteString(flowed(strings.Join(names, ", "), width, "  ", "  ") + "\n")
+		b.WriteString(phrase.Flow(strings.Join(names, ", "), width, "  ", "  ") + "\n")
 	}
 	fmt.Fprint(w, b.String()) // help that cannot be printed has nobody to tell
 }
@@ -116,7 +119,7 @@ func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func
 		for _, name := range names {
 			if c := left[name]; c != nil {
 				short, _, _ := strings.Cut(c.Short, ";")
-				b.WriteString(flowed(short, width, fmt.Sprintf("  %-12s ", name), strings.Repeat(" ", 15)) + "\n")
+				b.WriteString(phrase.Flow(short, width, fmt.Sprintf("  %-12s ", name), strings.Repeat(" ", 15)) + "\n")
 				delete(left, name)
 			}
 		}
@@ -164,7 +167,7 @@ func help(cmd *cobra.Command, args []string) error {
 	}
 	if t, ok := topicOf(args[0]); ok && len(args) == 1 {
 		w := cmd.OutOrStdout()
-		text := fmt.Sprintf("%s\n\n%s\n", styled(w, bold, t.title), wrapped(t.text, helpWidth(w)))
+		text := fmt.Sprintf("%s\n\n%s\n", styled(w, bold, t.title), phrase.Wrap(t.text, helpWidth(w)))
 		if t.examples != "" {
 			text += fmt.Sprintf("\n%s\n%s\n", styled(w, bold, "Examples:"), t.examples)
 		}
@@ -174,7 +177,7 @@ func help(cmd *cobra.Command, args []string) error {
 	c, rest, err := root.Find(args)
 	if err != nil || c == root || len(rest) > 0 {
 		known := slices.Concat(commandNames(root), topicNames())
-		return badUsage("there is no command and no topic %q%s; varve help lists them", strings.Join(args, " "), meant(args[0], known))
+		return failure.BadUsage("there is no command and no topic %q%s; varve help lists them", strings.Join(args, " "), spelling.Meant(args[0], known))
 	}
 	c.InitDefaultHelpFlag()
 	return c.Help()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // screenBuffer is a terminal in memory.
@@ -158,25 +159,11 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-func TestWrapped(t *testing.T) {
-	text := "one two three four\nfive\n\nsix:\n  a   seven eight nine\n      ten\n  bb  eleven\n\n    as it stands, however long\ntwelve"
-	want := `one two three
-four five
-
-six:
-  a   seven
-      eight
-      nine ten
-  bb  eleven
-
-    as it stands, however long
-twelve`
-	if got := wrapped(text, 15); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+// TestTopicsWrap checks that no width loses words of a topic.
+func TestTopicsWrap(t *testing.T) {
 	for _, width := range []int{1, 40, 80, 1000} {
 		for _, topic := range topics {
-			if got := wrapped(topic.text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.text), " ") {
+			if got := phrase.Wrap(topic.text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.text), " ") {
 				t.Errorf("%s loses words at width %s", topic.name, fmt.Sprint(width))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/store"
 )
 
@@ -70,7 +71,7 @@ func folderMeant(location string) string {
 		if i > 0 && folder == "" {
 			folder = "/"
 		}
-		near := nearest(part, nearNodes(localPath(folder), part))
+		near := spelling.Nearest(part, nearNodes(localPath(folder), part))
 		if len(near) == 0 {
 			return ""
 		}
@@ -102,7 +103,7 @@ func schemeMeant(location string) string {
 	case scheme == "gs" || scheme == "gcs":
 		return fmt.Sprintf(" (a public bucket has a URL: https://storage.googleapis.com/%s)", rest)
 	}
-	return meant(scheme, []string{"file", "http", "https"})
+	return spelling.Meant(scheme, []string{"file", "http", "https"})
 }
 
 // fileMeant returns what is done with a file that is in the place of a node.
@@ -141,7 +142,7 @@ func membersMeant(ctx context.Context, location string) string {
 	var arrays []string
 	seen := 0
 	for m, err := range g.Members(ctx, false) {
-		if seen++; err != nil || len(arrays) == mostNear || seen > mostBeside {
+		if seen++; err != nil || len(arrays) == spelling.Most || seen > mostBeside {
 			break
 		}
 		if m.Kind == "array" {

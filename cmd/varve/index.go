@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/npy"
@@ -103,9 +106,9 @@ func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	if err != nil {
 		wrong := errors.Is(err, selection.ErrInvalid) || errors.Is(err, zarr.ErrInvalidArgument)
 		if plain := punctuated(text); wrong && plain != text && selection.Syntax(plain) == nil {
-			return nil, badArgument("--select %q: = stands behind a name, and commas stand between items (is '%s' meant?)", text, plain)
+			return nil, failure.BadArgument("--select %q: = stands behind a name, and commas stand between items (is '%s' meant?)", text, plain)
 		}
-		return nil, badArgument("--select %q: %w%s", text, err, selectionHint(ctx, a, text, err))
+		return nil, failure.BadArgument("--select %q: %w%s", text, err, selectionHint(ctx, a, text, err))
 	}
 	v, err := a.View(sel)
 	var e *zarr.Error
@@ -136,7 +139,7 @@ func selectionHint(ctx context.Context, a *zarr.Array, text string, err error) s
 	var index *selection.IndexError
 	switch {
 	case errors.As(err, &name):
-		return meant(name.Name, name.Names)
+		return spelling.Meant(name.Name, name.Names)
 	case !errors.As(err, &axis) || !errors.As(err, &index) || axis.Axis >= len(a.DimensionNames()):
 		return ""
 	}
@@ -196,21 +199,21 @@ func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
 	f := patiently(ctx, file) // it may be a pipe
 	h, err := npy.ReadHeader(f)
 	if err != nil {
-		return m, badArgument("mask %s: %w", name, err)
+		return m, failure.BadArgument("mask %s: %w", name, err)
 	}
 	if h.Type.Kind() != dtype.Bool {
-		return m, badArgument("mask %s: its elements are %s, not bool", name, h.Type)
+		return m, failure.BadArgument("mask %s: its elements are %s, not bool", name, h.Type)
 	}
 	n, ok := h.Bytes()
 	if !ok || n == math.MaxInt64 {
-		return m, badArgument("mask %s: shape %v is too large", name, h.Shape)
+		return m, failure.BadArgument("mask %s: shape %v is too large", name, h.Shape)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, n+1))
 	if err != nil {
 		return m, err
 	}
 	if int64(len(data)) != n {
-		return m, badArgument("mask %s: shape %v needs %s, others are there", name, h.Shape, plural(n, "byte"))
+		return m, failure.BadArgument("mask %s: shape %v needs %s, others are there", name, h.Shape, phrase.Plural(n, "byte"))
 	}
 	m = selection.Mask{Shape: h.Shape, Data: make([]bool, n)}
 	for i, b := range h.Arrange(data) {

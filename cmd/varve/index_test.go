@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 )
@@ -29,7 +30,7 @@ func TestSelections(t *testing.T) {
 		if got := must(t, "", "export", node, "--format", "json", "--select", c.sel); got != c.want+"\n" {
 			t.Errorf("%s: %swant %s", c.sel, got, c.want)
 		}
-		if got := must(t, "", "cat", node, "--json", "--select", c.sel); !strings.Contains(compact([]byte(got)), `"values":`+c.want) {
+		if got := must(t, "", "cat", node, "--json", "--select", c.sel); !strings.Contains(phrase.Compact([]byte(got)), `"values":`+c.want) {
 			t.Errorf("%s: cat is %s", c.sel, got)
 		}
 		text := must(t, "", "cat", node, "--select", c.sel)

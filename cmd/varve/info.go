@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -54,7 +55,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	}
 	facts.Times = endsOfTime(cmd.Context(), a)
 	if err := undecodedTimes(a, countingOf(a)); err != nil {
-		facts.Notes = append(facts.Notes, "its times are left as numbers: "+oneLine(err))
+		facts.Notes = append(facts.Notes, "its times are left as numbers: "+failure.OneLine(err))
 	}
 	facts.readers = readersOf(cmd.Context(), a)
 	facts.addGrid(a.Grid())
@@ -122,7 +123,7 @@ func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 	switch {
 	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist): // it cannot be listed, or is not there yet
 	case err != nil:
-		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+oneLine(err))
+		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+failure.OneLine(err))
 	case !d.isNone():
 		f.Notes = append(f.Notes, d.staleText())
 	}

@@ -70,29 +70,6 @@ func TestReadersTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestShorten cuts texts of more than n characters, however many bytes these have.
-func TestShorten(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		n    int
-		want string
-	}{
-		{"", 3, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本語", 3, "日本語"}, {"日本語x", 3, "日本…"}, {"é", 1, "é"}, {"éé", 1, "…"},
-	} {
-		if got := shorten(c.text, c.n); got != c.want {
-			t.Errorf("%q in %d is %q, want %q", c.text, c.n, got, c.want)
-		}
-	}
-	long := strings.Repeat("1", 1<<20)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	runtime.KeepAlive(shorten(long, 100))
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<16 {
-		t.Errorf("%d bytes for the beginning of a text of %d", n, len(long))
-	}
-}
-
 // TestLongTextsAreCut shows names and texts of a megabyte to people by their beginning.
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)

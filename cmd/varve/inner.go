@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
@@ -31,7 +33,7 @@ func (f *arrayFacts) addInnerGrid(g *grid.Grid, err error) {
 		f.ReadSizes = nil
 	}
 	if err != nil {
-		f.Notes = append(f.Notes, "the inner chunks are not known: "+oneLine(err))
+		f.Notes = append(f.Notes, "the inner chunks are not known: "+failure.OneLine(err))
 		return
 	}
 	f.inner = g
@@ -131,8 +133,8 @@ func innerText(g *grid.Grid) string {
 	steps := make([]int64, g.Rank())
 	for i := range steps {
 		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
-			return chunksText(g)
+			return phrase.Chunks(g)
 		}
 	}
-	return shapeText(steps)
+	return phrase.Shape(steps)
 }

@@ -97,9 +97,3 @@ func leftBy(cmd *cobra.Command) string {
 	}
 	return ""
 }
-
-// leftover is a failure that leaves something which nobody sees yet, with what to do
-// about it.
-func leftover(err error, format string, args ...any) error {
-	return &undone{err, fmt.Sprintf(format, args...)}
-}

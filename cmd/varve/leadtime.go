@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -18,7 +19,7 @@ import (
 func durationsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (item selection.Item, err error) {
 	t := c.Type()
 	if step := t.Step(); step.Unit == "M" || step.Unit == "Y" || step.Unit == "generic" {
-		return item, badArgument("elements of type %s have no fixed length; select by index", t)
+		return item, failure.BadArgument("elements of type %s have no fixed length; select by index", t)
 	}
 	s, err := newSource(ctx, c, "", false)
 	if err != nil {
@@ -30,7 +31,7 @@ func durationsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (i
 			n := countOf(e.at(i))
 			d, ok := t.Duration(n)
 			if !ok && n != dtype.NaT {
-				return badArgument("element %d, %s, is too long to be compared; select by index", len(o.values), t.AppendText(nil, e.at(i)))
+				return failure.BadArgument("element %d, %s, is too long to be compared; select by index", len(o.values), t.AppendText(nil, e.at(i)))
 			}
 			o.add(d, ok)
 		}
@@ -75,7 +76,7 @@ func parseLead(t dtype.Type, text string) (time.Duration, error) {
 		return 0, err
 	}
 	if math.Abs(x) >= 1<<63 {
-		return 0, badArgument("%s is too long: 292 years are possible", text)
+		return 0, failure.BadArgument("%s is too long: 292 years are possible", text)
 	}
 	return time.Duration(math.RoundToEven(x)), nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // limitFlag is the name of the flag that bounds what one command may hold or write.
@@ -24,7 +25,7 @@ type sizeValue struct {
 }
 
 func (s *sizeValue) Set(text string) (err error) {
-	if s.bytes, err = parseSize(text); err == nil {
+	if s.bytes, err = phrase.ParseSize(text); err == nil {
 		s.text = text
 	}
 	return err

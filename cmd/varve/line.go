@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // lineKey is the key of the command line in a context.
@@ -135,7 +136,7 @@ func listContinued(cmd *cobra.Command, extra string) string {
 			words = append(words, strings.Trim(word, ", "))
 		}
 		if list := strings.Join(words, ","); takes(f, list) {
-			return fmt.Sprintf("--%s %s", f.Name, asWord(list))
+			return fmt.Sprintf("--%s %s", f.Name, phrase.Word(list))
 		}
 	}
 	return ""

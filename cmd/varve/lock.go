@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 )
 
@@ -63,7 +64,7 @@ func awaitLocks(cmd *cobra.Command) {
 				name = "the store"
 			}
 			// A line that cannot be written is no reason to stop waiting.
-			_, _ = fmt.Fprintf(w, "varve: waiting for the lock of %s, held by %s; Ctrl-C gives up\n", printable(name), printable(wait.Holder.String()))
+			_, _ = fmt.Fprintf(w, "varve: waiting for the lock of %s, held by %s; Ctrl-C gives up\n", phrase.Printable(name), phrase.Printable(wait.Holder.String()))
 		}
 	}
 	cmd.SetContext(store.WithLocking(cmd.Context(), how))

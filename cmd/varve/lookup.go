@@ -15,6 +15,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -42,7 +45,7 @@ func lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Va
 			item, err = numbersBetween(ctx, c, v)
 		}
 	default:
-		err = badArgument("elements of type %s are no values to select by; select by index, as %s=0:10", c.Type(), dimension)
+		err = failure.BadArgument("elements of type %s are no values to select by; select by index, as %s=0:10", c.Type(), dimension)
 	}
 	if err != nil {
 		err = fmt.Errorf("coordinate %s: %w", c.Path(), err)
@@ -67,7 +70,7 @@ func coordinateOf(ctx context.Context, a *zarr.Array, dimension string) (*zarr.A
 		}
 		return c, nil
 	}
-	return nil, badArgument("dimension %q has no coordinate, which would be an array of that name beside this one; select by index, as %s=0:10", dimension, dimension)
+	return nil, failure.BadArgument("dimension %q has no coordinate, which would be an array of that name beside this one; select by index, as %s=0:10", dimension, dimension)
 }
 
 // fitsDimension refuses an array that is not the coordinate of a dimension.
@@ -75,13 +78,13 @@ func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
 	names := c.DimensionNames()
 	switch {
 	case c.Rank() != 1:
-		return badArgument("array %s has shape %v: the coordinate of a dimension has one axis; select by index", c.Path(), c.Shape())
+		return failure.BadArgument("array %s has shape %v: the coordinate of a dimension has one axis; select by index", c.Path(), c.Shape())
 	case names != nil && names[0] != "" && names[0] != dimension:
-		return badArgument("array %s has dimension %q, so it is not the coordinate of %q; select by index", c.Path(), names[0], dimension)
+		return failure.BadArgument("array %s has dimension %q, so it is not the coordinate of %q; select by index", c.Path(), names[0], dimension)
 	case c.Shape()[0] != extent:
-		return badArgument("coordinate %s has %s, dimension %q has %s; select by index", c.Path(), plural(c.Shape()[0], "element"), dimension, count(extent))
+		return failure.BadArgument("coordinate %s has %s, dimension %q has %s; select by index", c.Path(), phrase.Plural(c.Shape()[0], "element"), dimension, phrase.Count(extent))
 	case extent > mostTimes:
-		return fmt.Errorf("%w: coordinate %s has %s elements, %s are read at most; select by index", zarr.ErrLimit, c.Path(), count(extent), count(mostTimes))
+		return fmt.Errorf("%w: coordinate %s has %s elements, %s are read at most; select by index", zarr.ErrLimit, c.Path(), phrase.Count(extent), phrase.Count(mostTimes))
 	}
 	return nil
 }
@@ -140,7 +143,7 @@ func textOf(a *zarr.Array) (func(elem []byte) string, error) {
 // labelled returns the one element that has a label.
 func labelled(ctx context.Context, c *zarr.Array, v selection.Values) (item selection.Item, err error) {
 	if v.IsRange() {
-		return item, badArgument("its elements are text, which has no order here; give one label, or a range of indices as 3:7")
+		return item, failure.BadArgument("its elements are text, which has no order here; give one label, or a range of indices as 3:7")
 	}
 	var labels []string
 	if err := eachText(ctx, c, func(text string) error { labels = append(labels, text); return nil }); err != nil {
@@ -149,9 +152,9 @@ func labelled(ctx context.Context, c *zarr.Array, v selection.Values) (item sele
 	i := slices.Index(labels, v.Is)
 	switch {
 	case i < 0:
-		return item, badArgument("no element is %q%s", v.Is, meant(v.Is, labels))
+		return item, failure.BadArgument("no element is %q%s", v.Is, spelling.Meant(v.Is, labels))
 	case slices.Contains(labels[i+1:], v.Is):
-		return item, badArgument("several elements are %q; select by index", v.Is)
+		return item, failure.BadArgument("several elements are %q; select by index", v.Is)
 	}
 	return selection.At(int64(i)), nil
 }
@@ -223,7 +226,7 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 		for i := range e.len() {
 			x, there := p.value(p.number(e.at(i))), p.hasValue(e.at(i))
 			if there && math.Abs(x) > 1<<53 && !p.isFloat() {
-				return badArgument("%s is too large to be compared exactly; select by index", o.text(x))
+				return failure.BadArgument("%s is too large to be compared exactly; select by index", o.text(x))
 			}
 			o.add(x, there)
 		}
@@ -236,7 +239,7 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 		x, err := p.parse(text, unit, timed)
 		// A whole number may be meant as a year.
 		if why := undecodedTimes(c, countingOf(c)); why != nil && (err != nil || !strings.Contains(text, ".")) {
-			err = badArgument("its times are left as numbers: %w; select by index, or by a number with a point", why)
+			err = failure.BadArgument("its times are left as numbers: %w; select by index, or by a number with a point", why)
 		}
 		if err != nil {
 			return b, err
@@ -260,7 +263,7 @@ func (p packing) parse(text string, unit timeUnit, timed bool) (float64, error) 
 		x /= float64(unit.length)
 	}
 	if err != nil || math.IsNaN(x) {
-		return 0, badArgument("%q is no number, and its values are numbers without a unit of time", text)
+		return 0, failure.BadArgument("%q is no number, and its values are numbers without a unit of time", text)
 	}
 	if p.scaled || !p.isFloat() {
 		return x, nil

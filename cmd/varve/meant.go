@@ -14,17 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/metadata"
 )
-
-// meant returns a question for a word that is not among those known, as " (is time
-// meant?)", and nothing where no known word is near.
-func meant(word string, known []string) string {
-	if near := nearest(word, known); len(near) > 0 {
-		return " (is " + strings.Join(near, " or ") + " meant?)"
-	}
-	return ""
-}
 
 // meantNode adds to the error for a node that is not there what may be meant: a node
 // beside it with a name that is near, or the nodes in a folder that is no node itself.
@@ -62,14 +54,14 @@ func besideMeant(ctx context.Context, at string) string {
 		}
 	}
 	if members == nil && !strings.Contains(at, "://") {
-		return meant(name, nearNodes(localPath(group), name))
+		return spelling.Meant(name, nearNodes(localPath(group), name))
 	}
-	return meant(name, members)
+	return spelling.Meant(name, members)
 }
 
 // nearNodes returns the nodes right in a folder whose names hardly differ from a name.
 func nearNodes(folder, name string) []string {
-	return slices.DeleteFunc(nodesIn(folder), func(n string) bool { return distance(n, name) > mostOff })
+	return slices.DeleteFunc(nodesIn(folder), func(n string) bool { return spelling.Distance(n, name) > mostOff })
 }
 
 // otherMeant returns what may be meant by the location of a node that cannot be opened,
@@ -122,77 +114,4 @@ func holdsNodes(at string) bool {
 		return false
 	}
 	return slices.ContainsFunc(nodesIn(localPath(at)), func(name string) bool { return !strings.HasSuffix(name, ".zip") })
-}
-
-// mostNear is how many words are proposed.
-const mostNear = 3
-
-// leastBegun is how many letters a word has at least that a longer one may stand for.
-const leastBegun = 3
-
-// nearest returns the known words that are nearest to a word: those that differ by fewest
-// letters, up to one in three, or else those that begin with it, or that it begins with,
-// as latitude begins with lat.
-func nearest(word string, known []string) []string {
-	var near []string
-	least := max(1, len([]rune(word))/3)
-	for _, k := range known {
-		d := distance(strings.ToLower(word), strings.ToLower(k))
-		if k == "" || k == word || d > least || len(near) > 0 && d == least && slices.Contains(near, k) {
-			continue
-		}
-		if d < least {
-			near, least = nil, d
-		}
-		near = append(near, k)
-	}
-	if len(near) == 0 && len(word) > 1 {
-		for _, k := range known {
-			if strings.HasPrefix(strings.ToLower(k), strings.ToLower(word)) && k != word {
-				near = append(near, k)
-			}
-		}
-	}
-	if len(near) == 0 {
-		for _, k := range known {
-			if len(k) >= leastBegun && strings.HasPrefix(strings.ToLower(word), strings.ToLower(k)) && k != word {
-				near = append(near, k)
-			}
-		}
-	}
-	return near[:min(len(near), mostNear)]
-}
-
-// longestMeant bounds the words that are compared: the cost is the product of their
-// lengths.
-const longestMeant = 200
-
-// distance returns how many letters have to be changed, put in, left out or swapped with
-// their neighbour to make one word of another.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	if len(x) > longestMeant || len(y) > longestMeant {
-		return longestMeant
-	}
-	var older []int
-	last := make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range x {
-		next := make([]int, len(y)+1)
-		next[0] = i + 1
-		for j := range y {
-			change := 1
-			if x[i] == y[j] {
-				change = 0
-			}
-			next[j+1] = min(last[j]+change, last[j+1]+1, next[j]+1)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				next[j+1] = min(next[j+1], older[j-1]+1)
-			}
-		}
-		older, last = last, next
-	}
-	return last[len(y)]
 }

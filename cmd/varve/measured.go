@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/observe"
 )
 
@@ -93,15 +94,15 @@ func (m *measured) judge() (what, why string) {
 	size := r.Bytes / max(1, r.pieces())
 	switch {
 	case busy >= most:
-		return byCodecs, fmt.Sprintf("decoding takes %s of the time of %s", percent(busy), plural(int64(r.Processors), "processor"))
+		return byCodecs, fmt.Sprintf("decoding takes %s of the time of %s", percent(busy), phrase.Plural(int64(r.Processors), "processor"))
 	case m.Raw.Rate > 0 && r.Stored >= most*m.Raw.Rate:
-		return byStore, fmt.Sprintf("it gives %s a second where nothing is decoded, and gives %s here", byteCount(int64(m.Raw.Rate)), byteCount(int64(r.Stored)))
+		return byStore, fmt.Sprintf("it gives %s a second where nothing is decoded, and gives %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
 	case waiting >= most:
 		return byWaiting, fmt.Sprintf("%s are under way all the time and each takes %s, so that more chunks in flight would read faster",
-			plural(int64(r.InFlight), "request"), each(requests.Duration, requests.Times))
+			phrase.Plural(int64(r.InFlight), "request"), each(requests.Duration, requests.Times))
 	case size < smallChunk:
 		return byChunks, fmt.Sprintf("chunks have %s each, and of the %s that one takes there are %s in codecs; larger chunks cost less",
-			byteCount(size), duration(r.PerChunk*float64(r.Processors)), duration(codecs/float64(max(1, r.pieces()))))
+			phrase.Bytes(size), duration(r.PerChunk*float64(r.Processors)), duration(codecs/float64(max(1, r.pieces()))))
 	case busy < idle && requests.Duration.Seconds() >= most*r.Seconds:
 		return byWaiting, fmt.Sprintf("a request takes %s, %.1f are under way at a time, and the processors decode for %s of the time",
 			each(requests.Duration, requests.Times), requests.Duration.Seconds()/r.Seconds, percent(busy))
@@ -133,20 +134,20 @@ func duration(seconds float64) string {
 
 // print writes a table for people.
 func (m *measured) print(w *bufio.Writer) error {
-	fmt.Fprintf(w, "%s  %s %s, read again and again: %s in %s, %s\n\n", printable(m.Path), shapeText(m.Shape), m.DataType,
-		plural(m.Elements, "element"), plural(m.Chunks, "chunk"), plural(int64(m.Slabs), "slab"))
+	fmt.Fprintf(w, "%s  %s %s, read again and again: %s in %s, %s\n\n", phrase.Printable(m.Path), phrase.Shape(m.Shape), m.DataType,
+		phrase.Plural(m.Elements, "element"), phrase.Plural(m.Chunks, "chunk"), phrase.Plural(int64(m.Slabs), "slab"))
 	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s %14s %14s\n", "in flight", "processors", "elements", "a chunk", "requests", "I/O a chunk", "codecs a chunk")
 	for i := range m.Rounds {
 		r := &m.Rounds[i]
-		name := count(int64(r.InFlight))
+		name := phrase.Count(int64(r.InFlight))
 		if r.Usual {
 			name += " usual"
 		}
 		io, codecs := r.Stats.Requests(), r.Stats.Codecs()
-		fmt.Fprintf(w, "%-10s %10d %14s %12s %14s %14s %14s\n", name, r.Processors, byteCount(int64(r.Rate))+"/s", duration(r.PerChunk),
-			count(int64(rate(io.Times, r.Seconds)))+"/s", each(io.Duration, r.pieces()), each(codecs.Duration, r.pieces()))
+		fmt.Fprintf(w, "%-10s %10d %14s %12s %14s %14s %14s\n", name, r.Processors, phrase.Bytes(int64(r.Rate))+"/s", duration(r.PerChunk),
+			phrase.Count(int64(rate(io.Times, r.Seconds)))+"/s", each(io.Duration, r.pieces()), each(codecs.Duration, r.pieces()))
 	}
-	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s\n\n", "raw", "", byteCount(int64(m.Raw.Rate))+"/s", "", count(int64(rate(m.Raw.Requests, m.Raw.Seconds)))+"/s")
+	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s\n\n", "raw", "", phrase.Bytes(int64(m.Raw.Rate))+"/s", "", phrase.Count(int64(rate(m.Raw.Requests, m.Raw.Seconds)))+"/s")
 	_, err := fmt.Fprintf(w, "Bound by %s: %s.\n", m.Bound, m.Because)
 	return err
 }

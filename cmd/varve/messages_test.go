@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,23 +58,6 @@ func TestSelectListedValues(t *testing.T) {
 	} {
 		if got := must(t, "", "export", g+"/t", "--format", "json", "--select", sel); got != want {
 			t.Errorf("%s: %s, want %s", sel, got, want)
-		}
-	}
-}
-
-// TestNoPackages has no names of Go's packages in messages, and no names of lock files
-// where a permission is missing.
-func TestNoPackages(t *testing.T) {
-	for text, want := range map[string]string{
-		"convert a: metadata: /codecs/0: no":                        "convert a: /codecs/0: no",
-		"file: root: no":                                            "root: no",
-		`append a: file: locking "__varve.lock": permission denied`: "append a: no permission to write there",
-		"read the file: codec: gzip: bad":                           "read the file: gzip: bad",
-		"a\nb":                                                      "a; b",
-		"open a: /attributes: the attribute metadata is not an object": "open a: /attributes: the attribute metadata is not an object",
-	} {
-		if got := oneLine(errors.New(text)); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
@@ -32,7 +33,7 @@ func (f *arrayFacts) missingText() string {
 	var texts []string
 	names := []string{missing.FillValue, missing.Value}
 	if elem := f.missingFill(t); elem != nil {
-		texts, names = append(texts, shorten(valueText(t, elem), 60)), names[1:]
+		texts, names = append(texts, phrase.Shorten(valueText(t, elem), 60)), names[1:]
 	}
 	for _, name := range names {
 		raw, ok := attributeOf(f.Attributes, name)
@@ -49,7 +50,7 @@ func (f *arrayFacts) missingText() string {
 			if err != nil {
 				continue
 			}
-			if text := shorten(valueText(t, elem), 60); !slices.Contains(texts, text) {
+			if text := phrase.Shorten(valueText(t, elem), 60); !slices.Contains(texts, text) {
 				texts = append(texts, text)
 			}
 		}
@@ -111,7 +112,7 @@ func valueText(t dtype.Type, elem []byte) string {
 	if err != nil {
 		return string(t.AppendText(nil, elem))
 	}
-	return strings.Trim(compact(text), `"`)
+	return strings.Trim(phrase.Compact(text), `"`)
 }
 
 // missingRefused returns why xarray opens no group with an array of such a document, for
@@ -157,12 +158,12 @@ func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	switch {
 	case fill != "":
 		remark(cmd, location, fmt.Sprintf("xarray takes the fill value %s of format 2 for missing, and reads the attribute %s only where that is null (--fill null when it is created)",
-			shorten(fill, 60), missing.FillValue))
+			phrase.Shorten(fill, 60), missing.FillValue))
 	case reason == "":
 	case wanted == nil:
 		remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))
 	default:
 		remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s says the same",
-			reason, asWord(location), missing.FillValue, asWord(string(wanted))))
+			reason, phrase.Word(location), missing.FillValue, phrase.Word(string(wanted))))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -19,23 +21,23 @@ const (
 // written.
 func (v *values) openJSON() error {
 	if v.typ.IsZero() {
-		return badArgument("%s: JSON does not tell the data type", v.name)
+		return failure.BadArgument("%s: JSON does not tell the data type", v.name)
 	}
 	text, err := io.ReadAll(io.LimitReader(v.r, maxNested+1))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", v.name, err)
 	}
 	if len(text) > maxNested {
-		return fmt.Errorf("%w: %s has more than %s of JSON", zarr.ErrLimit, v.name, byteCount(maxNested))
+		return fmt.Errorf("%w: %s has more than %s of JSON", zarr.ErrLimit, v.name, phrase.Bytes(maxNested))
 	}
 	doc, err := strictjson.Parse(text, strictjson.Limits{Size: maxNested, Depth: maxDepth})
 	if err != nil {
-		return badArgument("%s: %w", v.name, err)
+		return failure.BadArgument("%s: %w", v.name, err)
 	}
 	v.shape = nestedShape(doc, v.typ)
 	e := elements{typ: v.typ}
 	if err := e.appendNested(doc, v.shape); err != nil {
-		return badArgument("%s: %w", v.name, err)
+		return failure.BadArgument("%s: %w", v.name, err)
 	}
 	v.provide(e)
 	return nil

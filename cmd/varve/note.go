@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 )
 
@@ -17,7 +18,7 @@ import (
 // the error alone.
 func note(cmd *cobra.Command, location, text string) {
 	if !wantsJSON(cmd) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", printable(location), printable(text))
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", phrase.Printable(location), phrase.Printable(text))
 	}
 }
 

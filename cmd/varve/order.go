@@ -10,6 +10,7 @@ import (
 	"path"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
@@ -112,15 +113,7 @@ func (o *order) bridge(elem []byte) {
 		return
 	}
 	o.fault = fmt.Sprintf("%s from %d on %s the fill value, as if never written, and element %d after that is %s",
-		plural(o.skipped, "element"), o.next-o.skipped, areOrIs(o.skipped), o.next, o.text(elem))
-}
-
-// areOrIs returns the verb that goes with so many.
-func areOrIs(n int64) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
+		phrase.Plural(o.skipped, "element"), o.next-o.skipped, phrase.AreOrIs(o.skipped), o.next, o.text(elem))
 }
 
 // step looks at an element that follows the last one.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -139,7 +140,7 @@ func isTerminal(stream any) bool {
 // standard error. Programs, which have the exit status, are told nothing.
 func confirm(cmd *cobra.Command, format string, args ...any) {
 	if w := cmd.ErrOrStderr(); isTerminal(w) && !wantsJSON(cmd) {
-		fmt.Fprintf(w, "%s\n", printable(fmt.Sprintf(format, args...))) // what cannot be said is done all the same
+		fmt.Fprintf(w, "%s\n", phrase.Printable(fmt.Sprintf(format, args...))) // what cannot be said is done all the same
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 )
 
@@ -70,7 +72,7 @@ func boolMeant(t dtype.Type, text string) string {
 	if lower == "true" || lower == "false" {
 		return fmt.Sprintf(" (is %s meant?)", lower)
 	}
-	return meant(lower, []string{"true", "false"})
+	return spelling.Meant(lower, []string{"true", "false"})
 }
 
 // refuseOverflow refuses an element that has more infinite numbers than its text spells.
@@ -84,7 +86,7 @@ func refuseOverflow(t dtype.Type, elem []byte, text string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: value %s of %s: beyond the largest number of the type; what is infinite is spelled Infinity or -Infinity",
-		dtype.ErrInvalid, shorten(text, 60), t)
+		dtype.ErrInvalid, phrase.Shorten(text, 60), t)
 }
 
 // isEncoded reports whether a text is all bytes of a struct.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -96,11 +98,11 @@ func numberAttribute(a *zarr.Array, name string) (value float64, ok bool, err er
 		}
 	}
 	if v.Kind() != strictjson.Number {
-		return 0, false, badArgument("attribute %s is no number", name)
+		return 0, false, failure.BadArgument("attribute %s is no number", name)
 	}
 	value, err = strconv.ParseFloat(string(v.Raw()), 64)
 	if err != nil {
-		err = badArgument("attribute %s: %w", name, err)
+		err = failure.BadArgument("attribute %s: %w", name, err)
 	}
 	return value, true, err
 }
@@ -151,7 +153,7 @@ func encodeFirst(from dtype.Type, a *zarr.Array) string {
 	}
 	var steps []string
 	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && attribute(a, "units") != "" {
-		steps = append(steps, "count in "+shorten(attribute(a, "units"), 60))
+		steps = append(steps, "count in "+phrase.Shorten(attribute(a, "units"), 60))
 	}
 	if p.scaled {
 		steps = append(steps, fmt.Sprintf("subtract add_offset %v, divide by scale_factor %v, and round", p.offset, p.scale))

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 )
 
@@ -28,7 +30,7 @@ func pendingAt(ctx context.Context, a *zarr.Array) *pendingFact {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &pendingFact{Arrays: []string{}, Error: present(oneLine(err))}
+		return &pendingFact{Arrays: []string{}, Error: present(failure.OneLine(err))}
 	}
 	f := &pendingFact{Decided: p.Decided, Arrays: p.Arrays, Shape: p.Shape}
 	if f.Arrays == nil {
@@ -50,7 +52,7 @@ func (p *pendingFact) text() string {
 	}
 	return fmt.Sprintf("a change of %s together is decided and not finished: the shape will be %v, and some of them may have "+
 		"theirs already; varve check --finish finishes it, as the next writer does, so do not repeat it",
-		plural(int64(len(p.Arrays)), "array"), p.Shape)
+		phrase.Plural(int64(len(p.Arrays)), "array"), p.Shape)
 }
 
 // pendingBelow returns a note about the first unfinished change of several arrays below a
@@ -106,5 +108,5 @@ func (i *interruption) finished(a *zarr.Array) string {
 		what = fmt.Sprintf("this one had its shape %v already", i.shape)
 	}
 	return fmt.Sprintf("an append to %s together that was decided before was finished first: %s; what is appended now comes after it "+
-		"(--expect keeps a batch from being appended twice)", plural(int64(len(i.change.Arrays)), "array"), what)
+		"(--expect keeps a batch from being appended twice)", phrase.Plural(int64(len(i.change.Arrays)), "array"), what)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 )
 
 // parsePeriod reads a moment as people write it, and what it stands for as far as it is
@@ -14,7 +15,7 @@ import (
 // are all of their elements, as in xarray.
 func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], err error) {
 	if p.first, err = calendar.ParseInstant(text, c); err != nil {
-		return p, badArgument("%w%s", err, dateMeant(text, c))
+		return p, failure.BadArgument("%w%s", err, dateMeant(text, c))
 	}
 	date, clock := strings.TrimSpace(text), ""
 	if i := strings.IndexAny(date, "Tt "); i > 0 {
@@ -26,7 +27,7 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 	} else {
 		parts := strings.Count(date[1:], "-")
 		if last.Day, err = dayAfter(p.first.Day, parts, c); err != nil {
-			return p, badArgument("%w", err)
+			return p, failure.BadArgument("%w", err)
 		}
 		p.plural = parts < 2
 		last.Nano--

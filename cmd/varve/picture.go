@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
 )
@@ -24,7 +25,7 @@ func (f *gridFlags) answer(cmd *cobra.Command, d *drawn) (a answers, err error) 
 		if err != nil {
 			return a, err
 		}
-		a.text = append(a.text, fmt.Sprintf("element %s is in chunk %s, at %s within it", tuple(l.Index), tuple(l.Chunk), tuple(l.Within)))
+		a.text = append(a.text, fmt.Sprintf("element %s is in chunk %s, at %s within it", phrase.Index(l.Index), phrase.Index(l.Chunk), phrase.Index(l.Within)))
 		a.chunks = append(a.chunks, boxAt(l.Chunk))
 	}
 	if cmd.Flags().Changed("chunk") {
@@ -65,7 +66,7 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 		Caption: strings.Join(append([]string{d.summary()}, a.text...), "\n"),
 	}
 	if d.array != nil {
-		opt.Title = printable(filepath.Base(d.title))
+		opt.Title = phrase.Printable(filepath.Base(d.title))
 	}
 	for _, chunks := range a.chunks {
 		opt.Marks = append(opt.Marks, draw.Mark{Chunks: chunks, Meaning: "asked for"})

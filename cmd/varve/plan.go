@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -31,14 +33,14 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 	f := new(planFlags)
 	shapeFlag(c, &f.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
 	checkedVar(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", syntax(parseType))
-	checkedVar(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", syntax(parseSize))
+	checkedVar(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", syntax(phrase.ParseSize))
 	checkedVar(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", syntax(parseEven))
 	propose(c, "target", "1MiB", "8MiB", "64MiB", "512MiB", "8GiB")
 	propose(c, "chunks", "auto", "256KiB", "1MiB")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, flag := range []string{"shape", "dtype"} {
 			if !cmd.Flags().Changed(flag) {
-				return badUsage("--%s is missing", flag)
+				return failure.BadUsage("--%s is missing", flag)
 			}
 		}
 		p, err := f.plan()
@@ -106,13 +108,13 @@ func (f *planFlags) plan() (*plan, error) {
 		return nil, err
 	}
 	if f.target != "" {
-		if s.shards.size, err = parseSize(f.target); err != nil {
+		if s.shards.size, err = phrase.ParseSize(f.target); err != nil {
 			return nil, err
 		}
 		p.Target = &s.shards.size
 	}
 	if c := s.inner; c.size > 0 && p.Target != nil && c.size > *p.Target {
-		return nil, badUsage("--chunks %s do not fit into objects of --target %s", c.text, f.target)
+		return nil, failure.BadUsage("--chunks %s do not fit into objects of --target %s", c.text, f.target)
 	}
 	if p.Chunks, err = s.alone(shape, width(t)); err != nil {
 		return nil, err
@@ -177,7 +179,7 @@ func objects(g *grid.Grid) *int64 {
 func (p *plan) measure(t dtype.Type) error {
 	g, err := grid.Regular(p.Shape, p.Chunks)
 	if err != nil {
-		return badArgument("%w", err)
+		return failure.BadArgument("%w", err)
 	}
 	p.Grid, p.Objects = g.Chunks(), objects(g)
 	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, width(t))...) }
@@ -192,11 +194,11 @@ func (p *plan) measure(t dtype.Type) error {
 }
 
 func (p *plan) sheet() *sheet {
-	s := &sheet{title: "plan for " + shapeText(p.Shape) + " of " + p.DataType}
+	s := &sheet{title: "plan for " + phrase.Shape(p.Shape) + " of " + p.DataType}
 	create := fmt.Sprintf("varve create NODE --shape '%s' --dtype %s", commas(p.Shape), p.DataType)
-	s.add("size", countable(p.Logical, byteCount))
-	s.add("chunks", shapeText(p.Chunks)+", "+byteCount(p.Chunk)+" each")
-	s.add("grid", shapeText(p.Grid))
+	s.add("size", countable(p.Logical, phrase.Bytes))
+	s.add("chunks", phrase.Shape(p.Chunks)+", "+phrase.Bytes(p.Chunk)+" each")
+	s.add("grid", phrase.Shape(p.Grid))
 	s.add("objects", objectsText(p.Objects, "chunk"))
 	s.add("create", fmt.Sprintf("%s --chunks '[%s]'", create, commas(p.Chunks)))
 	p.Sharded.add(s, create)
@@ -209,11 +211,11 @@ func (p *shardedPlan) add(s *sheet, create string) {
 		s.add("with shards", *p.Advice)
 		return
 	}
-	s.add("with shards", shapeText(p.Shards)+", "+byteCount(p.Shard)+" each")
-	s.add("  chunks", fmt.Sprintf("%s, %s each, %s in a shard", shapeText(p.Chunks), byteCount(p.Chunk), count(p.PerShard)))
-	s.add("  grid", shapeText(p.Grid))
+	s.add("with shards", phrase.Shape(p.Shards)+", "+phrase.Bytes(p.Shard)+" each")
+	s.add("  chunks", fmt.Sprintf("%s, %s each, %s in a shard", phrase.Shape(p.Chunks), phrase.Bytes(p.Chunk), phrase.Count(p.PerShard)))
+	s.add("  grid", phrase.Shape(p.Grid))
 	s.add("  objects", objectsText(p.Objects, "shard"))
-	s.add("  holding", countable(p.Inner, func(n int64) string { return plural(n, "chunk") }))
+	s.add("  holding", countable(p.Inner, func(n int64) string { return phrase.Plural(n, "chunk") }))
 	if p.Advice != nil {
 		s.add("  but", *p.Advice)
 	}
@@ -222,7 +224,7 @@ func (p *shardedPlan) add(s *sheet, create string) {
 
 // objectsText says how many objects there are.
 func objectsText(n *int64, noun string) string {
-	return countable(n, func(n int64) string { return plural(n-1, noun) + ", if all are stored, and the metadata" })
+	return countable(n, func(n int64) string { return phrase.Plural(n-1, noun) + ", if all are stored, and the metadata" })
 }
 
 // countable returns the text of a number that may be too large.

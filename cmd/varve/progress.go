@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/observe"
 )
 
@@ -40,7 +41,7 @@ type progress struct {
 
 // newProgress begins work on a total of bytes, which add counts.
 func newProgress(cmd *cobra.Command, what string, total int64) *progress {
-	p := &progress{what: what, text: byteCount}
+	p := &progress{what: what, text: phrase.Bytes}
 	p.look = p.done.Load
 	p.total.Store(total)
 	p.begin(cmd)
@@ -49,7 +50,7 @@ func newProgress(cmd *cobra.Command, what string, total int64) *progress {
 
 // newCount is newProgress of work that is not counted in bytes.
 func newCount(cmd *cobra.Command, what string, total int64) *progress {
-	p := &progress{what: what, text: count}
+	p := &progress{what: what, text: phrase.Count}
 	p.look = p.done.Load
 	p.total.Store(total)
 	p.begin(cmd)
@@ -59,7 +60,7 @@ func newCount(cmd *cobra.Command, what string, total int64) *progress {
 // newEstimate begins work of about a total of bytes, 0 where that is not known, of which
 // the requests to stores and the work of codecs tell how much is done.
 func newEstimate(cmd *cobra.Command, what string, total int64, done func(observe.Stats) int64) *progress {
-	p := &progress{what: what, text: byteCount}
+	p := &progress{what: what, text: phrase.Bytes}
 	p.total.Store(total)
 	p.estimate(cmd, done)
 	return p
@@ -67,7 +68,7 @@ func newEstimate(cmd *cobra.Command, what string, total int64, done func(observe
 
 // newTally is newEstimate of work that is not counted in bytes.
 func newTally(cmd *cobra.Command, what string, total int64, done func(observe.Stats) int64) *progress {
-	p := &progress{what: what, text: count}
+	p := &progress{what: what, text: phrase.Count}
 	p.total.Store(total)
 	p.estimate(cmd, done)
 	return p
@@ -88,7 +89,7 @@ func (p *progress) estimate(cmd *cobra.Command, done func(observe.Stats) int64) 
 // Where its output goes to a program, that one may be what it waits for, and may show
 // something else.
 func goesOn(cmd *cobra.Command) *progress {
-	p := &progress{what: cmd.Name(), text: count, idle: true}
+	p := &progress{what: cmd.Name(), text: phrase.Count, idle: true}
 	if c := consoleOf(cmd.ErrOrStderr()); c != nil && c.both {
 		p.estimate(cmd, func(s observe.Stats) int64 { return s.Requests().Times })
 	}
@@ -183,7 +184,7 @@ func (p *progress) line(passed time.Duration) string {
 	speed := float64(done) / max(passed.Seconds(), 1e-3)
 	rate := p.text(int64(speed)) + "/s"
 	if p.idle {
-		return fmt.Sprintf("%s %s  %s\x1b[K", p.what, clock(passed.Seconds()), plural(done, "request"))
+		return fmt.Sprintf("%s %s  %s\x1b[K", p.what, clock(passed.Seconds()), phrase.Plural(done, "request"))
 	}
 	if total <= 0 {
 		return fmt.Sprintf("%s %s  %s\x1b[K", p.what, p.text(done), rate)

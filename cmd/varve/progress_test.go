@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -37,7 +38,7 @@ func (s *shared) String() string {
 // meanwhile.
 func TestProgress(t *testing.T) {
 	newOne := func() *progress {
-		p := &progress{what: "reading", text: byteCount}
+		p := &progress{what: "reading", text: phrase.Bytes}
 		p.look = p.done.Load
 		p.total.Store(4 << 20)
 		return p
@@ -69,10 +70,10 @@ func TestProgressLine(t *testing.T) {
 		text        func(int64) string
 		want        string
 	}{
-		{"reading", 2 << 20, 4 << 20, byteCount, "reading " + strings.Repeat("█", 15) + strings.Repeat("░", 15) + " 2.0 MiB of 4.0 MiB  205 KiB/s  0:10 left\x1b[K"},
-		{"shards", 1200, 4000, count, "1,200 of 4,000  120/s  0:23 left\x1b[K"},
-		{"copying", 10 << 20, 0, byteCount, "copying 10 MiB  1.0 MiB/s\x1b[K"},
-		{"writing", 0, 4 << 20, byteCount, " 0 B of 4.0 MiB  0 B/s\x1b[K"},
+		{"reading", 2 << 20, 4 << 20, phrase.Bytes, "reading " + strings.Repeat("█", 15) + strings.Repeat("░", 15) + " 2.0 MiB of 4.0 MiB  205 KiB/s  0:10 left\x1b[K"},
+		{"shards", 1200, 4000, phrase.Count, "1,200 of 4,000  120/s  0:23 left\x1b[K"},
+		{"copying", 10 << 20, 0, phrase.Bytes, "copying 10 MiB  1.0 MiB/s\x1b[K"},
+		{"writing", 0, 4 << 20, phrase.Bytes, " 0 B of 4.0 MiB  0 B/s\x1b[K"},
 	} {
 		p := &progress{what: c.what, text: c.text}
 		p.total.Store(c.total)
@@ -130,7 +131,7 @@ func TestProgressOfStreams(t *testing.T) {
 		shown := new(shared)
 		v := &values{r: &slowly{shown: shown}, name: "x"}
 		v.watch = func(total int64) *progress {
-			p := &progress{what: "reading", text: byteCount}
+			p := &progress{what: "reading", text: phrase.Bytes}
 			p.look = p.done.Load
 			p.total.Store(total)
 			p.drawOn(shown, 0, time.Millisecond)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 )
@@ -54,7 +55,7 @@ func awaitServers(cmd *cobra.Command, opt *httpstore.Options) {
 	w := cmd.ErrOrStderr()
 	opt.Waiting = func(host string) {
 		// A line that cannot be written is no reason to stop waiting.
-		_, _ = fmt.Fprintf(w, "varve: waiting for %s, which sends little or nothing; Ctrl-C gives up\n", printable(host))
+		_, _ = fmt.Fprintf(w, "varve: waiting for %s, which sends little or nothing; Ctrl-C gives up\n", phrase.Printable(host))
 	}
 }
 

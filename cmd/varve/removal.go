@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 )
 
@@ -43,9 +44,9 @@ func nodesAt(ctx context.Context, location string) (nodes []string) {
 // removedText names nodes that would go, of many the first ones.
 func removedText(nodes []string) string {
 	shown := nodes[:min(len(nodes), mostRemoved)]
-	text := fmt.Sprintf("%s: %s", plural(int64(len(nodes)), "node"), printable(strings.Join(shown, ", ")))
+	text := fmt.Sprintf("%s: %s", phrase.Plural(int64(len(nodes)), "node"), phrase.Printable(strings.Join(shown, ", ")))
 	if more := len(nodes) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %s more", count(int64(more)))
+		text += fmt.Sprintf(" and %s more", phrase.Count(int64(more)))
 	}
 	return text
 }

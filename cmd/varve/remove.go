@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
@@ -72,9 +74,9 @@ func inArchive(cmd *cobra.Command, location string) error {
 	case err != nil || !is:
 		return err
 	case at.Path() == "":
-		return unsupported("a zip archive is one file, which is written once and then only read: remove that file")
+		return failure.Unsupported("a zip archive is one file, which is written once and then only read: remove that file")
 	}
-	return unsupported("a zip archive is written once and then only read: copy it to a directory and change that")
+	return failure.Unsupported("a zip archive is written once and then only read: copy it to a directory and change that")
 }
 
 // errDeletable ends the removal of a node that is only asked whether it could go.
@@ -108,7 +110,7 @@ func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	if lookErr = errors.Join(lookErr, letGo(at, true)); !begun || lookErr != nil {
 		return err
 	}
-	return leftover(err, "what is left of %s is not visible: repeat the command, which removes it, or use varve rm", location)
+	return failure.Leftover(err, "what is left of %s is not visible: repeat the command, which removes it, or use varve rm", location)
 }
 
 // countBelow makes the number of values at a location and below it the total, where
@@ -137,11 +139,11 @@ func agreed(cmd *cobra.Command, what string) error {
 	case isDryRun(cmd):
 		return nil
 	case !isTerminal(cmd.InOrStdin()):
-		return badUsage("this %s: give --yes, or --dry-run to see what would go", what)
+		return failure.BadUsage("this %s: give --yes, or --dry-run to see what would go", what)
 	}
 	yes, err := asked(cmd, fmt.Sprintf("This %s. Go on?", what))
 	if err == nil && !yes {
-		err = badArgument("nothing was deleted")
+		err = failure.BadArgument("nothing was deleted")
 	}
 	return err
 }
@@ -149,7 +151,7 @@ func agreed(cmd *cobra.Command, what string) error {
 // asked asks the person at the terminal a question, and reports whether the answer is
 // yes. It fails where a signal ends the command first.
 func asked(cmd *cobra.Command, question string) (bool, error) {
-	cmd.PrintErrf("%s [y/N] ", printable(question))
+	cmd.PrintErrf("%s [y/N] ", phrase.Printable(question))
 	answer, err := bufio.NewReader(patiently(cmd.Context(), cmd.InOrStdin())).ReadString('\n')
 	if err != nil {
 		cmd.PrintErrln() // what follows is no part of the question

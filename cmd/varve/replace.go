@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -23,7 +24,7 @@ func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() er
 	case isArray && !byArray:
 		what = fmt.Sprintf("deletes the array %s with its elements", location)
 	case members > 0:
-		what = fmt.Sprintf("deletes the group %s and everything below it (%s)", location, plural(members, "member"))
+		what = fmt.Sprintf("deletes the group %s and everything below it (%s)", location, phrase.Plural(members, "member"))
 	default:
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // reservationFlags are the flags of reservations.
@@ -83,10 +85,10 @@ func reservations(cmd *cobra.Command, location string, f *reservationFlags) erro
 	}
 	return buffered(cmd, func(w *bufio.Writer) error {
 		for _, r := range list {
-			fmt.Fprintf(w, "%s  %s\n", printable(r.Node), r.text())
+			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(r.Node), r.text())
 		}
 		if len(list) == 0 {
-			fmt.Fprintf(w, "%s  no reservations\n", printable(location))
+			fmt.Fprintf(w, "%s  no reservations\n", phrase.Printable(location))
 		}
 		return nil
 	})
@@ -138,11 +140,11 @@ func (r *reserved) text() string {
 	if r.Since != nil {
 		age = fmt.Sprintf(", %v ago", time.Since(*r.Since).Round(time.Second))
 	}
-	text := fmt.Sprintf("reservation %s: %s from %v to %v, made by %s%s", r.ID, plural(int64(r.Parts), "part"), r.Start, r.Stop, r.Holder, age)
+	text := fmt.Sprintf("reservation %s: %s from %v to %v, made by %s%s", r.ID, phrase.Plural(int64(r.Parts), "part"), r.Start, r.Stop, r.Holder, age)
 	if r.Outcome != "" {
 		text += ": " + r.Outcome
 	}
-	return printable(text)
+	return phrase.Printable(text)
 }
 
 // end ends the reservation that is asked for, and returns it alone.
@@ -155,7 +157,7 @@ func (f *reservationFlags) end(cmd *cobra.Command, list []reserved) ([]reserved,
 		}
 		return list[i : i+1], f.endOne(cmd, r)
 	}
-	return nil, notFound("there is no reservation %s; varve reservations NODE lists those that there are", id)
+	return nil, failure.NotFound("there is no reservation %s; varve reservations NODE lists those that there are", id)
 }
 
 func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
@@ -169,14 +171,14 @@ func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
 	}
 	if !f.yes {
 		if !isTerminal(cmd.InOrStdin()) {
-			return badUsage("this deletes what was written to reservation %s: give --yes", r.ID)
+			return failure.BadUsage("this deletes what was written to reservation %s: give --yes", r.ID)
 		}
 		yes, err := asked(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node))
 		if err != nil {
 			return err
 		}
 		if !yes {
-			return badArgument("nothing was deleted")
+			return failure.BadArgument("nothing was deleted")
 		}
 	}
 	r.Outcome = "cancelled"

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -54,13 +56,13 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		named := len(args) > 1
 		switch {
 		case named && cmd.Flags().Changed("shape"):
-			return badUsage("--shape and %s exclude each other", args[1])
+			return failure.BadUsage("--shape and %s exclude each other", args[1])
 		case !named && !cmd.Flags().Changed("shape"):
-			return badUsage("--shape is missing, or a dimension and its new length, as time=100")
+			return failure.BadUsage("--shape is missing, or a dimension and its new length, as time=100")
 		}
 		opt := &zarr.ResizeOptions{KeepStale: *keepStale, RoundUp: change.roundUp}
 		if opt.Shrink, err = grid.ParseShrink(shrink); err != nil {
-			return badUsage("--shrink: %w", err)
+			return failure.BadUsage("--shrink: %w", err)
 		}
 		if opt.Expect, err = change.expected(cmd); err != nil {
 			return err
@@ -108,9 +110,9 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 	}
 	if lost := lostElements(before, shape); lost > 0 && !yes {
 		if err := (&resized{location, location, a, before, shape, *opt}).fits(cmd.Context()); err != nil {
-			return on(cmd.Name(), location, err)
+			return failure.On(cmd.Name(), location, err)
 		}
-		what := fmt.Sprintf("deletes %s of %s, which is %s and becomes %s", plural(lost, "element"), location, shapeText(before), shapeText(shape))
+		what := fmt.Sprintf("deletes %s of %s, which is %s and becomes %s", phrase.Plural(lost, "element"), location, phrase.Shape(before), phrase.Shape(shape))
 		if err := agreed(cmd, what); err != nil {
 			return err
 		}
@@ -138,7 +140,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 		return // no element stands for a missing value
 	}
 	if fill := fillOf(a); !d.isAbsent(fill, d.number(fill)) && !math.IsNaN(d.number(fill)) {
-		remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", plural(more, "new element"), areOrIs(more),
+		remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
 			a.Type().AppendText(nil, fill), d.meaning(a, fill)))
 	}
 }
@@ -149,7 +151,7 @@ func (d *decoding) meaning(a *zarr.Array, elem []byte) string {
 	if !d.scaled {
 		return ""
 	}
-	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.packing.text(elem), shorten(attribute(a, "units"), 20)), " ") + " decoded"
+	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.packing.text(elem), phrase.Shorten(attribute(a, "units"), 20)), " ") + " decoded"
 }
 
 // noteTimes tells people that the times by which a coordinate has grown are still to be
@@ -163,7 +165,7 @@ func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Arra
 	}
 	more := a.Shape()[0] - before[0]
 	remark(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
-		plural(more, "new time"), areOrIs(more), asWord(location), before[0]))
+		phrase.Plural(more, "new time"), phrase.AreOrIs(more), phrase.Word(location), before[0]))
 }
 
 // lostElements returns how many elements an array loses by another shape, 0 where that
@@ -234,7 +236,7 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 		return []grid.Growth{p.growth}, nil
 	}
 	if len(shape) == 0 {
-		return nil, badArgument("--grow calendar:%v: the array has no axis", p.unit)
+		return nil, failure.BadArgument("--grow calendar:%v: the array has no axis", p.unit)
 	}
 	if shrinks {
 		return nil, nil // nobody asks for times that may be what it gets rid of

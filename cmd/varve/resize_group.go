@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
 )
 
@@ -28,13 +31,13 @@ func parseLengths(args []string) ([]dimensionLength, error) {
 		name, text, found := strings.Cut(arg, "=")
 		n, err := strconv.ParseInt(text, 10, 64)
 		if _, wrong := parseShape(arg); wrong == nil && !found {
-			return nil, badUsage("%q: a dimension and its new length are needed, as time=100; is --shape %s meant?", arg, arg)
+			return nil, failure.BadUsage("%q: a dimension and its new length are needed, as time=100; is --shape %s meant?", arg, arg)
 		}
 		if !found || name == "" || err != nil || n < 0 {
-			return nil, badUsage("%q: a dimension and its new length are needed, as time=100", arg)
+			return nil, failure.BadUsage("%q: a dimension and its new length are needed, as time=100", arg)
 		}
 		if slices.ContainsFunc(list, func(d dimensionLength) bool { return d.name == name }) {
-			return nil, badUsage("%q: the dimension is named twice", arg)
+			return nil, failure.BadUsage("%q: the dimension is named twice", arg)
 		}
 		list = append(list, dimensionLength{name, n})
 	}
@@ -52,7 +55,7 @@ func reshape(a *zarr.Array, lengths []dimensionLength) (shape []int64, has int, 
 			continue
 		}
 		if slices.Contains(names[i+1:], d.name) {
-			return nil, 0, badArgument("dimension %q: several dimensions have that name; give --shape", d.name)
+			return nil, 0, failure.BadArgument("dimension %q: several dimensions have that name; give --shape", d.name)
 		}
 		shape[i] = d.length
 		has++
@@ -100,9 +103,9 @@ func notDimension(lengths []dimensionLength, known []string) error {
 	known = slices.DeleteFunc(slices.Clone(known), func(n string) bool { return n == "" })
 	name := lengths[max(i, 0)].name
 	if len(known) == 0 {
-		return badArgument("there is no dimension %q, since its dimensions have no names: say --shape", name)
+		return failure.BadArgument("there is no dimension %q, since its dimensions have no names: say --shape", name)
 	}
-	return badArgument("there is no dimension %q%s; its dimensions are %s", name, meant(name, known), shorten(strings.Join(known, ", "), 200))
+	return failure.BadArgument("there is no dimension %q%s; its dimensions are %s", name, spelling.Meant(name, known), phrase.Shorten(strings.Join(known, ", "), 200))
 }
 
 // resized is an array of a group on its way to another shape.
@@ -118,7 +121,7 @@ type resized struct {
 // stopped is repeated: what has its new shape stays.
 func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength, yes bool, c *change, opt *zarr.ResizeOptions) error {
 	if opt.Expect != nil {
-		return badUsage("--expect goes with one array")
+		return failure.BadUsage("--expect goes with one array")
 	}
 	g, err := zarr.OpenGroup(cmd.Context(), location, c.options(cmd))
 	if err != nil {
@@ -139,7 +142,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 		lost += lostElements(r.before, r.shape)
 	}
 	if lost > 0 && !yes {
-		if err := agreed(cmd, fmt.Sprintf("deletes %s of %s of %s", plural(lost, "element"), plural(int64(len(arrays)), "array"), location)); err != nil {
+		if err := agreed(cmd, fmt.Sprintf("deletes %s of %s of %s", phrase.Plural(lost, "element"), phrase.Plural(int64(len(arrays)), "array"), location)); err != nil {
 			return err
 		}
 	}
@@ -147,7 +150,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 	for i, r := range arrays {
 		if err := r.array.Resize(cmd.Context(), r.shape, &r.opt); err != nil {
 			if i > 0 {
-				err = &undone{err, fmt.Sprintf("%s of %s have their new shapes: repeat the command for the others", count(int64(i)), plural(int64(len(arrays)), "array"))}
+				err = failure.Leftover(err, "%s of %s have their new shapes: repeat the command for the others", phrase.Count(int64(i)), phrase.Plural(int64(len(arrays)), "array"))
 			}
 			return err
 		}
@@ -187,7 +190,7 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		known = append(known, a.DimensionNames()...)
 		shape, has, err := reshape(a, lengths)
 		if err != nil {
-			return nil, on(cmd.Name(), sameNode(location)+"/"+m.Path, err)
+			return nil, failure.On(cmd.Name(), sameNode(location)+"/"+m.Path, err)
 		}
 		if has > 0 {
 			r := &resized{m.Path, sameNode(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
@@ -209,16 +212,16 @@ func noDimension(name string, known []string) error {
 	slices.Sort(known)
 	known = slices.DeleteFunc(slices.Compact(known), func(n string) bool { return n == "" })
 	if len(known) == 0 {
-		return notFound("no array right below the group has the dimension %q; their dimensions have no names", name)
+		return failure.NotFound("no array right below the group has the dimension %q; their dimensions have no names", name)
 	}
-	return notFound("no array right below the group has the dimension %q; there are %s%s", name, shorten(strings.Join(known, ", "), 200), meant(name, known))
+	return failure.NotFound("no array right below the group has the dimension %q; there are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), spelling.Meant(name, known))
 }
 
 // fits returns what the array has against the new shape, before another array is changed
 // or anybody is asked.
 func (r *resized) fits(ctx context.Context) error {
 	if want := r.opt.Expect; want != nil && !slices.Equal(want, r.before) {
-		return fmt.Errorf("%w: the shape is %s and not %s", zarr.ErrConflict, shapeText(r.before), shapeText(want))
+		return fmt.Errorf("%w: the shape is %s and not %s", zarr.ErrConflict, phrase.Shape(r.before), phrase.Shape(want))
 	}
 	held, err := r.array.Reservation(ctx)
 	if err == nil {
@@ -268,7 +271,7 @@ func (c *change) placeGroup(cmd *cobra.Command, arrays []*resized) error {
 			err = r.fits(cmd.Context())
 		}
 		if err != nil {
-			return on(cmd.Name(), r.location, err)
+			return failure.On(cmd.Name(), r.location, err)
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // chunkShapes returns the chunks of an array as info shows them, without white space.
@@ -21,9 +23,9 @@ func chunkShapes(t *testing.T, node string) string {
 		t.Fatal(err)
 	}
 	if facts.Grid.Configuration.Shapes != nil {
-		return compact(facts.Grid.Configuration.Shapes)
+		return phrase.Compact(facts.Grid.Configuration.Shapes)
 	}
-	return "every " + compact(facts.Grid.Configuration.Shape)
+	return "every " + phrase.Compact(facts.Grid.Configuration.Shape)
 }
 
 // coordinateNode creates a time coordinate at a place and writes its values, JSON.

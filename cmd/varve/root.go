@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
 // streams are the three files that every program begins with.
@@ -116,9 +118,9 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if _, ok := topicOf(args[0]); ok {
 		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
-	hint := meant(args[0], append(commandNames(cmd), "help", "completion"))
+	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
 	if hint == "" && !cmd.HasParent() && (isNodeLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
-		hint = fmt.Sprintf(" (is varve info %s meant?)", asWord(withoutSecrets(args[0])))
+		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(withoutSecrets(args[0])))
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }

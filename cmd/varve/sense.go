@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/missing"
 )
 
@@ -32,9 +34,9 @@ func (v *values) keepsSense(ctx context.Context, a *zarr.Array) error {
 	if err != nil || len(faults) == 0 {
 		return err
 	}
-	return badArgument("the numbers of %s mean something else there than here: %s; encode them anew first, as xarray does, "+
+	return failure.BadArgument("the numbers of %s mean something else there than here: %s; encode them anew first, as xarray does, "+
 		"or give both the same attributes if they mean the same (varve attrs), or take bare numbers by way of a file: varve export %s -o FILE.npy",
-		v.name, strings.Join(faults, "; "), asWord(v.name))
+		v.name, strings.Join(faults, "; "), phrase.Word(v.name))
 }
 
 // faults returns how the numbers of the node mean something else than those of an array.
@@ -87,7 +89,7 @@ func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
 	}
 	if units := attribute(v.array, "units"); units != "" {
 		if to, err := countingIn(cmd.Context(), a); err == nil && to.units == "" {
-			remark(cmd, v.name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(shorten(units, 60))))
+			remark(cmd, v.name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
 	}
 	if hasSense(v.array) {
@@ -114,7 +116,7 @@ func sense(a *zarr.Array, name string) string {
 	if err != nil || v.IsZero() {
 		return "none"
 	}
-	return shorten(compact(v.Raw()), 60)
+	return phrase.Shorten(phrase.Compact(v.Raw()), 60)
 }
 
 // senseDiffers says how an attribute differs.
@@ -222,7 +224,7 @@ func differs(name, from, to string) string {
 		if s == "" {
 			return "none"
 		}
-		return shorten(strconv.Quote(s), 60)
+		return phrase.Shorten(strconv.Quote(s), 60)
 	}
 	return fmt.Sprintf("%s is %s there and %s here", name, text(from), text(to))
 }

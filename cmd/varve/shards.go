@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 )
@@ -30,9 +32,9 @@ type sharded struct {
 func (s sharded) check() error {
 	switch c := s.inner; {
 	case c.object != nil || c.axes != nil || c.trimmed:
-		return badUsage("--chunks %s: with --shards they are inner chunks: auto, a size as 1MiB, or lengths as 10 or [10,20]", shorten(c.text, 40))
+		return failure.BadUsage("--chunks %s: with --shards they are inner chunks: auto, a size as 1MiB, or lengths as 10 or [10,20]", phrase.Shorten(c.text, 40))
 	case c.size > 0 && s.shards.size > 0 && c.size > s.shards.size:
-		return badUsage("--chunks %s are inner chunks of --shards %s, which are smaller", c.text, s.shards.text)
+		return failure.BadUsage("--chunks %s are inner chunks of --shards %s, which are smaller", c.text, s.shards.text)
 	}
 	return nil
 }
@@ -87,7 +89,7 @@ func (c chunking) steps(shape []int64) ([]int64, error) {
 	steps := make([]int64, g.Rank())
 	for i := range steps {
 		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
-			return nil, onAxis(i, "it is a list; where shards are chosen one length is needed")
+			return nil, failure.OnAxis(i, "it is a list; where shards are chosen one length is needed")
 		}
 	}
 	return steps, nil
@@ -136,7 +138,7 @@ func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
 		switch {
 		case n == 0:
 		case shard == 0:
-			return nil, onAxis(i, "inner chunks that are lists need shards of one length, not of several")
+			return nil, failure.OnAxis(i, "inner chunks that are lists need shards of one length, not of several")
 		case shard%n == 0:
 			cuts[i] = grid.Runs(grid.Run{Length: n, Count: shard / n})
 		case shard < n:

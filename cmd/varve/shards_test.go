@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store/memstore"
@@ -59,7 +60,7 @@ func shardText(t *testing.T, node string) string {
 func compactAll(raw ...json.RawMessage) (text string) {
 	for _, r := range raw {
 		if r != nil {
-			text += compact(r)
+			text += phrase.Compact(r)
 		}
 	}
 	return text

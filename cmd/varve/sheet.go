@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -32,7 +31,7 @@ type sheet struct {
 const longestLine = 4 << 10
 
 func (s *sheet) add(label, value string) {
-	s.lines = append(s.lines, [2]string{printable(shorten(label, 100)), printable(shorten(value, longestLine))})
+	s.lines = append(s.lines, [2]string{phrase.Printable(phrase.Shorten(label, 100)), phrase.Printable(phrase.Shorten(value, longestLine))})
 }
 
 // shownAttributes is how many user attributes people are shown; attrs shows all.
@@ -43,10 +42,10 @@ func (s *sheet) attributes(object []byte) {
 	v, i := strictjson.Parsed(object), 0 // of a document that was read
 	for name, value := range v.Members() {
 		if i == shownAttributes {
-			s.add("", fmt.Sprintf("… %s more", count(int64(v.Len()-i))))
+			s.add("", fmt.Sprintf("… %s more", phrase.Count(int64(v.Len()-i))))
 			return
 		}
-		s.add(label("attributes", i), shorten(name, longestLine)+": "+glimpse(value.Raw()))
+		s.add(label("attributes", i), phrase.Shorten(name, longestLine)+": "+glimpse(value.Raw()))
 		i++
 	}
 }
@@ -56,9 +55,9 @@ func glimpse(raw []byte) string {
 	const enough = 4 << 10 // bytes to find 100 characters in that are no white space, nearly always
 	if len(raw) > enough {
 		begin := metadata.BareNumbers(raw[:enough])
-		return shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(begin)), " "), ""), 100)
+		return phrase.Shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(begin)), " "), ""), 100)
 	}
-	return shorten(string(metadata.BareNumbers([]byte(compact(raw)))), 100)
+	return phrase.Shorten(string(metadata.BareNumbers([]byte(phrase.Compact(raw)))), 100)
 }
 
 // print prints the sheet.
@@ -78,7 +77,7 @@ func (s *sheet) pass(w io.Writer) error {
 		for _, l := range s.lines {
 			s.width = max(s.width, utf8.RuneCountInString(l[0]))
 		}
-		if _, err := fmt.Fprintln(w, printable(s.title)); err != nil {
+		if _, err := fmt.Fprintln(w, phrase.Printable(s.title)); err != nil {
 			return err
 		}
 	}
@@ -103,10 +102,10 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 	}
 	s := sheet{title: "array " + f.Path}
 	s.add("format", formatText(f.Format))
-	s.add("shape", shapeText(f.Shape)+namesText(f.DimensionNames))
+	s.add("shape", phrase.Shape(f.Shape)+namesText(f.DimensionNames))
 	s.add("data type", f.typeText())
 	if f.logical >= 0 {
-		s.add("size", byteCount(f.logical))
+		s.add("size", phrase.Bytes(f.logical))
 	}
 	if f.Times != nil {
 		s.add("times", strings.Join(slices.Compact(slices.Clone(f.Times)), " … "))
@@ -142,7 +141,7 @@ func (f *arrayFacts) typeText() string {
 	if len(f.DataType) > longestLine {
 		return glimpse(f.DataType)
 	}
-	return compact(f.DataType)
+	return phrase.Compact(f.DataType)
 }
 
 // formatText returns which Zarr format a node is of.
@@ -159,9 +158,9 @@ func (f *arrayFacts) fillText() string {
 		}
 	}
 	if f.doc.HasNullFill() && text != "null" { // it is where the type is not known
-		return "null, read as " + shorten(text, 60)
+		return "null, read as " + phrase.Shorten(text, 60)
 	}
-	return shorten(text, 60)
+	return phrase.Shorten(text, 60)
 }
 
 func (f *arrayFacts) addChunks(s *sheet) {
@@ -185,7 +184,7 @@ func (f *arrayFacts) noun() string {
 
 // addSizes adds how many chunks a grid has, and the lengths along every axis.
 func (f *arrayFacts) addSizes(s *sheet, label, kind string, g *grid.Grid) {
-	s.add(label, fmt.Sprintf("%s, %s", shapeText(g.Chunks()), kind))
+	s.add(label, fmt.Sprintf("%s, %s", phrase.Shape(g.Chunks()), kind))
 	for i := range g.Rank() {
 		name := fmt.Sprintf("axis %d", i)
 		if i < len(f.DimensionNames) && f.DimensionNames[i] != nil {
@@ -196,11 +195,11 @@ func (f *arrayFacts) addSizes(s *sheet, label, kind string, g *grid.Grid) {
 }
 
 func (f *arrayFacts) storedText() string {
-	text := plural(*f.Chunks, f.noun())
+	text := phrase.Plural(*f.Chunks, f.noun())
 	if n, ok := f.grid.NumChunks(); ok {
-		text = count(*f.Chunks) + " of " + plural(n, f.noun())
+		text = phrase.Count(*f.Chunks) + " of " + phrase.Plural(n, f.noun())
 	}
-	return text + ", " + byteCount(*f.Bytes)
+	return text + ", " + phrase.Bytes(*f.Bytes)
 }
 
 func namesText(names []*string) string {
@@ -229,7 +228,7 @@ func extensionsText(list []metadata.Extension) string {
 		}
 		var parameters []string
 		for name, value := range v.Members() {
-			parameters = append(parameters, shorten(name, 60)+"="+shorten(strings.Trim(glimpse(value.Raw()), `"`), 60))
+			parameters = append(parameters, phrase.Shorten(name, 60)+"="+phrase.Shorten(strings.Trim(glimpse(value.Raw()), `"`), 60))
 		}
 		parts[i] += "(" + strings.Join(parameters, ", ") + ")"
 	}
@@ -246,56 +245,20 @@ func memberText(m zarr.Member) string {
 		return text + "  " + m.Err.Error()
 	}
 	if m.Err != nil {
-		return text + "  cannot be read: " + oneLine(m.Err)
+		return text + "  cannot be read: " + failure.OneLine(m.Err)
 	}
 	a, ok := m.Node.(*zarr.Array)
 	if !ok {
 		return text
 	}
-	text = fmt.Sprintf("%s  %s  %s", m.Name(), shorten(a.Type().String(), longestLine), shapeText(a.Shape()))
+	text = fmt.Sprintf("%s  %s  %s", m.Name(), phrase.Shorten(a.Type().String(), longestLine), phrase.Shape(a.Shape()))
 	if a.Rank() == 0 {
 		return text
 	}
 	if n := a.Inner(); n != nil {
 		if g, err := n.Grid(); err == nil {
-			return text + "  shards " + chunksText(a.Grid()) + "  inner chunks " + innerText(g)
+			return text + "  shards " + phrase.Chunks(a.Grid()) + "  inner chunks " + innerText(g)
 		}
 	}
-	return text + "  chunks " + chunksText(a.Grid())
-}
-
-// compact returns JSON without white space.
-func compact(raw []byte) string {
-	var b bytes.Buffer
-	if err := json.Compact(&b, raw); err != nil {
-		return string(raw)
-	}
-	return b.String()
-}
-
-// shorten cuts a text that is longer than n characters.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	kept, runes := 0, 0 // bytes of all characters but the last one that fits
-	for i := range s {
-		switch runes++; runes {
-		case n:
-			kept = i
-		case n + 1:
-			return s[:kept] + "…"
-		}
-	}
-	return s
-}
-
-// printable replaces what a stranger could use to take over a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsGraphic(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, s)
+	return text + "  chunks " + phrase.Chunks(a.Grid())
 }

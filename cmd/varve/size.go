@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/npy"
 )
 
@@ -16,11 +18,11 @@ import (
 // is made; 0 is no limit.
 func (s *source) affords(limit int64, f format) error {
 	if s.bytes == tooMany {
-		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, plural(s.resolved.Len(), "value"))
+		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.resolved.Len(), "value"))
 	}
 	if least := s.least(f); limit > 0 && least > limit {
 		return fmt.Errorf("%w: %s as %s has %s or more, --limit is %s; select a part (--select), or raise it",
-			zarr.ErrLimit, plural(s.resolved.Len(), "value"), f, byteCount(least), byteCount(limit))
+			zarr.ErrLimit, phrase.Plural(s.resolved.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(limit))
 	}
 	return nil
 }
@@ -49,8 +51,8 @@ func (s *source) hasRoom(file string, f format, free func(dir string) (int64, bo
 	}
 	least := s.least(f)
 	if room, known := free(filepath.Dir(file)); known && least > room {
-		return &kindError{fmt.Errorf("write %s: %s as %s has %s or more, and there is room for %s; select a part (--select), or write to standard output",
-			file, plural(s.resolved.Len(), "value"), f, byteCount(least), byteCount(room)), syscall.ENOSPC}
+		return failure.OfKind(syscall.ENOSPC, "write %s: %s as %s has %s or more, and there is room for %s; select a part (--select), or write to standard output",
+			file, phrase.Plural(s.resolved.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(room))
 	}
 	return nil
 }
@@ -72,7 +74,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= int64(len(p)); l.left < 0 {
-		return 0, fmt.Errorf("%w: the output is longer than --limit %s; select a part (--select), or raise it", zarr.ErrLimit, byteCount(l.limit))
+		return 0, fmt.Errorf("%w: the output is longer than --limit %s; select a part (--select), or raise it", zarr.ErrLimit, phrase.Bytes(l.limit))
 	}
 	return l.to.Write(p)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -27,7 +29,7 @@ func sourcesOf(args []string) ([]string, error) {
 	for _, arg := range args {
 		if arg == "" || arg == "-" {
 			if streams++; streams > 1 {
-				return nil, badUsage("standard input can be one file only")
+				return nil, failure.BadUsage("standard input can be one file only")
 			}
 		}
 		if !strings.ContainsAny(arg, "*?[") || strings.Contains(arg, "://") || isThere(arg) {
@@ -36,10 +38,10 @@ func sourcesOf(args []string) ([]string, error) {
 		}
 		found, err := filepath.Glob(arg)
 		if err != nil {
-			return nil, badUsage("%q is no pattern of file names: %w", arg, err)
+			return nil, failure.BadUsage("%q is no pattern of file names: %w", arg, err)
 		}
 		if len(found) == 0 {
-			return nil, notFound("no file matches %q", arg)
+			return nil, failure.NotFound("no file matches %q", arg)
 		}
 		slices.SortFunc(found, compareNaturally)
 		sources = append(sources, found...)
@@ -102,8 +104,8 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	switch {
 	case err != nil:
 	case !t.IsZero() && src.typ != t:
-		err = badArgument("%s has elements of type %s, the array %s%s", location, typeText(src.typ), typeText(t),
-			astype(t, fmt.Sprintf("export them first (varve export %s -o FILE.npy)", asWord(location))))
+		err = failure.BadArgument("%s has elements of type %s, the array %s%s", location, typeText(src.typ), typeText(t),
+			astype(t, fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))))
 	case src.bytes == tooMany:
 		err = fmt.Errorf("%w: the bytes of %s", zarr.ErrOverflow, location)
 	default:
@@ -223,14 +225,14 @@ func partly(cmd *cobra.Command, err error, done []appendedFile, all []string) er
 	if err == nil || len(done) == 0 {
 		return err
 	}
-	return appendedBefore(cmd, err, len(done), plural(int64(len(all)), "file"), done[len(done)-1].Source)
+	return appendedBefore(cmd, err, len(done), phrase.Plural(int64(len(all)), "file"), done[len(done)-1].Source)
 }
 
 // appendedBefore adds to an error how many of all files were appended before, the last
 // one of them by name, or in a dry run would have been.
 func appendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
 	if isDryRun(cmd) {
-		return &undone{err, fmt.Sprintf("dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)}
+		return failure.Leftover(err, "dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)
 	}
-	return &undone{err, fmt.Sprintf("the first %d of %s are appended, up to %s: give the others only when you repeat this", done, all, last)}
+	return failure.Leftover(err, "the first %d of %s are appended, up to %s: give the others only when you repeat this", done, all, last)
 }

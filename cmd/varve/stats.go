@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/observe"
 )
 
@@ -26,7 +27,7 @@ func withStats(c *cobra.Command) *cobra.Command {
 		counter := cmp.Or(watchedBy(cmd.Context()), new(observe.Counter))
 		cmd.SetContext(context.WithValue(cmd.Context(), counterKey{}, counter))
 		err := work(cmd, args)
-		var v verdict
+		var v failure.Verdict
 		if err == nil && !wantsJSON(cmd) || errors.As(err, &v) && !wantsJSON(cmd) {
 			_, failed := fmt.Fprintln(cmd.ErrOrStderr(), counter.Stats())
 			err = errors.Join(err, failed)

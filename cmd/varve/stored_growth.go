@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
@@ -38,7 +40,7 @@ func growthOf(a *zarr.Array) (s storedGrowth, axis int, found bool, err error) {
 		return s, 0, true, err
 	}
 	if axis, err = s.axis(a); err != nil {
-		return s, 0, true, s.malformed(oneLine(err))
+		return s, 0, true, s.malformed(failure.OneLine(err))
 	}
 	return s, axis, true, nil
 }
@@ -81,7 +83,7 @@ func (m *malformedGrowth) Error() string {
 func locateGrowth(err error, location string) error {
 	var m *malformedGrowth
 	if errors.As(err, &m) {
-		m.location = asWord(location)
+		m.location = phrase.Word(location)
 	}
 	return err
 }
@@ -117,7 +119,7 @@ func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, locati
 	told := false
 	p.tell = func(text string) {
 		if !told { // the change may be planned several times
-			remark(cmd, location, withoutPackages(text))
+			remark(cmd, location, failure.WithoutPackages(text))
 		}
 		told = true
 	}
@@ -150,7 +152,7 @@ func (c *change) depart(cmd *cobra.Command, s storedGrowth, location string) {
 		return
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s departs from the policy that is stored, %s: later appends may not fit the pattern\n",
-		printable(location), printable(c.grow), printable(s.Policy))
+		phrase.Printable(location), phrase.Printable(c.grow), phrase.Printable(s.Policy))
 }
 
 // storeGrowth adds the policy of --grow to the attributes of a new array.
@@ -164,7 +166,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	case err != nil:
 		return err
 	case given && there:
-		return badUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
+		return failure.BadUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
 	case there:
 		return followable(value)
 	case !given:
@@ -172,7 +174,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	}
 	p, err := parsePolicy(c.grow)
 	if err != nil {
-		return badUsage("--grow %s: %w", c.grow, err)
+		return failure.BadUsage("--grow %s: %w", c.grow, err)
 	}
 	if err := growsBy(s, p); err != nil {
 		return err
@@ -182,7 +184,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 		v.Time, v.Start, v.Step, v.Calendar = c.times.coordinate, c.times.start, c.times.step, c.times.calendar
 	}
 	if strings.Contains(v.Time, "/") {
-		return badArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
+		return failure.BadArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
 	}
 	if value, err = json.Marshal(v); err != nil {
 		return err
@@ -202,7 +204,7 @@ func followable(value []byte) error {
 	}
 	var m *malformedGrowth
 	if errors.As(err, &m) {
-		return badUsage("attribute %s: %s", own.GrowthAttribute, m.why)
+		return failure.BadUsage("attribute %s: %s", own.GrowthAttribute, m.why)
 	}
 	return err
 }
@@ -210,10 +212,10 @@ func followable(value []byte) error {
 // growsBy refuses a policy that cannot be that of axis 0.
 func growsBy(s *zarr.Spec, p growthPolicy) error {
 	if len(s.Shape) == 0 {
-		return badArgument("--grow: the array has no axis")
+		return failure.BadArgument("--grow: the array has no axis")
 	}
 	if s.Grid != nil && s.Grid.Axis(0).IsRegular() && !p.follows() {
-		return onAxis(0, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
+		return failure.OnAxis(0, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -45,10 +46,10 @@ func writeTemporary(w *bufio.Writer, files []temporaryFact) {
 	var sum int64
 	for _, f := range files {
 		sum += f.Bytes
-		fmt.Fprintf(w, "%s  temporary file, %s, of %s\n", printable(f.Name), byteCount(f.Bytes), f.Modified.Format(time.DateTime))
+		fmt.Fprintf(w, "%s  temporary file, %s, of %s\n", phrase.Printable(f.Name), phrase.Bytes(f.Bytes), f.Modified.Format(time.DateTime))
 	}
 	if len(files) > 0 {
 		fmt.Fprintf(w, "%s with %s: the next command that writes here removes those of killed writers\n",
-			plural(int64(len(files)), "temporary file"), byteCount(sum))
+			phrase.Plural(int64(len(files)), "temporary file"), phrase.Bytes(sum))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 )
 
 // times are the flags that say when the elements along an axis are.
@@ -33,24 +34,24 @@ func (t *times) check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 	if unit == 0 {
 		for _, name := range []string{"time", "start", "step", "calendar"} {
 			if given(name) {
-				return badUsage("--%s goes with %s calendar:month and calendar:year only", name, flag)
+				return failure.BadUsage("--%s goes with %s calendar:month and calendar:year only", name, flag)
 			}
 		}
 		return nil
 	}
 	switch {
 	case given("time") && (given("start") || given("step") || given("calendar")):
-		return badUsage("--time excludes --start, --step and --calendar: the coordinate says all of that")
+		return failure.BadUsage("--time excludes --start, --step and --calendar: the coordinate says all of that")
 	case given("time") && t.coordinate == "":
-		return badUsage("--time: the name of a coordinate is needed")
+		return failure.BadUsage("--time: the name of a coordinate is needed")
 	case given("time"):
 		return nil
 	case !given("start") && !given("step"):
-		return badUsage("%s calendar:%v needs to know when the elements are: --time COORD, or --start DATE and --step 1d", flag, unit)
+		return failure.BadUsage("%s calendar:%v needs to know when the elements are: --time COORD, or --start DATE and --step 1d", flag, unit)
 	case !given("start"):
-		return badUsage("--start is missing, the DATE of element 0")
+		return failure.BadUsage("--start is missing, the DATE of element 0")
 	case !given("step"):
-		return badUsage("--step is missing, as 1d, 6h or 1mo")
+		return failure.BadUsage("--step is missing, as 1d, 6h or 1mo")
 	}
 	_, err := t.steps()
 	return err
@@ -66,7 +67,7 @@ func (t *times) steps() (calendar.Steps, error) {
 				hint = dateMeant(t.start, c)
 			}
 		}
-		return s, badUsage("--start %s --step %s: %w%s", t.start, t.step, err, hint)
+		return s, failure.BadUsage("--start %s --step %s: %w%s", t.start, t.step, err, hint)
 	}
 	return s, nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // isGroup reports whether a group is at a location.
@@ -46,14 +48,14 @@ func parseRounds(args []string) ([][]*input, error) {
 		name = strings.Trim(name, "/")
 		switch {
 		case name == "":
-			return nil, badUsage("%q: the name of an array is missing", arg)
+			return nil, failure.BadUsage("%q: the name of an array is missing", arg)
 		case file == "":
-			return nil, badUsage("%q: the name of a file is missing", arg)
+			return nil, failure.BadUsage("%q: the name of a file is missing", arg)
 		case file == "-":
 			streams++
 		}
 		if streams > 1 {
-			return nil, badUsage("%q: standard input can be one file only", arg)
+			return nil, failure.BadUsage("%q: standard input can be one file only", arg)
 		}
 		found, err := sourcesOf([]string{file})
 		if err != nil {
@@ -67,8 +69,8 @@ func parseRounds(args []string) ([][]*input, error) {
 	rounds := make([][]*input, len(files[names[0]]))
 	for _, name := range names {
 		if n := len(files[name]); n != len(rounds) {
-			return nil, badUsage("%s is to grow by %s and %s by %d: arrays that grow together take as many files each",
-				names[0], plural(int64(len(rounds)), "file"), name, n)
+			return nil, failure.BadUsage("%s is to grow by %s and %s by %d: arrays that grow together take as many files each",
+				names[0], phrase.Plural(int64(len(rounds)), "file"), name, n)
 		}
 		for k, file := range files[name] {
 			rounds[k] = append(rounds[k], &input{name: name, file: file})
@@ -82,7 +84,7 @@ func parseRounds(args []string) ([][]*input, error) {
 func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *change) error {
 	expect, err := c.expected(cmd)
 	if err == nil && expect != nil && len(expect) != 1 {
-		err = badUsage("--expect %s: for a group it is the length of the axis that grows, which all arrays have to have", c.expect)
+		err = failure.BadUsage("--expect %s: for a group it is the length of the axis that grows, which all arrays have to have", c.expect)
 	}
 	if err != nil {
 		return err
@@ -98,7 +100,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	for k, inputs := range rounds {
 		facts, err := growRound(cmd, location, inputs, formatName, axis, c)
 		if err != nil && k > 0 {
-			err = appendedBefore(cmd, err, k, plural(int64(len(rounds)), "file")+" a name", rounds[k-1][0].file)
+			err = appendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" a name", rounds[k-1][0].file)
 		}
 		if err != nil {
 			return err
@@ -183,14 +185,14 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 func (i *input) read(cmd *cobra.Command, location, formatName, axis string) (err error) {
 	at, rank := sameNode(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
-		return on(cmd.Name(), at, badArgument("axis %s of an array with %s", axis, plural(int64(rank), "axis")))
+		return failure.On(cmd.Name(), at, failure.BadArgument("axis %s of an array with %s", axis, phrase.Plural(int64(rank), "axis")))
 	}
 	if i.expect != nil {
 		i.opt.Expect = i.array.Shape()
 		i.opt.Expect[i.axis] = i.expect[0]
 	}
 	if i.more, err = gained(cmd, i.file, formatName, i.array, i.axis, false); err != nil {
-		return on(cmd.Name(), at, err)
+		return failure.On(cmd.Name(), at, err)
 	}
 	i.opt.Planes = i.more.planes
 	return nil
@@ -225,7 +227,7 @@ func sameGrowth(inputs []*input) error {
 			first[name] = in
 		}
 		if known && name != "" && f.extent() == in.extent() && f.more.planes != in.more.planes {
-			return badArgument("dimension %q would grow by %d in %s and by %d in %s", name, f.more.planes, f.name, in.more.planes, in.name)
+			return failure.BadArgument("dimension %q would grow by %d in %s and by %d in %s", name, f.more.planes, f.name, in.more.planes, in.name)
 		}
 	}
 	return nil
@@ -252,7 +254,7 @@ func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, i
 			continue
 		}
 		if err := c.placeOne(cmd, p, location, in, g, known); err != nil {
-			return on(cmd.Name(), sameNode(location)+"/"+in.name, err)
+			return failure.On(cmd.Name(), sameNode(location)+"/"+in.name, err)
 		}
 	}
 	return nil

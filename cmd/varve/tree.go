@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -171,7 +173,7 @@ func newBranch(m zarr.Member) *branch {
 	if b.Error = goneText; m.Err != errGone {
 		b.Error = ""
 		if m.Err != nil {
-			b.Error = oneLine(m.Err)
+			b.Error = failure.OneLine(m.Err)
 		}
 	}
 	if m.Node != nil && m.Kind != groupKind {
@@ -280,7 +282,7 @@ func (b *branch) index(name string) int {
 }
 
 func (b *twig) print(w *bufio.Writer) error {
-	if _, err := fmt.Fprintln(w, printable(b.line())); err != nil {
+	if _, err := fmt.Fprintln(w, phrase.Printable(b.line())); err != nil {
 		return err
 	}
 	return b.printBelow(w, "")
@@ -292,7 +294,7 @@ func (b *twig) printBelow(w *bufio.Writer, indent string) error {
 		if i == len(b.members)-1 {
 			joint, next = "└── ", "    "
 		}
-		if _, err := fmt.Fprintln(w, indent+joint+printable(strings.TrimSuffix(m.line(), "  group"))); err != nil {
+		if _, err := fmt.Fprintln(w, indent+joint+phrase.Printable(strings.TrimSuffix(m.line(), "  group"))); err != nil {
 			return err
 		}
 		if err := m.printBelow(w, indent+next); err != nil {
@@ -309,7 +311,7 @@ func (b *twig) printMembers(w *bufio.Writer) error {
 		members = []twig{*b}
 	}
 	for _, m := range members {
-		if _, err := fmt.Fprintln(w, printable(m.line())); err != nil {
+		if _, err := fmt.Fprintln(w, phrase.Printable(m.line())); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 )
 
@@ -98,7 +99,7 @@ func unknownType(text string, err error) error {
 		known = append(known, t.Name())
 	}
 	known = append(known, typesInFull...)
-	if hint := meant(name, known); hint != "" {
+	if hint := spelling.Meant(name, known); hint != "" {
 		return fmt.Errorf("%w%s", err, hint)
 	}
 	return err

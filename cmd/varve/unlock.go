@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
 
@@ -36,7 +38,7 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, text := range *axes {
 			if _, err := parseAxis(text); err != nil {
-				return badUsage("--axis: %w", err)
+				return failure.BadUsage("--axis: %w", err)
 			}
 		}
 		o := writing(cmd)
@@ -103,7 +105,7 @@ func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.R
 	before := gridJSON(a.Grid())
 	err := a.MakeRectilinear(cmd.Context(), how)
 	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
-		return nil, unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", asWord(rootOf(location, a)))
+		return nil, failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(rootOf(location, a)))
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (u *unlocked) print(cmd *cobra.Command) error {
 	case overhangs(u.grid):
 		note = "  (the last chunks reach beyond the array until appends have filled them; --trim cuts them)"
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s chunks %s%s\n", printable(u.Path), u.grid.Name(), chunksText(u.grid), note)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s chunks %s%s\n", phrase.Printable(u.Path), u.grid.Name(), phrase.Chunks(u.grid), note)
 	return err
 }
 

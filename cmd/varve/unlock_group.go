@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/store/rehearsal"
 )
 
@@ -31,7 +34,7 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 	for _, l := range arrays {
 		u, err := unlockArray(cmd, l.location, l.array, &l.how)
 		if err != nil {
-			return someUnlocked(on(cmd.Name(), l.location, err), len(done), len(arrays))
+			return someUnlocked(failure.On(cmd.Name(), l.location, err), len(done), len(arrays))
 		}
 		p.add(1)
 		done = append(done, u)
@@ -54,7 +57,7 @@ func someUnlocked(err error, done, all int) error {
 	if done == 0 {
 		return err
 	}
-	return leftover(err, "%d of %s were unlocked; repeat the command for the others", done, plural(int64(all), "array"))
+	return failure.Leftover(err, "%d of %s were unlocked; repeat the command for the others", done, phrase.Plural(int64(all), "array"))
 }
 
 // lockedArrays returns the arrays below a group that have any of the axes, or all arrays
@@ -90,14 +93,14 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 			err = l.try(cmd, g)
 		}
 		if err != nil {
-			return nil, on(cmd.Name(), l.location, err)
+			return nil, failure.On(cmd.Name(), l.location, err)
 		}
 		if len(axes) == 0 && l.array.Rank() > 0 || len(l.how.Axes) > 0 {
 			arrays = append(arrays, l)
 		}
 	}
 	if len(axes) > 0 && len(arrays) == 0 {
-		return nil, badArgument("no array of the group has an axis %s%s", strings.Join(axes, " or "), meant(axes[0], names))
+		return nil, failure.BadArgument("no array of the group has an axis %s%s", strings.Join(axes, " or "), spelling.Meant(axes[0], names))
 	}
 	return arrays, nil
 }
@@ -135,7 +138,7 @@ func (l *locked) find(axes []string) error {
 		}
 	}
 	if a.Format() == 2 && a.Rank() > 0 && (len(axes) == 0 || len(l.how.Axes) > 0) {
-		return unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", asWord(rootOf(l.location, a)))
+		return failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(rootOf(l.location, a)))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 )
 
 func TestUsageErrors(t *testing.T) {
@@ -359,11 +359,11 @@ func TestSentence(t *testing.T) {
 		want string
 	}{
 		{canceled, "interrupted: write a.zarr"},
-		{&undone{canceled, "it was deleted"}, "interrupted: write a.zarr; it was deleted"},
+		{failure.Leftover(canceled, "it was deleted"), "interrupted: write a.zarr; it was deleted"},
 		{context.Canceled, "interrupted: cat"},
 		{incomplete, incomplete.Error() + "; the change is visible and must not be repeated"},
 		{wrap(fmt.Errorf("%w: %w", zarr.ErrDecided, context.Canceled)), "interrupted: write a.zarr: " + zarr.ErrDecided.Error() + "; do not repeat the change"},
-		{&undone{wrap(io.ErrNoProgress), "it was deleted"}, wrap(io.ErrNoProgress).Error() + "; it was deleted"},
+		{failure.Leftover(wrap(io.ErrNoProgress), "it was deleted"), wrap(io.ErrNoProgress).Error() + "; it was deleted"},
 	} {
 		cmd := newCatCommand()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -393,12 +393,6 @@ func TestHelp(t *testing.T) {
 	}
 	if out := must(t, ""); !strings.Contains(out, "Grow and cut:") {
 		t.Error(out)
-	}
-}
-
-func TestOneLine(t *testing.T) {
-	if got := oneLine(errors.Join(errors.New("a"), errors.New("b"))); got != "a; b" {
-		t.Error(got)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -67,7 +69,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 		return nil, err
 	}
 	if (file == "" || file == "-") && f != jsonFormat && isTerminal(cmd.InOrStdin()) {
-		return nil, badUsage("%s is not typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
+		return nil, failure.BadUsage("%s is not typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
 	v := &values{typ: t, into: a, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}
 	v.watch = func(total int64) *progress { return newProgress(cmd, "reading", total) }
@@ -90,7 +92,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 	case jsonFormat:
 		err = v.openJSON()
 	default:
-		err = badUsage("%s: values are not read from %s, but from raw, npy and json; %s", v.name, f, npyOfCSV(v.name))
+		err = failure.BadUsage("%s: values are not read from %s, but from raw, npy and json; %s", v.name, f, npyOfCSV(v.name))
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.close())
@@ -107,18 +109,18 @@ func npyOfCSV(file string) string {
 func (v *values) openNPY() error {
 	h, err := npy.ReadHeader(v.r)
 	if err != nil {
-		return badArgument("%s: %w%s", v.name, err, v.packed(err))
+		return failure.BadArgument("%s: %w%s", v.name, err, v.packed(err))
 	}
 	worded := isWord(h.Type) && v.typ.Variable()
 	if !v.typ.IsZero() && v.typ != h.Type && !worded && !sameBytes(v.typ, h.Type) {
-		return badArgument("%s has elements of type %s, the array %s%s", v.name, typeText(h.Type), typeText(v.typ), astype(v.typ, encodeFirst(h.Type, v.into)))
+		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.name, typeText(h.Type), typeText(v.typ), astype(v.typ, encodeFirst(h.Type, v.into)))
 	}
 	n, ok := h.Bytes()
 	if !ok {
 		return fmt.Errorf("%w: %s has shape %v", zarr.ErrOverflow, v.name, h.Shape)
 	}
 	if have, known := v.left(); known && have != n {
-		return badArgument("%s has %d bytes of elements, its header says %d", v.name, have, n)
+		return failure.BadArgument("%s has %d bytes of elements, its header says %d", v.name, have, n)
 	}
 	want := v.typ
 	v.typ, v.shape, v.total, v.swapped = h.Type, h.Shape, n, h.Swapped()
@@ -276,7 +278,7 @@ func (v *values) putAside(n int64) (int64, error) {
 // broken returns the error for a file that could not be read as far as it is needed.
 func (v *values) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return badArgument("%s ends after %s%s", v.name, plural(v.taken, "byte"), v.lacking())
+		return failure.BadArgument("%s ends after %s%s", v.name, phrase.Plural(v.taken, "byte"), v.lacking())
 	}
 	return fmt.Errorf("read %s: %w", v.name, err)
 }
@@ -287,7 +289,7 @@ func (v *values) lacking() string {
 	if v.needed == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(", %s are needed", count(v.needed))
+	text := fmt.Sprintf(", %s are needed", phrase.Count(v.needed))
 	if v.guessed && !v.npy {
 		text += fmt.Sprintf(" (it is taken for raw elements of type %s; --format json reads lists as text, --format npy those of NumPy)", v.typ)
 	}
@@ -329,7 +331,7 @@ func (v *values) fill(e *elements, last bool) error {
 func (v *values) end() error {
 	n, err := io.ReadFull(v.r, make([]byte, 1))
 	if n > 0 {
-		return badArgument("%s has more than the %s needed%s", v.name, plural(v.taken, "byte"), v.rawNPY())
+		return failure.BadArgument("%s has more than the %s needed%s", v.name, phrase.Plural(v.taken, "byte"), v.rawNPY())
 	}
 	if err != io.EOF {
 		return fmt.Errorf("read %s: %w", v.name, err)
@@ -349,10 +351,10 @@ func (v *values) all() (e elements, err error) {
 		return e, fmt.Errorf("read %s: %w", v.name, err)
 	}
 	if v.total >= 0 && v.taken != v.total {
-		return e, badArgument("%s has %d bytes of elements, its header says %d", v.name, v.taken, v.total)
+		return e, failure.BadArgument("%s has %d bytes of elements, its header says %d", v.name, v.taken, v.total)
 	}
 	if len(data)%v.typ.Size() != 0 {
-		return e, badArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, len(data), v.typ)
+		return e, failure.BadArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, len(data), v.typ)
 	}
 	v.arrange(data)
 	return elements{typ: v.typ, data: data}, nil
@@ -405,10 +407,10 @@ func (v *values) fits(shape []int64) error {
 		return zarr.ErrOverflow
 	}
 	if size := width(v.typ); v.total >= 0 && v.total != want {
-		err := badArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)%s",
-			v.name, plural(v.total/size, "value"), v.total, shape, v.typ, count(want/size), want, v.rawNPY())
+		err := failure.BadArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)%s",
+			v.name, phrase.Plural(v.total/size, "value"), v.total, shape, v.typ, phrase.Count(want/size), want, v.rawNPY())
 		if v.typ.Variable() {
-			err = badArgument("%s has %s, shape %v takes %s", v.name, plural(v.total/size, "value"), shape, count(want/size))
+			err = failure.BadArgument("%s has %s, shape %v takes %s", v.name, phrase.Plural(v.total/size, "value"), shape, phrase.Count(want/size))
 		}
 		return v.onFirstOf(shape, err)
 	}
@@ -416,7 +418,7 @@ func (v *values) fits(shape []int64) error {
 	if len(have) < 2 || slices.Equal(have, place) {
 		return nil
 	}
-	return v.onFirstOf(shape, badArgument("%s has shape %v, the place has %v", v.name, v.shape, shape))
+	return v.onFirstOf(shape, failure.BadArgument("%s has shape %v, the place has %v", v.name, v.shape, shape))
 }
 
 // onFirstOf returns err as one of the first axis along which the values do not fit a

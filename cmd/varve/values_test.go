@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/strictjson"
@@ -261,14 +262,14 @@ func TestAppend(t *testing.T) {
 			}
 			continue
 		}
-		if status != 0 || !strings.Contains(compact([]byte(out)), `"shape":`+c.want) {
+		if status != 0 || !strings.Contains(phrase.Compact([]byte(out)), `"shape":`+c.want) {
 			t.Errorf("%q: status %d, %s%s", c.stdin, status, out, errs)
 		}
 	}
 	if got := must(t, "", "export", node, "--format", "json"); got != "[[0,0,0],[0,0,0],[5,6,0],[7,8,0],[9,10,0],[11,12,1]]\n" {
 		t.Error(got)
 	}
-	facts := compact([]byte(must(t, "", "info", "--json", node)))
+	facts := phrase.Compact([]byte(must(t, "", "info", "--json", node)))
 	if !strings.Contains(facts, `"write_chunk_sizes":[[[1,2],[2,1],[1,2]],[[2,1],[1,1]]]`) {
 		t.Error(facts)
 	}
@@ -291,14 +292,14 @@ func TestAttributes(t *testing.T) {
 		node := fixture(t, strings.Split(name, "/")[0]) + strings.TrimPrefix(name, strings.Split(name, "/")[0])
 		must(t, "", "attrs", node, "set", "big", "12345678901234567890123.0")
 		must(t, "", "attrs", node, "set", "units", `"K"`)
-		if got := compact([]byte(must(t, "", "attrs", node))); got != `{"big":12345678901234567890123.0,"units":"K"}` {
+		if got := phrase.Compact([]byte(must(t, "", "attrs", node))); got != `{"big":12345678901234567890123.0,"units":"K"}` {
 			t.Error(got)
 		}
 		if got := must(t, "", "attrs", node, "get", "units"); got != "\"K\"\n" {
 			t.Error(got)
 		}
 		got := must(t, "", "attrs", node, "unset", "big", "--json")
-		if compact([]byte(got)) != `{"units":"K"}` {
+		if phrase.Compact([]byte(got)) != `{"units":"K"}` {
 			t.Error(got)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 // export has them all.
 const longestWord = 60
 
-// spelling returns how elements of a type are written for people, as NumPy does: True and
+// elementText returns how elements of a type are written for people, as NumPy does: True and
 // False, text in quotes, structs in parentheses.
-func spelling(t dtype.Type) func(elem []byte) string {
+func elementText(t dtype.Type) func(elem []byte) string {
 	switch t.Kind() {
 	case dtype.Bool:
 		return boolText
@@ -47,7 +47,7 @@ func structText(t dtype.Type) func(elem []byte) string {
 	fields := t.Fields()
 	parts := make([]func([]byte) string, len(fields))
 	for i, f := range fields {
-		parts[i] = spelling(f.Type)
+		parts[i] = elementText(f.Type)
 	}
 	return func(elem []byte) string {
 		texts := make([]string, len(fields))

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 )
 
@@ -37,7 +39,7 @@ first is not read again in place of what was there.`,
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("value") {
 			if len(args) > 1 || *name != "" {
-				return badUsage("--value and a file exclude each other")
+				return failure.BadUsage("--value and a file exclude each other")
 			}
 			return fill(cmd, args[0], *sel, *value)
 		}
@@ -59,7 +61,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 	e := elements{typ: to.Type()}
 	elem, err := parseGiven(e.typ, value)
 	if err != nil {
-		return badArgument("--value %s: %w%s", value, err, countedIn(a, err))
+		return failure.BadArgument("--value %s: %w%s", value, err, countedIn(a, err))
 	}
 	noteYear(cmd, location, e.typ, "--value", value)
 	if e.typ.Variable() {
@@ -85,7 +87,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	}
 	v, err := openValues(cmd, file, formatName, to.Type(), a)
 	if errors.Is(err, fs.ErrNotExist) && isValue(to.Type(), file) {
-		return fmt.Errorf("%w: FILE comes here; is --value %s meant?", err, asWord(file))
+		return fmt.Errorf("%w: FILE comes here; is --value %s meant?", err, phrase.Word(file))
 	}
 	if err != nil {
 		return unwritten(cmd, fmt.Errorf("%w%s", err, countedIn(a, err)))
@@ -130,13 +132,13 @@ func unwritten(cmd *cobra.Command, err error) error {
 	if !isInterrupted(cmd.Context(), err) {
 		return err
 	}
-	return &undone{err, "nothing was changed"}
+	return failure.Leftover(err, "nothing was changed")
 }
 
 // wrote tells a program how many elements were written.
 func wrote(cmd *cobra.Command, location string, n int64) error {
 	if !wantsJSON(cmd) {
-		confirm(cmd, "%s  %s written", location, plural(n, "value"))
+		confirm(cmd, "%s  %s written", location, phrase.Plural(n, "value"))
 		return nil
 	}
 	return printJSON(cmd, map[string]any{"path": location, "elements": n})

@@ -1,23 +1,23 @@
-package main
+package phrase
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// wrapped breaks the lines of a text anew, so that none is longer than a width. Lines
+// Wrap breaks the lines of a text anew, so that none is longer than a width. Lines
 // that follow each other without an indent are a paragraph. A line that is indented by
 // two spaces is an entry of a list, and lines that are indented by more go on with it:
 // what stands behind two or more spaces in it stays in one column. A word that is longer
 // than the width stands by itself. A line that is indented by four spaces without an
 // entry before it stays as it is.
-func wrapped(text string, width int) string {
+func Wrap(text string, width int) string {
 	var lines []string
 	var open string // the paragraph or the entry that is being collected
 	var first, rest string
 	flush := func() {
 		if open != "" {
-			lines = append(lines, flowed(open, width, first, rest))
+			lines = append(lines, Flow(open, width, first, rest))
 		}
 		open, first, rest = "", "", ""
 	}
@@ -59,9 +59,9 @@ func hanging(line string) (first, rest, text string) {
 	return first, strings.Repeat(" ", utf8.RuneCountInString(first)), text
 }
 
-// flowed breaks a paragraph into lines no longer than a width, of which the first one
+// Flow breaks a paragraph into lines no longer than a width, of which the first one
 // begins with first, the others with rest.
-func flowed(text string, width int, first, rest string) string {
+func Flow(text string, width int, first, rest string) string {
 	var b strings.Builder
 	b.WriteString(first)
 	at, begun := utf8.RuneCountInString(first), false

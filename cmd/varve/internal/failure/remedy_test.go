@@ -1,4 +1,4 @@
-package main
+package failure
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ var goName = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Addition|Grou
 // of Go reaches users of the command as it is.
 func TestRemedies(t *testing.T) {
 	found := 0
-	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join("..", "..", "..", ".."), func(path string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
@@ -38,7 +38,7 @@ func TestRemedies(t *testing.T) {
 				return true
 			}
 			found++
-			if told := oneLine(errors.New(text.Value)); goName.MatchString(told) {
+			if told := OneLine(errors.New(text.Value)); goName.MatchString(told) {
 				t.Errorf("%s: %s is told as %s: add it to remedies", path, text.Value, told)
 			}
 			return true
@@ -61,7 +61,7 @@ var packaged = regexp.MustCompile(`^"(calendar|codec|dtype|grid|http|npy|selecti
 // name of a package in it. Those of metadata say where.
 func TestPackages(t *testing.T) {
 	found := 0
-	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join("..", "..", "..", ".."), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "storetest") {
 			return err
 		}
@@ -75,7 +75,7 @@ func TestPackages(t *testing.T) {
 				return true
 			}
 			found++
-			if told := oneLine(errors.New("open a: " + strings.Trim(text.Value, `"`) + ": reason")); packaged.MatchString(`"` + strings.TrimPrefix(told, "open a: ") + `"`) {
+			if told := OneLine(errors.New("open a: " + strings.Trim(text.Value, `"`) + ": reason")); packaged.MatchString(`"` + strings.TrimPrefix(told, "open a: ") + `"`) {
 				t.Errorf("%s: %s is told as %s: add it to packages", path, text.Value, told)
 			}
 			return true

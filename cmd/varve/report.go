@@ -3,91 +3,21 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
-// failure is what the work of a command ended in.
-type failure struct{ err error }
+// workError is what the work of a command ended in.
+type workError struct{ err error }
 
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-// usageError is a failure because the command line cannot be meant.
-type usageError struct{ error }
-
-// badUsage returns an error for arguments that are malformed or contradict each other:
-// status 2.
-func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// isUsage reports whether an error is wrong usage.
-func isUsage(err error) bool {
-	var u usageError
-	return errors.As(err, &u)
-}
-
-// verdict is an answer that is status 1. Programs have read it on standard output.
-type verdict string
-
-func (v verdict) Error() string { return string(v) }
-
-// kindError is an error of this program with the sentinel that decides its kind, which
-// its message leaves out.
-type kindError struct{ err, kind error }
-
-func (e *kindError) Error() string   { return e.err.Error() }
-func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
-
-// badArgument returns an error for an argument that is well formed and does not fit:
-// status 1.
-func badArgument(format string, args ...any) error {
-	return &kindError{fmt.Errorf(format, args...), zarr.ErrInvalidArgument}
-}
-
-// unsupported returns an error for what this version does not have.
-func unsupported(format string, args ...any) error {
-	return &kindError{fmt.Errorf(format, args...), zarr.ErrUnsupported}
-}
-
-// notFound returns an error for what is not there.
-func notFound(format string, args ...any) error {
-	return &kindError{fmt.Errorf(format, args...), fs.ErrNotExist}
-}
-
-// undone is the error of a change that was taken back, or could not be.
-type undone struct {
-	err  error
-	note string // what became of it
-}
-
-func (u *undone) Error() string { return u.err.Error() + "; " + u.note }
-func (u *undone) Unwrap() error { return u.err }
-
-// on returns err as one of the library, which names operation and node. One that does so
-// already stays as it is.
-func on(op, path string, err error) error {
-	var e *zarr.Error
-	if err == nil || path == "" || errors.As(err, &e) {
-		return err
-	}
-	e = &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
-	var axis *grid.AxisError
-	if errors.As(err, &axis) {
-		e.Axis = axis.Axis
-	}
-	return e
-}
-
-// onAxis returns an error for an argument that does not fit an axis.
-func onAxis(axis int, format string, args ...any) error {
-	return &grid.AxisError{Axis: axis, Err: badArgument(format, args...)}
-}
+func (w *workError) Error() string { return w.err.Error() }
+func (w *workError) Unwrap() error { return w.err }
 
 // subject returns the node or directory that a command line is about, "" where it names
 // none.
@@ -101,11 +31,11 @@ func subject(cmd *cobra.Command) string {
 // failed returns the error that the work of a command ended in as a failure that names
 // operation and node.
 func failed(cmd *cobra.Command, err error) error {
-	var v verdict
-	if !isUsage(err) && !errors.As(err, &v) {
-		err = on(cmd.Name(), subject(cmd), meantNode(cmd, err))
+	var v failure.Verdict
+	if !failure.IsUsage(err) && !errors.As(err, &v) {
+		err = failure.On(cmd.Name(), subject(cmd), meantNode(cmd, err))
 	}
-	return &failure{err}
+	return &workError{err}
 }
 
 // report prints why a command line failed and returns the exit status.
@@ -113,15 +43,15 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return 0
 	}
-	var f *failure
-	var v verdict
-	usage := !errors.As(err, &f) || isUsage(err)
+	var w *workError
+	var v failure.Verdict
+	usage := !errors.As(err, &w) || failure.IsUsage(err)
 	switch programs := slices.Contains(args, "--json") || wantsJSON(cmd); {
 	case programs && errors.As(err, &v):
 	case programs:
 		reportJSON(cmd, err, usage)
 	default:
-		cmd.PrintErrf("%s %s\n", styled(cmd.ErrOrStderr(), red, "varve:"), printable(sentence(cmd, err)))
+		cmd.PrintErrf("%s %s\n", styled(cmd.ErrOrStderr(), red, "varve:"), phrase.Printable(sentence(cmd, err)))
 		if usage {
 			cmd.PrintErrf("Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
@@ -134,21 +64,21 @@ func report(cmd *cobra.Command, args []string, err error) int {
 
 // sentence returns what people are told, in one line.
 func sentence(cmd *cobra.Command, err error) string {
-	var u *undone
+	var u *failure.Undone
 	taken := errors.As(err, &u)
 	switch {
 	case errors.Is(err, zarr.ErrDecided):
 		return decided(cmd, err)
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
-		return oneLine(err) + "; the change is visible and must not be repeated"
+		return failure.OneLine(err) + "; the change is visible and must not be repeated"
 	case !isInterrupted(cmd.Context(), err):
-		return inCommand(cmd, err, oneLine(err)) + damaged(err)
+		return inCommand(cmd, err, failure.OneLine(err)) + damaged(err)
 	}
 	op, path := operation(cmd, err)
 	text := strings.TrimSpace("interrupted: " + op + " " + path)
 	switch left := leftBy(cmd); {
 	case taken:
-		text += "; " + u.note
+		text += "; " + u.Note
 	case left != "":
 		text += "; " + left
 	}
@@ -161,7 +91,7 @@ func damaged(err error) string {
 	if !errors.Is(err, zarr.ErrCorrupt) || !errors.As(err, &e) || e.Chunk == nil || e.Path == "" {
 		return ""
 	}
-	return fmt.Sprintf("; varve check %s lists all damaged chunks: restore them, or write them anew", asWord(e.Path))
+	return fmt.Sprintf("; varve check %s lists all damaged chunks: restore them, or write them anew", phrase.Word(e.Path))
 }
 
 // innerOperations are operations of the library that no command has the name of: they are
@@ -183,7 +113,7 @@ func inCommand(cmd *cobra.Command, err error, text string) string {
 
 // decided returns what people are told of a change that somebody else will finish.
 func decided(cmd *cobra.Command, err error) string {
-	text := oneLine(err)
+	text := failure.OneLine(err)
 	if isInterrupted(cmd.Context(), err) {
 		op, path := operation(cmd, err)
 		text = fmt.Sprintf("interrupted: %s %s: %v", op, path, zarr.ErrDecided)

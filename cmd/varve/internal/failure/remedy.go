@@ -1,6 +1,9 @@
-package main
+package failure
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // remedies replaces the names of Go that the library's messages advise by flags and
 // commands. A limit that no flag raises is left out.
@@ -40,8 +43,34 @@ var remedies = strings.NewReplacer(
 	"Options.Stall", "--http-timeout",
 )
 
-// oneLine returns the message of an error, which may be many errors, as one line in the
+// OneLine returns the message of an error, which may be many errors, as one line in the
 // words of the command.
-func oneLine(err error) string {
-	return withoutPackages(remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; ")))
+func OneLine(err error) string {
+	return WithoutPackages(remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; ")))
+}
+
+// packageName finds the name of a Go package that a reason of the library begins with.
+var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
+
+// reworded are beginnings of reasons that say no more than that something is wrong, or
+// mean something to programs in Go alone.
+var reworded = strings.NewReplacer(
+	": invalid argument: 1 dimension names for", ": 1 dimension name for",
+	": invalid argument: ", ": ",
+	"calendar: invalid: ", "",
+	"dtype: invalid: ", "",
+	"grid: invalid chunk grid: shrink policy", "shrink policy",
+	"grid: invalid chunk grid: trim-exact", "trim-exact",
+	"npy: invalid file", "invalid .npy file",
+	"selection: invalid selection: index", "out of range: index",
+	"selection: invalid selection: ", "",
+	"--overwrite replaces it): file already exists", "--overwrite replaces it)",
+	" 1 axes", " 1 axis",
+	`locking "__varve.lock": permission denied`, "no permission to write there",
+	" (import its package or register it)", "; this program does not have it",
+)
+
+// WithoutPackages returns a message without the names of Go's packages.
+func WithoutPackages(text string) string {
+	return packageName.ReplaceAllString(reworded.Replace(text), "$1")
 }

@@ -1,0 +1,93 @@
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+)
+
+// usageError is an error of the command line itself: status 2.
+type usageError struct{ error }
+
+// BadUsage returns an error for arguments that are malformed or contradict each other:
+// status 2.
+func BadUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// IsUsage reports whether an error is wrong usage.
+func IsUsage(err error) bool {
+	var u usageError
+	return errors.As(err, &u)
+}
+
+// Verdict is a negative answer, as of equal and check: status 1. With --json nothing
+// else is printed, because standard output has it.
+type Verdict string
+
+// Error implements error.
+func (v Verdict) Error() string { return string(v) }
+
+// kindError is an error that matches a sentinel which its message leaves out.
+type kindError struct{ err, kind error }
+
+func (e *kindError) Error() string { return e.err.Error() }
+
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
+
+// OfKind returns an error that matches kind and has a message of its own.
+func OfKind(kind error, format string, args ...any) error {
+	return &kindError{fmt.Errorf(format, args...), kind}
+}
+
+// BadArgument returns an error for an argument that is well formed and does not fit the
+// node: status 1.
+func BadArgument(format string, args ...any) error {
+	return OfKind(zarr.ErrInvalidArgument, format, args...)
+}
+
+// Unsupported returns an error for something that this version does not implement.
+func Unsupported(format string, args ...any) error {
+	return OfKind(zarr.ErrUnsupported, format, args...)
+}
+
+// NotFound returns an error for something that does not exist.
+func NotFound(format string, args ...any) error { return OfKind(fs.ErrNotExist, format, args...) }
+
+// Undone is the error of a change that was undone, or was left half-way.
+type Undone struct {
+	err  error
+	Note string // what became of the change
+}
+
+// Error implements error.
+func (u *Undone) Error() string { return u.err.Error() + "; " + u.Note }
+
+// Unwrap returns the error that ended the change.
+func (u *Undone) Unwrap() error { return u.err }
+
+// Leftover returns err with a note on what became of the change, and on what to do next.
+func Leftover(err error, format string, args ...any) error {
+	return &Undone{err, fmt.Sprintf(format, args...)}
+}
+
+// On returns err as a [zarr.Error] that names operation and node. An error that does so
+// already is returned unchanged.
+func On(op, path string, err error) error {
+	var e *zarr.Error
+	if err == nil || path == "" || errors.As(err, &e) {
+		return err
+	}
+	e = &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
+	var axis *grid.AxisError
+	if errors.As(err, &axis) {
+		e.Axis = axis.Axis
+	}
+	return e
+}
+
+// OnAxis is BadArgument for an axis, which the error names.
+func OnAxis(axis int, format string, args ...any) error {
+	return &grid.AxisError{Axis: axis, Err: BadArgument(format, args...)}
+}

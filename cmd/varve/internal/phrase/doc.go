@@ -1,0 +1,3 @@
+// Package phrase writes numbers, sizes, shapes and names as people read them, and breaks
+// text into lines. Messages, tables and help share it.
+package phrase

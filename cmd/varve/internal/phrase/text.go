@@ -1,0 +1,53 @@
+package phrase
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Word returns a location as a shell takes it for one word.
+func Word(location string) string {
+	if !strings.ContainsAny(location, " \t\"'`$&|;<>()*?[]{}!#\\") {
+		return location
+	}
+	return "'" + strings.ReplaceAll(location, "'", `'\''`) + "'"
+}
+
+// Compact returns JSON without white space.
+func Compact(raw []byte) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// Shorten cuts a text that is longer than n characters.
+func Shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	kept, runes := 0, 0 // bytes of all characters but the last one that fits
+	for i := range s {
+		switch runes++; runes {
+		case n:
+			kept = i
+		case n + 1:
+			return s[:kept] + "…"
+		}
+	}
+	return s
+}
+
+// Printable replaces what a stranger could use to take over a terminal.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, s)
+}
