@@ -9,8 +9,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// released are the folders of the modules that a release has. The others (bench, interop,
-// tools) are for work in a clone.
+// released are the folders of the modules that a release has. The others (bench, examples,
+// interop, tools) are for work in a clone.
 var released = []string{".", "codec/extra", "otel", "cmd/varve"}
 
 // module is a module of the repository.

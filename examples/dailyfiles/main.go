@@ -1,0 +1,99 @@
+// Dailyfiles appends one file a day to an archive. A file has the fields of a day as
+// 32-bit floats in the byte order of this machine: HOURS × LAT × LON. Chunks are the months
+// of a calendar: the days of a month fill its chunk. The array of times grows in the
+// same transaction.
+//
+//	dailyfiles era5.zarr 2025-01-01.raw 2025-01-02.raw
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+)
+
+// The fields of the files.
+const hours, lat, lon = 24, 18, 36
+
+func main() {
+	if len(os.Args) < 3 {
+		log.Fatal("usage: dailyfiles ARCHIVE FILE …")
+	}
+	if err := run(context.Background(), os.Args[1], os.Args[2:]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, archive string, files []string) error {
+	g, err := open(ctx, archive)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	steps, err := calendar.ParseSteps("2025-01-01", "1h", "standard")
+	if err != nil {
+		return err
+	}
+	months := &zarr.AppendOptions{Grow: grid.ByBoundaries("calendar:month", steps.Buckets(calendar.Month).Next)}
+	for _, name := range files {
+		if err := appendDay(ctx, g, name, months); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// open opens the archive, or creates it without elements. The chunk of January is there,
+// and the first appends fill it.
+func open(ctx context.Context, archive string) (*zarr.Group, error) {
+	g, err := zarr.OpenGroup(ctx, archive, &zarr.Options{Write: true})
+	if !errors.Is(err, fs.ErrNotExist) {
+		return g, err
+	}
+	if g, err = zarr.CreateGroup(ctx, archive, nil, nil); err != nil {
+		return nil, err
+	}
+	for name, spec := range map[string]zarr.Spec{
+		"t2m": {
+			Shape: []int64{0, lat, lon}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Edges(744), grid.Every(lat), grid.Every(lon)},
+			DimensionNames: []string{"time", "lat", "lon"}, FillValue: zarr.FillJSON(`"NaN"`),
+		},
+		"time": {
+			Shape: []int64{0}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8784)},
+			DimensionNames: []string{"time"}, Attributes: map[string]any{"units": "hours since 2025-01-01"},
+		},
+	} {
+		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// appendDay appends one file and its times. A crash leaves both arrays with the day, or
+// both without it.
+func appendDay(ctx context.Context, g *zarr.Group, name string, months *zarr.AppendOptions) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	a, err := g.At("time").OpenArray(ctx, nil)
+	if err != nil {
+		return err
+	}
+	times := make([]int64, hours)
+	for i := range times {
+		times[i] = a.Shape()[0] + int64(i)
+	}
+	fields := zarr.Addition{Path: "t2m", From: zarr.SourceAt(f, hours, lat, lon), Options: months}
+	return g.Append(ctx, fields, zarr.Add("time", 0, times, nil))
+}
