@@ -14,27 +14,28 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// That something lies under the keys of a part does not say that the part was written: an
-// append that died may have left it, or may leave it still. So there is a mark for each
-// part, which is stored after its chunks.
+// A chunk under a key of a part does not prove that the part was written. A crashed append
+// may have left it there, or a slow one may still store it. So every part has a mark,
+// which is stored after its chunks.
 
-// partsDir is the directory, within that of the array, of the marks of all reservations.
+// partsDir is the directory, below that of the array, of the marks of all reservations.
 const partsDir = own.Dir + "/parts/"
 
 // mark returns the key of the mark of a part.
 func (r *Reservation) mark(part int) store.Key {
-	id := sha256.Sum256([]byte(r.holder)) // which may be any text
+	id := sha256.Sum256([]byte(r.holder)) // a holder is any text, which a key could not be
 	return r.array.path.MustKey(partsDir + hex.EncodeToString(id[:16]) + "/" + strconv.Itoa(part))
 }
 
-// markWritten notes that all chunks of a part are stored.
+// markWritten stores the mark of a part.
 func (r *Reservation) markWritten(ctx context.Context, part int) error {
 	_, err := store.Put(ctx, r.array.hierarchy.store, r.mark(part), []byte("{}"), r.array.options.Durability)
 	return err
 }
 
-// release removes the marks and ends the reservation. Whoever finds it in between ends
-// it, if it was published, or finds no part written: the chunks are gone then as well.
+// release removes the marks and ends the reservation. After a crash in between, another
+// process finds the reservation without marks. If it was published, that process ends it.
+// If it was cancelled, its chunks are deleted too, so that no part counts as written.
 func (r *Reservation) release(ctx context.Context) error {
 	err := r.array.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		for part := range r.Parts() {
@@ -50,8 +51,8 @@ func (r *Reservation) release(ctx context.Context) error {
 	return publish.Release(ctx, r.publisher())
 }
 
-// check looks whether all parts are written, and all their chunks stored, in the grid
-// that the array has with them.
+// check returns an error unless all parts are marked as written and all their chunks are
+// stored, in the grid that the array will have.
 func (r *Reservation) check(ctx context.Context, s *snapshot.Array, g *grid.Grid) error {
 	region := r.region(s)
 	end := &region[r.note.Axis]

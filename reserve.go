@@ -22,31 +22,34 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Reservation is room behind the end of an array that several writers, goroutines or
-// programs, fill at one time, each its own parts. Nobody sees the elements before
-// [Reservation.Publish], which makes all of them visible by one write of the document. As
-// long as there is a reservation nobody else can change the array's document: they fail
-// with [ErrConflict]. A reservation outlives the program that made it, until it is
-// published or cancelled.
+// Reservation is a region beyond the end of an array that several writers fill at the same
+// time, each writing its own parts. Writers may be goroutines or processes. Readers see no
+// element before [Reservation.Publish], which makes all of them visible by one write of the
+// document.
+//
+// While an array has a reservation, all other changes of its document fail with
+// [ErrConflict]. A reservation outlives the process that made it. It ends when it is
+// published or cancelled, by any process ([Array.Reservation]).
 type Reservation struct {
 	array  *Array
 	holder string
 	note   reservationNote
 }
 
-// reservationNote is what is stored of a reservation.
+// reservationNote is the stored form of a reservation.
 type reservationNote struct {
 	Axis    int     `json:"axis"`
 	Start   int64   `json:"start"`   // first element
 	Lengths []int64 `json:"lengths"` // elements of each part
 
-	By store.Holder `json:"by,omitzero"` // who made it
+	By store.Holder `json:"by,omitzero"` // the process that made it
 }
 
-// Reserve makes room behind the end of an axis, a part for each length, in elements. An
-// axis with listed edges gets an edge for each part, published at once, so that every
-// writer knows its chunks; it must not have edges beyond its extent. On a regular axis
-// the parts have to begin where chunks do, so that no two writers share one.
+// Reserve reserves a region at the end of an axis, with one part for each length, in
+// elements. A listed axis gets an edge for each part. The edges are published at once, so
+// that every writer knows its chunks; the axis must not have edges beyond its extent
+// already. On a regular axis every part must begin at a chunk boundary, so that no two
+// writers share a chunk.
 func (a *Array) Reserve(ctx context.Context, axis int, lengths ...int64) (*Reservation, error) {
 	r, err := a.reserve(ctx, axis, lengths)
 	return r, a.fail("reserve", err)
@@ -81,8 +84,8 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	return r, nil
 }
 
-// hold makes the reservation the holder of the array as it is now, once what a dead
-// writer left is finished.
+// hold makes the reservation the holder of the array. It completes the changes of crashed
+// writers first.
 func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error {
 	a := r.array
 	if _, err := a.endPublished(ctx, ""); err != nil {
@@ -98,7 +101,7 @@ func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error
 	return err
 }
 
-// holdFree is hold of an array that nobody seems to hold.
+// holdFree is hold for an array without a holder.
 func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) error {
 	a := r.array
 	s, err := a.reload(ctx, a.state.Load())
@@ -121,8 +124,8 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 	return publish.Hold(ctx, r.publisher(), raw)
 }
 
-// Reservation returns the reservation that the array has, as another program finds it.
-// Without one the error wraps [fs.ErrNotExist].
+// Reservation returns the reservation of the array, which another process may have made. If
+// there is none, the error wraps [fs.ErrNotExist].
 func (a *Array) Reservation(ctx context.Context) (*Reservation, error) {
 	r, err := a.reservation(ctx)
 	if err == nil && r == nil {
@@ -134,7 +137,7 @@ func (a *Array) Reservation(ctx context.Context) (*Reservation, error) {
 	return r, nil
 }
 
-// reservation returns the reservation that the array has, nil where it has none.
+// reservation returns the reservation of the array, or nil.
 func (a *Array) reservation(ctx context.Context) (*Reservation, error) {
 	holder, raw, err := publish.Holder(ctx, a.publisher())
 	if err != nil || holder == "" {
@@ -151,7 +154,7 @@ func (a *Array) reservation(ctx context.Context) (*Reservation, error) {
 	return r, nil
 }
 
-// check refuses a note that no reservation of an array with so many axes can have.
+// check returns an error if no reservation of an array of this rank can have the note.
 func (n reservationNote) check(rank int) error {
 	if n.Axis < 0 || n.Axis >= rank {
 		return fmt.Errorf("axis %d of an array with %d axes", n.Axis, rank)
@@ -168,29 +171,31 @@ func (n reservationNote) check(rank int) error {
 	return nil
 }
 
-// endPublished ends a reservation whose elements were published by a writer who died
-// before it could end it, and reports whether there was such a one. A holder that is not
-// "" is the only one of interest.
+// endPublished ends a reservation that is published but not ended, because its writer
+// crashed in between. It reports whether there was one. If holder is not "", only that
+// reservation counts.
 func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
 	r, err := a.reservation(ctx)
 	if err != nil || r == nil || holder != "" && r.holder != holder {
 		return false, err
 	}
-	s, err := a.reload(ctx, a.state.Load()) // now that the holder is known: an older document could look like a published one
+	// Read the document after the holder. An older document, from before this reservation,
+	// could look as if the reservation were published.
+	s, err := a.reload(ctx, a.state.Load())
 	if err != nil || s.Grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
 		return false, err
 	}
 	return true, r.release(ctx)
 }
 
-// publisher describes the array to package publish, as its holder.
+// publisher describes the array to package publish, with the reservation as its holder.
 func (r *Reservation) publisher() publish.Node {
 	n := r.array.publisher()
 	n.Holder = r.holder
 	return n
 }
 
-// change publishes a change of the array as its holder.
+// change publishes a change of the array, which the reservation holds.
 func (r *Reservation) change(ctx context.Context, plan func(*snapshot.Array) (*snapshot.Reshape, error)) error {
 	a := r.array
 	lock, err := a.lock().Exclude(ctx)
@@ -201,7 +206,7 @@ func (r *Reservation) change(ctx context.Context, plan func(*snapshot.Array) (*s
 	return a.updateAs(ctx, r.publisher(), func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) { return a.grow(old, plan) })
 }
 
-// grown returns the grid of the array with all parts.
+// grown returns the grid of the array with all parts of the reservation.
 func (r *Reservation) grown(s *snapshot.Array) (*grid.Grid, error) {
 	axis := s.Grid.Axis(r.note.Axis)
 	if axis.Extent() != r.note.Start {
@@ -231,22 +236,21 @@ func (r *Reservation) grown(s *snapshot.Array) (*grid.Grid, error) {
 	return s.Grid.Grown(shape, growth...)
 }
 
-// reservationPrefix begins the name of a reservation as the holder of an array.
+// reservationPrefix begins the names of holders that are reservations.
 const reservationPrefix = "reservation "
 
-// ID returns what tells the reservation from every other.
+// ID returns the unique name of the reservation.
 func (r *Reservation) ID() string { return strings.TrimPrefix(r.holder, reservationPrefix) }
 
-// Holder returns which process made the reservation, and when. It may have ended since,
-// without having published or cancelled: then another one can, with what
-// [Array.Reservation] returns.
+// Holder returns the process that made the reservation, and the time. The process may have
+// ended since, without publishing or cancelling; then another process can do that.
 func (r *Reservation) Holder() store.Holder { return r.note.By }
 
 // Parts returns the number of parts.
 func (r *Reservation) Parts() int { return len(r.note.Lengths) }
 
-// Region returns the elements of a part, numbered as they will be in the array; nil where
-// there is no such part.
+// Region returns the region of a part in the array as it will be, or nil if there is no
+// such part.
 func (r *Reservation) Region(part int) grid.Box {
 	if part < 0 || part >= r.Parts() {
 		return nil
@@ -260,7 +264,7 @@ func (r *Reservation) Region(part int) grid.Box {
 	return box
 }
 
-// region returns the elements of all parts.
+// region returns the region of all parts.
 func (r *Reservation) region(s *snapshot.Array) grid.Box {
 	box := grid.BoxOf(s.Grid.Shape())
 	stop := r.note.Start
@@ -272,8 +276,8 @@ func (r *Reservation) region(s *snapshot.Array) grid.Box {
 }
 
 // WritePart stores the elements of a part, in C order. Any number of goroutines and
-// programs may write parts at one time, in any order, and each part as often as is
-// needed.
+// processes may write parts at the same time and in any order. A part may be written
+// again.
 func WritePart[T dtype.Element](ctx context.Context, r *Reservation, part int, src []T) error {
 	e, err := elementsOf(r.array, src)
 	if err == nil {
@@ -282,8 +286,8 @@ func WritePart[T dtype.Element](ctx context.Context, r *Reservation, part int, s
 	return r.array.fail("write part", err)
 }
 
-// WritePartBytes is [WritePart] for an array of any type: src has the elements in the
-// byte order of the host.
+// WritePartBytes is [WritePart] for any data type of fixed size. src has the elements in
+// host byte order.
 func (r *Reservation) WritePartBytes(ctx context.Context, part int, src []byte) error {
 	return r.array.fail("write part", r.write(ctx, part, element.Buffer{Type: r.array.Type(), Data: src}))
 }
@@ -339,8 +343,8 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 }
 
 // Publish makes the elements of all parts visible by one write of the document, and ends
-// the reservation. Where a chunk was not written, the error wraps [fs.ErrNotExist] and
-// names it; nothing is visible then, and the reservation goes on.
+// the reservation. If a chunk was not written, the error wraps [fs.ErrNotExist] and names
+// the chunk; then nothing is visible and the reservation continues.
 func (r *Reservation) Publish(ctx context.Context) error {
 	err := r.end(ctx, "publish", func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		g, err := r.grown(s)
@@ -348,19 +352,19 @@ func (r *Reservation) Publish(ctx context.Context) error {
 	})
 	if errors.Is(err, ErrConflict) {
 		if ended, _ := r.array.endPublished(ctx, r.holder); ended {
-			return nil // this is done again because the reservation could not be ended
+			return nil // an earlier Publish succeeded but could not end the reservation
 		}
 	}
 	return err
 }
 
-// Cancel gives the room back: what was written is deleted, edges that were added are
-// removed, and the reservation ends.
+// Cancel deletes the elements that were written, removes the edges that were added, and
+// ends the reservation.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	return r.end(ctx, "cancel", func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		filled, err := r.grown(s)
 		if other := (*snapshot.Unexpected)(nil); errors.As(err, &other) {
-			return nil, nil // another program took no notice of the reservation: there is nothing to give back
+			return nil, nil // another program ignored the reservation, so there is nothing to remove
 		}
 		if err != nil {
 			return nil, err

@@ -13,33 +13,31 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// Source is a block of elements that is read box by box while it is stored, so that
-// memory need not hold all of it: a file, another array, or whatever computes elements.
+// Source is a block of elements that is read box by box while it is stored, so that it need
+// not fit into memory: a file, another array, or a function that computes elements.
 type Source struct {
-	// Shape is that of the block.
+	// Shape is the shape of the block.
 	Shape []int64
-	// Read fills dst with the elements of a box of the block, in C order and the byte
-	// order of the host. Boxes come one at a time. Each is read once, and once more for
+	// Read fills dst with the elements of a box of the block, in C order and host byte
+	// order. It is called for one box at a time, and once for each box, plus once for
 	// every time that another writer publishes first. It must not change the array that
-	// grows; it may read that array, whose elements stay as they are. What goes wrong
-	// ends the operation, and nothing changes.
+	// grows, but it may read it. An error ends the operation, and nothing changes.
 	Read func(ctx context.Context, box grid.Box, dst []byte) error
 }
 
-// SourceAt returns a source of the given shape whose elements stand in C order in r, from
-// its beginning, in the byte order of the host. What an [io.SectionReader] shows may be a
-// part of a file.
+// SourceAt returns a source that reads elements from r, where they are in C order and host
+// byte order from the beginning. An [io.SectionReader] reads from a part of a file.
 func SourceAt(r io.ReaderAt, shape ...int64) *Source {
 	f := &sourceFile{r, slices.Clone(shape)}
 	return &Source{Shape: f.shape, Read: f.read}
 }
 
-// AppendFrom is [Append] of what src has, whose shape along all other axes is that of the
-// array. It is read in boxes of whole chunks, shards where chunks are shards, so that it
-// takes memory for one chunk, or for as many as fit into half of [Options.Budget],
-// besides that budget. [AppendOptions.Planes] is not needed.
+// AppendFrom is [Append] with the elements of a source. The source must have the shape of
+// the array along all other axes. It is read in boxes of whole chunks or shards. This takes
+// memory for the chunks that fit into half of [Options.Budget], and at least one, in
+// addition to the budget. [AppendOptions.Planes] is not needed.
 //
-// Elements that differ in length wrap [ErrInvalidArgument]: [Append] takes them.
+// Data types of variable length are not supported; the error wraps [ErrInvalidArgument].
 func (a *Array) AppendFrom(ctx context.Context, axis int, src *Source, opt *AppendOptions) error {
 	if src == nil {
 		return a.fail("append", fault.Argument("there is no source"))
@@ -47,16 +45,16 @@ func (a *Array) AppendFrom(ctx context.Context, axis int, src *Source, opt *Appe
 	return a.fail("append", a.append(ctx, axis, snapshot.Gain{Buffer: element.Buffer{Type: a.Type()}, From: (*snapshot.Source)(src)}, opt.orZero()))
 }
 
-// sourceFile is a source whose elements stand in C order.
+// sourceFile is the source of [SourceAt].
 type sourceFile struct {
 	r     io.ReaderAt
 	shape []int64
 }
 
-// longestRun is how many bytes are read at a time: between two runs one may stop.
+// longestRun bounds one read in bytes, so that cancelling the context takes effect soon.
 const longestRun = 8 << 20
 
-// read reads a box in runs as long as they can be.
+// read reads a box in the longest contiguous runs.
 func (f *sourceFile) read(ctx context.Context, box grid.Box, dst []byte) error {
 	n, _ := box.Len()
 	size := int64(len(dst)) / max(1, n)
@@ -93,7 +91,7 @@ func (f *sourceFile) read(ctx context.Context, box grid.Box, dst []byte) error {
 	return nil
 }
 
-// short returns the error of a reader that gave less than was asked for.
+// short returns the error of a read that returned too few bytes.
 func short(at int64, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
