@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Chunk is one chunk of an array. Lengths are in elements.
+// Chunk describes one chunk of an array. Lengths are in elements.
 type Chunk struct {
 	*grid.Chunk
 	Key string // in the store
@@ -46,8 +46,8 @@ func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 	}
 }
 
-// ChunkInfo returns the bytes that a chunk takes in the store. A chunk that is not stored
-// wraps [fs.ErrNotExist].
+// ChunkInfo returns the stored size and the version of a chunk. If the chunk is not stored,
+// the error wraps [fs.ErrNotExist].
 func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error) {
 	s := a.state.Load()
 	if err := s.IsChunk(index); err != nil {
@@ -57,8 +57,8 @@ func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error
 	return info, a.fail("stat chunk", err)
 }
 
-// ReadChunk returns the elements of one chunk in its encoded shape: C order, host byte
-// order, with what lies beyond the array. A chunk that is not stored is the fill value.
+// ReadChunk returns the elements of one chunk in its encoded shape, including those beyond
+// the extent, in C order and host byte order. A chunk that is not stored has fill values.
 func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	return a.readChunk(ctx, func(s *snapshot.Array) ([]byte, engine.Suspicion, error) {
 		n, err := s.ChunkBytes(index)
@@ -74,7 +74,7 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	})
 }
 
-// readChunk reads a chunk of a state that is not suspected to be out of date.
+// readChunk reads a chunk, and starts again like [Array.read] if the state may be stale.
 func (a *Array) readChunk(ctx context.Context, read func(*snapshot.Array) ([]byte, engine.Suspicion, error)) ([]byte, error) {
 	s := a.state.Load()
 	for range readTries {
@@ -92,8 +92,8 @@ func (a *Array) readChunk(ctx context.Context, read func(*snapshot.Array) ([]byt
 }
 
 // WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk]
-// returns them. A chunk that another program has cut in another way, or that holds more
-// or less of the array by now, wraps [ErrConflict].
+// returns them. If another process has changed the edges or the extent of the chunk, the
+// error wraps [ErrConflict].
 func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) error {
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
 		n, err := s.ChunkBytes(index)
@@ -110,8 +110,8 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 	}))
 }
 
-// ReadEncodedChunk returns the bytes of one chunk as they are stored. A chunk that is not
-// stored wraps [fs.ErrNotExist].
+// ReadEncodedChunk returns the stored bytes of one chunk. If the chunk is not stored, the
+// error wraps [fs.ErrNotExist].
 func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
 	s := a.state.Load()
 	if err := s.IsChunk(index); err != nil {
@@ -121,9 +121,9 @@ func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 	return data, a.fail("read chunk", err)
 }
 
-// WriteEncodedChunk stores bytes as one chunk, as [Array.ReadEncodedChunk] returns them.
-// Bytes that do not decode to the chunk's encoded shape wrap [ErrCorrupt] and are not
-// stored.
+// WriteEncodedChunk stores the bytes of one chunk, as [Array.ReadEncodedChunk] returns them.
+// If they do not decode to the encoded shape of the chunk, the error wraps [ErrCorrupt] and
+// nothing is stored.
 func (a *Array) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
 		return s.Engine.WriteEncoded(ctx, index, data, b)
@@ -154,7 +154,7 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snaps
 		return a.confirmStored(ctx, s, snapshot.CellOf(index))
 	}
 	border := was.IsBoundary() || s.Version.IsZero()
-	if !border && !a.options.SingleWriter { // another program may have cut the array in another way
+	if !border && !a.options.SingleWriter { // another process may have published other edges
 		if s, err = a.fresh(ctx, s); err != nil {
 			return err
 		}

@@ -18,35 +18,34 @@ type CompactOptions struct {
 	// DryRun only looks: the report is that of a call without it, and nothing is written.
 	// An array that was opened to be read will do.
 	DryRun bool
-	// Progress is called for every stored shard that was looked at, for one at a time.
+	// Progress, if not nil, is called for each stored shard, one call at a time.
 	Progress func(shard []int64)
 }
 
-// CompactReport is what became of the shards of an array.
+// CompactReport counts what [Array.CompactShards] has done.
 type CompactReport struct {
-	Shards  int64 // that are stored and not damaged
-	Changed int64 // those of them that were stored anew
-	Before  int64 // bytes of all of them, before and after
+	Shards  int64 // stored shards that are not damaged
+	Changed int64 // of these, the shards that were rewritten
+	Before  int64 // bytes of all these shards, before and after
 	After   int64
 }
 
-// CompactShards puts every stored shard in order: its inner chunks one behind the other
-// as [Options].Shards.Order says, and no byte that belongs to none of them. Inner chunks
-// are taken over as they are encoded; nothing is decoded, also where an inner chunk is a
-// shard itself. Elements, grid and which shards are stored stay as they are.
+// CompactShards rewrites stored shards so that their inner chunks follow each other in the
+// order of [Options.Shards], without bytes that belong to no inner chunk. It copies encoded
+// inner chunks and decodes nothing, even if inner chunks are shards themselves. Elements
+// and grid stay as they are.
 //
-// A shard that is in order costs its index, one or two requests, and is not written. Any
-// other is replaced in one step, and only if it is still the version that was read, as
-// far as the store can tell; else it is looked at anew. In a store that puts values
-// together ([store.Splicer]) the bytes do not pass through the program; in others a shard
-// is read and fits into memory, and one that is larger than [Options.Budget] is processed
-// alone. Whoever stops it, at any time, leaves shards that are whole, in order or not;
-// another call goes on.
+// A shard that is compact already costs one or two requests for its index, and is not
+// written. Any other shard is replaced in one step, on the condition that it is still the
+// version that was read, as far as the store can compare versions; otherwise it is read
+// again. If the store is a [store.Splicer], the bytes do not pass through this process. In
+// other stores a shard is read into memory, and one that is larger than [Options.Budget] is
+// processed alone. Stopping at any time leaves whole shards; another call continues.
 //
-// A shard is left as it is whose index leads out of it, gives an inner chunk a length
-// that its codecs cannot, or gives bytes to several. The other shards are done, and the
-// error, which wraps [ErrCorrupt], names the first few by key and inner chunk. An array
-// whose chunks are no shards, or are compressed as a whole, is [ErrUnsupported].
+// A damaged shard is not changed: its index points outside of the shard, an inner chunk has
+// an impossible length, or inner chunks share bytes. The other shards are compacted, and
+// the error wraps [ErrCorrupt] and names the first damaged ones. If chunks are not shards,
+// or are compressed as a whole, the error wraps [ErrUnsupported].
 func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (CompactReport, error) {
 	if opt == nil {
 		opt = &CompactOptions{}

@@ -12,13 +12,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Inner is the inner chunks of an array whose chunks are shards, seen as chunks of the
-// array: their indices count over all shards. They are what is best read at a time; what
-// is best written at a time is a shard.
+// Inner gives access to the inner chunks of an array whose chunks are shards. Their indices
+// count over all shards, as if they were the chunks of the array. An inner chunk is the
+// best unit for reading, and a shard is the best unit for writing.
 type Inner struct{ a *Array }
 
-// Inner returns the inner chunks of the array, nil where its chunks are no shards, or are
-// compressed as a whole so that inner chunks cannot be had by themselves.
+// Inner returns the inner chunks of the array. It returns nil if chunks are not shards, or
+// if shards are compressed as a whole, so that inner chunks cannot be read alone.
 func (a *Array) Inner() *Inner {
 	if !a.state.Load().Engine.Chain.Divided() {
 		return nil
@@ -26,14 +26,14 @@ func (a *Array) Inner() *Inner {
 	return &Inner{a}
 }
 
-// InnerChunk is one inner chunk of an array. Lengths are in elements.
+// InnerChunk describes one inner chunk of an array. Lengths are in elements.
 type InnerChunk struct {
 	*grid.Chunk
-	Shard []int64 // index of the chunk that it is stored in
+	Shard []int64 // index of its shard
 }
 
-// Grid returns how the array is cut into inner chunks. Lists of lengths that would be too
-// long to keep wrap [ErrUnsupported].
+// Grid returns the grid of inner chunks. If the lists of edges would be too long, the error
+// wraps [ErrUnsupported].
 func (n *Inner) Grid() (*grid.Grid, error) {
 	g, err := n.a.state.Load().Inner()
 	return g, n.a.fail("inner chunks", err)
@@ -78,8 +78,8 @@ func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	})
 }
 
-// WriteChunk stores the elements of one inner chunk in its encoded shape. The rest of its
-// shard stays as it is stored.
+// WriteChunk stores the elements of one inner chunk in its encoded shape. The other inner
+// chunks of the shard stay as they are.
 func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) error {
 	return n.write(ctx, index, func(s *snapshot.Array, at snapshot.InnerPlace, b store.Batch) error {
 		size, err := s.Engine.ChunkBytes(at.Part.Count)
@@ -96,8 +96,8 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 	})
 }
 
-// ReadEncodedChunk returns the bytes of one inner chunk as they are stored. One that is
-// not stored wraps [fs.ErrNotExist].
+// ReadEncodedChunk returns the stored bytes of one inner chunk. If it is not stored, the
+// error wraps [fs.ErrNotExist].
 func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
 	s := n.a.state.Load()
 	at, err := s.LocateInner(index)
@@ -108,9 +108,9 @@ func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 	return data, n.a.fail("read chunk", err)
 }
 
-// WriteEncodedChunk stores bytes as one inner chunk, as [Inner.ReadEncodedChunk] returns
-// them. Bytes that do not decode to its encoded shape wrap [ErrCorrupt] and are not
-// stored.
+// WriteEncodedChunk stores the bytes of one inner chunk, as [Inner.ReadEncodedChunk]
+// returns them. If they do not decode to its encoded shape, the error wraps [ErrCorrupt]
+// and nothing is stored.
 func (n *Inner) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
 	return n.write(ctx, index, func(s *snapshot.Array, at snapshot.InnerPlace, b store.Batch) error {
 		return s.Engine.WriteEncodedInner(ctx, at.Shard, at.Within, data, b)

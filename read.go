@@ -15,13 +15,11 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Read returns the selected elements as a new block; a nil selection is the whole array.
-// T has to be the Go type of the data type of what is selected: converting is the
-// caller's business.
+// Read returns the selected elements as a new block. A nil selection is the whole array. T
+// must be the Go type of the selected data type; [ReadAs] converts numbers.
 //
-// Errors are of type [*Error]. They wrap [ErrInvalidArgument] where T or the selection
-// does not fit, and [ErrCorrupt] where a chunk cannot be decoded, which is never read as
-// fill value.
+// Errors are of type [*Error]. They wrap [ErrInvalidArgument] if T or the selection does not
+// fit, and [ErrCorrupt] if a chunk cannot be decoded.
 func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	var b Block[T]
 	var e element.Buffer
@@ -45,8 +43,8 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 	return b, nil
 }
 
-// ReadInto is [Read] into the caller's slice, which has room for just the selected
-// elements, in C order. After an error the slice may hold anything.
+// ReadInto is [Read] into a slice of the caller, whose length must be the number of selected
+// elements. After an error the content of the slice is undefined.
 func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T) error {
 	var e element.Buffer
 	a, sel, err := from.of(sel)
@@ -65,8 +63,8 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 	return a.fail("read", err)
 }
 
-// roomFor returns memory for what is selected: that of the caller's values where they are
-// the elements as they stand.
+// roomFor returns memory for the selected elements. It is that of the caller's values if
+// these have the form of elements.
 func roomFor[T dtype.Element](a *Array, r *snapshot.Selected, values []T) element.Buffer {
 	if element.Native[T](r.Type) {
 		return element.Buffer{Type: r.Type, Data: element.Bytes(values)}
@@ -74,7 +72,7 @@ func roomFor[T dtype.Element](a *Array, r *snapshot.Selected, values []T) elemen
 	return r.Room(a.options.Limits.block())
 }
 
-// elements reads a box of elements that differ in length, without making values of them.
+// elements reads a box of elements of variable length, without converting them to values.
 func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, err error) {
 	err = a.read(ctx, box, nil, true, func(r *snapshot.Selected) (strided.View, error) {
 		e = r.Room(a.options.Limits.block())
@@ -83,31 +81,32 @@ func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, e
 	return e, a.fail("read", err)
 }
 
-// ReadBytes reads the selected elements of an array of any type of fixed width into dst,
-// which has room for just them: in C order and in the byte order of the host. Fields of
-// structs that are selected follow each other without gaps. After an error dst may hold
-// anything.
+// ReadBytes reads the selected elements into dst, for any data type of fixed size. The
+// elements are in C order and host byte order, and dst must have exactly their size.
+// Selected fields of structs are packed. After an error the content of dst is undefined.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
 	return a.fail("read", a.read(ctx, sel, nil, false, func(r *snapshot.Selected) (strided.View, error) {
 		return r.View(element.Buffer{Type: r.Type, Data: dst})
 	}))
 }
 
-// readTries is how often a read begins anew because the array was changed under it.
+// readTries bounds how often a read starts again because the array changed.
 const readTries = 16
 
-// grownLooks is how often a read begins anew where the array seems to have grown and
-// nothing else.
+// grownLooks bounds how often a read starts again if the array seems to have only grown.
 const grownLooks = 3
 
-// read fills what room shows for a selection with its elements. A chunk that is not
-// stored, that is newer than the state which the read began with, or that does not decode
-// may be one that another program has deleted, or written for another grid: where the
-// document is newer too, the read begins anew. Where all that has changed is that the
-// array has grown behind the chunks that were read, that is done [grownLooks] times: it
-// may also have shrunk and grown again, but an array to which others append all the time
-// has to be read at last. Chunks are written before the document that describes them, so
-// one that is not newer than a document is what that document says.
+// read reads a selection into the view that room returns.
+//
+// A chunk is suspect if it is missing, does not decode, or was written after the document
+// was read. Another process may have deleted it, or written it for another grid. If the
+// document is newer than the one that this read began with, the read starts again with the
+// new one. A chunk that is older than the document is never suspect, because writers store
+// chunks before they publish the document that describes them.
+//
+// If the array has only grown, beyond the chunks of this read, the read starts again at
+// most [grownLooks] times. The array could have shrunk and grown again meanwhile, but a
+// read must also end while others append all the time.
 func (a *Array) read(
 	ctx context.Context, sel selection.Selection, takes snapshot.Accepts, zeroed bool, room func(*snapshot.Selected) (strided.View, error),
 ) error {
@@ -117,10 +116,10 @@ func (a *Array) read(
 	var err error
 	looks := 0
 	for range readTries {
-		if !grown { // elsewhere what was selected is still what is asked for
+		if !grown { // after growth the resolved selection is still valid
 			if r, err = s.Resolve(sel, takes); err != nil {
 				if now, staleErr := a.fresh(ctx, s); staleErr == nil && now != s {
-					s = now // what is not there may have been appended by somebody else
+					s = now // another process may have appended the elements
 					continue
 				}
 				return err
@@ -147,13 +146,13 @@ func (a *Array) read(
 		s = now
 	}
 	if grown {
-		return nil // a chunk that is not stored was not stored, again and again
+		return nil // missing chunks stayed missing in every try, so they have fill values
 	}
 	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
 }
 
-// Select returns what a selection means for the array as it is: its shape and how many
-// elements it has.
+// Select binds a selection to the array as it is now. The result has the shape and the
+// number of the selected elements.
 func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
 	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {

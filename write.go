@@ -16,14 +16,14 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Write stores src, which has just the selected elements in C order, as the selected
-// elements; a nil selection is the whole array. Chunks that the selection covers are not
-// read first. When it returns, the elements are as durable as [Options.Durability] says;
-// when it fails, every chunk holds its old or its new elements. Where another program has
-// removed or replaced the array meanwhile, the error wraps [ErrConflict].
+// Write stores src as the selected elements. src has exactly these elements, in C order. A
+// nil selection is the whole array. Chunks that the selection covers completely are not
+// read. When Write returns, the elements are as durable as [Options.Durability] says. If it
+// fails, every chunk holds its old or its new elements.
 //
-// Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or
-// the number of values does not fit.
+// Errors are of type [*Error]. They wrap [ErrInvalidArgument] if T, the selection or the
+// number of values does not fit, and [ErrConflict] if another process has removed or
+// replaced the array meanwhile.
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
@@ -38,15 +38,15 @@ func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Sele
 	return a.fail("write", err)
 }
 
-// WriteBytes is [Write] for an array of any type of fixed width: src has the elements in
-// the byte order of the host.
+// WriteBytes is [Write] for any data type of fixed size. src has the elements in host byte
+// order.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
 	return a.fail("write", a.writeView(ctx, sel, nil, func(r *snapshot.Selected) (strided.View, error) {
 		return r.CheckedView(element.Buffer{Type: r.Type, Data: src})
 	}))
 }
 
-// Fill stores one value as every selected element. It takes the memory of one.
+// Fill stores one value as every selected element. It needs no memory for the others.
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
@@ -57,19 +57,19 @@ func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selec
 	return a.fail("fill", err)
 }
 
-// FillBytes is [Fill] for an array of any type of fixed width: elem is one element in the
-// byte order of the host.
+// FillBytes is [Fill] for any data type of fixed size. elem is one element in host byte
+// order.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
 	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *snapshot.Selected) (element.Buffer, error) {
 		return element.Buffer{Type: r.Type, Data: elem}, nil
 	}))
 }
 
-// manyPoints is how many points are written at a time where one value stands for all:
-// their order takes memory.
+// manyPoints bounds the points that [Fill] writes at once, because sorting them takes
+// memory.
 const manyPoints = 1 << 22
 
-// repeat writes a block whose strides are zero: one element is all the memory it needs.
+// repeat writes a view with zero strides, which shows one element everywhere.
 func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes snapshot.Accepts, one func(*snapshot.Selected) (element.Buffer, error)) error {
 	s := a.state.Load()
 	if r, err := s.Resolve(sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
@@ -89,7 +89,7 @@ func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes snaps
 	})
 }
 
-// writeView stores the elements that view shows for the selection.
+// writeView stores the elements that view returns for the selection.
 func (a *Array) writeView(
 	ctx context.Context, sel selection.Selection, takes snapshot.Accepts, view func(*snapshot.Selected) (strided.View, error),
 ) error {
@@ -132,10 +132,10 @@ func (a *Array) writeView(
 	return write(s, false)
 }
 
-// forWriting returns the newest state, and whether a selection touches its border; there
-// [Array.withoutGrowth] looks for the newest one. Another program may have cut the array
-// in another way: under a key that has another chunk now, one of the old length would be
-// damage.
+// forWriting returns the newest state, and whether a selection touches boundary chunks. For
+// these [Array.withoutGrowth] looks for the newest state under the lock. Looking matters
+// even elsewhere: another process may have published other edges, and a chunk with the old
+// shape under a key of the new grid would be damage.
 func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes snapshot.Accepts) (s *snapshot.Array, border bool, err error) {
 	s = a.state.Load()
 	r, err := s.Resolve(sel, takes)
@@ -152,9 +152,9 @@ func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes s
 	return now, now.AtBorder(r.Resolved), nil
 }
 
-// withoutGrowth runs write with the newest state while no other program can make the
-// array grow or shrink. In a store without locks others can: shared tells write to read
-// whatever it does not own.
+// withoutGrowth calls write with the newest state while no other process can change the
+// extent. In a store without locks others can. Then shared is true, and write must keep
+// elements beyond the extent, which may belong to a concurrent append.
 func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot.Array, write func(s *snapshot.Array, shared bool) error) error {
 	release, locked, err := h.LockStore(ctx)
 	if err != nil {
@@ -169,22 +169,22 @@ func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot
 			break
 		}
 		if now, staleErr := a.fresh(ctx, s); now == s || staleErr != nil {
-			break // the chunk is as it is because of nobody else
+			break // no other writer is the reason
 		}
 	}
 	return errors.Join(err, release())
 }
 
-// writeTries is how often a write at the border is done anew because others changed the
-// array meanwhile.
+// writeTries bounds how often a write of boundary chunks is repeated because of concurrent
+// changes.
 const writeTries = 32
 
-// batch runs work with a batch of writes that is committed when work succeeds.
+// batch calls work with a batch of writes, and commits it if work succeeds.
 func (a *Array) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
 	return publish.Batch(store.WithLocking(ctx, a.options.Locking), a.hierarchy.store, a.options.Durability, work)
 }
 
-// elementsOf returns the memory of values as elements of an array.
+// elementsOf converts values to elements of an array.
 func elementsOf[T dtype.Element](a *Array, values []T) (element.Buffer, error) {
 	s := a.state.Load()
 	return element.From(s.Type, s.Engine.Heap, values)
