@@ -14,19 +14,19 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Array is a node that holds elements: a large block cut into chunks.
+// Array is a node that has elements: a large block that is cut into chunks.
 //
-// An Array may be used from several goroutines at once, also while it grows: a call works
-// on a state that was published, whole. Within this process writers of one chunk take
-// turns, and a change of the extent waits for the writes that have begun. In several
-// processes the last writer of a chunk wins; changes of the extent take turns with each
-// other, and with writes to the chunks at the border.
+// Any number of goroutines may use an Array at the same time, also while it grows. A call
+// works on one published version of the array. Within this process, writers of one chunk
+// wait for each other, and a change of the extent waits for writes that have begun.
+// Between processes, changes of the extent exclude each other and writes to boundary
+// chunks. The last writer of any other chunk wins, unless [Options.SharedWriters] is set.
 type Array struct {
 	node
 	state atomic.Pointer[snapshot.Array]
 }
 
-// newArray makes what a document of the given version describes.
+// newArray returns the array that a document of the given version describes.
 func newArray(base node, doc *metadata.Array, version store.Version) (*Array, error) {
 	a := &Array{node: base}
 	s, err := a.binding().Bind(doc, nil, version)
@@ -37,7 +37,7 @@ func newArray(base node, doc *metadata.Array, version store.Version) (*Array, er
 	return a, nil
 }
 
-// binding returns what turns a document of the array into a state.
+// binding returns the binding that turns a document of the array into a state.
 func (a *Array) binding() *snapshot.Binding {
 	o := &a.options
 	return &snapshot.Binding{
@@ -57,7 +57,7 @@ func (a *Array) Shape() []int64 { return a.state.Load().Grid.Shape() }
 // Rank returns the number of axes.
 func (a *Array) Rank() int { return a.state.Load().Grid.Rank() }
 
-// Grid returns how the array is cut into chunks.
+// Grid returns the chunk grid.
 func (a *Array) Grid() *grid.Grid { return a.state.Load().Grid }
 
 // Type returns the data type of the elements.
@@ -72,7 +72,7 @@ func (a *Array) FillValue() FillValue {
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
 func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().Doc.Attributes) }
 
-// Metadata returns the document that describes the array. It is not to be changed.
+// Metadata returns the document that describes the array. It must not be changed.
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().Doc }
 
 // String describes the array in one line: data type, shape, chunks and location.
@@ -81,11 +81,11 @@ func (a *Array) String() string {
 	return fmt.Sprintf("%s %s at %s", s.Type, s.Grid, a.Location())
 }
 
-// DimensionNames returns the name of every axis, "" for an axis without one. It is nil
-// where the array names none.
+// DimensionNames returns the name of every axis, "" for an axis without one. It is nil if
+// the array names none.
 func (a *Array) DimensionNames() []string { return a.state.Load().DimensionNames() }
 
-// parse reads a document of this array; attributes is that of its attributes in format 2.
+// parse binds a document of this array. attributes is its attributes document in format 2.
 func (a *Array) parse(data, attributes []byte, version store.Version) (*snapshot.Array, error) {
 	doc, err := a.parseDocument(data, attributes)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *Array) parse(data, attributes []byte, version store.Version) (*snapshot
 	return s, fault.InDocument(err)
 }
 
-// parseDocument reads what a document of this array says.
+// parseDocument parses a document of this array.
 func (a *Array) parseDocument(data, attributes []byte) (*metadata.Array, error) {
 	l := a.options.Limits.metadata()
 	if a.isV2() {

@@ -18,15 +18,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// CreateOptions says how nodes are created. The nodes are open for writing.
+// CreateOptions are the options of creating nodes. New nodes are open for writing.
 type CreateOptions struct {
 	Options
-	// Format is the version of the Zarr format in which nodes are stored, 2 or 3. 0 is
-	// that of the group above, and 3 where there is none. Below a group nodes have its
-	// format.
+	// Format is the version of the Zarr format, 2 or 3. 0 is that of the group above, or 3
+	// if there is none. All nodes below a group have its format.
 	Format int
-	// Overwrite removes what is at the path first, with all nodes below it. It is not one
-	// step: a crash in between leaves nothing at the path.
+	// Overwrite first deletes the node at the path, with all nodes below it. This is not
+	// one step: a crash in between leaves nothing at the path.
 	Overwrite bool
 }
 
@@ -98,8 +97,8 @@ func newGroup(base node, attributes []byte, format int) *Group {
 	return &Group{node: base, doc: doc}
 }
 
-// create publishes the documents of a new node once the groups above it are there and its
-// place is free.
+// create publishes the documents of a new node. It creates the groups above it and checks
+// that the path is free first.
 func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
 	h.sweep(ctx)
 	raw, beside, err := documents(doc, n.options.Limits)
@@ -131,7 +130,7 @@ func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *a
 }
 
 // documents returns the documents of a new node: the one that makes it, and in format 2
-// that of the attributes, where there are some.
+// that of its attributes, if any.
 func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, err error) {
 	if raw, err = doc.Marshal(l.metadata()); err != nil || doc.Format() == 3 {
 		return raw, nil, err
@@ -143,8 +142,8 @@ func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, 
 	return raw, beside, err
 }
 
-// replace removes what is at a node's place and publishes another document there. A place
-// without a node is only replaced if nothing is there but what is left of an array.
+// replace deletes what is at the path of a node and publishes another document there. If
+// there is no node, it replaces only what can be left of an array.
 func (h *hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
 	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
@@ -166,7 +165,7 @@ func (h *hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 	return version, err
 }
 
-// checkRemains refuses a place that holds anything but what may be left of an array.
+// checkRemains returns an error if a path has anything that cannot be left of an array.
 func (h *hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 	for e, err := range store.List(ctx, h.store, p, false) {
 		if err != nil {
@@ -179,20 +178,20 @@ func (h *hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 	return nil
 }
 
-// isRemains reports whether a name may be that of chunks, of the directory that holds
-// them, or of what a change puts aside.
+// isRemains reports whether a name can be left of an array: chunks, their directory, or
+// chunks that were set aside.
 func isRemains(name string) bool {
 	return name == "c" || name == own.Dir || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
 }
 
-// above is what stands above a node that is to be created.
+// above describes the groups above a new node.
 type above struct {
 	missing []store.Path // groups, from the root on
 	format  int          // of the node
 }
 
-// lookAbove reads the groups above a node, which is to have the given format, or theirs
-// where that is 0.
+// lookAbove reads the groups above a new node. The node has the given format, or that of
+// the groups if it is 0.
 func (h *hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
 	if format != 0 && format != 2 && format != 3 {
 		return nil, fault.Argument("format %d; there are 2 and 3", format)
@@ -229,7 +228,7 @@ func (h *hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 	return up, tree.CheckNames(up.format, append(slices.Clip(up.missing), n.path)...)
 }
 
-// makeParents creates the groups above a node that are missing, from the root on.
+// makeParents creates the missing groups above a node, from the root down.
 func (h *hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 	for _, p := range up.missing {
 		n.path = p
@@ -240,7 +239,7 @@ func (h *hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 		}
 		_, err = publish.Create(ctx, g.publisher(), raw)
 		if errors.Is(err, store.ErrConflict) {
-			continue // somebody else just made it
+			continue // a concurrent writer has created it
 		}
 		if err == nil {
 			raw, err = g.doc.Record(metadata.Limits{})
@@ -255,8 +254,8 @@ func (h *hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 	return nil
 }
 
-// checkFree refuses a place where a node is, and for an array one where anything is: old
-// chunks would become its own.
+// checkFree returns an error if a node is at the path. For an array it must be empty,
+// because old chunks would become part of the array.
 func (h *hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
 	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
@@ -288,13 +287,13 @@ func (h *hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 	return nil
 }
 
-// unfinished reports whether p has what a copy or a removal left that was not finished.
-// It is no node, but it can be removed like one.
+// unfinished reports whether an interrupted copy or removal has left something at p. This
+// is not a node, but it can be deleted like one.
 func (h *hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
 	return store.Exists(ctx, h.store, p.MustKey(publish.Unfinished))
 }
 
-// remove removes a node if check, which may be nil, permits it.
+// remove deletes a node if check, which may be nil, permits it.
 func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
 	if err := n.writable(); err != nil {
 		return err

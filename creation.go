@@ -18,10 +18,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// NodeSpec describes a node that is to be created: a [Spec] or a [GroupSpec].
+// NodeSpec describes a new node: it is a [Spec] or a [GroupSpec].
 type NodeSpec interface{ isNodeSpec() }
 
-// GroupSpec describes a group that is to be created.
+// GroupSpec describes a new group.
 type GroupSpec struct {
 	// Attributes is anything that encodes to a JSON object. Nil is {}.
 	Attributes any
@@ -82,8 +82,7 @@ func (c *creation) base(p store.Path) node {
 	return node{hierarchy: c.hierarchy, path: p, options: c.options.Options}
 }
 
-// look reads the groups above all that is to be created, and finds those that are
-// missing.
+// look reads the groups above all new nodes, and finds the missing ones.
 func (c *creation) look(ctx context.Context) error {
 	for p := range c.specs {
 		for !p.IsRoot() {
@@ -115,7 +114,7 @@ func (c *creation) fail(p store.Path, err error) error {
 	return n.fail("create", err)
 }
 
-// agree finds the format of all nodes.
+// agree finds the format that all nodes have.
 func (c *creation) agree(context.Context) error {
 	c.format = c.options.Format
 	want := func(p store.Path, format int) error {
@@ -148,7 +147,7 @@ func (c *creation) agree(context.Context) error {
 	return nil
 }
 
-// make makes the nodes, of which nothing is stored yet.
+// make makes the nodes in memory. Nothing is stored yet.
 func (c *creation) make(context.Context) error {
 	for p, spec := range c.specs {
 		n, err := c.node(p, spec)
@@ -189,10 +188,10 @@ func (c *creation) node(p store.Path, spec NodeSpec) (Node, error) {
 	return newGroup(c.base(p), raw, c.format), nil
 }
 
-// lookers is how many places are looked at at a time.
+// lookers bounds the paths that are checked at the same time.
 const lookers = 16
 
-// clear makes sure that the places are free, or makes them so where that is asked for.
+// clear checks that all paths are free, or deletes what is there if Overwrite is set.
 func (c *creation) clear(ctx context.Context) error {
 	if c.options.Overwrite {
 		for _, p := range sorted(c.specs) {
@@ -214,7 +213,7 @@ func (c *creation) clear(ctx context.Context) error {
 	return group.Wait(nil)
 }
 
-// sorted returns the places that a map has, each before those below it.
+// sorted returns the paths of a map, each before those below it.
 func sorted[V any](places map[store.Path]V) []store.Path {
 	return slices.SortedFunc(maps.Keys(places), func(a, b store.Path) int { return strings.Compare(a.String(), b.String()) })
 }
@@ -248,7 +247,7 @@ func (c *creation) write(ctx context.Context) error {
 	})
 }
 
-// putNew puts a value where none is, if the batch can tell.
+// putNew puts a value on the condition that none exists, if the batch supports that.
 func putNew(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
 	err := store.BatchPutNew(ctx, b, key, value)
 	if errors.Is(err, store.ErrConflict) {
@@ -257,7 +256,7 @@ func putNew(ctx context.Context, b store.Batch, key store.Key, value []byte) err
 	return err
 }
 
-// tell puts the nodes into the consolidated metadata of the groups above them.
+// tell adds the nodes to the consolidated metadata of the groups above them.
 func (c *creation) tell(ctx context.Context) error {
 	for p, doc := range c.above {
 		if doc == nil {
@@ -279,7 +278,7 @@ func (c *creation) tell(ctx context.Context) error {
 	return nil
 }
 
-// records yields paths and records of the created nodes below a group.
+// records yields the paths and records of the new nodes below a group.
 func (c *creation) records(group store.Path, failed *error) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for _, p := range sorted(c.nodes) {

@@ -25,7 +25,7 @@ type hierarchy struct {
 // at returns the location of a path.
 func (h *hierarchy) at(p store.Path) *Location { return &Location{hierarchy: h, path: p} }
 
-// name returns the place of a node for people.
+// name returns the location of a path for messages.
 func (h *hierarchy) name(p store.Path) string {
 	if h.location == "" {
 		return p.String()
@@ -36,7 +36,7 @@ func (h *hierarchy) name(p store.Path) string {
 	return strings.TrimSuffix(h.location, "/") + "/" + p.String()
 }
 
-// open opens the node at p. A place without a node is tree.ErrNoNode.
+// open opens the node at p. If there is none, it returns [tree.ErrNoNode].
 func (h *hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
 	h = h.as(opt)
 	if opt.Write && h.ledger == nil { // a dry run removes nothing
@@ -58,7 +58,7 @@ func (h *hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 	return n, nil
 }
 
-// loaded returns the node at p as its documents describe it.
+// loaded reads the documents of the node at p, and binds them.
 func (h *hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node, error) {
 	now := time.Now()
 	s, err := h.reader(opt.Limits).Load(ctx, p)
@@ -75,15 +75,14 @@ func (h *hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node
 	return n, nil
 }
 
-// sweep removes what killed writers left in a store that is opened for writing.
+// sweep removes temporary objects of crashed writers from the store.
 func (h *hierarchy) sweep(ctx context.Context) {
 	if s, ok := store.Driver(h.store).(store.Sweeper); ok {
 		s.Sweep(ctx)
 	}
 }
 
-// node returns the node that documents describe; the version is that of the document that
-// makes it.
+// node returns the node that a document of the given version describes.
 func (h *hierarchy) node(p store.Path, doc metadata.Node, version store.Version, opt Options) (Node, error) {
 	base := node{hierarchy: h, path: p, options: opt, document: doc.Document()}
 	switch doc := doc.(type) {
@@ -99,7 +98,7 @@ func (h *hierarchy) node(p store.Path, doc metadata.Node, version store.Version,
 	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
 }
 
-// explained returns err, or what stands at the path where it says that no node does.
+// explained replaces [tree.ErrNoNode] by an error that tells what is at the path.
 func (h *hierarchy) explained(ctx context.Context, p store.Path, err error) error {
 	if err == tree.ErrNoNode {
 		return tree.Describe(ctx, h.store, p)
@@ -107,7 +106,7 @@ func (h *hierarchy) explained(ctx context.Context, p store.Path, err error) erro
 	return err
 }
 
-// reader returns a reader of the documents in the hierarchy.
+// reader returns a reader of documents in the store.
 func (h *hierarchy) reader(l Limits) tree.Reader {
 	return tree.Reader{Store: h.store, Limits: l.metadata()}
 }

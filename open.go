@@ -14,37 +14,40 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// Open opens the node at a location: a path of the file system, a file:// URL, an http://
-// or https:// URL, which is read only ([varve.dev/zarr/store/httpstore]), or a URL whose
-// scheme a driver has registered ([varve.dev/zarr/store.Register]). A name that ends in
-// .zip is a zip archive with a store in it, and what follows is a path in that, as in
-// era5.zip/t2m. In the file system the store is the topmost directory that is reached
-// through parents which are nodes themselves, so that era5.zarr/t2m is the node t2m of
-// the store era5.zarr; symbolic links that lead out of it are not followed. A location
-// without a node wraps [fs.ErrNotExist] and says what is there instead.
+// Open opens the node at a location. A location is a path of the file system, a file://
+// URL, an http:// or https:// URL, which is read-only
+// ([varve.dev/zarr/store/httpstore]), or a URL with a scheme that a driver has registered
+// ([store.Register]).
+//
+// A name that ends in .zip is a zip archive with a store in it, and a path in that store
+// may follow: era5.zip/t2m. In the file system, the root of the store is the highest
+// ancestor such that all directories from it down are nodes. So era5.zarr/t2m is the node
+// t2m in the store era5.zarr. Symbolic links that lead out of the store are not followed.
+//
+// If there is no node, the error wraps [fs.ErrNotExist] and tells what is there instead.
 func Open(ctx context.Context, location string, opt *Options) (Node, error) {
 	return openAt(ctx, location, opt, func(l *Location) (Node, error) { return l.Open(ctx, opt) })
 }
 
-// OpenArray is [Open] for an array. A group there is an error that wraps
+// OpenArray is [Open] for an array. If the node is a group, the error wraps
 // [ErrInvalidArgument].
 func OpenArray(ctx context.Context, location string, opt *Options) (*Array, error) {
 	return openAt(ctx, location, opt, func(l *Location) (*Array, error) { return l.OpenArray(ctx, opt) })
 }
 
-// OpenGroup is [Open] for a group. An array there is an error that wraps
+// OpenGroup is [Open] for a group. If the node is an array, the error wraps
 // [ErrInvalidArgument].
 func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, error) {
 	return openAt(ctx, location, opt, func(l *Location) (*Group, error) { return l.OpenGroup(ctx, opt) })
 }
 
-// CreateArray creates an array at a location; see [Location.CreateArray]. Where no
-// parent is a node, the store is the topmost directory of the location whose name ends in
-// ".zarr", or else the node's own. A name that ends in .zip makes an archive, which is
-// written once and appears whole when the node is closed
+// CreateArray creates an array at a location, as [Location.CreateArray] does. If no parent
+// is a node, the root of the store is the highest directory of the location whose name
+// ends in ".zarr", or else the directory of the node. A name that ends in .zip makes a new
+// archive, which is complete only after the node is closed
 // ([varve.dev/zarr/store/zipstore.Archive]).
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
-	// A spec that cannot be must not leave a directory behind.
+	// Check the spec before the store is created, so that an invalid one leaves nothing.
 	if spec.Format == 0 {
 		spec.Format = opt.orZero().Format
 	}
@@ -54,20 +57,20 @@ func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOpt
 	return createAt(ctx, location, opt, func(l *Location) (*Array, error) { return l.CreateArray(ctx, spec, opt) })
 }
 
-// CreateGroup creates a group at a location; see [Location.CreateGroup] and
-// [CreateArray].
+// CreateGroup creates a group at a location, as [Location.CreateGroup] does. [CreateArray]
+// tells where the store is.
 func CreateGroup(ctx context.Context, location string, attributes any, opt *CreateOptions) (*Group, error) {
 	return createAt(ctx, location, opt, func(l *Location) (*Group, error) { return l.CreateGroup(ctx, attributes, opt) })
 }
 
-// Delete removes the node at a location with everything below it. A location that is a
-// symbolic link, or leads through one within its store, is refused: it is not the only
-// name of what would be deleted.
+// Delete removes the node at a location with everything below it, as [Location.Delete]
+// does. It refuses a location that is a symbolic link or leads through one within its
+// store, because the data has another name then.
 func Delete(ctx context.Context, location string, opt *Options) error {
 	return DeleteIf(ctx, location, opt, nil)
 }
 
-// DeleteIf is [Delete] of a node that check permits to delete; see [Location.DeleteIf].
+// DeleteIf is [Delete] if check permits it, as [Location.DeleteIf] describes.
 func DeleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
 	if err := scheme.RefuseLink(location); err != nil {
 		return fail("delete", scheme.Shown(location), err)
@@ -79,7 +82,7 @@ func DeleteIf(ctx context.Context, location string, opt *Options, check func(con
 	return err
 }
 
-// openAt finds the store of a location and calls open with the path in it.
+// openAt opens the store of a location and calls open.
 func openAt[N Node](
 	ctx context.Context, location string, opt *Options, open func(*Location) (N, error),
 ) (N, error) {
@@ -94,7 +97,7 @@ func openAt[N Node](
 	return in(ctx, location, access, "open", open)
 }
 
-// createAt finds the store of a location where there may be nothing yet.
+// createAt opens or creates the store of a location and calls create.
 func createAt[N Node](
 	ctx context.Context, location string, opt *CreateOptions, create func(*Location) (N, error),
 ) (n N, err error) {
