@@ -15,21 +15,21 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Real is the constraint of Go types of real numbers, which numbers of other types can be
-// converted to and from when that is asked for.
+// Real is the constraint for Go types that [ReadAs] and [WriteAs] convert to and from.
 type Real interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// ReadAs is [Read] with the numbers converted to T: integers of any width to integers,
-// where every value fits; integers and floats of any width to float32 and float64,
-// rounded to the nearest, ties to even. So small floats are read as float32, exactly. A
-// value that T cannot hold, such as 300 for a uint8, or 1e300 for a float32, wraps
-// [ErrInvalidArgument], and the message names the first. Floats are not read as integers,
-// and nothing that is no real number is converted.
+// ReadAs is [Read] with a conversion of numbers to T. Integers convert to integers of any
+// size, if every value fits. Integers and floats convert to float32 and float64, rounded to
+// nearest, ties to even; so small floats convert to float32 exactly. Floats do not convert
+// to integers, and types that are not real numbers do not convert.
 //
-// What is large is read in parts of some 32 MiB, one after the other: they may be of
-// different moments where somebody writes meanwhile.
+// If T cannot hold a value, such as 300 in a uint8 or 1e300 in a float32, the error wraps
+// [ErrInvalidArgument] and names the first such value.
+//
+// A large selection is read in parts of about 32 MiB, one after the other. If another
+// writer changes the array meanwhile, the parts may be of different times.
 func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	if element.Native[T](typeOf(from, sel)) {
 		return Read[T](ctx, from, sel)
@@ -45,8 +45,8 @@ func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection)
 	return b, nil
 }
 
-// typeOf returns the data type of what is selected, the zero Type where that is not
-// known.
+// typeOf returns the data type of the selected elements, or the zero Type if the selection
+// cannot be resolved.
 func typeOf(from Elements, sel selection.Selection) dtype.Type {
 	a, sel, err := from.of(sel)
 	if err != nil {
@@ -59,7 +59,7 @@ func typeOf(from Elements, sel selection.Selection) dtype.Type {
 	return r.Type
 }
 
-// convertedBytes is how much is converted at a time.
+// convertedBytes is the size of the parts in which elements are converted.
 const convertedBytes = 32 << 20
 
 func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Block[T], error) {
@@ -100,13 +100,13 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 	return b, nil
 }
 
-// misfit says which value of a selection has no counterpart in another type.
+// misfit returns the error for an element that another type cannot hold.
 func misfit(r *snapshot.Selected, place int, elem []byte, to dtype.Type) error {
 	return fault.Argument("element %d of the selection, %s, does not fit %s", number.Index(r.Shape(), place), r.Type.AppendText(nil, elem), to)
 }
 
-// WriteAs is [Write] of numbers that are converted from T to the type of the array, by
-// the rules of [ReadAs]. Every value is looked at before one is stored.
+// WriteAs is [Write] with a conversion of numbers from T to the data type of the array, by
+// the rules of [ReadAs]. All values are checked before one is stored.
 func WriteAs[T Real](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	if element.Native[T](typeOf(to, sel)) {
 		return Write(ctx, to, sel, src)
@@ -130,8 +130,8 @@ func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src
 	if int64(len(src)) != r.Len() {
 		return fault.Argument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
 	}
-	// A part at a time, twice: what does not fit must not be found when half of it is
-	// stored.
+	// Convert everything once without storing it, so that a value that does not fit is
+	// found before anything is stored.
 	room := make([]byte, min(r.Len()*r.Size(), convertedBytes+r.Size()))
 	step := len(room) / int(r.Size())
 	for from := 0; from < len(src); from += step {

@@ -12,13 +12,13 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// Forms of documents that programs wrote before, or beside, the specified ones stand in
-// three tables: of chunk grids in package grid, of codecs in package codec, and of all
-// else in package metadata. They are read with a note each. A document that is written
-// again is written as it is specified.
+// Some programs write, or once wrote, documents that deviate from the specification. Three
+// tables list the known deviations: for chunk grids in package grid, for codecs in package
+// codec, and for everything else in package metadata. Each is read with a note. When Varve
+// writes the document again, it follows the specification.
 
-// Notes says in what respects the array was not read as it is stored, because another
-// program wrote it so, and what is unusual about its name: one sentence each.
+// Notes returns one sentence for each deviation from the specification that was repaired
+// when the array was read, and for an unusual name.
 func (a *Array) Notes() []string {
 	s := a.state.Load()
 	notes := slices.Concat(s.Grid.Notes(), s.Doc.Notes(), tree.NameNotes(a.Format(), a.path))
@@ -28,16 +28,15 @@ func (a *Array) Notes() []string {
 	return append(notes, a.storeNotes()...)
 }
 
-// Notes says in what respects the group was not read as it is stored, because another
-// program wrote it so, and what is unusual about its name: one sentence each.
+// Notes returns one sentence for each deviation from the specification that was repaired
+// when the group was read, and for an unusual name.
 func (g *Group) Notes() []string {
 	return slices.Concat(g.doc.Notes(), g.storeNotes(), tree.NameNotes(g.Format(), g.path))
 }
 
-// specifiedCodecs returns codecs as they are specified, and as they stand where they
-// cannot be bound: whoever makes an array of them is told. strict is why no array may be
-// created with them, though they are read. Another spelling of what is specified is no
-// reason.
+// specifiedCodecs returns codecs in their specified form. Codecs that cannot be bound are
+// returned as they are; creating the array reports them. strict is not nil if arrays with
+// these codecs can be read but must not be created.
 func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtype.Type, fill []byte, rank int) (specified []metadata.Extension, strict error) {
 	elem, err := t.ParseFill(fill)
 	if err != nil {
@@ -56,8 +55,8 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 	return chain.Specified(codecs), strict
 }
 
-// storeNotes says in what respects the store of a node was read in one of several ways,
-// as an archive with two members of one name.
+// storeNotes returns notes on the store of a node, such as an archive that has two members
+// with the same name.
 func (n *node) storeNotes() []string {
 	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
 		return s.Notes()

@@ -19,59 +19,58 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Spec describes an array that is to be created. Shape and Type are needed, all else has
-// a default.
+// Spec describes a new array. Shape and Type are required; all other fields have defaults.
 type Spec struct {
-	// Shape is the length of every axis in elements; an empty shape is an array of one
+	// Shape is the length of every axis in elements. An empty shape is an array of one
 	// element.
 	Shape []int64
-	// Type is the data type of the elements; dtype.Of[float32]() is that of a Go type.
+	// Type is the data type, such as dtype.Of[float32]().
 	Type dtype.Type
-	// Chunks says how every axis is cut. The form decides the kind of grid: with
-	// [grid.Every] on all axes it is regular, else rectilinear. Nil chooses regular
-	// chunks of about 1 MiB and less, more for large arrays, and of one element along an
-	// axis of length 0 ([grid.Auto]): give chunks to what is to grow.
+	// Chunks says how every axis is cut. With [grid.Every] on all axes the grid is
+	// regular, otherwise it is rectilinear. Nil chooses regular chunks of about 1 MiB or
+	// less, larger ones for large arrays, and one element along an axis of length 0
+	// ([grid.Auto]). An array that will grow should have explicit chunks.
 	Chunks []grid.Cut
-	// Grid is a grid that there is already, in place of Chunks: that of another array, or
-	// one that was read ([grid.Parse]). It is kept as it is, with its name and with edges
-	// beyond the extent, and has to be of the same shape.
+	// Grid is an existing grid, in place of Chunks: that of another array, or the result
+	// of [grid.Parse]. It must have the same shape. It keeps its name and its edges beyond
+	// the extent.
 	Grid *grid.Grid
 	// ListAxes writes every axis of a rectilinear grid as a list of edges, for programs
-	// that refuse a bare integer there (Icechunk 2.2). Such an axis does not follow the
-	// extent when the array grows.
+	// that do not accept a bare integer there (Icechunk 2.2). When such an axis grows, it
+	// gets new edges from a policy.
 	ListAxes bool
-	// FillValue is the value of elements that were never written ([FillJSON], or that of
-	// another array). The zero FillValue is zero, "", or NaT. In format 2 xarray takes
-	// the fill value for missing data, so the zero FillValue is null there for arrays
-	// with dimension names or of rank 0; missing chunks still read as zero. A FillValue
-	// that is null asks for that, and in format 3 for the default.
+	// FillValue is the value of elements that were never written, from [FillJSON] or from
+	// another array. The zero FillValue is zero, "", or NaT.
+	//
+	// In format 2, xarray treats the fill value as missing data. So the zero FillValue is
+	// stored as null there, for arrays with dimension names or of rank 0; missing chunks
+	// still read as zero. FillJSON("null") asks for null in format 2, and for the default
+	// in format 3.
 	FillValue FillValue
-	// InnerChunks makes every chunk of the grid a shard, one stored object, that is cut
-	// in this way, a cut an axis, into inner chunks which are read and written by
-	// themselves. They have to divide the shards, unless [Experimental] permits more.
+	// InnerChunks, if not nil, makes every chunk a shard: one stored object with inner
+	// chunks, which are read and written separately. It has one cut for each axis. Inner
+	// chunks must divide shards, unless [Experimental.InnerChunks] is set.
 	InnerChunks []grid.Cut
-	// IndexAtStart puts the index of a shard before its inner chunks; other programs put
-	// it at the end.
+	// IndexAtStart puts the index of a shard before its inner chunks. The default, as in
+	// other programs, is the end.
 	IndexAtStart bool
-	// Codecs is the chain, of inner chunks where there are any. Nil is "bytes" in little
-	// endian and "zstd" of level 0, zarr-python's default.
+	// Codecs is the codec chain, of inner chunks if there are any. Nil is "bytes" with
+	// little endian and "zstd" with level 0, as in zarr-python.
 	Codecs []metadata.Extension
-	// KeyEncoding makes the keys of chunks; the zero value gives "c/0/1".
+	// KeyEncoding is the chunk key encoding. The zero value makes keys such as "c/0/1".
 	KeyEncoding metadata.KeyEncoding
-	// DimensionNames is nil or has a name for every axis; "" is an axis without one.
+	// DimensionNames is nil, or has a name for every axis. "" is an axis without a name.
 	DimensionNames []string
-	// Attributes is anything that encodes to a JSON object, as a map, a struct or a
+	// Attributes is anything that encodes to a JSON object, such as a map, a struct or a
 	// json.RawMessage. Nil is {}.
 	Attributes any
-	// Format is the version of the Zarr format, 2 or 3; 0 is that of [CreateOptions]. In
-	// format 2 keys are "0.1" unless KeyEncoding says otherwise, and what it cannot say
-	// is refused: several lengths of chunks along an axis, shards, many codecs and data
-	// types.
+	// Format is the version of the Zarr format, 2 or 3. 0 is that of [CreateOptions]. In
+	// format 2 the default keys are "0.1", and a spec that the format cannot express is
+	// refused: rectilinear grids, shards, and many codecs and data types.
 	Format int
 }
 
-// array returns the array that the spec describes, at a place where nothing is stored
-// yet.
+// array returns the new array, of which nothing is stored yet.
 func (s *Spec) array(base node) (*Array, error) {
 	doc, err := s.document(&base.options)
 	if err == nil && s.Format == 2 {

@@ -12,18 +12,18 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Spec returns the description of an array like this one, without its elements: of the
-// same shape, data type, grid, shards and codecs, fill value, chunk keys, dimension
-// names, attributes and format. To create it elsewhere makes an array that differs in
-// nothing but its elements; what is to differ can be changed before. Members of the
-// document that are not known are not kept.
+// Spec returns a description of the array for creating one like it: with the same shape,
+// data type, grid, shards, codecs, fill value, chunk keys, dimension names, attributes and
+// format. Change fields of the result to create a different array. Unknown members of the
+// document are not kept.
 func (a *Array) Spec() Spec {
 	s := a.state.Load()
 	return spec(s.Document(), s.Type, s.Grid, s.Engine.Keys)
 }
 
-// SpecOf is [Array.Spec] for the metadata of an array. A data type, grid or key encoding
-// that is not known wraps [ErrUnsupported], one that is not valid [ErrInvalidMetadata].
+// SpecOf is [Array.Spec] for the metadata of an array. If the data type, grid or key encoding
+// is unknown, the error wraps [ErrUnsupported]. If it is invalid, the error wraps
+// [ErrInvalidMetadata].
 func SpecOf(doc *metadata.Array) (Spec, error) {
 	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// ReadStrided is [Read] into memory of another layout than C order: the element at index
-// i of the selected block goes to dst[Σ i[k]*strides[k]]. There is a stride for every
-// axis of the block, in elements and not negative (to turn an axis round, select it with
-// a negative step). The rest of dst stays as it is. So a plane of a larger block, or a
-// column of a table, is filled in place:
+// ReadStrided is [Read] into memory with another layout than C order. The element at index i
+// of the selected block goes to dst[Σ i[k]*strides[k]]. strides has one stride for each axis
+// of the block, in elements. Strides must not be negative; a selection with a negative step
+// reverses an axis. Other elements of dst do not change. For example, this fills a column
+// of a table:
 //
 //	zarr.ReadStrided(ctx, a, sel, table[column:], []int64{columns})
 //
-// Text, byte strings, times and durations come in C order only. Strides that put several
-// elements to one place wrap [ErrInvalidArgument]. After an error dst may hold anything
-// at its places.
+// Text, byte strings, times and durations support C order only. If two elements would have
+// the same place, the error wraps [ErrInvalidArgument]. After an error the content of these
+// places is undefined.
 func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T, strides []int64) error {
 	a, sel, err := from.of(sel)
 	if err != nil {
@@ -35,9 +35,9 @@ func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel select
 	}))
 }
 
-// WriteStrided is [Write] of memory of another layout than C order, as [ReadStrided]
-// describes it. A stride may be 0: the same elements are written all along that axis, as
-// NumPy broadcasts them.
+// WriteStrided is [Write] from memory with another layout than C order, as [ReadStrided]
+// describes it. A stride of 0 repeats the elements along that axis, like broadcasting in
+// NumPy.
 func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T, strides []int64) error {
 	a, sel, err := to.of(sel)
 	if err != nil {
@@ -55,7 +55,7 @@ func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selecti
 	}))
 }
 
-// asTheyStand refuses values that are something else in memory than the elements.
+// asTheyStand returns an error if values must be converted to become elements.
 func asTheyStand[T dtype.Element](t dtype.Type) error {
 	if element.Native[T](t) || !element.Converted[T](t) {
 		return element.Check[T](t)

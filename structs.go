@@ -13,29 +13,30 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// ReadStructs returns a selection of structs as a block of structs of Go. Every field of the elements belongs to a field of T that has its name in
-// a tag:
+// ReadStructs returns selected structs as a block of Go structs. A tag of a field of T
+// names the field of the elements that it belongs to:
 //
 //	type Station struct {
 //		ID   int32      `zarr:"id"`
 //		Name string     `zarr:"name"` // fixed_length_utf32 or null_terminated_bytes
 //		Seen time.Time  `zarr:"seen"` // numpy.datetime64; NaT is the zero Time
 //		At   struct {
-//			X, Y float64 // without a tag: left alone
+//			X, Y float64 // without a tag: not changed
 //			Lon  float32 `zarr:"lon"`
 //		} `zarr:"at"`
 //	}
 //
-// Order and gaps of the fields of T are its own. A field of T has the Go type of the
-// element's field, or one made of it; float32 takes floats of fewer bits too, time.Time
-// and time.Duration moments and durations, string fixed text, and []byte or an array of
-// just as many bytes what is raw. An array takes a struct with as many fields "0", "1"
-// and so on, which is what fields of format 2 that are arrays are. To read some fields
-// only, select them ([selection.Fields]).
+// Every field of the elements needs a field of T; to read only some, select them
+// ([selection.Fields]). The order of fields in T does not matter. A field of T has the Go
+// type of the element's field, or a type that is defined as it. In addition, float32 takes
+// shorter floats, time.Time and time.Duration take times and durations, string takes text
+// of fixed size, and []byte or an array of the same size takes raw bytes. An array also
+// takes a struct with fields "0", "1" and so on, as fields of format 2 that are arrays are
+// read.
 //
-// A T that does not fit wraps [ErrInvalidArgument] and says which field, and so does a
-// moment that no time.Time or time.Duration can hold. What is large is read in parts, as
-// [ReadAs] does.
+// If T does not fit, the error wraps [ErrInvalidArgument] and names the field. So does an
+// element that no time.Time or time.Duration can hold. A large selection is read in parts,
+// like [ReadAs] does.
 func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	a, sel, err := from.of(sel)
 	var b Block[T]
@@ -80,10 +81,9 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 	return b, nil
 }
 
-// WriteStructs stores structs of Go, of which src has just as many as are selected, in C
-// order, as the selected elements. Fields are matched as [ReadStructs] says. All values
-// are looked at before one is stored: text that is too long, or a time that does not fit,
-// wraps [ErrInvalidArgument] and says where.
+// WriteStructs stores Go structs as the selected elements, in C order. Fields are matched as
+// in [ReadStructs]. All values are checked before one is stored: if a text is too long or a
+// time does not fit, the error wraps [ErrInvalidArgument] and names the value.
 func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {

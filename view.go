@@ -7,21 +7,19 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// View is a selection of an array that is used as an array of its own: it is read,
-// written and selected from, and nothing is read before that. A view of a view is a view
-// of the array; what it takes is worked out from indices alone.
+// View is a selection of an array that can be used like an array: read, written, and
+// selected from. Making a view reads nothing. A view of a view is a view of the array.
 //
-// A view means the elements that the array had when it was made: it does not follow the
-// growth of its array. Where the array has shrunk and elements are gone, using it wraps
-// [ErrInvalidArgument].
+// A view selects the elements that the array had when the view was made. It does not follow
+// when the array grows. If the array shrinks and loses some of the elements, using the view
+// wraps [ErrInvalidArgument].
 type View struct {
 	array *Array
 	sel   *selection.Resolved
 	typ   dtype.Type
 }
 
-// View returns a selection of the array as something to read from, write to and select
-// from. Its axes are those of the selected block.
+// View returns a view of the selected elements. Its axes are those of the selected block.
 func (a *Array) View(sel selection.Selection) (*View, error) {
 	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
@@ -39,8 +37,8 @@ func (v *View) View(sel selection.Selection) (*View, error) {
 	return v.array.View(r)
 }
 
-// Transpose returns the view with its axes in another order: axis i is the one that was
-// axes[i]. Without axes their order is reversed.
+// Transpose returns the view with its axes in another order: axis i of the result is axis
+// axes[i] of v. Without arguments the order is reversed.
 func (v *View) Transpose(axes ...int) (*View, error) {
 	r, err := v.sel.Transpose(axes...)
 	if err != nil {
@@ -52,7 +50,7 @@ func (v *View) Transpose(axes ...int) (*View, error) {
 // Array returns the array that the view is of.
 func (v *View) Array() *Array { return v.array }
 
-// Selection returns what the view is of its array.
+// Selection returns the selection of the array that the view is.
 func (v *View) Selection() *selection.Resolved { return v.sel }
 
 // Type returns the data type of the elements.
@@ -64,9 +62,9 @@ func (v *View) Shape() []int64 { return v.sel.Shape() }
 // Rank returns the number of axes.
 func (v *View) Rank() int { return len(v.sel.Shape()) }
 
-// DimensionNames returns the name of every axis, "" for an axis without one. It is nil
-// where no axis of the array has a name, and where the view is made of points or a mask,
-// whose axes are none of the array's.
+// DimensionNames returns the name of every axis, "" for an axis without one. It is nil if no
+// axis of the array has a name, and for a view of points or a mask, whose axes are not axes
+// of the array.
 func (v *View) DimensionNames() []string {
 	given, axes := v.array.DimensionNames(), v.sel.Axes()
 	if given == nil || axes == nil {
