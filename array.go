@@ -69,7 +69,7 @@ func (a *Array) FillValue() FillValue {
 	return fillValueOf(s.Type, s.Fill, s.Doc.HasNullFill())
 }
 
-// Attributes returns the user attributes as a JSON object, spelled as they are stored.
+// Attributes returns the user attributes as a JSON object, in their stored spelling.
 func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().Doc.Attributes) }
 
 // Metadata returns the document that describes the array. It must not be changed.

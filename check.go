@@ -12,44 +12,42 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// CheckOptions says how a shard is checked. A nil *CheckOptions means the zero
-// CheckOptions.
+// CheckOptions are the options of checks. A nil *CheckOptions is the zero value.
 type CheckOptions struct {
-	// IndexOnly looks at indexes alone, those of nested shards too, and decodes no inner
+	// IndexOnly checks only indexes, including those of nested shards, and decodes no inner
 	// chunk.
 	IndexOnly bool
-	// Complete makes it a fault, which wraps [fs.ErrNotExist], that a chunk of the grid
-	// is not stored. It is for arrays whose chunks are all stored ([Options].StoreFill).
-	// [Array.CheckShards] yields such faults at the end.
+	// Complete makes every missing chunk a fault that wraps [fs.ErrNotExist]. It is for
+	// arrays whose chunks are all stored ([Options.StoreFill]). [Array.CheckShards]
+	// yields such faults at the end.
 	Complete bool
-	// KeepGoing makes it a fault that the store fails to read a shard, for want of
-	// permission or because of an error of I/O, and goes on with the others. More than
-	// 100 such shards in a row are an error: the store cannot be read at all. Without it
-	// the first is an error. It is for [Array.CheckShards].
+	// KeepGoing makes [Array.CheckShards] report a shard that the store cannot read as a
+	// fault and continue, for example after an I/O error. More than 100 such shards in a
+	// row end the check with an error. Without KeepGoing the first one does.
 	KeepGoing bool
-	// Progress is called by [Array.CheckShards] for every stored shard that was looked
-	// at, for one at a time and before its faults are yielded. Neither index nor result
-	// is to be changed.
+	// Progress, if not nil, is called by [Array.CheckShards] for every stored shard, one
+	// call at a time, before its faults are yielded. It must not change its arguments.
 	Progress func(shard []int64, found *codec.Check)
 }
 
-// ShardFault is something that is wrong with a stored shard.
+// ShardFault is a fault of a stored shard.
 type ShardFault struct {
 	Shard []int64 // index of the chunk of the array
 	Key   string  // in the store
 	codec.Fault
 }
 
-// Error returns which shard it is, and what is wrong with it.
+// Error names the shard and the fault.
 func (f ShardFault) Error() string { return fmt.Sprintf("chunk %v (%s): %v", f.Shard, f.Key, f.Fault) }
 
-// CheckShard looks for faults in one stored shard: whether its index can be read, every
-// inner chunk is in the shard, outside of the index, has its bytes for itself, and
-// decodes; the same within nested shards. What is wrong is told in the result and is no
-// error; nor are dead bytes, which are counted. A chunk that is no shard is decoded.
+// CheckShard checks one stored shard. The index must be readable. Every inner chunk must be
+// inside the shard and outside of the index, must share no bytes with another one, and must
+// decode. Nested shards are checked in the same way, and a chunk that is not a shard is
+// decoded. Faults are part of the result, not errors. Dead bytes are counted; they are no
+// fault.
 //
-// A shard that is not stored wraps [fs.ErrNotExist]. Everything is read from one version
-// of the shard, with [Options].Budget.
+// Everything is read from one version of the shard, within [Options.Budget]. If the shard
+// is not stored, the error wraps [fs.ErrNotExist].
 func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions) (*codec.Check, error) {
 	if opt == nil {
 		opt = &CheckOptions{}
@@ -72,13 +70,13 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 	return nil, a.fail("check", fmt.Errorf("%w while it was looked at, again and again", ErrConflict))
 }
 
-// mostUnread is how many shards in a row [CheckOptions].KeepGoing takes for faults of
-// their own. Beyond that the store is at fault, and each of its shards would be told.
+// mostUnread bounds the unreadable shards in a row that [CheckOptions.KeepGoing] reports as
+// faults. More of them mean that the store itself cannot be read.
 const mostUnread = 100
 
-// CheckShards looks for faults in all stored shards, as [Array.CheckShard] does, several
-// at a time, and yields each, shards in no order. An error, which ends it, is not a fault
-// of a shard but what kept it from going on.
+// CheckShards checks all stored shards, as [Array.CheckShard] does, several at a time. It
+// yields their faults, with shards in no particular order. An error ends the sequence; it
+// is not a fault of a shard.
 func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[ShardFault, error] {
 	if opt == nil {
 		opt = &CheckOptions{}
@@ -122,8 +120,8 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 	}
 }
 
-// missing yields the chunks that are not stored, as faults. Where another program changes
-// the array meanwhile, it looks again, for chunks may come and go with their grid.
+// missing yields chunks that are not stored, as faults. If another process changes the
+// array meanwhile, it starts again, because the set of chunks may have changed.
 func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
 	return func(yield func(ShardFault, error) bool) {
 		s := a.state.Load()
@@ -154,8 +152,8 @@ func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
 	}
 }
 
-// recheck looks at a shard with faults again, if another program has changed the array
-// meanwhile: then it may be as it should.
+// recheck checks a shard with faults again if another process has changed the array
+// meanwhile. The shard may be right for the new grid.
 func (a *Array) recheck(ctx context.Context, s *snapshot.Array, index []int64, found *codec.Check, opt *CheckOptions) (*codec.Check, error) {
 	now, err := a.fresh(ctx, s)
 	if err != nil || now == s {

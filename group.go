@@ -18,27 +18,27 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Group is a node that has other nodes below it.
+// Group is a node that has nodes below it.
 type Group struct {
 	node
 	doc    *metadata.Group
 	listed bool // consolidated metadata is not used
 }
 
-// Unconsolidated returns the group as one that uses no consolidated metadata. Its Members
-// and CheckDimensions list the store and read the documents of the nodes, also where
-// another program has left the consolidated metadata stale. In a store that cannot be
-// listed Members fails with [store.ErrUnsupported]. Closing g closes the store of both.
+// Unconsolidated returns the group without its consolidated metadata, which another program
+// may have left stale. Members and CheckDimensions then list the store and read the
+// documents of nodes. In a store that cannot list, Members fails with
+// [store.ErrUnsupported]. Closing g closes the store of both.
 func (g *Group) Unconsolidated() *Group {
 	u := &Group{node: g.node, doc: g.doc.WithConsolidated(nil), listed: true}
 	u.owner = false
 	return u
 }
 
-// Attributes returns the user attributes as a JSON object, spelled as they are stored.
+// Attributes returns the user attributes as a JSON object, in their stored spelling.
 func (g *Group) Attributes() []byte { return bytes.Clone(g.doc.Attributes) }
 
-// Metadata returns the document that describes the group. It is not to be changed.
+// Metadata returns the document that describes the group. It must not be changed.
 func (g *Group) Metadata() *metadata.Group { return g.doc }
 
 // String describes the group in one line.
@@ -55,9 +55,9 @@ func (g *Group) At(path string) *Location {
 // Member is an entry of a group.
 type Member struct {
 	Path string // relative to the group that was listed
-	Kind string // "array" or "group"; "" where the document is too damaged to tell
-	// Node is the opened node; nil where Err says why it cannot be opened, as with a data
-	// type that is not known.
+	Kind string // "array" or "group"; "" if the document is too damaged to tell
+	// Node is the opened node. It is nil if Err is not, for example because the data type
+	// is unknown.
 	Node Node
 	Err  error
 }
@@ -65,16 +65,18 @@ type Member struct {
 // Name returns the last segment of the path.
 func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
 
-// Members yields the nodes one level down, or all nodes below the group where deep is
-// set, parents first and each level in alphabetical order. Consolidated metadata is used
-// where the group has it, or a group above in a store that cannot list, and may be older
-// than the nodes are: a member that is written to looks again, [Array.Refresh] does so at
-// once. An entry of it that is damaged is an error; so is, behind all others, one that
-// must not be there: at a path that is not legal, listed twice or below an array. The
-// sequence goes on after it. Members are opened some at a time, at most
-// [Options.Concurrency], a little ahead of the sequence, but not while the caller looks
-// at one. A node that is there but cannot be opened is a Member with an Err. An error of
-// the store, and the end of ctx, end the sequence.
+// Members yields the nodes directly below the group, or all nodes below it if deep is set:
+// parents first, and each level in alphabetical order.
+//
+// If the group has consolidated metadata, Members uses it. In a store that cannot list, it
+// also uses that of a group above. It may be older than the nodes; [Array.Refresh] reads
+// the document of an array again, and so does every write. A damaged entry yields an error,
+// and the sequence continues. Entries that must not exist yield errors at the end: illegal
+// paths, duplicates, and nodes below an array.
+//
+// Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the sequence.
+// A node that exists but cannot be opened is a Member with an Err. An error of the store,
+// or of ctx, ends the sequence.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
 		return g.consolidated(ctx, c, deep)
@@ -84,14 +86,14 @@ func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error]
 	}
 }
 
-// recordedAbove returns what the consolidated metadata of the nearest group above that
-// has some says of the nodes below g; nil where no group has any, or it does not know g.
+// recordedAbove returns the entries below g of the consolidated metadata of the nearest
+// group above that has some. It returns nil if there is none, or if it does not list g.
 func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, error) {
 	for p := g.path; !p.IsRoot(); {
 		p = p.Parent()
 		s, err := g.hierarchy.reader(g.options.Limits).Load(ctx, p)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a group need not have a document where the store was opened below its root
+			continue // the store may have been opened below its root
 		}
 		if err != nil {
 			return nil, err
@@ -109,7 +111,7 @@ func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, erro
 	return nil, nil
 }
 
-// walk yields what is below the directory; it is false when it has to stop.
+// walk yields the nodes below a directory. It returns false if the loop must stop.
 func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(Member, error) bool) bool {
 	names, err := g.directories(ctx, dir)
 	if errors.Is(err, store.ErrUnsupported) && !g.listed {
@@ -134,7 +136,7 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 	})
 }
 
-// met is what was found in a directory.
+// met describes an entry of a directory.
 type met struct {
 	Member
 	path   store.Path
@@ -142,12 +144,12 @@ type met struct {
 	err    error // of the store
 }
 
-// meet opens what has a name in a directory, if it is a node. It also returns about how
-// many bytes of memory that takes.
+// meet opens the entry of a directory if it is a node. It also returns the approximate size
+// of the node in memory.
 func (g *Group) meet(ctx context.Context, dir store.Path, name string) (m met, bytes int) {
 	var err error
 	if m.path, err = dir.Join(name); err != nil {
-		return m, 0 // no legal node name, so no node
+		return m, 0 // an illegal node name, so not a node
 	}
 	m.Member, m.isNode, m.err = g.member(ctx, m.path)
 	if m.Node != nil {
@@ -156,7 +158,7 @@ func (g *Group) meet(ctx context.Context, dir store.Path, name string) (m met, b
 	return m, bytes
 }
 
-// weight returns the bytes of what may be large in a document.
+// weight returns the bytes of the parts of a document that may be large.
 func weight(doc metadata.Node) int {
 	switch doc := doc.(type) {
 	case *metadata.Array:
@@ -167,8 +169,8 @@ func weight(doc metadata.Node) int {
 	return 0
 }
 
-// openers returns how many members are opened at a time. Opening to write may finish what
-// others began on several nodes, so that is done one by one.
+// openers returns how many members are opened at once. For writing it is one, because
+// opening may complete a transaction that several members are part of.
 func (g *Group) openers() int {
 	if g.options.Write {
 		return 1
@@ -194,8 +196,7 @@ func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, erro
 	return names, nil
 }
 
-// unlisted returns the error for the members of the group in a store that cannot be
-// listed.
+// unlisted returns the error of [Group.Members] in a store that cannot list.
 func (g *Group) unlisted(err error) error {
 	if g.doc.Damaged != nil {
 		return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, and that of this group is damaged: %w", err, g.doc.Damaged)
@@ -203,8 +204,8 @@ func (g *Group) unlisted(err error) error {
 	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: make it where the group can be written to (Group.Consolidate), or open an array by its full path", err)
 }
 
-// member opens what is at p; it is false where there is no node. What is wrong with the
-// node itself stands in the member, any other error is one of the store.
+// member opens the node at p. ok is false if there is none. Errors of the node are in the
+// member; err is an error of the store.
 func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, err error) {
 	m.Path = strings.TrimPrefix(strings.TrimPrefix(p.String(), g.path.String()), "/")
 	n, err := g.hierarchy.open(ctx, p, g.options)
@@ -228,7 +229,7 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 	return m, true, nil
 }
 
-// consolidated yields the members that the group's own document describes.
+// consolidated yields the members that consolidated metadata describes.
 func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep bool) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		paths := make([]string, 0, c.Len())
@@ -258,8 +259,8 @@ func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep
 	}
 }
 
-// refused returns the member for an entry that must not be there. Its path is told by the
-// error only where it may leave the group.
+// refused returns the member for an entry that must not exist. It has no path if that is
+// illegal; the error names it.
 func (g *Group) refused(path string) (m Member) {
 	if _, err := g.path.Join(path); err == nil {
 		m.Path = path
@@ -267,7 +268,7 @@ func (g *Group) refused(path string) (m Member) {
 	return m
 }
 
-// described opens an entry of consolidated metadata.
+// described opens the node of an entry of consolidated metadata.
 func (g *Group) described(c *metadata.Consolidated, path string) (Member, error) {
 	m := Member{Path: path}
 	doc, err := c.Entry(path, g.options.Limits.metadata())

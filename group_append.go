@@ -16,40 +16,39 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Addition is what one array of a group is to grow by.
+// Addition is an append to one array of a group, as a part of [Group.Append].
 type Addition struct {
 	Path string // of the array, relative to the group
 	Axis int
 	Data []byte // elements in C order and the byte order of the host, as for [Array.AppendBytes]
 	Type dtype.Type
-	// From stands in place of Data where memory need not hold it all, as for
-	// [Array.AppendFrom].
+	// From is a source of the elements, in place of Data, as in [Array.AppendFrom].
 	From *Source
-	// Options say how the array grows; nil stands for the zero AppendOptions.
+	// Options are the options of the append. Nil is the zero AppendOptions.
 	Options *AppendOptions
-	// Alone lets the array differ afterwards in length from others of its group that have
-	// the dimension, too.
+	// Alone permits the array to have another length afterwards than other arrays of its
+	// group that have the dimension.
 	Alone bool
 
 	values func(*Array) (element.Buffer, error) // in place of Data, where they differ in memory from array to array
 }
 
-// Add returns the addition of elements to an array of a group.
+// Add returns the addition of src to the array at a path below the group.
 func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Addition {
 	return Addition{Path: path, Axis: axis, Options: opt, values: func(a *Array) (element.Buffer, error) { return elementsOf(a, src) }}
 }
 
-// Append grows several arrays of the group together, as all variables along a dimension
-// with their coordinate: all of them or none, whenever a writer dies. Readers who use the
-// group's consolidated metadata see the arrays without the new elements or all of them
-// with; others may see one array grow before another. The arrays grow as [Append] makes
-// them.
+// Append appends to several arrays in one transaction, such as all variables along a
+// dimension and its coordinate. After a crash at any time, either all arrays have grown or
+// none has, once the next writer has completed or undone the transaction. Each array grows
+// as with [Append]. Readers that use the consolidated metadata of the group see all arrays
+// grow at once; other readers may see one array grow before another.
 //
-// Arrays right below one group that name a dimension alike have to agree along it
-// afterwards, those that do not grow included: see [Array.CheckDimensions]. Otherwise the
-// error wraps [ErrInvalidArgument], unless the Addition says Alone.
+// Arrays directly below one group that share a dimension name must agree along it
+// afterwards, including arrays that do not grow ([Array.CheckDimensions]). Otherwise the
+// error wraps [ErrInvalidArgument], unless Alone is set.
 //
-// An Addition of Data without Type has elements of the array's own.
+// If an Addition has Data but no Type, Data has the type of the array.
 func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 	if err := g.writable(); err != nil {
 		return g.fail("append", err)
@@ -68,8 +67,8 @@ func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 	return g.fail("append", g.append(ctx, arrays, additions))
 }
 
-// checkDistinct refuses two names of one array, of which one may be a link: a call would
-// wait for ever for a lock that it has itself.
+// checkDistinct returns an error if two additions name the same array, perhaps through a
+// link. The call would wait forever for a lock that it holds itself.
 func checkDistinct(arrays []*Array) error {
 	known := make([]store.Identity, len(arrays))
 	first := map[store.Path]int{}
@@ -92,7 +91,7 @@ func checkDistinct(arrays []*Array) error {
 	return nil
 }
 
-// of returns the elements to add to an array.
+// of returns the elements of the addition.
 func (d Addition) of(a *Array) (snapshot.Gain, error) {
 	switch {
 	case d.From != nil && d.values != nil:
@@ -141,9 +140,8 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	})
 }
 
-// checkDimensions returns how the arrays change. It refuses additions after which arrays
-// that share a dimension, in whatever group, and are of one length along it, would not be
-// so any more.
+// checkDimensions returns how the arrays change. It returns an error if arrays that share a
+// dimension agree along it now but would not agree after the additions.
 func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error) {
 	type length struct {
 		path      string
@@ -174,7 +172,7 @@ func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error)
 	return changes, nil
 }
 
-// along returns the axis of an array and the number of planes that it gains along it.
+// along returns the axis along which an array grows, and the number of new planes.
 func (d Addition) along(a *Array) (axis int, planes int64, err error) {
 	if axis, err = a.axis(d.Axis); err != nil {
 		return 0, 0, err
@@ -187,7 +185,7 @@ func (d Addition) along(a *Array) (axis int, planes int64, err error) {
 	return axis, planes, err
 }
 
-// addition returns the plan of one array.
+// addition returns the plan for one array.
 func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change, error), error) {
 	axis, err := a.axis(add.Axis)
 	if err != nil {
@@ -206,8 +204,8 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	}, nil
 }
 
-// enterAll waits for all turns at every array, in the order of their places so that
-// nobody waits in a circle.
+// enterAll takes the exclusive lock of every array, in the order of paths, so that two calls
+// cannot wait for each other.
 func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
 	var held []*nodelock.Held
@@ -227,7 +225,7 @@ func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 	return leave, nil
 }
 
-// refreshAll returns what makes consolidated metadata agree with several nodes at once.
+// refreshAll returns the function that updates consolidated metadata for several nodes.
 func (h *hierarchy) refreshAll(opt Options) publish.After {
 	return func(ctx context.Context, journal store.Key, changed []publish.Node) error {
 		members := make([]node, len(changed))
@@ -238,9 +236,8 @@ func (h *hierarchy) refreshAll(opt Options) publish.After {
 	}
 }
 
-// finishOthers finishes, or undoes, what a writer who died had begun: a change of several
-// arrays, this one among them, or the end of a reservation. The array then has the state
-// that this leads to.
+// finishOthers completes what a crashed writer has begun: it rolls a transaction of this
+// array forward or back, or ends a published reservation. Then it reads the array again.
 func (a *Array) finishOthers(ctx context.Context) error {
 	found, err := a.finishTogether(ctx)
 	if !found || err != nil {
@@ -253,9 +250,8 @@ func (a *Array) finishOthers(ctx context.Context) error {
 	return err
 }
 
-// finishTogether finishes, or undoes, a change of several nodes, this one among them,
-// whose writer died. It reports whether there was one, or whether somebody holds the
-// node.
+// finishTogether rolls a pending transaction that this node is part of forward or back. It
+// reports whether there was one, or whether the node is held by a reservation.
 func (n *node) finishTogether(ctx context.Context) (found bool, err error) {
 	if found, err = publish.Recover(ctx, n.publisher(), n.hierarchy.refreshAll(n.options)); err != nil {
 		err = &othersError{err}
@@ -263,8 +259,8 @@ func (n *node) finishTogether(ctx context.Context) (found bool, err error) {
 	return found, err
 }
 
-// othersError is what went wrong with a change of other writers. What became of that says
-// nothing of one's own.
+// othersError is an error while completing a change of another writer. It does not match
+// errors about the outcome of a change, because the caller's own change has not begun.
 type othersError struct{ err error }
 
 func (o *othersError) Error() string {

@@ -18,31 +18,29 @@ const documentName = metadata.V3Node
 
 // Node is an [*Array] or a [*Group].
 type Node interface {
-	// Path returns the place of the node in its store; the root is "".
+	// Path returns the path of the node in its store. The root is "".
 	Path() string
-	// Attributes returns the user attributes as a JSON object, spelled as they are
-	// stored.
+	// Attributes returns the user attributes as a JSON object, in their stored spelling.
 	Attributes() []byte
-	// Format returns the version of the format in which the node is stored: 2 or 3.
+	// Format returns the version of the Zarr format of the node, 2 or 3.
 	Format() int
-	// Notes says in what respects the node was not read as it is stored: one sentence
-	// each.
+	// Notes returns one sentence for each deviation from the specification that was
+	// repaired when the node was read.
 	Notes() []string
-	// Shadowed returns the names of the documents of format 2 that stand beside a node of
-	// format 3, which is read in their place.
+	// Shadowed returns the names of documents of format 2 beside the document of a node of
+	// format 3, which takes precedence.
 	Shadowed(ctx context.Context) ([]string, error)
-	// Location returns the place of the node: its store and its path there.
+	// Location returns the store of the node and its path in it.
 	Location() *Location
-	// Options returns the options with which the node was opened, those that it took from
-	// a group included.
+	// Options returns the options of the node, including those that it took from a group.
 	Options() Options
-	// Close lets go of the store where opening the node opened it.
+	// Close closes the store if opening the node opened it.
 	Close() error
 
 	base() *node
 }
 
-// node is what arrays and groups have in common.
+// node has what arrays and groups have in common.
 type node struct {
 	hierarchy *hierarchy
 	path      store.Path
@@ -50,7 +48,7 @@ type node struct {
 	owner     bool   // Close closes the store
 	document  string // name of the document that makes the node; "" is that of format 3
 
-	held *publish.Locks // of a call that changes the node and holds locks already; else nil
+	held *publish.Locks // locks that the caller holds already, or nil
 }
 
 // documentName returns the name of the document that makes the node.
@@ -64,7 +62,7 @@ func (n *node) documentName() string {
 // isV2 reports whether the node is of format 2.
 func (n *node) isV2() bool { return n.documentName() != documentName }
 
-// Format returns the version of the format in which the node is stored: 2 or 3.
+// Format returns the version of the Zarr format of the node, 2 or 3.
 func (n *node) Format() int {
 	if n.isV2() {
 		return 2
@@ -75,18 +73,18 @@ func (n *node) Format() int {
 // key returns the key of the document that makes the node.
 func (n *node) key() store.Key { return n.path.MustKey(n.documentName()) }
 
-// Path returns the place of the node in its store; the root is "".
+// Path returns the path of the node in its store. The root is "".
 func (n *node) Path() string { return n.path.String() }
 
-// Location returns the place of the node: its store and its path there.
+// Location returns the store of the node and its path in it.
 func (n *node) Location() *Location { return n.hierarchy.at(n.path) }
 
-// Options returns the options with which the node was opened, those that it took from a
-// group included.
+// Options returns the options of the node, including those that it took from a group.
 func (n *node) Options() Options { return n.options }
 
-// Close lets go of the store where opening the node by its location opened it. It need
-// not be called: the runtime closes what is forgotten.
+// Close closes the store if opening the node by its location opened it. Calling Close is
+// optional for directories and web servers: the runtime closes what is unreachable. A new
+// zip archive is complete only after Close.
 func (n *node) Close() error {
 	if c, ok := store.As[io.Closer](n.hierarchy.store); ok && n.owner {
 		return c.Close()
@@ -101,7 +99,7 @@ func (n *node) fail(op string, err error) error {
 	return fail(op, n.hierarchy.name(n.path), err)
 }
 
-// writable refuses changes to nodes opened for reading.
+// writable returns an error if the node must not be changed.
 func (n *node) writable() error {
 	if !n.options.Write {
 		return ErrReadOnly
