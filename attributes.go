@@ -13,10 +13,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// UpdateAttributes publishes attributes that change makes of the newest ones. Both are
-// JSON objects; spelling and order are kept as change returns them. See
-// [metadata.SetAttribute] and [metadata.UnsetAttribute]. The array is locked while change
-// runs, so change must not itself change the array.
+// UpdateAttributes publishes the attributes that change returns for the newest ones. Both
+// are JSON objects; their spelling and order are kept. [metadata.SetAttribute] and
+// [metadata.UnsetAttribute] help. The array is locked while change runs, so change must not
+// change the array in another way. It may run again if another writer publishes first.
 func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if a.isV2() {
 		return a.fail("set attributes", a.updateAttributesV2(ctx, change))
@@ -40,8 +40,8 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 	return a.fail("set attributes", err)
 }
 
-// UpdateAttributes publishes attributes that change makes of the newest ones, as
-// [Array.UpdateAttributes] does. The group itself shows them when it is opened again.
+// UpdateAttributes publishes the attributes that change returns for the newest ones, as
+// [Array.UpdateAttributes] does. The group has them after it is opened again.
 func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if err := g.writable(); err != nil {
 		return g.fail("set attributes", err)

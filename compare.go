@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Difference is where two arrays first differ.
+// Difference is the first difference of two arrays.
 type Difference struct {
 	What  string  // "shape", "data type" or "element"
 	Index []int64 // of the element, the first one in C order; nil for all else
@@ -35,12 +35,13 @@ const (
 	comparedChunks = 1 << 12
 )
 
-// Compare returns where two arrays first differ in shape, data type or elements, or nil
-// where they do not. Elements are equal when their bits are, so that a NaN equals itself
-// and -0.0 is not 0.0. How the arrays are cut, coded and described makes no difference.
-// Both are streamed, a few chunks at a time; where most chunks of both are not stored,
-// only those that are stored in either are read. Arrays with more chunks than anybody
-// could ask for wrap [ErrLimit] if a store cannot list them.
+// Compare returns the first difference of two arrays in shape, data type or elements, or
+// nil. Elements are equal if their bits are: a NaN equals itself, and -0.0 differs from
+// 0.0. Grids, codecs and attributes do not matter.
+//
+// Both arrays are streamed, a few chunks at a time. If most chunks of both are missing, only
+// those that one of them stores are read. If there are too many chunks to ask for each and
+// a store cannot list, the error wraps [ErrLimit].
 func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	if s, t := a.Shape(), b.Shape(); !slices.Equal(s, t) {
 		return &Difference{What: "shape", A: fmt.Sprint(s), B: fmt.Sprint(t)}, nil

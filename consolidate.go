@@ -79,9 +79,9 @@ func (h *hierarchy) refreshAbove(ctx context.Context, journal store.Key, members
 	return nil
 }
 
-// refreshed returns the consolidated metadata of a group in which the entries of some
-// nodes agree with their documents. A document counts only while its node is part of no
-// other change of several: that one has perhaps not published all of them.
+// refreshed returns the consolidated metadata of a group, with entries of some nodes that
+// agree with their documents. A node must not be part of another pending transaction, whose
+// other documents may not be published yet.
 func (h *hierarchy) refreshed(
 	ctx context.Context, c *metadata.Consolidated, group store.Path, journal store.Key, members []node,
 ) (*metadata.Consolidated, error) {
@@ -105,8 +105,7 @@ func (h *hierarchy) refreshed(
 	return c, nil
 }
 
-// pendingMember says that a member of a group is part of an unfinished change of several
-// nodes.
+// pendingMember is the error for a member of a group that is part of a pending transaction.
 type pendingMember struct {
 	member node
 	err    error
@@ -115,8 +114,8 @@ type pendingMember struct {
 func (p *pendingMember) Error() string { return p.err.Error() }
 func (p *pendingMember) Unwrap() error { return p.err }
 
-// notPending refuses a node that is part of an unfinished change of several nodes with
-// another journal.
+// notPending returns an error if a node is part of a pending transaction with another
+// journal.
 func (n node) notPending(ctx context.Context, journal store.Key) error {
 	err := publish.CheckPending(ctx, n.publisher(), journal)
 	if errors.Is(err, publish.ErrPending) {
@@ -125,8 +124,7 @@ func (n node) notPending(ctx context.Context, journal store.Key) error {
 	return err
 }
 
-// finishMember finishes the change of several nodes that err is about, if it is about
-// one. The error stays.
+// finishMember completes the transaction that err is about, if any. It returns err.
 func finishMember(ctx context.Context, err error) error {
 	var p *pendingMember
 	if errors.As(err, &p) {
@@ -190,12 +188,11 @@ func (n node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 	return g.WithConsolidated(c).Marshal(l)
 }
 
-// Consolidate stores a copy of the documents of all nodes below the group in the group's
-// own document, or in format 2 beside it in one of its own, so that a reader who uses it
-// learns of all of them at once. Nodes that this package creates, changes and removes
-// keep it up to date; after other programs have changed a node it has to be made anew.
-// The group itself shows it when it is opened again. Nodes of the other format are left
-// out.
+// Consolidate stores copies of the documents of all nodes below the group in the document
+// of the group, or in format 2 in a document of its own, so that one request tells a reader
+// about all nodes. Changes by this package keep the copies up to date. After a change by
+// another program, call Consolidate again. Nodes of the other format are left out. The
+// group uses the copies after it is opened again.
 //
 // Source: zarr-python 3.4.1, whose form it has ("consolidated_metadata", kind "inline";
 // ".zmetadata").

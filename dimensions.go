@@ -90,17 +90,15 @@ func someOf(texts []string, between string) string {
 
 func (d *disagreement) Unwrap() error { return ErrInvalidArgument }
 
-// CheckDimensions returns an error that wraps [ErrInvalidArgument] where the array, if it
-// had the given shape, would differ in length from others of its group along a dimension
-// that they share by name, and that changes. [Append] and [Array.Resize] do not ask:
-// whoever wants arrays to agree calls it before, or grows them together with
-// [Group.Append], which does.
+// CheckDimensions returns an error that wraps [ErrInvalidArgument] if the array, with the
+// given shape, would differ in length from other arrays of its group along a shared
+// dimension whose length changes. [Append] and [Array.Resize] do not check this. Call
+// CheckDimensions before them, or use [Group.Append], which calls it.
 //
-// It compares the arrays right below the same group, and coordinates that the group
-// inherits: where it has none of its own for a dimension, that of the nearest group above
-// with one. It compares no levels of a pyramid (attribute multiscales). Where the group
-// has no consolidated metadata, it reads the documents of the first 1,000 members and of
-// coordinates of these names.
+// It compares arrays directly below the same group, and inherited coordinates: if the group
+// has no coordinate for a dimension, that of the nearest group above. It does not compare
+// levels of a pyramid (attribute multiscales). Without consolidated metadata it reads the
+// documents of the first 1,000 members, and of coordinates with these names.
 func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
 		return a.fail("compare", fault.Argument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
@@ -109,8 +107,8 @@ func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	return checkShared(ctx, "check dimensions", []reshaping{{array: a, after: after}})
 }
 
-// agreementTries is how often lengths are read again that differ and move, while another
-// writer makes arrays grow.
+// agreementTries bounds how often differing lengths are read again while another writer
+// lets arrays grow.
 const agreementTries = 20
 
 // checkShared refuses changes after which arrays of one group would not agree along a
@@ -361,8 +359,8 @@ func (h *hierarchy) arrayAt(ctx context.Context, p store.Path, l Limits) *metada
 	return doc
 }
 
-// again reads anew the lengths of the arrays that change and of those that differ, once
-// what a dead writer began is finished.
+// again reads the lengths of the arrays that change and of those that differ once more,
+// after completing the transactions of crashed writers.
 func (a *Array) again(ctx context.Context, changes []reshaping, siblings, differ []extents) ([]extents, error) {
 	for _, c := range changes {
 		if err := c.array.Refresh(ctx); err != nil {

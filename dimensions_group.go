@@ -18,12 +18,10 @@ type differences struct{ error }
 func (d differences) Unwrap() error        { return d.error }
 func (d differences) Is(target error) bool { return target == ErrInvalidMetadata }
 
-// CheckDimensions returns an error that wraps [ErrInvalidMetadata] where arrays right
-// below the group differ in length along a dimension that they share by name; it joins
-// one for every such dimension. Other programs, as xarray, do not open such a group.
-// Levels of a pyramid (attribute multiscales) may differ.
-//
-// What is compared is that of [Array.CheckDimensions].
+// CheckDimensions returns an error that wraps [ErrInvalidMetadata] if arrays directly below
+// the group differ in length along a shared dimension. It joins one error for each such
+// dimension. Some programs, such as xarray, do not open such a group. Levels of a pyramid
+// (attribute multiscales) may differ. [Array.CheckDimensions] tells what is compared.
 func (g *Group) CheckDimensions(ctx context.Context) error {
 	if isPyramid(g.doc.Attributes) {
 		return nil

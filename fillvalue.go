@@ -6,20 +6,20 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// FillValue is the value of elements that were never written, spelled as in metadata. The
-// one of an array can be given to another array ([Spec]). The zero FillValue is zero, "",
-// or NaT, whichever the data type has.
+// FillValue is the value of elements that were never written, in the spelling of metadata.
+// The fill value of one array can be used for another ([Spec]). The zero FillValue is zero,
+// "" or NaT, depending on the data type.
 type FillValue struct{ json string }
 
-// FillJSON returns the fill value that is spelled so in metadata: 0, "NaN", [0, 1], or
-// null. A text that is no fill value of the data type is refused when it is used.
+// FillJSON returns the fill value with the given spelling in metadata, such as 0, "NaN",
+// [0, 1], or null. Creating an array fails if its data type has no such fill value.
 func FillJSON(text string) FillValue { return FillValue{strings.TrimSpace(text)} }
 
-// JSON returns the fill value as metadata spells it, "" for the zero FillValue.
+// JSON returns the fill value in the spelling of metadata, or "" for the zero FillValue.
 func (f FillValue) JSON() string { return f.json }
 
-// IsNull reports whether the fill value is null, as that of an array of format 2 may be.
-// Elements that were never written read as zero then.
+// IsNull reports whether the fill value is null, which format 2 permits. Elements that were
+// never written then read as zero.
 func (f FillValue) IsNull() bool { return f.json == "null" }
 
 // Element returns the fill value as an element of a data type: [dtype.Type.Size] bytes in

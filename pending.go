@@ -8,23 +8,23 @@ import (
 	"varve.dev/zarr/internal/publish"
 )
 
-// PendingChange is a change of several arrays together ([Group.Append]) that is not
-// finished: its writer is at work, or it crashed.
+// PendingChange is a transaction over several arrays ([Group.Append]) that is not complete:
+// its writer is running, or has crashed.
 type PendingChange struct {
-	// Decided tells that the change will be made: the next writer of one of the arrays
-	// finishes it, and it must not be repeated. Until then some of the arrays may have
-	// changed, and others not. A change that is not decided is not visible, and the next
-	// writer undoes it.
+	// Decided means that the transaction is committed. The next writer of one of the
+	// arrays completes it, and it must not be repeated. Until then some of the arrays may
+	// have changed and others not. A transaction that is not committed is not visible, and
+	// the next writer undoes it.
 	Decided bool
-	// Arrays are the paths of the arrays that change; nil where it is not decided.
+	// Arrays are the paths of the arrays that change, or nil if it is not committed.
 	Arrays []string
-	// Shape is that of the array once the change is finished; nil where it is not
-	// decided.
+	// Shape is the shape of the array after the transaction, or nil if it is not
+	// committed.
 	Shape []int64
 }
 
-// PendingChange returns the unfinished change of several arrays that this one is part of.
-// Without one the error wraps [fs.ErrNotExist]. It takes one request where there is none.
+// PendingChange returns the pending transaction that the array is part of. If there is none,
+// the error wraps [fs.ErrNotExist]; finding that out takes one request.
 func (a *Array) PendingChange(ctx context.Context) (*PendingChange, error) {
 	p, err := a.pendingChange(ctx)
 	return p, a.fail("pending change", err)
