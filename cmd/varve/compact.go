@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -25,7 +26,7 @@ gives an inner chunk a length that its codecs cannot produce, or gives the same 
 		Example: `  varve compact era5.zarr/tp --shards
   varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	shards := c.Flags().Bool("shards", false, "compact within shards; chunks are not merged yet")
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what would be")

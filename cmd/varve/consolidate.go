@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -23,7 +24,7 @@ info says so, --dry-run shows where, and another consolidate makes it new.`,
 		Example: `  varve consolidate era5.zarr
   varve consolidate era5.zarr --dry-run --json`,
 		Args:              arguments("GROUP"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what differs")
 	singleWriter := singleWriterFlag(c)

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -50,7 +51,7 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 		Example: `  varve convert old.zarr --to 3 --dry-run
   varve convert station.zarr station-v2.zarr --to 2`,
 		Args:              arguments("SRC", "[DST]"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	f := new(convertFlags)
 	flagtext.Var(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", flagtext.OneOf("2", "3"))

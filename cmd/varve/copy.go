@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -49,7 +50,7 @@ of it. A source that changes its shape or chunks meanwhile is not copied.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy https://example.org/era5.zarr era5.zip --dry-run`,
 		Args:              arguments("SRC", "DST"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	f := new(copyFlags)
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and count what would be copied")
@@ -89,7 +90,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	defer func() {
 		if err = errors.Join(err, letGo(src, true)); err == nil && f.move && !f.dry {
-			_ = os.Remove(localPath(from)) // the folder of a store that is empty now; whatever is in it stays
+			_ = os.Remove(node.LocalPath(from)) // the folder of a store that is empty now; whatever is in it stays
 		}
 	}()
 	if f.move {
@@ -111,7 +112,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	dst, err := f.destination(cmd, to)
-	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(localPath(to), ".zip") { // an archive, of which no more than a name is looked at
+	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(node.LocalPath(to), ".zip") { // an archive, of which no more than a name is looked at
 		return fmt.Errorf("%w (--overwrite replaces it)", err)
 	}
 	if err != nil {
@@ -147,7 +148,7 @@ func (f *copyFlags) removed(ctx context.Context, to string) []string {
 	if !f.dry || !f.overwrite {
 		return nil
 	}
-	return nodesAt(ctx, to)
+	return node.Below(ctx, to)
 }
 
 // intoGroup adds to the error for a destination that is a group how a node is put into
@@ -161,7 +162,7 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	if failed != nil {
 		return err
 	}
-	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, sameNode(to), path.Base(sameNode(from)))
+	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, node.Clean(to), path.Base(node.Clean(from)))
 	return errors.Join(err, g.Close())
 }
 
@@ -192,7 +193,7 @@ func (f *copyFlags) copyOf(ctx context.Context, from, to string) (*zarr.Array, e
 
 // refuseLink refuses a local location that is a symbolic link, and says where it leads.
 func refuseLink(cmd *cobra.Command, location string) error {
-	target, err := os.Readlink(localPath(location))
+	target, err := os.Readlink(node.LocalPath(location))
 	if err != nil {
 		return nil // no link
 	}
@@ -209,7 +210,7 @@ func (f *copyFlags) agreed(
 			return err
 		}
 	}
-	if !f.overwrite || f.yes || f.dry || localPath(from) == localPath(to) {
+	if !f.overwrite || f.yes || f.dry || node.LocalPath(from) == node.LocalPath(to) {
 		return nil // of these nothing is removed
 	}
 	n, err := src.Metadata(cmd.Context(), nil)
@@ -274,8 +275,8 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 	if f.dry {
 		return err
 	}
-	if info, lookErr := os.Lstat(localPath(to)); lookErr == nil && info.IsDir() {
-		_ = os.Remove(localPath(to)) // one that was made for nothing; whatever is in it stays
+	if info, lookErr := os.Lstat(node.LocalPath(to)); lookErr == nil && info.IsDir() {
+		_ = os.Remove(node.LocalPath(to)) // one that was made for nothing; whatever is in it stays
 	}
 	if begun && lookErr == nil && !archive {
 		return failure.Leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
@@ -399,7 +400,7 @@ func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Loca
 // replacedArchive begins an archive in place of the one at a location. It is false where
 // none is there.
 func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool, error) {
-	name := localPath(location)
+	name := node.LocalPath(location)
 	info, err := os.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
 		return nil, false, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,34 +10,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
 )
-
-// openSeen opens an array that is only read. A dry run of several steps sees what the
-// earlier ones would have written, where that is in the same store: a coordinate that
-// grows, or a source that does.
-func openSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Array, error) {
-	d := session.RehearsalOf(ctx)
-	if d == nil || d.Place == "" {
-		return zarr.OpenArray(ctx, location, opt)
-	}
-	at, err := zarr.Locate(ctx, location, store.Read)
-	if err != nil {
-		return nil, err
-	}
-	place := store.PlaceOf(at.Store())
-	closeStore(at)
-	if place == d.Place {
-		seen := *opt
-		seen.Rehearsal, opt = &d.Ledger, &seen
-	}
-	return zarr.OpenArray(ctx, location, opt)
-}
 
 // withDryRun gives a command that changes something the flag --dry-run.
 func withDryRun(c *cobra.Command) *cobra.Command {

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -26,7 +27,7 @@ func newRemoveCommand() *cobra.Command {
 		Short:             "Remove a node with everything below it",
 		Example:           "  varve rm --yes era5.zarr/t2m",
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	yes := c.Flags().Bool("yes", false, "do not ask")
 	singleWriter := singleWriterFlag(c)
@@ -122,7 +123,7 @@ func countBelow(ctx context.Context, p *progress.Line, location string) {
 	if !p.IsShown() {
 		return
 	}
-	s, err := openNodeStore(ctx, location)
+	s, err := node.OpenStore(ctx, location)
 	if err != nil {
 		return // the removal says so
 	}

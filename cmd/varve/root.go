@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -122,7 +123,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
 	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
-	if hint == "" && !cmd.HasParent() && (isNodeLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
+	if hint == "" && !cmd.HasParent() && (node.IsLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
 		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(session.WithoutSecrets(args[0])))
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)
