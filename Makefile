@@ -4,14 +4,16 @@ N ?= 2000
 export GOFLAGS ?= -buildvcs=false
 # The commit, for varve --version. Go's own stamp fails the build where git does not trust the folder.
 COMMIT = $(shell git describe --always --dirty=-modified --abbrev=12 --exclude '*' 2>/dev/null)
+# The version, from the tag of the core. It is empty before the first release.
+VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbrev=12 2>/dev/null)
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra cmd/varve interop bench otel
 
-.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross processors mutants soak wheel release-test clean
+.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 demo: ## a small archive in build/demo: made, appended to and looked at
 	@rm -rf build/demo && mkdir -p build
@@ -19,7 +21,7 @@ demo: ## a small archive in build/demo: made, appended to and looked at
 
 build: ## the static binary build/varve
 	@mkdir -p build
-	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.commit=$(COMMIT)" -o build/varve ./cmd/varve
+	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.commit=$(COMMIT) -X main.version=$(VERSION)" -o build/varve ./cmd/varve
 
 test: check unit fuzz ## all that has to pass before a change: checks, tests, N=2000 executions of each fuzz target
 
@@ -82,6 +84,12 @@ wheel: build ## a Python wheel that carries build/varve, tried in a new virtual 
 
 release-test: ## make a release in a temporary clone and install it from an empty module cache
 	@sh .ci/release
+
+release-snapshot: ## archives, Debian and RPM packages in build/dist, tried; the first time it builds goreleaser
+	@COMMIT=$(COMMIT) sh .ci/snapshot
+
+release-packages: ## the packages of the release that is checked out, uploaded where GITHUB_REPOSITORY says; for a workflow
+	@COMMIT=$(COMMIT) PATH="$$(dirname "$$(sh .ci/tool cyclonedx-gomod)"):$$PATH" "$$(sh .ci/tool goreleaser)" release --clean
 
 clean: ## remove what was built
 	rm -rf build

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"bytes"
+	"fmt"
 	"sync/atomic"
 
 	"varve.dev/zarr/dtype"
@@ -73,6 +74,12 @@ func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().Doc.Attr
 
 // Metadata returns the document that describes the array. It is not to be changed.
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().Doc }
+
+// String describes the array in one line: data type, shape, chunks and location.
+func (a *Array) String() string {
+	s := a.state.Load()
+	return fmt.Sprintf("%s %s at %s", s.Type, s.Grid, a.Location())
+}
 
 // DimensionNames returns the name of every axis, "" for an axis without one. It is nil
 // where the array names none.

@@ -21,8 +21,7 @@ type Chunk struct {
 	Key string // in the store
 }
 
-// Chunks yields every chunk in C order, stored or not. The chunk is reused: clone what is
-// kept.
+// Chunks yields every chunk in C order, stored or not. Each chunk is a new value.
 func (a *Array) Chunks() iter.Seq[Chunk] {
 	s := a.state.Load()
 	return func(yield func(Chunk) bool) {
@@ -34,13 +33,13 @@ func (a *Array) Chunks() iter.Seq[Chunk] {
 	}
 }
 
-// StoredChunks yields the indices of the chunks that are stored, in no order. The slice
-// is reused.
+// StoredChunks yields the indices of the chunks that are stored, in no order. Each index
+// is a new slice.
 func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 	s := a.state.Load()
 	return func(yield func([]int64, error) bool) {
 		for index, err := range s.Engine.Stored(ctx, grid.BoxOf(s.Grid.Chunks())) {
-			if !yield(index, a.fail("list", err)) || err != nil {
+			if !yield(slices.Clone(index), a.fail("list", err)) || err != nil {
 				return
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
@@ -18,7 +19,6 @@ type CompactOptions struct {
 	// An array that was opened to be read will do.
 	DryRun bool
 	// Progress is called for every stored shard that was looked at, for one at a time.
-	// The index is reused: clone what is kept.
 	Progress func(shard []int64)
 }
 
@@ -51,7 +51,11 @@ func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (Compact
 	if opt == nil {
 		opt = &CompactOptions{}
 	}
-	report, err := a.compactShards(ctx, *opt)
+	o := *opt
+	if progress := o.Progress; progress != nil {
+		o.Progress = func(shard []int64) { progress(slices.Clone(shard)) }
+	}
+	report, err := a.compactShards(ctx, o)
 	return report, a.fail("compact", err)
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
 
@@ -128,7 +127,7 @@ func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, err
 	n *= c.width()
 	for i, array := range []*Array{c.a, c.b} {
 		c.data[i] = slices.Grow(c.data[i][:0], int(n))[:n]
-		if err := array.ReadBytes(ctx, selection.Region(box), c.data[i]); err != nil {
+		if err := array.ReadBytes(ctx, box, c.data[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -152,7 +151,7 @@ func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Differe
 	}
 	defer y.Heap.Release()
 	at := 0
-	for index := range box.Indices() {
+	for index := range box.IndicesInto(make([]int64, len(box))) {
 		if p, q := x.Heap.Bytes(x.Data[at:]), y.Heap.Bytes(y.Data[at:]); !bytes.Equal(p, q) {
 			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
 			return &Difference{What: "element", Index: slices.Clone(index), A: text(p), B: text(q)}, nil

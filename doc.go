@@ -54,7 +54,7 @@
 // [grid.ByBoundaries] with package calendar …), which edges go by another
 // ([ResizeOptions.Shrink]).
 //
-// [Array.Unlock] makes a regular array grow like that. [Array.Reserve] lets several
+// [Array.MakeRectilinear] makes a regular array grow like that. [Array.Reserve] lets several
 // writers fill what will be seen at once; [Group.Append] makes several arrays grow
 // together, and [Group.Consolidate] tells readers of all of them at once.
 //

@@ -27,7 +27,7 @@ func Example_parents() {
 		log.Fatal(err)
 	}
 	for c := range a.Chunks() {
-		cells, err := zarr.Read[float32](ctx, a, selection.Region(c.Box()))
+		cells, err := zarr.Read[float32](ctx, a, c.Box())
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func Example_domains() {
 	var processes sync.WaitGroup
 	for rank, piece := range pieces {
 		processes.Go(func() {
-			if err := zarr.Fill(ctx, a, selection.Region(piece), int32(rank)); err != nil {
+			if err := zarr.Fill(ctx, a, piece, int32(rank)); err != nil {
 				log.Fatal(err)
 			}
 		})

@@ -87,7 +87,7 @@ func Example_ensembles() {
 		}
 	}
 	start, _ := a.Grid().Chunk([]int64{2, 0})
-	block, err := zarr.Read[float32](ctx, a, selection.Region(start.Box()))
+	block, err := zarr.Read[float32](ctx, a, start.Box())
 	fmt.Println(a.Shape(), a.Grid().Axis(0).Sizes())
 	fmt.Println(start.Box(), block.Shape, block.Data[0], err)
 	// Output:
@@ -173,11 +173,11 @@ func ExampleGroup_Append() {
 
 // An archive with chunks of 30 days wants to go on with a chunk a day. Unlocked by its
 // document alone, it fills its last chunk of 30 and then takes every append as a chunk.
-func ExampleArray_Unlock() {
+func ExampleArray_MakeRectilinear() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{Shape: []int64{89}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(30)}})
 	fmt.Println(a.Grid().Name(), a.Grid().Axis(0).Sizes())
-	if err := a.Unlock(ctx, nil); err != nil {
+	if err := a.MakeRectilinear(ctx, nil); err != nil {
 		log.Fatal(err)
 	}
 	for range 3 {

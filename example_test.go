@@ -164,7 +164,7 @@ func ExampleError() {
 	_, err := zarr.At(memstore.New(), "era5/t2m").OpenArray(context.Background(), nil)
 	var at *zarr.Error
 	if errors.As(err, &at) {
-		fmt.Println(at.Op, at.Path, errors.Is(err, fs.ErrNotExist), zarr.Kind(err))
+		fmt.Println(at.Op, at.Path, errors.Is(err, fs.ErrNotExist), zarr.KindOf(err))
 	}
 	// Output: open era5/t2m true not-found
 }

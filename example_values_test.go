@@ -86,8 +86,8 @@ func ExampleReadStructs() {
 		log.Fatal(err)
 	}
 
-	shape, all, err := zarr.ReadStructs[station](ctx, a, nil)
-	fmt.Println(shape, all, err)
+	all, err := zarr.ReadStructs[station](ctx, a, nil)
+	fmt.Println(all.Shape, all.Data, err)
 	heights, err := zarr.Read[float32](ctx, a, selection.Fields{Names: []string{"height"}})
 	fmt.Println(heights.Data, err)
 	// Output:

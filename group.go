@@ -41,6 +41,9 @@ func (g *Group) Attributes() []byte { return bytes.Clone(g.doc.Attributes) }
 // Metadata returns the document that describes the group. It is not to be changed.
 func (g *Group) Metadata() *metadata.Group { return g.doc }
 
+// String describes the group in one line.
+func (g *Group) String() string { return "group at " + g.Location().String() }
+
 // At returns the location of a path below the group. Options that a call there does not
 // set are those of the group. Nodes are created there only if the group is open for
 // writing.
@@ -214,10 +217,10 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 	if err == nil {
 		return m, true, nil
 	}
-	switch m.Err = fail("open", g.hierarchy.name(p), err); Kind(m.Err) {
-	case "not-found":
+	switch m.Err = fail("open", g.hierarchy.name(p), err); KindOf(m.Err) {
+	case KindNotFound:
 		return m, false, nil
-	case "unsupported", "invalid-metadata", "limit", "overflow":
+	case KindUnsupported, KindInvalidMetadata, KindLimit, KindOverflow:
 		m.Kind = g.hierarchy.reader(g.options.Limits).Type(ctx, p)
 	default:
 		return m, false, err

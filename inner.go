@@ -39,8 +39,7 @@ func (n *Inner) Grid() (*grid.Grid, error) {
 	return g, n.a.fail("inner chunks", err)
 }
 
-// Chunks yields every inner chunk in C order, stored or not. The chunk is reused: clone
-// what is kept.
+// Chunks yields every inner chunk in C order, stored or not. Each chunk is a new value.
 func (n *Inner) Chunks() iter.Seq2[InnerChunk, error] {
 	return func(yield func(InnerChunk, error) bool) {
 		s := n.a.state.Load()

@@ -12,44 +12,67 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// kinds are the words for errors that callers branch on. The first one that applies
-// counts.
+// Kind classifies an error for programs that branch on it or print it, such as the
+// command with --json. Its text is stable.
+type Kind string
+
+// The kinds of errors.
+const (
+	KindDecided         Kind = "decided"          // [ErrDecided]
+	KindChecksum        Kind = "checksum"         // [ErrChecksum]
+	KindCorrupt         Kind = "corrupt"          // [ErrCorrupt]
+	KindSourceChanged   Kind = "source-changed"   // [ErrSourceChanged]
+	KindConflict        Kind = "conflict"         // [ErrConflict]
+	KindLimit           Kind = "limit"            // [ErrLimit]
+	KindOverflow        Kind = "overflow"         // [ErrOverflow]
+	KindNoSpace         Kind = "no-space"         // a full disk or an exceeded quota
+	KindOutcomeUnknown  Kind = "outcome-unknown"  // [ErrOutcomeUnknown], [ErrDurability]
+	KindNotFound        Kind = "not-found"        // [fs.ErrNotExist]
+	KindExists          Kind = "exists"           // [fs.ErrExist]
+	KindPermission      Kind = "permission"       // [fs.ErrPermission], [ErrReadOnly]
+	KindUnsupported     Kind = "unsupported"      // [ErrUnsupported], [ErrUnsafeConcurrentWrite]
+	KindInvalidArgument Kind = "invalid-argument" // [ErrInvalidArgument]
+	KindInvalidMetadata Kind = "invalid-metadata" // [ErrInvalidMetadata]
+	KindTimeout         Kind = "timeout"          // a deadline passed
+	KindLocked          Kind = "locked"           // [ErrLocked]
+	KindCanceled        Kind = "canceled"         // [context.Canceled] and nothing else
+	KindIO              Kind = "io"               // any other error
+)
+
+// kinds lists the tests for all kinds but KindIO. The first one that holds counts.
 var kinds = []struct {
-	name string
+	kind Kind
 	is   func(error) bool
 }{
-	{"decided", among(ErrDecided)},
-	{"checksum", among(ErrChecksum)},
-	{"corrupt", among(ErrCorrupt)},
-	{"source-changed", among(ErrSourceChanged)},
-	{"conflict", among(ErrConflict)},
-	{"limit", among(ErrLimit, rehearsal.ErrFull)},
-	{"overflow", among(ErrOverflow)},
-	{"no-space", isFull},
-	{"outcome-unknown", among(ErrOutcomeUnknown, ErrDurability)},
-	{"not-found", among(fs.ErrNotExist)},
-	{"exists", among(fs.ErrExist)},
-	{"permission", among(fs.ErrPermission, ErrReadOnly, syscall.EROFS)},
-	{"unsupported", among(ErrUnsupported, ErrUnsafeConcurrentWrite)},
-	{"invalid-argument", among(ErrInvalidArgument)},
-	{"invalid-metadata", among(ErrInvalidMetadata)},
-	{"timeout", isTimeout},
-	{"locked", among(ErrLocked)},
-	{"canceled", isCanceled},
+	{KindDecided, among(ErrDecided)},
+	{KindChecksum, among(ErrChecksum)},
+	{KindCorrupt, among(ErrCorrupt)},
+	{KindSourceChanged, among(ErrSourceChanged)},
+	{KindConflict, among(ErrConflict)},
+	{KindLimit, among(ErrLimit, rehearsal.ErrFull)},
+	{KindOverflow, among(ErrOverflow)},
+	{KindNoSpace, isFull},
+	{KindOutcomeUnknown, among(ErrOutcomeUnknown, ErrDurability)},
+	{KindNotFound, among(fs.ErrNotExist)},
+	{KindExists, among(fs.ErrExist)},
+	{KindPermission, among(fs.ErrPermission, ErrReadOnly, syscall.EROFS)},
+	{KindUnsupported, among(ErrUnsupported, ErrUnsafeConcurrentWrite)},
+	{KindInvalidArgument, among(ErrInvalidArgument)},
+	{KindInvalidMetadata, among(ErrInvalidMetadata)},
+	{KindTimeout, isTimeout},
+	{KindLocked, among(ErrLocked)},
+	{KindCanceled, isCanceled},
 }
 
-// Kind returns one word for what is wrong: not-found, exists, invalid-metadata,
-// unsupported, invalid-argument, corrupt, checksum, conflict, source-changed, decided,
-// outcome-unknown, overflow, limit, permission, no-space, timeout, locked, canceled, or
-// io for everything else. Of several errors that are one it names what says most: an
-// interrupt only where nothing else went wrong.
-func Kind(err error) string {
+// KindOf returns the kind of an error. An error that joins several has the kind that says
+// most about the cause: a canceled context counts only if nothing else went wrong.
+func KindOf(err error) Kind {
 	for _, k := range kinds {
 		if k.is(err) {
-			return k.name
+			return k.kind
 		}
 	}
-	return "io"
+	return KindIO
 }
 
 // among returns the test for any of several errors.

@@ -64,11 +64,11 @@ func TestMemberOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil)
-	if err != nil {
+	if _, err = g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = g.At("a").OpenArray(ctx, &Options{Concurrency: 3}); err != nil {
+	a, err := g.At("a").OpenArray(ctx, &Options{Concurrency: 3})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if o := a.Options(); o.Concurrency != 3 || !o.Write || o.Limits.Block != 1<<20 {

@@ -76,7 +76,7 @@ func roomFor[T dtype.Element](a *Array, r *snapshot.Selected, values []T) elemen
 
 // elements reads a box of elements that differ in length, without making values of them.
 func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, err error) {
-	err = a.read(ctx, selection.Region(box), nil, true, func(r *snapshot.Selected) (strided.View, error) {
+	err = a.read(ctx, box, nil, true, func(r *snapshot.Selected) (strided.View, error) {
 		e = r.Room(a.options.Limits.block())
 		return r.View(e)
 	})

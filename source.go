@@ -72,7 +72,7 @@ func (f *sourceFile) read(ctx context.Context, box grid.Box, dst []byte) error {
 		}
 		step *= f.shape[i]
 	}
-	for index := range outer.Indices() {
+	for index := range outer.IndicesInto(make([]int64, len(outer))) {
 		at := int64(0)
 		for i, k := range index {
 			at += k * steps[i]

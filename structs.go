@@ -13,8 +13,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// ReadStructs returns the shape of a selection of structs, and its elements in C order as
-// structs of Go. Every field of the elements belongs to a field of T that has its name in
+// ReadStructs returns a selection of structs as a block of structs of Go. Every field of the elements belongs to a field of T that has its name in
 // a tag:
 //
 //	type Station struct {
@@ -37,30 +36,31 @@ import (
 // A T that does not fit wraps [ErrInvalidArgument] and says which field, and so does a
 // moment that no time.Time or time.Duration can hold. What is large is read in parts, as
 // [ReadAs] does.
-func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Selection) (shape []int64, values []T, err error) {
+func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	a, sel, err := from.of(sel)
+	var b Block[T]
 	if err == nil {
-		shape, values, err = readStructs[T](ctx, a, sel)
+		b, err = readStructs[T](ctx, a, sel)
 	}
 	if err != nil {
-		return nil, nil, a.fail("read", err)
+		return Block[T]{}, a.fail("read", err)
 	}
-	return shape, values, nil
+	return b, nil
 }
 
-func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) ([]int64, []T, error) {
+func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) (b Block[T], err error) {
 	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	l, err := element.LayoutOf[T](r.Type)
 	if err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	if r.Len() > a.options.Limits.block()/int64(max(1, l.Size)) {
-		return nil, nil, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+		return b, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 	}
-	values := make([]T, r.Len())
+	b = newBlock[T](r)
 	var room []byte
 	done := int64(0)
 	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
@@ -70,14 +70,14 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 			return part.View(element.Buffer{Type: r.Type, Data: room})
 		})
 		if err != nil {
-			return nil, nil, err
+			return b, err
 		}
-		if at, err := l.Load(element.MemoryOf(values[done:done+n]), room); err != nil {
-			return nil, nil, fault.Argument("element %d of the selection: %v", number.Index(r.Shape(), int(done)+at), err)
+		if at, err := l.Load(element.MemoryOf(b.Data[done:done+n]), room); err != nil {
+			return b, fault.Argument("element %d of the selection: %v", number.Index(r.Shape(), int(done)+at), err)
 		}
 		done += n
 	}
-	return r.Shape(), values, nil
+	return b, nil
 }
 
 // WriteStructs stores structs of Go, of which src has just as many as are selected, in C

@@ -69,7 +69,7 @@ func (t *tiles) touched(c *grid.Chunk) iter.Seq[int64] {
 		box[i] = grid.Interval{Start: c.Start[i] / edge, Stop: (c.Start[i]+c.Logical[i]-1)/edge + 1}
 	}
 	return func(yield func(int64) bool) {
-		for index := range box.Indices() {
+		for index := range box.IndicesInto(make([]int64, len(box))) {
 			number := int64(0)
 			for i, at := range index {
 				number = number*t.counts[i] + at

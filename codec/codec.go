@@ -29,7 +29,7 @@ var (
 	ErrChecksum = checksumError{}
 	// ErrUnsupported says that no codec is registered under a name, or that a codec does
 	// not support what its configuration asks for.
-	ErrUnsupported = sentinel.New("codec: not supported", sentinel.Unsupported)
+	ErrUnsupported = sentinel.New("codec: not supported", sentinel.ErrUnsupported)
 	// ErrConfiguration says that the configuration of a codec is invalid, or does not fit
 	// its place in the chain.
 	ErrConfiguration = errors.New("codec: invalid configuration")

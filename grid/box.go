@@ -2,6 +2,7 @@ package grid
 
 import (
 	"iter"
+	"slices"
 
 	"varve.dev/zarr/internal/checked"
 )
@@ -19,6 +20,10 @@ func (i Interval) Intersect(o Interval) Interval {
 
 // Box is a half-open region with one interval per axis.
 type Box []Interval
+
+// Selection does nothing. It marks a Box as a selection, which is a type of package
+// selection: the box of a region of an array selects that region.
+func (Box) Selection() {}
 
 // BoxOf returns the box of the given shape at the origin.
 func BoxOf(shape []int64) Box {
@@ -65,11 +70,21 @@ func (b Box) Contains(index []int64) bool {
 	return len(index) == len(b)
 }
 
-// Indices yields every index of the box in C order. It reuses the slice: copy it to keep
-// it.
+// Indices yields every index of the box in C order. Each index is a new slice.
 func (b Box) Indices() iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
-		index := make([]int64, len(b))
+		for index := range b.IndicesInto(make([]int64, len(b))) {
+			if !yield(slices.Clone(index)) {
+				return
+			}
+		}
+	}
+}
+
+// IndicesInto is [Box.Indices] without allocations: it writes each index to the slice of
+// the caller, which has the rank of the box, and yields that slice.
+func (b Box) IndicesInto(index []int64) iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) {
 		for more := b.First(index); more; more = b.Next(index) {
 			if !yield(index) {
 				return

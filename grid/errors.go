@@ -12,7 +12,7 @@ var (
 	ErrInvalid = errors.New("grid: invalid chunk grid")
 	// ErrUnsupported means that this package does not know a chunk grid or a form of one,
 	// or that a list would be too long.
-	ErrUnsupported = sentinel.New("grid: not supported", sentinel.Unsupported)
+	ErrUnsupported = sentinel.New("grid: not supported", sentinel.ErrUnsupported)
 	// ErrOverflow means that a sum or a product of lengths overflows int64.
 	ErrOverflow = errors.New("grid: number exceeds 64 bits")
 	// ErrOutOfRange means that an index lies outside the array or the grid.

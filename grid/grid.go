@@ -202,11 +202,12 @@ func (g *Grid) Cell(index []int64, c *Chunk) bool {
 	return true
 }
 
-// All yields every chunk in C order. It reuses the chunk: clone it to keep it.
+// All yields every chunk in C order. Each chunk is a new value. [Box.IndicesInto] and
+// [Grid.Cell] walk over chunks without allocations.
 func (g *Grid) All() iter.Seq[*Chunk] { return g.cells(BoxOf(g.Chunks())) }
 
-// Touching yields every chunk that overlaps region, in C order. It reuses the chunk:
-// clone it to keep it. Touching returns an error that wraps [ErrOutOfRange] if region
+// Touching yields every chunk that overlaps region, in C order. Each chunk is a new value.
+// Touching returns an error that wraps [ErrOutOfRange] if region
 // does not lie within the array.
 func (g *Grid) Touching(region Box) (iter.Seq[*Chunk], error) {
 	chunks, err := g.Touched(region)
@@ -218,8 +219,8 @@ func (g *Grid) Touching(region Box) (iter.Seq[*Chunk], error) {
 
 func (g *Grid) cells(indices Box) iter.Seq[*Chunk] {
 	return func(yield func(*Chunk) bool) {
-		c := NewChunk(len(g.axes))
-		for index := range indices.Indices() {
+		for index := range indices.IndicesInto(make([]int64, len(g.axes))) {
+			c := NewChunk(len(g.axes))
 			if !g.Cell(index, c) || !yield(c) {
 				return
 			}

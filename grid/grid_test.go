@@ -3,10 +3,12 @@ package grid_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr/grid"
 )
 
@@ -203,13 +205,34 @@ func intersect(a, b grid.Box) grid.Box {
 	return c
 }
 
+// TestYieldedValuesMayBeKept collects what iterators yield and compares it with what they
+// yield one by one.
+func TestYieldedValuesMayBeKept(t *testing.T) {
+	g, err := grid.New([]int64{5, 7}, grid.Every(2), grid.Edges(1, 2, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	indices, chunks := slices.Collect(grid.BoxOf(g.Chunks()).Indices()), slices.Collect(g.All())
+	if len(indices) != 9 || len(chunks) != 9 {
+		t.Fatalf("%d indices and %d chunks of 9", len(indices), len(chunks))
+	}
+	for i, c := range chunks {
+		want, _ := g.Chunk([]int64{int64(i / 3), int64(i % 3)})
+		if !reflect.DeepEqual(c, want) || !slices.Equal(indices[i], want.Index) {
+			t.Errorf("chunk %d is %+v at %v, want %+v", i, c, indices[i], want)
+		}
+	}
+}
+
 func TestWalksDoNotAllocatePerChunk(t *testing.T) {
 	g, err := grid.New([]int64{1000, 100}, grid.Every(1), grid.Edges(1, 2, 3, 4, 90))
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := testing.AllocsPerRun(5, func() {
-		for range g.All() {
+		c := grid.NewChunk(2)
+		for index := range grid.BoxOf(g.Chunks()).IndicesInto(make([]int64, 2)) {
+			g.Cell(index, c)
 		}
 	})
 	if n > 12 {

@@ -220,7 +220,7 @@ func (h *history) overwrite(t *testing.T) {
 
 // unlock has Varve list some axes, or all.
 func (h *history) unlock(t *testing.T) {
-	opt := zarr.UnlockOptions{Trim: h.r.IntN(2) == 0}
+	opt := zarr.RectilinearOptions{Trim: h.r.IntN(2) == 0}
 	for i := range h.want.shape {
 		if h.r.IntN(2) == 0 {
 			opt.Axes = append(opt.Axes, i)
@@ -236,7 +236,7 @@ func (h *history) unlock(t *testing.T) {
 			chunks[i] = chunks[i].shrunk(extent, grid.TrimExact)
 		}
 	}
-	do := func(a *zarr.Array) error { return a.Unlock(t.Context(), &opt) }
+	do := func(a *zarr.Array) error { return a.MakeRectilinear(t.Context(), &opt) }
 	if h.refusesAny(t, chunks, do) {
 		return
 	}

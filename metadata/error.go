@@ -15,7 +15,7 @@ var (
 	// ErrUnsupported means that a document may be valid but requires something that this
 	// library does not support: another format version, an extension that must be
 	// understood, or a storage transformer.
-	ErrUnsupported = sentinel.New("metadata: not supported", sentinel.Unsupported)
+	ErrUnsupported = sentinel.New("metadata: not supported", sentinel.ErrUnsupported)
 )
 
 // Error is a fault of a document. It matches either [ErrInvalid] or [ErrUnsupported] in

@@ -475,7 +475,7 @@ func TestConvertFieldOrders(t *testing.T) {
 		A int16 `zarr:"a"`
 		B int16 `zarr:"b"`
 	}
-	if _, got, err := zarr.ReadStructs[pair](t.Context(), b, nil); err != nil || !slices.Equal(got, []pair{{1, 2}, {3, 4}}) {
+	if got, err := zarr.ReadStructs[pair](t.Context(), b, nil); err != nil || !slices.Equal(got.Data, []pair{{1, 2}, {3, 4}}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	names := []string{}

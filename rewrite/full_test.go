@@ -38,8 +38,8 @@ func TestFullDisk(t *testing.T) {
 		puts.Store(0)
 		_, convertErr := rewrite.ConvertTo(t.Context(), at(src, "x"), at(full, "z"), 3, nil)
 		for _, err := range []error{copyErr, convertErr} {
-			if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, context.Canceled) || zarr.Kind(err) != "no-space" {
-				t.Fatalf("round %d: %v (%s)", round, err, zarr.Kind(err))
+			if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, context.Canceled) || zarr.KindOf(err) != "no-space" {
+				t.Fatalf("round %d: %v (%s)", round, err, zarr.KindOf(err))
 			}
 		}
 		if begun, err := rewrite.Unfinished(t.Context(), at(full, "y")); !begun || err != nil {

@@ -19,8 +19,8 @@ func TestParentsListed(t *testing.T) {
 		for name, do := range map[string]func(src, dst *zarr.Location) error{
 			"copy": func(src, dst *zarr.Location) error { _, err := rewrite.Copy(t.Context(), src, dst, nil); return err },
 			"move": func(src, dst *zarr.Location) error { _, err := rewrite.Move(t.Context(), src, dst, nil); return err },
-			"convert": func(src, dst *zarr.Location) error {
-				src = at(memstore.New(), "t")
+			"convert": func(_, dst *zarr.Location) error {
+				src := at(memstore.New(), "t")
 				arrayAt(t, src.Root(), "t", 5-format)
 				_, err := rewrite.ConvertTo(t.Context(), src, dst, format, nil)
 				return err

@@ -172,7 +172,7 @@ func TestUntrimmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Unlock(ctx, &zarr.UnlockOptions{Trim: true}); !errors.Is(err, zarr.ErrIncomplete) {
+	if err := d.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: true}); !errors.Is(err, zarr.ErrIncomplete) {
 		t.Fatalf("%v, want a trim that is published and not finished", err)
 	}
 	for kind, s := range map[string]store.Store{"listed": m, "unlisted": unlisted{m}} {

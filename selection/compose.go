@@ -203,7 +203,7 @@ func (r *Resolved) places(shape []int64) []int64 {
 	// Dropped axes have length 1 in the full shape.
 	full := r.FullShape()
 	k, index := 0, make([]int64, len(full))
-	for at := range grid.BoxOf(full).Indices() {
+	for at := range grid.BoxOf(full).IndicesInto(make([]int64, len(full))) {
 		for i, n := range at {
 			index[r.axis(i)] = n
 		}

@@ -14,14 +14,47 @@ import (
 // at fault, the error names it and its extent.
 var ErrInvalid = errors.New("selection: invalid selection")
 
-// Selection names elements of an array. It is a
-// [Box], [Basic], [Named], [Orthogonal], [Points], [Mask] or [Blocks], or [Fields] of one
-// of these. A [Resolved] selection is one, too. A nil Selection is the whole array.
+// Selection names elements of an array. It is a [Box] or [grid.Box], [Basic], [Named],
+// [Orthogonal], [Points], [Mask] or [Blocks], or [Fields] of one of these. A [Resolved]
+// selection is one, too. A nil Selection is the whole array.
 //
 // Lists of elements are not copied. They must not change while the selection is in use.
 type Selection interface {
+	// Selection does nothing. It marks the types that [Resolve] accepts.
+	Selection()
+}
+
+// resolver is implemented by all selections but [grid.Box].
+type resolver interface {
 	resolve(t *Target) (*Resolved, error)
 }
+
+// Selection marks a selection.
+func (Box) Selection() {}
+
+// Selection marks a selection.
+func (Basic) Selection() {}
+
+// Selection marks a selection.
+func (Named) Selection() {}
+
+// Selection marks a selection.
+func (Orthogonal) Selection() {}
+
+// Selection marks a selection.
+func (Points) Selection() {}
+
+// Selection marks a selection.
+func (Mask) Selection() {}
+
+// Selection marks a selection.
+func (Blocks) Selection() {}
+
+// Selection marks a selection.
+func (Fields) Selection() {}
+
+// Selection marks a selection.
+func (*Resolved) Selection() {}
 
 // Target describes the array that a selection is resolved for.
 type Target struct {
@@ -41,11 +74,15 @@ func Resolve(sel Selection, shape []int64) (*Resolved, error) {
 
 // Resolve binds sel to the target. Errors wrap [ErrInvalid].
 func (t *Target) Resolve(sel Selection) (*Resolved, error) {
-	if sel == nil {
-		// A nil selection is the whole array.
-		sel = Region(grid.BoxOf(t.Shape))
+	switch s := sel.(type) {
+	case nil: // the whole array
+		return boxOf(grid.BoxOf(t.Shape)).resolve(t)
+	case grid.Box:
+		return boxOf(s).resolve(t)
+	case resolver:
+		return s.resolve(t)
 	}
-	return sel.resolve(t)
+	return nil, fmt.Errorf("%w: a %T is no selection of package selection", ErrInvalid, sel)
 }
 
 // axis is what is selected along one axis: count elements from start on that are step
@@ -77,8 +114,8 @@ func (a axis) last() int64 {
 // after the last, as in Box{{0, 168}, {0, 721}}. Both must lie within the array.
 type Box [][2]int64
 
-// Region returns the box that selects a region of the array.
-func Region(r grid.Box) Box {
+// boxOf returns the Box that selects the same as r.
+func boxOf(r grid.Box) Box {
 	b := make(Box, len(r))
 	for i, in := range r {
 		b[i] = [2]int64{in.Start, in.Stop}

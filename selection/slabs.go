@@ -2,6 +2,7 @@ package selection
 
 import (
 	"iter"
+	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -67,8 +68,7 @@ type slabs struct {
 // selected block. A slab has at most limit bytes, for elements of size bytes, but at
 // least one element. It ends at a chunk boundary if possible, so that few chunks are
 // touched twice. If a chunk is longer than a slab, it ends at a boundary of a grid of
-// inner chunks, if one is given. The boxes have the axes of [Resolved.FullShape] and are
-// reused.
+// inner chunks, if one is given. The boxes have the axes of [Resolved.FullShape].
 func (r *Resolved) Slabs(g *grid.Grid, size, limit int64, inner ...*grid.Grid) iter.Seq[grid.Box] {
 	s := &slabs{r, append([]*grid.Grid{g}, inner...), r.FullShape()}
 	return func(yield func(grid.Box) bool) {
@@ -84,7 +84,7 @@ func (r *Resolved) Slabs(g *grid.Grid, size, limit int64, inner ...*grid.Grid) i
 			if cut < len(box) {
 				box[cut].Stop = s.stop(cut, box[cut].Start, most)
 			}
-			if !yield(box) || !s.advance(box, cut) {
+			if !yield(slices.Clone(box)) || !s.advance(box, cut) {
 				return
 			}
 		}

@@ -51,7 +51,7 @@ import (
 
 var (
 	// ErrUnsupported means that a store lacks a power. Use another store or another call.
-	ErrUnsupported = sentinel.New("store: not supported by this store", sentinel.Unsupported)
+	ErrUnsupported = sentinel.New("store: not supported by this store", sentinel.ErrUnsupported)
 	// ErrConflict means that the condition of a conditional write did not hold: a
 	// concurrent writer came first, and nothing was written. Read again and decide again.
 	ErrConflict = errors.New("store: changed by another writer")

@@ -232,7 +232,7 @@ func (c *findings) add(found *codec.Check) {
 func factOf(f zarr.ShardFault) faultFact {
 	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLine(f)}
 	if !f.Shared {
-		fact.Kind = output.Present(zarr.Kind(f.Err))
+		fact.Kind = output.Present(string(zarr.KindOf(f.Err)))
 	}
 	if fact.Inner == nil {
 		fact.Inner = [][]int64{}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -33,7 +34,6 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -304,7 +304,7 @@ func repeated(a *zarr.Array) (*origin, error) {
 		},
 		fill: func(ctx context.Context, box grid.Box, dst []byte) error {
 			if box[0].Stop <= planes {
-				return a.ReadBytes(ctx, selection.Region(box), dst)
+				return a.ReadBytes(ctx, box, dst)
 			}
 			plane, size := slices.Clone(box), int64(len(dst))/box[0].Len()
 			for k := range box[0].Len() {
@@ -313,7 +313,7 @@ func repeated(a *zarr.Array) (*origin, error) {
 					i = ((i-appended)%planes + planes) % planes
 				}
 				plane[0] = grid.Interval{Start: i, Stop: i + 1}
-				if err := a.ReadBytes(ctx, selection.Region(plane), dst[k*size:(k+1)*size]); err != nil {
+				if err := a.ReadBytes(ctx, plane, dst[k*size:(k+1)*size]); err != nil {
 					return err
 				}
 			}
@@ -356,7 +356,7 @@ func (d *demo) archive(ctx context.Context) error {
 		if buffer, err = d.values(ctx, box, buffer); err != nil {
 			return err
 		}
-		if err := a.WriteBytes(ctx, selection.Region(box), buffer); err != nil {
+		if err := a.WriteBytes(ctx, box, buffer); err != nil {
 			return err
 		}
 		bar.Add(int64(len(buffer)))
@@ -549,7 +549,7 @@ func (d *demo) check(ctx context.Context, a *zarr.Array, box grid.Box) (int64, e
 		return 0, err
 	}
 	got := make([]byte, len(want))
-	if err := a.ReadBytes(ctx, selection.Region(box), got); err != nil {
+	if err := a.ReadBytes(ctx, box, got); err != nil {
 		return 0, err
 	}
 	size := d.origin.spec.Type.Size()

@@ -11,7 +11,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -46,7 +45,7 @@ func (d *demo) regular(ctx context.Context) error {
 	if last[0].Start < shape[0] {
 		values, err := d.values(ctx, last, nil)
 		if err == nil {
-			err = a.WriteBytes(ctx, selection.Region(last), values)
+			err = a.WriteBytes(ctx, last, values)
 		}
 		if err != nil {
 			return err

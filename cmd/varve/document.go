@@ -113,7 +113,7 @@ func (d *document) chain(unaligned bool) (*codec.Chain, error) {
 func (d *document) miss(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
-		if zarr.Kind(failure.On("open", d.location, err)) == "unsupported" {
+		if zarr.KindOf(failure.On("open", d.location, err)) == zarr.KindUnsupported {
 			how = "is not known"
 		}
 		d.unknown = append(d.unknown, fmt.Sprintf("%s %s %s", what, phrase.Shorten(name, 60), how))

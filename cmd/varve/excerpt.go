@@ -98,7 +98,7 @@ func (r *ends) all(ctx context.Context) error {
 			halves[i] = 2
 		}
 	}
-	for half := range grid.BoxOf(halves).Indices() {
+	for half := range grid.BoxOf(halves).IndicesInto(make([]int64, len(halves))) {
 		from, to := make(grid.Box, len(r.full)), make(grid.Box, len(r.full))
 		for i, n := range r.full {
 			from[i], to[i] = grid.Interval{Stop: n}, grid.Interval{Stop: n}
@@ -126,7 +126,7 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 		return err
 	}
 	i := 0
-	for index := range to.Indices() {
+	for index := range to.IndicesInto(make([]int64, len(to))) {
 		place := int64(0)
 		for axis, k := range index {
 			place = place*r.shown[axis] + k

@@ -35,7 +35,7 @@ func FuzzChunking(f *testing.F) {
 		read := func(string) ([]byte, error) { return file, nil }
 		g, err := c.grid(t.Context(), shape, dtype.Of[int16](), site{"a", when, read, grid.ParseOptions{}})
 		if err != nil {
-			if k := zarr.Kind(err); k != "invalid-argument" && k != "overflow" && k != "unsupported" && k != "limit" {
+			if k := zarr.KindOf(err); k != "invalid-argument" && k != "overflow" && k != "unsupported" && k != "limit" {
 				t.Fatalf("%q: kind %s of %v", text, k, err)
 			}
 			return

@@ -8,12 +8,12 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/selection"
 )
 
 // gain is what an array grows by. Files, streams and other arrays are read while they are
@@ -142,7 +142,7 @@ func (v *values) source(shape []int64, axis int, planes int64) (*zarr.Source, er
 			if len(v.shape) < len(box) { // one plane
 				box = slices.Delete(slices.Clone(box), axis, axis+1)
 			}
-			return v.array.ReadBytes(ctx, selection.Region(box), dst)
+			return v.array.ReadBytes(ctx, box, dst)
 		}}, nil
 	}
 	r, ok := v.r.(interface {

@@ -128,7 +128,7 @@ func TestHasRoom(t *testing.T) {
 		{npyFormat, 4000, true, false}, {csvFormat, 1999, true, false}, {csvFormat, 2000, true, true},
 	} {
 		err := s.hasRoom(file, c.f, func(string) (int64, bool) { return c.room, c.known })
-		if (err == nil) != c.fits || !c.fits && (!errors.Is(err, syscall.ENOSPC) || zarr.Kind(err) != "no-space") {
+		if (err == nil) != c.fits || !c.fits && (!errors.Is(err, syscall.ENOSPC) || zarr.KindOf(err) != "no-space") {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

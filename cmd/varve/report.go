@@ -137,7 +137,7 @@ type facts struct {
 }
 
 func reportJSON(cmd *cobra.Command, err error, usage bool) {
-	f := facts{Message: sentence(cmd, err), Kind: zarr.Kind(err)}
+	f := facts{Message: sentence(cmd, err), Kind: string(zarr.KindOf(err))}
 	switch {
 	case usage:
 		f.Kind = "invalid-argument"

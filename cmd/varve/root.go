@@ -62,7 +62,7 @@ terms explains the words, varve demo shows what the program does.`,
 		newPlanCommand(), session.WithStats(withDryRun(newCreateCommand())), session.WithStats(withDryRun(newWriteCommand())), session.WithStats(withDryRun(newAppendCommand())),
 		session.WithStats(withDryRun(newResizeCommand())), session.WithStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
 		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()),
-		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newVersionCommand(),
+		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)
@@ -76,26 +76,6 @@ func rootCommand(cmd *cobra.Command, _ []string) error {
 		return printVersion(cmd, nil)
 	}
 	return cmd.Help()
-}
-
-// addCompletion adds the command of package cobra, once its output is known, and makes it
-// keep the rules of the others.
-func addCompletion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		if c.Name() != "completion" {
-			continue
-		}
-		for _, shell := range c.Commands() {
-			mark(shell)
-		}
-		c.Long = "Print what a shell needs to complete command lines. The help of each shell says how that becomes permanent, as " +
-			"varve help completion bash."
-		c.Short = "Print what a shell needs to complete command lines"
-		c.Example = "  source <(varve completion bash)"
-		c.Args = knownCommand
-		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	}
 }
 
 // mark makes what a command's work returns known as failures: all other errors are wrong

@@ -121,7 +121,7 @@ func (s *shading) probe(chunks grid.Box) (n int64) {
 	s.asked += all
 	ctx, cancel := context.WithDeadline(s.ctx, s.deadline)
 	defer cancel()
-	for index := range chunks.Indices() {
+	for index := range chunks.IndicesInto(make([]int64, len(chunks))) {
 		switch _, err := s.d.array.ChunkInfo(ctx, index); {
 		case err == nil:
 			n++

@@ -198,7 +198,7 @@ func FuzzShards(f *testing.F) {
 			opt := &zarr.CreateOptions{Options: zarr.Options{Experimental: zarr.Experimental{InnerChunks: clips}}}
 			_, err = zarr.At(memstore.New(), "").CreateArray(t.Context(), spec, opt)
 		}
-		if k := zarr.Kind(err); err != nil && k != "invalid-argument" && k != "overflow" && k != "unsupported" && k != "limit" && k != "not-found" {
+		if k := zarr.KindOf(err); err != nil && k != "invalid-argument" && k != "overflow" && k != "unsupported" && k != "limit" && k != "not-found" {
 			t.Fatalf("%q, %q: kind %s of %v", shards, chunks, k, err)
 		}
 	})

@@ -33,7 +33,7 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	opt := new(zarr.UnlockOptions)
+	opt := new(zarr.RectilinearOptions)
 	c.Flags().BoolVar(&opt.Trim, "trim", false, "store the last chunks again, without what reaches beyond the array")
 	axes := c.Flags().StringSlice("axis", nil, "the `AXES` that are listed, as 0,2 or time; -1 is the last; all by default")
 	singleWriter := singleWriterFlag(c)
@@ -61,7 +61,7 @@ type unlocked struct {
 	grid *grid.Grid
 }
 
-func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.UnlockOptions, opt *zarr.Options) error {
+func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.RectilinearOptions, opt *zarr.Options) error {
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
 		return err
@@ -103,9 +103,9 @@ func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 }
 
 // unlockArray unlocks one array.
-func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.UnlockOptions) (*unlocked, error) {
+func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.RectilinearOptions) (*unlocked, error) {
 	before := gridJSON(a.Grid())
-	err := a.Unlock(cmd.Context(), how)
+	err := a.MakeRectilinear(cmd.Context(), how)
 	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
 		return nil, failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(node.RootOf(location, a)))
 	}

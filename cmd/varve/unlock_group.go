@@ -20,13 +20,13 @@ import (
 type locked struct {
 	location string
 	array    *zarr.Array
-	how      zarr.UnlockOptions
+	how      zarr.RectilinearOptions
 }
 
 // unlockGroup unlocks the arrays below a group that have the axes. All of them are looked
 // at before the first one is changed, so that an array that cannot be unlocked changes
 // nothing. To repeat the command after a failure is safe.
-func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.UnlockOptions) error {
+func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.RectilinearOptions) error {
 	arrays, err := lockedArrays(cmd, location, g, axes, how)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func someUnlocked(err error, done, all int) error {
 
 // lockedArrays returns the arrays below a group that have any of the axes, or all arrays
 // where none are named.
-func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.UnlockOptions) (arrays []locked, err error) {
+func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.RectilinearOptions) (arrays []locked, err error) {
 	p := progress.NewCount(cmd, "reading nodes", 0)
 	defer p.End()
 	var names []string
@@ -120,7 +120,7 @@ func (l *locked) try(cmd *cobra.Command, g *zarr.Group) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.Unlock(cmd.Context(), &l.how), a.Close())
+	return errors.Join(a.MakeRectilinear(cmd.Context(), &l.how), a.Close())
 }
 
 // find finds the axes that texts mean. Names that the array does not have, and numbers

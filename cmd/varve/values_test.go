@@ -460,7 +460,7 @@ func TestSqueezedShapesFit(t *testing.T) {
 		shape []int64
 		want  bool
 	}{{[]int64{2, 3}, true}, {[]int64{2, 1, 3}, true}, {[]int64{3, 2}, false}, {[]int64{6}, false}, {[]int64{7}, false}} {
-		if err := v.fits(c.shape); (err == nil) != c.want || err != nil && zarr.Kind(err) != "invalid-argument" {
+		if err := v.fits(c.shape); (err == nil) != c.want || err != nil && zarr.KindOf(err) != "invalid-argument" {
 			t.Errorf("%v: %v", c.shape, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -20,9 +21,10 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// commit is the commit that the program was made of, set by the linker: see the Makefile.
-// Otherwise it is what the compiler noted.
-var commit string
+// version and commit are what the program was made of, set by the linker: see the
+// Makefile. Otherwise they are what the go command noted: go install notes the version,
+// go build in a clone the commit.
+var version, commit string
 
 // commitOf returns the commit that a program was made of, with a mark for changes that
 // were not committed, "" where it is not known.
@@ -41,14 +43,18 @@ func commitOf(info *debug.BuildInfo) string {
 	return revision
 }
 
-func printVersion(cmd *cobra.Command, _ []string) error {
-	version, made := "(devel)", commit
-	if info, ok := debug.ReadBuildInfo(); ok {
-		made = commitOf(info)
-		if info.Main.Version != "" {
-			version = info.Main.Version
-		}
+// stamp returns the version of the program, "(devel)" where it has none, and its commit,
+// "" where it is not known.
+func stamp() (string, string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = new(debug.BuildInfo)
 	}
+	return cmp.Or(version, info.Main.Version, "(devel)"), commitOf(info)
+}
+
+func printVersion(cmd *cobra.Command, _ []string) error {
+	version, made := stamp()
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, map[string]any{
 			"version": version, "commit": output.Present(made), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,

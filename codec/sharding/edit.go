@@ -196,7 +196,7 @@ func (d *editor) mark() (count int64) {
 		if err != nil {
 			continue // impossible: the box lies within the shard
 		}
-		for at := range touched.Indices() {
+		for at := range touched.IndicesInto(make([]int64, len(touched))) {
 			k := d.number(at)
 			switch cell, _ := d.grid.Chunk(at); {
 			case !d.isStored(k): // it is fill value already

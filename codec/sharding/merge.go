@@ -65,7 +65,7 @@ func (m *merger) fit(p coding.Fragment) error {
 	}
 	m.parts = append(m.parts, &editor{coder: m.coder, layout: l, ctx: m.ctx, work: m.work, out: new(coding.Revision)})
 	m.firsts = append(m.firsts, first)
-	for at := range box.Indices() {
+	for at := range box.IndicesInto(make([]int64, len(box))) {
 		k := m.number(at)
 		if other := m.from[k]; other > 0 {
 			return fmt.Errorf("%w: inner chunk %v is in part %d too", codec.ErrConfiguration, at, other-1)

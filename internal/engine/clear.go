@@ -18,7 +18,7 @@ const fewDeleted = 64
 // Delete removes the stored chunks of the box.
 func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) error {
 	if n, ok := cells.Len(); ok && n <= fewDeleted {
-		for index := range cells.Indices() {
+		for index := range cells.IndicesInto(make([]int64, len(cells))) {
 			if err := batch.Delete(ctx, a.Key(index)); err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) e
 // Claim writes every chunk of the box, stored or not. Elements within the shape how.Valid
 // stay, and all others become the fill value.
 func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
-	next, stop := iter.Pull(cells.Indices())
+	next, stop := iter.Pull(cells.IndicesInto(make([]int64, len(cells))))
 	defer stop()
 	r := a.newRun(cells, math.MaxInt64)
 	return each(ctx, r.workers,

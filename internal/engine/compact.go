@@ -73,7 +73,7 @@ func (a *Array) mayBeStored(ctx context.Context, cells grid.Box) iter.Seq2[[]int
 		return a.Stored(ctx, cells)
 	}
 	return func(yield func([]int64, error) bool) {
-		for index := range cells.Indices() {
+		for index := range cells.IndicesInto(make([]int64, len(cells))) {
 			if !yield(index, nil) {
 				return
 			}

@@ -26,7 +26,7 @@ func (a *Array) Missing(ctx context.Context) (iter.Seq[[]int64], error) {
 	}
 	return func(yield func([]int64) bool) {
 		k := int64(0)
-		for index := range cells.Indices() {
+		for index := range cells.IndicesInto(make([]int64, len(cells))) {
 			if stored[k/64]>>(k%64)&1 == 0 && !yield(slices.Clone(index)) {
 				return
 			}

@@ -163,7 +163,7 @@ func (l *lister) stranger() error {
 func (a *Array) probed(ctx context.Context, cells grid.Box, seen map[string]bool) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
 		var room [64]byte
-		for index := range cells.Indices() {
+		for index := range cells.IndicesInto(make([]int64, len(cells))) {
 			if seen[string(a.Keys.AppendKey(room[:0], index))] {
 				continue
 			}

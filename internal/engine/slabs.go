@@ -21,7 +21,7 @@ func (a *Array) WriteSlabs(ctx context.Context, slabs []*Slab, how Writing) erro
 	if err != nil {
 		return err
 	}
-	indices, stop := iter.Pull(cells.Indices())
+	indices, stop := iter.Pull(cells.IndicesInto(make([]int64, len(cells))))
 	defer stop()
 	r := a.newRun(cells, math.MaxInt64)
 	next := func(w *writer) bool {

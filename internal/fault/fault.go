@@ -14,7 +14,7 @@ import (
 var (
 	// ErrUnsupported reports something that may be valid but is not implemented. The
 	// ErrUnsupported of every package below matches it too.
-	ErrUnsupported = sentinel.Unsupported
+	ErrUnsupported = sentinel.ErrUnsupported
 	// ErrInvalidArgument reports a request that can never succeed.
 	ErrInvalidArgument = errors.New("invalid argument")
 )

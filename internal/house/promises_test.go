@@ -25,7 +25,7 @@ func TestTestsAreThere(t *testing.T) {
 		}
 	}
 	all := "\n" + strings.Join(names, "\n") + "\n"
-	for _, doc := range []string{"CORRECTNESS.md", "TESTING.md", "README.md", "ARCHITECTURE.md", "PERFORMANCE.md"} {
+	for _, doc := range []string{"CORRECTNESS.md", "TESTING.md", "README.md", "ARCHITECTURE.md", "PERFORMANCE.md", "CONTRIBUTING.md"} {
 		text, err := os.ReadFile(filepath.Join(Root, doc))
 		if err != nil {
 			t.Fatal(err)
@@ -43,5 +43,28 @@ func TestTestsAreThere(t *testing.T) {
 		if doc == "CORRECTNESS.md" && len(named) < 40 {
 			t.Errorf("%s names %d tests", doc, len(named))
 		}
+	}
+}
+
+// pathName is a file or a folder of the repository as the map of CONTRIBUTING.md names it.
+var pathName = regexp.MustCompile("`([a-z.][A-Za-z0-9/._-]*|[A-Z]+\\.md)`")
+
+// TestMapIsTrue checks that the files and folders which CONTRIBUTING.md says to look at
+// exist.
+func TestMapIsTrue(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(Root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "## Where do I change what")
+	table, _, _ := strings.Cut(rest, "\n## ")
+	named := pathName.FindAllStringSubmatch(table, -1)
+	for _, m := range named {
+		if _, err := os.Stat(filepath.Join(Root, m[1])); err != nil {
+			t.Errorf("CONTRIBUTING.md: %v", err)
+		}
+	}
+	if len(named) < 30 {
+		t.Errorf("%d files and folders are found in the map", len(named))
 	}
 }

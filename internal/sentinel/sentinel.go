@@ -6,9 +6,9 @@ package sentinel
 
 import "errors"
 
-// Unsupported is the error of the root package: something may be valid but is not
+// ErrUnsupported is the error of the root package: something may be valid but is not
 // implemented, or a store lacks a power.
-var Unsupported = errors.New("not supported")
+var ErrUnsupported = errors.New("not supported")
 
 // kind is an error of one package that stands for a joint one.
 type kind struct {

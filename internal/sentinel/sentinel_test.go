@@ -7,10 +7,10 @@ import (
 )
 
 func TestNew(t *testing.T) {
-	one, other := New("one: not supported", Unsupported), New("one: not supported", Unsupported)
+	one, other := New("one: not supported", ErrUnsupported), New("one: not supported", ErrUnsupported)
 	wrapped := fmt.Errorf("reading: %w", one)
-	if !errors.Is(wrapped, one) || !errors.Is(wrapped, Unsupported) {
-		t.Errorf("%v is neither %v nor %v", wrapped, one, Unsupported)
+	if !errors.Is(wrapped, one) || !errors.Is(wrapped, ErrUnsupported) {
+		t.Errorf("%v is neither %v nor %v", wrapped, one, ErrUnsupported)
 	}
 	if errors.Is(wrapped, other) {
 		t.Error("two errors with one text are the same")

@@ -112,7 +112,7 @@ func CellOf(index []int64) grid.Box {
 // CheckPart looks whether all chunks of a part are stored. Those of one that is not
 // written do not count.
 func (s *Array) CheckPart(ctx context.Context, part int, cells grid.Box, written bool) (err error) {
-	for index := range cells.Indices() {
+	for index := range cells.IndicesInto(make([]int64, len(cells))) {
 		key := s.Engine.Key(index)
 		found := written
 		if written {

@@ -113,7 +113,7 @@ func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how
 
 // writeBox reads one box of a region to memory for it, and stores it.
 func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box, room []byte, how engine.Writing) error {
-	r, err := selection.Resolve(selection.Region(box), s.Grid.Shape())
+	r, err := selection.Resolve(box, s.Grid.Shape())
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batc
 	if g.Gain.From != nil {
 		return s.writeFrom(ctx, g.Gain.From, g.Region, how)
 	}
-	r, err := selection.Resolve(selection.Region(g.Region), s.Grid.Shape())
+	r, err := selection.Resolve(g.Region, s.Grid.Shape())
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func TestTrimPacked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = a.Unlock(ctx, &zarr.UnlockOptions{Trim: true})
+			err = a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: true})
 			if errors.Is(err, zarr.ErrUnsupported) != c.refused || err != nil && !c.refused {
 				t.Errorf("error is %v, refused %t", err, c.refused)
 			}

@@ -197,10 +197,10 @@ var crashUnlocks = []crashCase{
 		expect: func(old fixture.State) []fixture.State {
 			return []fixture.State{old.Cut(fixture.List("[[4, 2]]")), appended(fixture.Numbers(7, 4), fixture.List("[[4, 2], 2]"))(old)[0]}
 		}},
-	{name: "unlock and trim", spec: fixture.Every(6, 4), run: change(fixture.Unlocking(&zarr.UnlockOptions{Trim: true})), expect: becomes(fixture.List("[4, 2]"), 6)},
-	{name: "unlock and trim, raw", spec: fixture.Raw(fixture.Every(9, 4)), run: change(fixture.Unlocking(&zarr.UnlockOptions{Trim: true})),
+	{name: "unlock and trim", spec: fixture.Every(6, 4), run: change(fixture.Unlocking(&zarr.RectilinearOptions{Trim: true})), expect: becomes(fixture.List("[4, 2]"), 6)},
+	{name: "unlock and trim, raw", spec: fixture.Raw(fixture.Every(9, 4)), run: change(fixture.Unlocking(&zarr.RectilinearOptions{Trim: true})),
 		expect: becomes(fixture.List("[[4, 2], 1]"), 9)},
 	{name: "unlock an axis of a plane and trim it", spec: zarr.Spec{
 		Shape: []int64{5, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(2)},
-	}, run: change(fixture.Unlocking(&zarr.UnlockOptions{Axes: []int{0}, Trim: true})), expect: becomes(fixture.List("[3, 2], 2"), 5, 3)},
+	}, run: change(fixture.Unlocking(&zarr.RectilinearOptions{Axes: []int{0}, Trim: true})), expect: becomes(fixture.List("[3, 2], 2"), 5, 3)},
 }

@@ -82,7 +82,7 @@ func shardCases(name string, how codec.Strategy) []crashCase {
 				return []fixture.State{old.Resized(3), {Shape: []int64{5}, Data: []int32{1, 2, 3, 50, 51}}}
 			}},
 		{name: "trim a plane of shards", spec: shards(fixture.Plane(), 1), run: inShards(how, fixture.Resizing(trim, 4, 4)), expect: becomes("", 4, 4)},
-		{name: "unlock and trim shards", spec: shards(fixture.Every(6, 4), 1), run: inShards(how, fixture.Unlocking(&zarr.UnlockOptions{Trim: true})), expect: becomes("", 6)},
+		{name: "unlock and trim shards", spec: shards(fixture.Every(6, 4), 1), run: inShards(how, fixture.Unlocking(&zarr.RectilinearOptions{Trim: true})), expect: becomes("", 6)},
 		{name: "change and compact", spec: shards(fixture.Every(14, 8), 2), again: true, run: inShards(how, putting(2, 4, 100), func(ctx context.Context, a *zarr.Array) error {
 			_, err := a.CompactShards(ctx, nil)
 			return err

@@ -87,7 +87,7 @@ func TestBounded(t *testing.T) {
 	if err := zarr.Append(ctx, a, 0, []int8{6}, nil); err == nil || !strings.Contains(err.Error(), "unlock") {
 		t.Errorf("an append: %v", err)
 	}
-	if err := a.Unlock(ctx, nil); err != nil {
+	if err := a.MakeRectilinear(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{6}, nil); err != nil {

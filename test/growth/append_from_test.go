@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -129,7 +128,7 @@ func TestAppendFromItself(t *testing.T) {
 		from := fixture.Must(h.At(name).OpenArray(ctx, nil))
 		for range 2 {
 			src := &zarr.Source{Shape: from.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
-				return from.ReadBytes(ctx, selection.Region(box), dst)
+				return from.ReadBytes(ctx, box, dst)
 			}}
 			small := fixture.Must(h.At(name).OpenArray(ctx, &zarr.Options{Write: true, Budget: 1 << 10}))
 			if err := small.AppendFrom(ctx, 0, src, nil); err != nil {
@@ -376,7 +375,7 @@ func TestAppendFromAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := &zarr.Source{Shape: a.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
-		return a.ReadBytes(ctx, selection.Region(box), dst)
+		return a.ReadBytes(ctx, box, dst)
 	}}
 	if err := a.AppendFrom(ctx, 0, own, nil); err != nil {
 		t.Fatal(err)

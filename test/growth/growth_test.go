@@ -152,7 +152,7 @@ func TestGrowthRefused(t *testing.T) {
 		spec  zarr.Spec
 		do    func(context.Context, *zarr.Array) error
 		is    error
-		kind  string
+		kind  zarr.Kind
 		words []string
 	}{
 		{"a policy on a regular axis", fixture.Every(6, 4), more(grid.Fixed(2)), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "unlock"}},
@@ -174,7 +174,7 @@ func TestGrowthRefused(t *testing.T) {
 		{"too many policies", fixture.Edges(1, 2), fixture.Resizing(&zarr.ResizeOptions{Grow: make([]grid.Growth, 2)}, 9), zarr.ErrInvalidArgument, "invalid-argument", []string{"2 growth policies"}},
 		{"another rank", fixture.Edges(1, 2), fixture.Resizing(nil, 3, 1), zarr.ErrInvalidArgument, "invalid-argument", []string{"2 axes"}},
 		{"a negative extent", fixture.Edges(1, 2), fixture.Resizing(nil, -1), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0"}},
-		{"an axis that is not there", fixture.Edges(1, 2), fixture.Unlocking(&zarr.UnlockOptions{Axes: []int{1}}), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 1"}},
+		{"an axis that is not there", fixture.Edges(1, 2), fixture.Unlocking(&zarr.RectilinearOptions{Axes: []int{1}}), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, s := t.Context(), fixture.NewTally()
@@ -226,7 +226,7 @@ func TestBoundedGrowth(t *testing.T) {
 	}
 	fixture.Expect(t, zarr.Append(ctx, a, 0, fixture.Numbers(7, 1), nil), zarr.ErrInvalidArgument, "invalid-argument", "unlock")
 	fixture.Expect(t, a.Resize(ctx, []int64{9}, nil), zarr.ErrInvalidArgument, "invalid-argument", "unlock")
-	if err := a.Unlock(ctx, nil); err != nil {
+	if err := a.MakeRectilinear(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := zarr.Append(ctx, a, 0, fixture.Numbers(7, 3), nil); err != nil {

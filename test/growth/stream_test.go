@@ -239,7 +239,7 @@ func TestStreamRefused(t *testing.T) {
 		axis  int
 		opt   zarr.StreamOptions
 		is    error
-		kind  string
+		kind  zarr.Kind
 		words []string
 	}{
 		{"an axis that is not there", stack(), 3, zarr.StreamOptions{}, zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 3"}},
@@ -302,7 +302,7 @@ func TestStreamOvertaken(t *testing.T) {
 		{"another axis", func(ctx context.Context, _ store.Store, a *zarr.Array) error {
 			return a.Resize(ctx, []int64{0, 4, 7}, nil)
 		}, "the shape became [0 4 7]"},
-		{"unlocked", func(ctx context.Context, _ store.Store, a *zarr.Array) error { return a.Unlock(ctx, nil) }, "other chunks"},
+		{"unlocked", func(ctx context.Context, _ store.Store, a *zarr.Array) error { return a.MakeRectilinear(ctx, nil) }, "other chunks"},
 		{"replaced", func(ctx context.Context, s store.Store, _ *zarr.Array) error {
 			spec := stack()
 			spec.InnerChunks[1] = grid.Every(4)

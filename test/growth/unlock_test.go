@@ -40,23 +40,23 @@ var unlocks = []struct {
 	name  string
 	shape []int64
 	cuts  []grid.Cut
-	opt   *zarr.UnlockOptions
+	opt   *zarr.RectilinearOptions
 	after string // "" where nothing changes
 	again string
 }{
 	{"an axis", []int64{6}, []grid.Cut{grid.Every(4)}, nil, "[[4, 2]]", ""},
 	{"chunks that are full", []int64{8}, []grid.Cut{grid.Every(4)}, nil, "[[4, 2]]", ""},
-	{"chunks that are full, trimmed", []int64{8}, []grid.Cut{grid.Every(4)}, &zarr.UnlockOptions{Trim: true}, "[[4, 2]]", ""},
-	{"nothing in it", []int64{0}, []grid.Cut{grid.Every(4)}, &zarr.UnlockOptions{Trim: true}, "[4]", ""},
-	{"one short chunk", []int64{3}, []grid.Cut{grid.Every(4)}, &zarr.UnlockOptions{Trim: true}, "[3]", "0"},
-	{"a trimmed axis", []int64{6}, []grid.Cut{grid.Every(4)}, &zarr.UnlockOptions{Trim: true}, "[4, 2]", "1"},
+	{"chunks that are full, trimmed", []int64{8}, []grid.Cut{grid.Every(4)}, &zarr.RectilinearOptions{Trim: true}, "[[4, 2]]", ""},
+	{"nothing in it", []int64{0}, []grid.Cut{grid.Every(4)}, &zarr.RectilinearOptions{Trim: true}, "[4]", ""},
+	{"one short chunk", []int64{3}, []grid.Cut{grid.Every(4)}, &zarr.RectilinearOptions{Trim: true}, "[3]", "0"},
+	{"a trimmed axis", []int64{6}, []grid.Cut{grid.Every(4)}, &zarr.RectilinearOptions{Trim: true}, "[4, 2]", "1"},
 	{"two axes", []int64{3, 5}, []grid.Cut{grid.Every(2), grid.Every(3)}, nil, "[[2, 2]], [[3, 2]]", ""},
-	{"one of two", []int64{3, 5}, []grid.Cut{grid.Every(2), grid.Every(3)}, &zarr.UnlockOptions{Axes: []int{1}}, "2, [[3, 2]]", ""},
-	{"two axes, trimmed", []int64{3, 5}, []grid.Cut{grid.Every(2), grid.Every(3)}, &zarr.UnlockOptions{Trim: true}, "[2, 1], [3, 2]", "0/1 1/0 1/1"},
-	{"one of two, trimmed", []int64{3, 5}, []grid.Cut{grid.Every(2), grid.Every(3)}, &zarr.UnlockOptions{Axes: []int{0}, Trim: true}, "[2, 1], 3", "1/0 1/1"},
+	{"one of two", []int64{3, 5}, []grid.Cut{grid.Every(2), grid.Every(3)}, &zarr.RectilinearOptions{Axes: []int{1}}, "2, [[3, 2]]", ""},
+	{"two axes, trimmed", []int64{3, 5}, []grid.Cut{grid.Every(2), grid.Every(3)}, &zarr.RectilinearOptions{Trim: true}, "[2, 1], [3, 2]", "0/1 1/0 1/1"},
+	{"one of two, trimmed", []int64{3, 5}, []grid.Cut{grid.Every(2), grid.Every(3)}, &zarr.RectilinearOptions{Axes: []int{0}, Trim: true}, "[2, 1], 3", "1/0 1/1"},
 	{"the other axis of a list", []int64{3, 5}, []grid.Cut{grid.Edges(2, 2), grid.Every(3)}, nil, "[[2, 2]], [[3, 2]]", ""},
 	{"a list", []int64{3}, []grid.Cut{grid.Edges(2, 2)}, nil, "", ""},
-	{"a list, trimmed", []int64{3}, []grid.Cut{grid.Edges(2, 2)}, &zarr.UnlockOptions{Trim: true}, "[2, 1]", "1"},
+	{"a list, trimmed", []int64{3}, []grid.Cut{grid.Edges(2, 2)}, &zarr.RectilinearOptions{Trim: true}, "[2, 1]", "1"},
 	{"no axes", []int64{}, []grid.Cut{}, nil, "", ""},
 }
 
@@ -76,7 +76,7 @@ func TestUnlock(t *testing.T) {
 			}
 			before, was := chunksOf(t, s), string(a.Metadata().ChunkGrid.Configuration)
 			s.Taken()
-			if err := a.Unlock(ctx, tt.opt); err != nil {
+			if err := a.MakeRectilinear(ctx, tt.opt); err != nil {
 				t.Fatal(err)
 			}
 			if ops, _, _ := s.Taken(); (tt.after == "" || tt.again == "") && strings.Contains(ops, "chunk") || tt.after == "" && strings.Contains(ops, "publish") {
@@ -102,7 +102,7 @@ func TestUnlock(t *testing.T) {
 			if b, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(b.Data, data) {
 				t.Errorf("it holds %v, %v", b.Data, err)
 			}
-			if err := a.Unlock(ctx, tt.opt); err != nil {
+			if err := a.MakeRectilinear(ctx, tt.opt); err != nil {
 				t.Error(err)
 			}
 			if ops, _, _ := s.Taken(); strings.Contains(ops, "publish") {
@@ -127,7 +127,7 @@ func TestUnlockThenAppend(t *testing.T) {
 				err = zarr.Write(ctx, a, nil, fixture.Numbers(1, 6))
 			}
 			if err == nil {
-				err = a.Unlock(ctx, &zarr.UnlockOptions{Trim: trim})
+				err = a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: trim})
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/fsstore"
@@ -124,7 +123,7 @@ func (v *variant) append(ctx context.Context, axis int, planes []int64, data []b
 		if err := v.resize(ctx, shape); err != nil {
 			return err
 		}
-		return v.a.WriteBytes(ctx, selection.Region(region), data)
+		return v.a.WriteBytes(ctx, region, data)
 	}
 	return v.orAppendOne(ctx, axis, planes[axis], data, v.a.AppendBytes(ctx, axis, data, opt))
 }
@@ -252,9 +251,9 @@ func TestMetamorphic(t *testing.T) {
 			},
 			"unlock": func(t *rapid.T) {
 				all(func(v *variant) error {
-					err := v.a.Unlock(ctx, &zarr.UnlockOptions{Trim: v.trim})
+					err := v.a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: v.trim})
 					if v.cannotTrim(err) {
-						err = v.a.Unlock(ctx, nil)
+						err = v.a.MakeRectilinear(ctx, nil)
 					}
 					return err
 				})

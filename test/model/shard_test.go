@@ -254,14 +254,14 @@ func TestRefusedShapes(t *testing.T) {
 		{resize(113, zarr.ResizeOptions{}), "or have the last shard rounded up (ResizeOptions.RoundUp)"},
 		{resize(113, zarr.ResizeOptions{Grow: []grid.Growth{grid.Fixed(7)}, RoundUp: true}), "shard 2 is stored with 7 elements"},
 		{resize(93, zarr.ResizeOptions{Shrink: grid.TrimExact}), "or leave the last shard as long as it is (grid.TrimEdges)"},
-		{regular.Unlock(t.Context(), &zarr.UnlockOptions{Trim: true}), "without UnlockOptions.Trim"},
+		{regular.MakeRectilinear(t.Context(), &zarr.RectilinearOptions{Trim: true}), "without RectilinearOptions.Trim"},
 	} {
 		var e *zarr.Error
 		if !errors.Is(c.err, zarr.ErrInvalidArgument) || !errors.As(c.err, &e) || e.Axis != 0 || !strings.Contains(e.Error(), c.want) {
 			t.Errorf("%v, want %q", c.err, c.want)
 		}
 	}
-	for _, err := range []error{resize(113, zarr.ResizeOptions{RoundUp: true}), resize(93, zarr.ResizeOptions{Shrink: grid.TrimEdges}), regular.Unlock(t.Context(), nil)} {
+	for _, err := range []error{resize(113, zarr.ResizeOptions{RoundUp: true}), resize(93, zarr.ResizeOptions{Shrink: grid.TrimEdges}), regular.MakeRectilinear(t.Context(), nil)} {
 		if err != nil {
 			t.Error(err)
 		}

@@ -113,7 +113,7 @@ func TestTextAppended(t *testing.T) {
 func TestTextUnlockedAndTrimmed(t *testing.T) {
 	eachText(t, func(t *testing.T, a *zarr.Array) {
 		for _, trim := range []bool{false, true} {
-			if err := a.Unlock(t.Context(), &zarr.UnlockOptions{Trim: trim && a.Inner() == nil}); err != nil {
+			if err := a.MakeRectilinear(t.Context(), &zarr.RectilinearOptions{Trim: trim && a.Inner() == nil}); err != nil {
 				t.Fatal(err)
 			}
 			wants(t, a, someWords(0, 24))
@@ -171,7 +171,7 @@ func TestTextStreamed(t *testing.T) {
 func TestTextReserved(t *testing.T) {
 	eachText(t, func(t *testing.T, a *zarr.Array) {
 		ctx := t.Context()
-		if err := a.Unlock(ctx, &zarr.UnlockOptions{Axes: []int{0}, Trim: a.Inner() == nil}); err != nil {
+		if err := a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Axes: []int{0}, Trim: a.Inner() == nil}); err != nil {
 			t.Fatal(err)
 		}
 		r, err := a.Reserve(ctx, 0, 4, 2)

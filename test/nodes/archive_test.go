@@ -100,7 +100,7 @@ func TestArchiveErrors(t *testing.T) {
 	for what, c := range map[string]struct {
 		do   func() error
 		want error
-		kind string
+		kind zarr.Kind
 	}{
 		"to write":       {func() error { _, err := zarr.Open(ctx, name, &zarr.Options{Write: true}); return err }, zarr.ErrUnsupported, "unsupported"},
 		"create again":   {func() error { _, err := zarr.CreateGroup(ctx, name+"/g", nil, nil); return err }, fs.ErrExist, "exists"},
@@ -119,8 +119,8 @@ func TestArchiveErrors(t *testing.T) {
 			return err
 		}, zarr.ErrInvalidArgument, "invalid-argument"},
 	} {
-		if err := c.do(); !errors.Is(err, c.want) || zarr.Kind(err) != c.kind {
-			t.Errorf("%s: error is %v (%s), want %v (%s)", what, err, zarr.Kind(err), c.want, c.kind)
+		if err := c.do(); !errors.Is(err, c.want) || zarr.KindOf(err) != c.kind {
+			t.Errorf("%s: error is %v (%s), want %v (%s)", what, err, zarr.KindOf(err), c.want, c.kind)
 		}
 	}
 	entries, err := os.ReadDir(dir)

@@ -59,7 +59,7 @@ func TestRequireChunks(t *testing.T) {
 			} {
 				var at *zarr.Error
 				err := read(strict)
-				if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &at) || !strings.Contains(err.Error(), key) || zarr.Kind(err) != "not-found" {
+				if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &at) || !strings.Contains(err.Error(), key) || zarr.KindOf(err) != "not-found" {
 					t.Errorf("%s: %v", what, err)
 				}
 				if err := read(a); err != nil {

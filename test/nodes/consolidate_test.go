@@ -67,7 +67,7 @@ func TestConsolidatedFollows(t *testing.T) {
 			shape := func(n int64) []int64 { return append([]int64{n}, a.Shape()[1:]...) }
 			for step, do := range []func() error{
 				func() error { return a.AppendBytes(ctx, 0, rows(3), nil) },
-				func() error { return a.Unlock(ctx, nil) },
+				func() error { return a.MakeRectilinear(ctx, nil) },
 				func() error { return a.AppendBytes(ctx, 0, rows(5), &zarr.AppendOptions{Grow: grid.Fixed(2)}) },
 				func() error { return a.Resize(ctx, shape(2), &zarr.ResizeOptions{Shrink: grid.TrimExact}) },
 				func() error { return a.Resize(ctx, shape(9), nil) },

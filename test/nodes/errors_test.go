@@ -92,7 +92,7 @@ func TestCreateRefuses(t *testing.T) {
 		name  string
 		err   error
 		is    error
-		kind  string
+		kind  zarr.Kind
 		words []string
 	}{
 		{"over a node", create("a", same), fs.ErrExist, "exists", []string{"create a"}},
@@ -148,8 +148,10 @@ func TestWhatIsThereInstead(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		name, kind, words string
-		is                error
+		name  string
+		kind  zarr.Kind
+		words string
+		is    error
 	}{
 		{"nothing", "not-found", "nothing is here", fs.ErrNotExist},
 		{"plain", "not-found", "notes.txt", fs.ErrNotExist},
@@ -172,7 +174,7 @@ func TestDamagedChunks(t *testing.T) {
 		name   string
 		damage func([]byte) []byte
 		is     error
-		kind   string
+		kind   zarr.Kind
 	}{
 		{"short", func(b []byte) []byte { return b[:len(b)-1] }, zarr.ErrCorrupt, "checksum"},
 		{"empty", func([]byte) []byte { return nil }, zarr.ErrCorrupt, "corrupt"},

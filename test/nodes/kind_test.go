@@ -19,7 +19,7 @@ func TestKind(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "c/0", Err: syscall.ENOSPC}
 	for _, c := range []struct {
 		err  error
-		want string
+		want zarr.Kind
 	}{
 		{context.Canceled, "canceled"},
 		{on(fmt.Errorf("chunk: %w", context.Canceled)), "canceled"},
@@ -37,7 +37,7 @@ func TestKind(t *testing.T) {
 		{zarr.ErrConflict, "conflict"},
 		{errors.New("broken"), "io"},
 	} {
-		if got := zarr.Kind(c.err); got != c.want {
+		if got := zarr.KindOf(c.err); got != c.want {
 			t.Errorf("%v is %q, want %q", c.err, got, c.want)
 		}
 	}

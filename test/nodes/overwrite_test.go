@@ -394,7 +394,7 @@ func TestCheckInRanges(t *testing.T) {
 				if err != nil || (want != nil) != (len(got.Faults) == 1) || got.Bytes != int64(len(damaged)) {
 					t.Errorf("byte %d: %+v, %v; reading says %v", at, got, err, want)
 				}
-				if want != nil && at < len(sound) && len(got.Faults) == 1 && (zarr.Kind(want) != zarr.Kind(got.Faults[0].Err) || !errors.Is(want, zarr.ErrCorrupt)) {
+				if want != nil && at < len(sound) && len(got.Faults) == 1 && (zarr.KindOf(want) != zarr.KindOf(got.Faults[0].Err) || !errors.Is(want, zarr.ErrCorrupt)) {
 					t.Errorf("byte %d: the fault is %v; reading says %v", at, got.Faults[0], want)
 				}
 				if got, err = limited.CheckShard(ctx, []int64{0}, &zarr.CheckOptions{IndexOnly: true}); err != nil || (at == len(sound)) != (len(got.Faults) == 1) {

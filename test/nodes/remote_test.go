@@ -161,7 +161,7 @@ func TestRemoteErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func() error
 		want error
-		kind string
+		kind zarr.Kind
 	}{
 		"forbidden": {func() error { _, err := zarr.Open(ctx, secret, nil); return err }, fs.ErrPermission, "permission"},
 		"missing":   {func() error { _, err := zarr.Open(believing, secret, nil); return err }, fs.ErrNotExist, "not-found"},
@@ -187,8 +187,8 @@ func TestRemoteErrors(t *testing.T) {
 		}, zarr.ErrUnsupported, "unsupported"},
 	} {
 		err := c.do()
-		if !errors.Is(err, c.want) || zarr.Kind(err) != c.kind {
-			t.Errorf("%s: error is %v (%s), want %v (%s)", name, err, zarr.Kind(err), c.want, c.kind)
+		if !errors.Is(err, c.want) || zarr.KindOf(err) != c.kind {
+			t.Errorf("%s: error is %v (%s), want %v (%s)", name, err, zarr.KindOf(err), c.want, c.kind)
 		}
 		if err != nil && strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v shows a secret", name, err)

@@ -95,8 +95,8 @@ func TestWriteToReplaced(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = write(ctx, a)
-				if c.says == "" && err != nil || c.says != "" && (err == nil || zarr.Kind(err) != "conflict" || !strings.Contains(err.Error(), c.says)) {
-					t.Errorf("%v (%s)", err, zarr.Kind(err))
+				if c.says == "" && err != nil || c.says != "" && (err == nil || zarr.KindOf(err) != "conflict" || !strings.Contains(err.Error(), c.says)) {
+					t.Errorf("%v (%s)", err, zarr.KindOf(err))
 				}
 				if !done.Load() {
 					t.Error("no chunk was stored")
@@ -127,7 +127,7 @@ func TestWriteToOtherType(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := a.WriteBytes(ctx, nil, data); zarr.Kind(err) != "conflict" {
+			if err := a.WriteBytes(ctx, nil, data); zarr.KindOf(err) != "conflict" {
 				t.Error(err)
 			}
 			for index := range b.StoredChunks(ctx) {

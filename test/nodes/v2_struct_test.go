@@ -48,10 +48,10 @@ func TestFieldOrdersV2(t *testing.T) {
 	}
 	want := []mixed{{A: 1, C: [2][1]uint16{{2}, {3}}}, {A: 2, C: [2][1]uint16{{0x102}, {0x304}}}, {A: 9, C: [2][1]uint16{{7}, {8}}}}
 	want[0].B.X, want[1].B.X, want[2].B.X = 2, -1, 1
-	if _, got, err := zarr.ReadStructs[mixed](ctx, a, nil); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := zarr.ReadStructs[mixed](ctx, a, nil); err != nil || !reflect.DeepEqual(got.Data, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
-	if _, got, err := zarr.ReadStructs[mixed](ctx, a, selection.Box{{1, 2}}); err != nil || !reflect.DeepEqual(got, want[1:2]) {
+	if got, err := zarr.ReadStructs[mixed](ctx, a, selection.Box{{1, 2}}); err != nil || !reflect.DeepEqual(got.Data, want[1:2]) {
 		t.Errorf("in part: %v, %v", got, err)
 	}
 	if b, err := zarr.Read[float32](ctx, a, selection.Fields{Names: []string{"b"}, Of: selection.Basic{selection.Stepped(selection.Open, selection.Open, -2)}}); err == nil {
@@ -71,7 +71,7 @@ func TestFieldOrdersV2(t *testing.T) {
 	if err := zarr.WriteStructs(ctx, b, selection.Box{{0, 2}}, want[:2]); err != nil {
 		t.Fatal(err)
 	}
-	if _, got, err := zarr.ReadStructs[mixed](ctx, b, nil); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := zarr.ReadStructs[mixed](ctx, b, nil); err != nil || !reflect.DeepEqual(got.Data, want) {
 		t.Errorf("one like it: %v, %v", got, err)
 	}
 	like.Format = 3
@@ -95,8 +95,8 @@ func TestArrayFieldsRefused(t *testing.T) {
 		C [2]uint16 `zarr:"c"`
 	}
 	sel := selection.Fields{Names: []string{"a", "c"}}
-	_, _, shortErr := zarr.ReadStructs[short](t.Context(), a, sel)
-	_, _, flatErr := zarr.ReadStructs[flat](t.Context(), a, sel)
+	_, shortErr := zarr.ReadStructs[short](t.Context(), a, sel)
+	_, flatErr := zarr.ReadStructs[flat](t.Context(), a, sel)
 	for _, err := range []error{shortErr, flatErr} {
 		if !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), `field "c`) {
 			t.Error(err)

@@ -119,7 +119,7 @@ func TestV2Cannot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Unlock(ctx, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "convert") {
+	if err := a.MakeRectilinear(ctx, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "convert") {
 		t.Errorf("unlock: %v", err)
 	}
 	if _, err := a.Reserve(ctx, 0, 8); err != nil {

@@ -106,9 +106,9 @@ func TestStructs(t *testing.T) {
 	if err := zarr.WriteStructs(ctx, a, nil, want); err != nil {
 		t.Fatal(err)
 	}
-	shape, got, err := zarr.ReadStructs[observation](ctx, a, nil)
-	if err != nil || !slices.Equal(shape, []int64{9, 4}) || !reflect.DeepEqual(got, want) {
-		t.Fatalf("%v, %v\n%+v\n%+v", shape, err, got[:2], want[:2])
+	got, err := zarr.ReadStructs[observation](ctx, a, nil)
+	if err != nil || !slices.Equal(got.Shape, []int64{9, 4}) || !reflect.DeepEqual(got.Data, want) {
+		t.Fatalf("%v, %v\n%+v\n%+v", got.Shape, err, got.Data[:2], want[:2])
 	}
 	// Bytes are what fields, one by one, say.
 	for i, o := range want {
@@ -127,16 +127,16 @@ func TestStructs(t *testing.T) {
 		Celsius float64 `zarr:"celsius"`
 		Count   byte    `zarr:"count"`
 	}
-	_, some, err := zarr.ReadStructs[small](ctx, a, selection.Fields{Names: []string{"celsius", "count"}, Of: selection.Points{selection.Coords(8, 0), selection.Coords(3, 1)}})
-	if err != nil || some[0] != (small{float64(want[35].Celsius), want[35].Count}) || some[1].Count != want[1].Count {
+	some, err := zarr.ReadStructs[small](ctx, a, selection.Fields{Names: []string{"celsius", "count"}, Of: selection.Points{selection.Coords(8, 0), selection.Coords(3, 1)}})
+	if err != nil || some.Data[0] != (small{float64(want[35].Celsius), want[35].Count}) || some.Data[1].Count != want[1].Count {
 		t.Errorf("%v, %v", some, err)
 	}
 	if err := zarr.WriteStructs(ctx, a, selection.Fields{Names: []string{"count", "celsius"}, Of: selection.Box{{0, 1}, {0, 1}}}, []small{{-1, 7}}); err != nil {
 		t.Fatal(err)
 	}
-	_, got, err = zarr.ReadStructs[observation](ctx, a, selection.Box{{0, 1}, {0, 1}})
-	if want[0].Count, want[0].Celsius = 7, -1; err != nil || !reflect.DeepEqual(got[0], want[0]) {
-		t.Errorf("%+v, %v", got[0], err)
+	got, err = zarr.ReadStructs[observation](ctx, a, selection.Box{{0, 1}, {0, 1}})
+	if want[0].Count, want[0].Celsius = 7, -1; err != nil || !reflect.DeepEqual(got.Data[0], want[0]) {
+		t.Errorf("%+v, %v", got.Data[0], err)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestStructsCopied(t *testing.T) {
 	if err := a.ReadBytes(ctx, nil, raw); err != nil || string(raw) != string(unsafe.Slice((*byte)(unsafe.Pointer(&want[0])), 48)) {
 		t.Errorf("%x, %v", raw, err)
 	}
-	if _, got, err := zarr.ReadStructs[point](ctx, a, nil); err != nil || !slices.Equal(got, want) {
+	if got, err := zarr.ReadStructs[point](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -182,34 +182,33 @@ func TestStructsRefuse(t *testing.T) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
-	fails := func(_ []int64, _ any, err error) error { return err }
 	try := func(says string, read2 func() error) { t.Helper(); read(says, read2()) }
 	try(`tagged `+"`zarr:\"s\"`", func() error {
-		_, v, err := zarr.ReadStructs[struct {
+		_, err := zarr.ReadStructs[struct {
 			X int32 `zarr:"x"`
 		}](ctx, a, nil)
-		return fails(nil, v, err)
+		return err
 	})
 	try(`is tagged "y"`, func() error {
-		_, _, err := zarr.ReadStructs[struct {
+		_, err := zarr.ReadStructs[struct {
 			X int32 `zarr:"y"`
 		}](ctx, a, nil)
 		return err
 	})
 	try("both tagged", func() error {
-		_, _, err := zarr.ReadStructs[struct {
+		_, err := zarr.ReadStructs[struct {
 			X, Y int32 `zarr:"x"`
 		}](ctx, a, nil)
 		return err
 	})
 	try("not exported", func() error {
-		_, _, err := zarr.ReadStructs[struct {
+		_, err := zarr.ReadStructs[struct {
 			x int32 `zarr:"x"`
 		}](ctx, a, nil)
 		return err
 	})
 	try(`field "x" is int32, which is not kept in a int64`, func() error {
-		_, _, err := zarr.ReadStructs[struct {
+		_, err := zarr.ReadStructs[struct {
 			X  int64  `zarr:"x"`
 			S  string `zarr:"s"`
 			In in     `zarr:"in"`
@@ -217,7 +216,7 @@ func TestStructsRefuse(t *testing.T) {
 		return err
 	})
 	try(`field "in.t" is numpy.datetime64[Y], which is not kept in a string`, func() error {
-		_, _, err := zarr.ReadStructs[struct {
+		_, err := zarr.ReadStructs[struct {
 			X  int32  `zarr:"x"`
 			S  string `zarr:"s"`
 			In struct {
@@ -226,9 +225,9 @@ func TestStructsRefuse(t *testing.T) {
 		}](ctx, a, nil)
 		return err
 	})
-	try("no struct of Go", func() error { _, _, err := zarr.ReadStructs[int32](ctx, a, nil); return err })
+	try("no struct of Go", func() error { _, err := zarr.ReadStructs[int32](ctx, a, nil); return err })
 	try("no structs", func() error {
-		_, _, err := zarr.ReadStructs[good](ctx, fixture.ArrayOf(t, dtype.Of[int8](), []int64{1}), nil)
+		_, err := zarr.ReadStructs[good](ctx, fixture.ArrayOf(t, dtype.Of[int8](), []int64{1}), nil)
 		return err
 	})
 	try(`value [1]: field "s": text "abc" is too long`, func() error {
@@ -239,8 +238,8 @@ func TestStructsRefuse(t *testing.T) {
 	if err := a.WriteBytes(ctx, selection.Box{{1, 2}}, append([]byte{0, 0, 0, 0, 'a', 0}, binary.NativeEndian.AppendUint64(nil, math.MaxInt64)...)); err != nil {
 		t.Fatal(err)
 	}
-	try(`element [1] of the selection: field "in.t", 9223372036854775807 Y, does not fit`, func() error { _, _, err := zarr.ReadStructs[good](ctx, a, nil); return err })
-	if _, v, err := zarr.ReadStructs[good](ctx, a, selection.Box{{0, 1}}); err != nil || !v[0].In.T.IsZero() {
+	try(`element [1] of the selection: field "in.t", 9223372036854775807 Y, does not fit`, func() error { _, err := zarr.ReadStructs[good](ctx, a, nil); return err })
+	if v, err := zarr.ReadStructs[good](ctx, a, selection.Box{{0, 1}}); err != nil || !v.Data[0].In.T.IsZero() {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -296,7 +295,7 @@ func TestValuesAllocate(t *testing.T) {
 		}
 	}
 	check("write structs", 500, func() error { return zarr.WriteStructs(ctx, structs, nil, values) })
-	check("read structs", 500, func() error { _, _, err := zarr.ReadStructs[fixed](ctx, structs, nil); return err })
+	check("read structs", 500, func() error { _, err := zarr.ReadStructs[fixed](ctx, structs, nil); return err })
 	check("write times", 500, func() error { return zarr.Write(ctx, times, nil, moments) })
 	check("read times", 500, func() error { return zarr.ReadInto(ctx, times, nil, moments) })
 	check("write text", 500, func() error { return zarr.Write(ctx, text, nil, words) })
@@ -317,7 +316,7 @@ func BenchmarkReadStructs(b *testing.B) {
 	b.SetBytes(int64(len(values) * typ.Size()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := zarr.ReadStructs[observation](ctx, a, nil); err != nil {
+		if _, err := zarr.ReadStructs[observation](ctx, a, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

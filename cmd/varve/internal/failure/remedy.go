@@ -26,7 +26,7 @@ var remedies = strings.NewReplacer(
 	"AppendOptions.Planes", "the number of planes",
 	"grid.KeepEdges, no trim", "--shrink keep-edges, no --trim",
 	"grid.TrimEdges", "--shrink trim-edges",
-	"UnlockOptions.Trim", "--trim",
+	"RectilinearOptions.Trim", "--trim",
 	"Addition.Alone", "--alone",
 	"Group.Consolidate", "varve consolidate",
 	"Group.Append", "append GROUP NAME=FILE …",

@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// UnlockOptions says how axes become lists. A nil *UnlockOptions means the zero
-// UnlockOptions.
-type UnlockOptions struct {
+// RectilinearOptions says how axes become lists. A nil *RectilinearOptions means the zero
+// RectilinearOptions.
+type RectilinearOptions struct {
 	// Axes are the numbers of the axes, -1 for the last one; nil stands for all.
 	Axes []int
 	// Trim stores the last chunk of every axis anew, without what reaches beyond the
@@ -22,11 +22,11 @@ type UnlockOptions struct {
 	Trim bool
 }
 
-// Unlock lists the chunk lengths of axes that have one length, so that the array can grow
+// MakeRectilinear lists the chunk lengths of axes that have one length, so that the array can grow
 // by any length: a regular grid becomes a rectilinear one, by its document alone. Listed
 // axes stay as they are, but for what Trim asks for.
-func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
-	var o UnlockOptions
+func (a *Array) MakeRectilinear(ctx context.Context, opt *RectilinearOptions) error {
+	var o RectilinearOptions
 	if opt != nil {
 		o = *opt
 	}
@@ -57,7 +57,7 @@ func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 // trims refuses a grid whose last shards have no whole number of inner chunks.
 func trims(s *snapshot.Array, g *grid.Grid) error {
 	if err := s.Engine.Chain.CheckGrid(g); err != nil {
-		return fmt.Errorf("%w: %w; without UnlockOptions.Trim the last shards stay as long as they are", ErrInvalidArgument, err)
+		return fmt.Errorf("%w: %w; without RectilinearOptions.Trim the last shards stay as long as they are", ErrInvalidArgument, err)
 	}
 	return nil
 }

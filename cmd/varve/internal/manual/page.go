@@ -1,0 +1,144 @@
+package manual
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Page is a manual page in the format of roff's macro package man.
+type Page struct {
+	Name    string // as varve-append
+	Section int    // 1 for commands, 7 for topics
+	Text    string
+}
+
+// File returns the name of the page below a folder of manual pages.
+func (p Page) File() string {
+	return filepath.Join(fmt.Sprintf("man%d", p.Section), fmt.Sprintf("%s.%d", p.Name, p.Section))
+}
+
+// Write writes pages to a folder that the command man searches, which has a folder for
+// each section. It replaces older pages.
+func Write(dir string, pages []Page) error {
+	for _, p := range pages {
+		name := filepath.Join(dir, p.File())
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(p.Text), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pages returns the pages of the program, of all its commands, and of its topics.
+func (p *Program) Pages() []Page {
+	pages := []Page{p.first()}
+	for _, c := range commands(p.Root) {
+		pages = append(pages, p.command(c))
+	}
+	for _, t := range p.Topics {
+		pages = append(pages, p.topic(t))
+	}
+	return pages
+}
+
+// first returns the page of the program itself.
+func (p *Program) first() Page {
+	name := p.Root.Name()
+	r := p.begin(name, 1, p.Root.Short)
+	r.heading("SYNOPSIS")
+	for i, form := range []string{"COMMAND", "help COMMAND", "help TOPIC"} {
+		r.form(i, name, form)
+	}
+	r.heading("DESCRIPTION")
+	r.text(p.Root.Long)
+	for _, s := range p.grouped() {
+		r.heading("COMMANDS: " + strings.ToUpper(s.title))
+		for _, c := range s.commands {
+			r.term(bold(pageName(c)+"(1)"), c.Short)
+		}
+	}
+	r.heading("TOPICS")
+	for _, t := range p.Topics {
+		r.term(bold(name+"-"+t.Name+"(7)"), t.Title)
+	}
+	r.heading("OPTIONS")
+	r.flags(flags(p.Root.LocalNonPersistentFlags()))
+	r.heading("OPTIONS OF ALL COMMANDS")
+	r.flags(flags(p.Root.PersistentFlags()))
+	r.examples(p.Root.Example)
+	r.heading("EXIT STATUS")
+	for _, status := range [][2]string{{"0", "The command is done."}, {"1", "It failed."}, {"2", "Wrong usage."}} {
+		r.term(bold(status[0]), status[1])
+	}
+	return Page{name, 1, r.String()}
+}
+
+// pageName returns the name of a command's page.
+func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// command returns the page of a command.
+func (p *Program) command(c *cobra.Command) Page {
+	name := pageName(c)
+	r := p.begin(name, 1, c.Short)
+	r.heading("SYNOPSIS")
+	for i, form := range usages(c) {
+		r.form(i, p.Root.Name(), form)
+	}
+	r.heading("DESCRIPTION")
+	r.text(description(c))
+	if own := flags(c.LocalFlags()); len(own) > 0 {
+		r.heading("OPTIONS")
+		r.flags(own)
+	}
+	r.heading("OPTIONS OF ALL COMMANDS")
+	var names []string
+	for _, f := range flags(p.Root.PersistentFlags()) {
+		names = append(names, bold("--"+f.name))
+	}
+	r.line(".PP\n" + strings.Join(names, ", ") + ".\nSee " + bold(p.Root.Name()+"(1)") + ".")
+	r.examples(c.Example)
+	r.seeAlso(p, name)
+	return Page{name, 1, r.String()}
+}
+
+// topic returns the page of a topic.
+func (p *Program) topic(t Topic) Page {
+	name := p.Root.Name() + "-" + t.Name
+	title := strings.ToLower(t.Title[:1]) + t.Title[1:]
+	r := p.begin(name, 7, title)
+	r.heading("DESCRIPTION")
+	r.text(t.Text)
+	r.examples(t.Examples)
+	r.seeAlso(p, name)
+	return Page{name, 7, r.String()}
+}
+
+// begin starts a page with its title and its name.
+func (p *Program) begin(name string, section int, short string) *roff {
+	r := new(roff)
+	// Without a date, the same program makes the same pages.
+	r.line(fmt.Sprintf(`.TH "%s" %d "" "%s" "User Commands"`,
+		escaped(strings.ToUpper(name)), section, escaped(strings.TrimSpace(p.Root.Name()+" "+p.Version))))
+	r.heading("NAME")
+	r.line(escaped(name) + ` \- ` + escaped(short))
+	return r
+}
+
+// seeAlso refers to the page of the program and to those of the topics but the page's own.
+func (r *roff) seeAlso(p *Program, own string) {
+	refs := []string{bold(p.Root.Name() + "(1)")}
+	for _, t := range p.Topics {
+		if name := p.Root.Name() + "-" + t.Name; name != own {
+			refs = append(refs, bold(name+"(7)"))
+		}
+	}
+	r.heading("SEE ALSO")
+	r.line(strings.Join(refs, ", "))
+}

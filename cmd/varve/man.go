@@ -1,0 +1,42 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/manual"
+	"varve.dev/zarr/cmd/varve/internal/session"
+)
+
+func newManCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages of all commands into a directory",
+		Long: `Write the manual pages of all commands and topics into a directory, below man1 and man7. Older pages are replaced.
+In a directory that the command man searches, as ~/.local/share/man, they are found by man varve and man varve-append.`,
+		Example: "  varve man pages",
+		Args:    arguments("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pages := newManual(cmd.Root()).Pages()
+			if err := manual.Write(args[0], pages); err != nil {
+				return err
+			}
+			if session.WantsJSON(cmd) {
+				return session.PrintJSON(cmd, map[string]any{"pages": len(pages)})
+			}
+			session.Confirm(cmd, "%s  %d manual pages", args[0], len(pages))
+			return nil
+		},
+	}
+}
+
+// newManual returns the manual of the program.
+func newManual(root *cobra.Command) *manual.Program {
+	version, _ := stamp()
+	p := &manual.Program{Root: root, Version: version}
+	for _, g := range commandGroups {
+		p.Groups = append(p.Groups, manual.Group{Title: g.title, Commands: g.names})
+	}
+	for _, t := range topics {
+		p.Topics = append(p.Topics, manual.Topic{Name: t.name, Title: t.title, Text: t.text, Examples: t.examples})
+	}
+	return p
+}

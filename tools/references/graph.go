@@ -1,0 +1,107 @@
+package main
+
+import "slices"
+
+// graph has the references between the files of one package.
+type graph struct {
+	files []string
+	uses  [][]bool // uses[i][k]: file i uses a name of file k
+}
+
+func newGraph(files []string) *graph {
+	g := &graph{files, make([][]bool, len(files))}
+	for i := range g.uses {
+		g.uses[i] = make([]bool, len(files))
+	}
+	return g
+}
+
+func (g *graph) add(from, to int) {
+	if from != to {
+		g.uses[from][to] = true
+	}
+}
+
+// count returns the number of references.
+func (g *graph) count() (n int) {
+	for i := range g.uses {
+		for _, used := range g.uses[i] {
+			if used {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// upward returns how many references point from a file to one that comes earlier.
+func (g *graph) upward(order []int) (n int) {
+	for i, from := range order {
+		for _, to := range order[:i] {
+			if g.uses[from][to] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// order returns the files so that few references point upward. Finding the fewest is
+// NP-hard; this moves one file at a time for as long as that helps.
+func (g *graph) order() []int {
+	order := make([]int, len(g.files))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return g.balance(b) - g.balance(a) })
+	for g.improve(order) {
+	}
+	return order
+}
+
+// balance returns how many more files a file uses than use it.
+func (g *graph) balance(file int) (n int) {
+	for other := range g.files {
+		if g.uses[file][other] {
+			n++
+		}
+		if g.uses[other][file] {
+			n--
+		}
+	}
+	return n
+}
+
+// improve moves each file to its best place and reports whether that saved a reference.
+func (g *graph) improve(order []int) (better bool) {
+	for _, file := range slices.Clone(order) {
+		at := slices.Index(order, file)
+		// cost is that of the place before order[k], compared with the first place.
+		best, cost, least := at, 0, 0
+		costs := make([]int, 0, len(order))
+		rest := slices.Delete(slices.Clone(order), at, at+1)
+		for k := 0; ; k++ {
+			costs = append(costs, cost)
+			if k == len(rest) {
+				break
+			}
+			if g.uses[rest[k]][file] {
+				cost-- // it points down now
+			}
+			if g.uses[file][rest[k]] {
+				cost++ // it points up now
+			}
+		}
+		least = costs[at]
+		for k, c := range costs {
+			if c < least {
+				best, least = k, c
+			}
+		}
+		if best != at {
+			copy(order, slices.Insert(rest, best, file))
+			better = true
+		}
+	}
+	return better
+}

@@ -1,0 +1,104 @@
+// Command references prints how the files of packages refer to each other. A reference is
+// a file that uses a name of another file of its package. The files are put into the order
+// with the fewest references from a lower file to a higher one; these point upward.
+//
+//	go run ./tools/references . ./cmd/varve
+//
+// Without arguments it measures all packages of the core module.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	list := flag.Bool("order", false, "also print the files in their order, the highest first")
+	flag.Parse()
+	if err := run(flag.Args(), *list); err != nil {
+		fmt.Fprintln(os.Stderr, "references:", err)
+		os.Exit(1)
+	}
+}
+
+func run(folders []string, list bool) error {
+	if len(folders) == 0 {
+		out, err := exec.Command("go", "list", "-f", "{{.Dir}}", "./...").Output()
+		if err != nil {
+			return err
+		}
+		folders = strings.Fields(string(out))
+	}
+	set := token.NewFileSet()
+	packages := importer.ForCompiler(set, "source", nil)
+	all, up := 0, 0
+	for _, folder := range folders {
+		g, err := read(set, packages, folder)
+		if err != nil {
+			return err
+		}
+		order := g.order()
+		n, upward := g.count(), g.upward(order)
+		if n > 0 {
+			fmt.Printf("%4d references, %3d upward, %3d files: %s\n", n, upward, len(g.files), folder)
+		}
+		for _, i := range order {
+			if list {
+				fmt.Println("\t" + g.files[i])
+			}
+		}
+		all, up = all+n, up+upward
+	}
+	fmt.Printf("%4d references, %3d upward in all\n", all, up)
+	return nil
+}
+
+// read returns the references between the files of the package in a folder, without
+// tests.
+func read(set *token.FileSet, packages types.Importer, folder string) (*graph, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	p, err := build.ImportDir(folder, 0)
+	if err != nil {
+		return nil, err
+	}
+	g := newGraph(p.GoFiles)
+	number := map[string]int{}
+	var files []*ast.File
+	for i, name := range p.GoFiles {
+		f, err := parser.ParseFile(set, filepath.Join(folder, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+		number[filepath.Join(folder, name)] = i
+	}
+	// Names of imported packages do not matter here, so neither do errors about them.
+	conf := types.Config{Importer: packages, Error: func(error) {}}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	checked, _ := conf.Check(p.ImportPath, set, files, info)
+	for id, used := range info.Uses {
+		if used.Pkg() != checked || used.Parent() != checked.Scope() && !isMethod(used) {
+			continue
+		}
+		g.add(number[set.Position(id.Pos()).Filename], number[set.Position(used.Pos()).Filename])
+	}
+	return g, nil
+}
+
+func isMethod(o types.Object) bool {
+	f, ok := o.(*types.Func)
+	return ok && f.Signature().Recv() != nil
+}
