@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -71,19 +72,19 @@ type compacted struct {
 // encoded.
 func (c compacted) printPlan(cmd *cobra.Command) error {
 	p := struct {
-		planHead
+		dryrun.Head
 		compacted
-		planCounts
+		dryrun.Counts
 	}{
-		planHead{Operation: cmd.Name(), Node: c.Path, Strategy: "replace-in-place", Guarantee: "atomic", Stages: stagesOf(stage{"write", c.Changed})},
+		dryrun.Head{Operation: cmd.Name(), Node: c.Path, Strategy: "replace-in-place", Guarantee: "atomic", Stages: dryrun.Stages(dryrun.Stage{Name: "write", Tasks: c.Changed})},
 		c,
-		planCounts{
+		dryrun.Counts{
 			Kept: new(c.Shards - c.Changed), New: new(int64), Rewritten: &c.Changed, Copied: new(int64), Dropped: new(int64),
 			Documents: new(int64), BytesCopied: new(int64), BytesDecoded: new(int64), BytesEncoded: new(int64), BytesDropped: new(int64),
 		},
 	}
 	var err error
-	if p.Fingerprint, err = fingerprint(p); err != nil {
+	if p.Fingerprint, err = dryrun.Fingerprint(p); err != nil {
 		return err
 	}
 	return session.PrintJSON(cmd, p)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -286,21 +287,21 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 
 // copyPlan is what a copy would do, as programs read it.
 type copyPlan struct {
-	planHead
+	dryrun.Head
 	*copied
-	planCounts // what is dropped is the source of a move; what --overwrite removes is not counted
+	dryrun.Counts // what is dropped is the source of a move; what --overwrite removes is not counted
 }
 
 // plan returns the plan of the copy that was counted.
 func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
-	p.planHead = planHead{Operation: cmd.Name(), Node: c.Source, Target: &c.Destination, Strategy: "copy-publish", Guarantee: guaranteeOf(cmd)}
+	p.Head = dryrun.Head{Operation: cmd.Name(), Node: c.Source, Target: &c.Destination, Strategy: "copy-publish", Guarantee: dryrun.Guarantee(cmd)}
 	p.copied = c
-	p.planCounts = planCounts{
+	p.Counts = dryrun.Counts{
 		New: new(int64), Rewritten: new(int64), Copied: &c.Values,
 		Removed:   c.removed,
 		BytesRead: &c.Bytes, BytesCopied: &c.Bytes, BytesDecoded: new(int64), BytesEncoded: new(int64), BytesWritten: &c.Bytes,
 	}
-	gone := stage{"delete", 0}
+	gone := dryrun.Stage{Name: "delete", Tasks: 0}
 	if c.Moved {
 		p.Strategy, p.Dropped, p.BytesDropped = "copy-publish-delete", &c.Values, &c.Bytes
 		gone.Tasks = c.Values
@@ -308,8 +309,8 @@ func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
 	if !c.Moved && p.Guarantee == "atomic" {
 		p.Dropped, p.BytesDropped = new(int64), new(int64)
 	}
-	p.Stages = stagesOf(stage{"copy", c.Values}, stage{"publish", int64(c.Arrays + c.Groups)}, gone)
-	p.Fingerprint, err = fingerprint(p)
+	p.Stages = dryrun.Stages(dryrun.Stage{Name: "copy", Tasks: c.Values}, dryrun.Stage{Name: "publish", Tasks: int64(c.Arrays + c.Groups)}, gone)
+	p.Fingerprint, err = dryrun.Fingerprint(p)
 	return p, err
 }
 
@@ -333,7 +334,7 @@ func printRemoved(w io.Writer, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "  would remove  %s\n", removedText(nodes))
+	_, err := fmt.Fprintf(w, "  would remove  %s\n", dryrun.RemovedText(nodes))
 	return err
 }
 

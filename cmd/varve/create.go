@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -147,7 +148,7 @@ func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
 // create creates the node with given options.
 func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr.CreateOptions) error) error {
 	if c.overwrite {
-		wouldRemove(cmd, location)
+		dryrun.WouldRemove(cmd, location)
 	}
 	if !c.overwrite || c.yes || session.IsDryRun(cmd) {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -49,7 +50,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 			return err
 		}
 	}
-	wouldRemove(cmd, location)
+	dryrun.WouldRemove(cmd, location)
 	p := progress.NewTally(cmd, "removing", 0, progress.Deletions)
 	countBelow(cmd.Context(), p, location)
 	err := zarr.Delete(cmd.Context(), location, opt)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -59,8 +60,8 @@ terms explains the words, varve demo shows what the program does.`,
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
-		newPlanCommand(), session.WithStats(withDryRun(newCreateCommand())), session.WithStats(withDryRun(newWriteCommand())), session.WithStats(withDryRun(newAppendCommand())),
-		session.WithStats(withDryRun(newResizeCommand())), session.WithStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
+		newPlanCommand(), session.WithStats(dryrun.With(newCreateCommand())), session.WithStats(dryrun.With(newWriteCommand())), session.WithStats(dryrun.With(newAppendCommand())),
+		session.WithStats(dryrun.With(newResizeCommand())), session.WithStats(dryrun.With(newUnlockCommand())), dryrun.With(newAttributesCommand()), dryrun.With(newRemoveCommand()), newReservationsCommand(),
 		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()),
 		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {

@@ -1,4 +1,4 @@
-package main
+package dryrun
 
 import (
 	"fmt"
@@ -10,11 +10,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// mostRemoved is how many nodes a dry run names that would go.
+// mostRemoved is how many removed nodes a plan names.
 const mostRemoved = 10
 
-// removedText names nodes that would go, of many the first ones.
-func removedText(nodes []string) string {
+// RemovedText names the first of the nodes that a command would remove, and counts the
+// rest.
+func RemovedText(nodes []string) string {
 	shown := nodes[:min(len(nodes), mostRemoved)]
 	text := fmt.Sprintf("%s: %s", phrase.Plural(int64(len(nodes)), "node"), phrase.Printable(strings.Join(shown, ", ")))
 	if more := len(nodes) - len(shown); more > 0 {
@@ -23,8 +24,8 @@ func removedText(nodes []string) string {
 	return text
 }
 
-// wouldRemove tells a dry run which nodes the command removes.
-func wouldRemove(cmd *cobra.Command, location string) {
+// WouldRemove records for a dry run that the command removes the node at a location.
+func WouldRemove(cmd *cobra.Command, location string) {
 	if d := session.RehearsalOf(cmd.Context()); d != nil {
 		d.Removed = node.Below(cmd.Context(), location)
 	}
