@@ -7,14 +7,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/own"
 )
-
-// rootOf returns the location of the store's root, of an array at a location in it.
-func rootOf(location string, a *zarr.Array) string {
-	return strings.TrimSuffix(sameNode(location), "/"+a.Path())
-}
 
 // follows reports whether a policy is what a regular axis does anyway: its chunks follow
 // the extent.
@@ -40,7 +36,7 @@ func (p growthPolicy) listed(a *zarr.Array, axis int, location string) error {
 	text := fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent: list them first (%s)", p.text(), a.Grid().Axis(axis).Step(), unlock)
 	if a.Format() == 2 {
 		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, and format 2 has no others: convert it (varve convert %s --to 3) and list them (%s)",
-			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(rootOf(location, a)), unlock)
+			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(node.RootOf(location, a)), unlock)
 	}
 	if p.stored {
 		text = strings.Replace(text, "--grow", "attribute "+own.GrowthAttribute, 1) +

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/node"
 )
 
 // aliasGroup makes the groups g, with the arrays a and sub/a, and h, with b, in one
@@ -48,7 +50,7 @@ func TestMoveIntoItself(t *testing.T) {
 			}
 		}
 	}
-	if !isThere(root + "/g/sub/a/zarr.json") {
+	if !node.Exists(root + "/g/sub/a/zarr.json") {
 		t.Error("a group is gone")
 	}
 }
@@ -57,7 +59,7 @@ func TestMoveIntoItself(t *testing.T) {
 func TestMoveOfGroup(t *testing.T) {
 	root := aliasGroup(t, nil)
 	must(t, "", "copy", root, root+"2.zarr", "--move")
-	if isThere(root) {
+	if node.Exists(root) {
 		t.Error("the folder is left")
 	}
 	must(t, "", "cat", root+"2.zarr/g/sub/a")

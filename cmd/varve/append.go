@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -59,7 +60,7 @@ the coordinate, which is the array with one axis that has its name, gets a note.
   varve append station.zarr 'days/*.npy'
   cat readings.raw | varve append station.zarr --axis time`,
 		Args:              appendArguments,
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	axis := new(string)
 	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(parseAxis))
@@ -93,14 +94,14 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 // notOfGroup refuses NAME=FILE for an array, unless it is a file that has such a name.
 func notOfGroup(args []string) error {
 	name, _, _ := strings.Cut(args[1], "=")
-	group, array := path.Split(sameNode(args[0]))
+	group, array := path.Split(node.Clean(args[0]))
 	own := strings.Trim(name, "/") == array
-	if isThere(args[1]) || len(args) == 2 && !own {
+	if node.Exists(args[1]) || len(args) == 2 && !own {
 		return nil
 	}
 	hint := ""
 	if own && group != "" {
-		hint = " (is varve append " + phrase.Word(sameNode(group))
+		hint = " (is varve append " + phrase.Word(node.Clean(group))
 		for _, arg := range args[1:] {
 			hint += " " + phrase.Word(arg)
 		}
@@ -204,7 +205,7 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 	if source == "-" || source == "" {
 		return nil
 	}
-	if !isNodeLocation(source) {
+	if !node.IsLocation(source) {
 		f, err := formatOf(g.formatName, source, true)
 		if err != nil {
 			return err
@@ -250,7 +251,7 @@ func (g *appending) by(cmd *cobra.Command, source string) (done appendedFile, er
 	if err := p.listed(a, at, g.location); err != nil {
 		return done, err
 	}
-	l, err := when.timeline(cmd.Context(), p.unit, g.location, given{sameNode(g.location): more})
+	l, err := when.timeline(cmd.Context(), p.unit, g.location, given{node.Clean(g.location): more})
 	if err == nil {
 		err = p.place(l, a, at, opt)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -30,7 +31,7 @@ varve attrs NODE shows all attributes, get KEY shows one. JSON is the value: 4, 
   varve attrs era5.zarr/t2m set units '"K"'
   varve attrs era5.zarr/t2m set offset -5`,
 		Args:              attributeArguments,
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	singleWriter := singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return attributes(cmd, args, *singleWriter) }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -33,7 +34,7 @@ Times in I/O and in codecs are sums over all goroutines, so they can exceed the 
 		Example: `  varve bench era5.zarr/t2m
   varve bench https://example.org/era5.zarr/t2m --select time=0:24 --seconds 20 --json`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	sel := selectionFlag(c)
 	seconds := c.Flags().Float64("seconds", 5, "about how `LONG` to measure; every round reads one slab at least")
@@ -73,7 +74,7 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 	if err != nil {
 		return err
 	}
-	defer closeStore(at)
+	defer node.Close(at)
 	noted := &recorder{Store: at.Store()}
 	t := &trial{hierarchy: zarr.At(noted, ""), noted: noted, path: at.Path(), sel: sel, options: *session.Reading(cmd)}
 	t.options.Observer = nil // what is measured is not to be slowed down

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
@@ -21,7 +22,7 @@ any array, and makes of packed numbers what scale_factor, add_offset, _FillValue
 		Example: `  varve cat era5.zarr/t2m --select 0
   varve cat era5.zarr/time`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return show(cmd, args[0], *sel, *decoded) }
@@ -29,7 +30,7 @@ any array, and makes of packed numbers what scale_factor, add_offset, _FillValue
 }
 
 func show(cmd *cobra.Command, location, sel string, decoded bool) error {
-	a, err := openArray(cmd, location)
+	a, err := node.OpenArray(cmd, location)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -54,7 +55,7 @@ killed. The next command that writes here removes those of killed writers.`,
 		Example: `  varve check era5.zarr
   varve check era5.zarr/t2m --index-only --json`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	only := c.Flags().Bool("index-only", false, "look at the indexes of shards, and decode nothing")
 	finish := c.Flags().Bool("finish", false, "finish first what a writer that died has left: a decided change of several arrays, cut chunks that were not moved to their places")
@@ -130,7 +131,7 @@ type faultFact struct {
 }
 
 func check(cmd *cobra.Command, location string, how zarr.CheckOptions) error {
-	n, err := openNode(cmd, location)
+	n, err := node.Open(cmd, location)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -112,7 +113,7 @@ func (g *groupFindings) verdict() error {
 func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string) (stale *drift, err error) {
 	prefix, location := "", g.Path
 	if path != "" {
-		prefix, location = path+": ", sameNode(g.Path)+"/"+path
+		prefix, location = path+": ", node.Clean(g.Path)+"/"+path
 	}
 	if path == "" { // its own document is known, and may be long
 		stale, err = stalenessOf(cmd.Context(), at, at.Metadata(), true)
@@ -131,7 +132,7 @@ func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string
 // checkMember looks for damage in a member of a group, nil for one that is sound and no
 // array. Its error is one that ends the work: the command was stopped.
 func checkMember(cmd *cobra.Command, location string, m zarr.Member, how zarr.CheckOptions) (*findings, error) {
-	at := sameNode(location) + "/" + m.Path
+	at := node.Clean(location) + "/" + m.Path
 	err := m.Err
 	if a, ok := m.Node.(*zarr.Array); ok && err == nil {
 		var c *findings

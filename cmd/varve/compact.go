@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -25,7 +27,7 @@ gives an inner chunk a length that its codecs cannot produce, or gives the same 
 		Example: `  varve compact era5.zarr/tp --shards
   varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	shards := c.Flags().Bool("shards", false, "compact within shards; chunks are not merged yet")
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what would be")
@@ -70,19 +72,19 @@ type compacted struct {
 // encoded.
 func (c compacted) printPlan(cmd *cobra.Command) error {
 	p := struct {
-		planHead
+		dryrun.Head
 		compacted
-		planCounts
+		dryrun.Counts
 	}{
-		planHead{Operation: cmd.Name(), Node: c.Path, Strategy: "replace-in-place", Guarantee: "atomic", Stages: stagesOf(stage{"write", c.Changed})},
+		dryrun.Head{Operation: cmd.Name(), Node: c.Path, Strategy: "replace-in-place", Guarantee: "atomic", Stages: dryrun.Stages(dryrun.Stage{Name: "write", Tasks: c.Changed})},
 		c,
-		planCounts{
+		dryrun.Counts{
 			Kept: new(c.Shards - c.Changed), New: new(int64), Rewritten: &c.Changed, Copied: new(int64), Dropped: new(int64),
 			Documents: new(int64), BytesCopied: new(int64), BytesDecoded: new(int64), BytesEncoded: new(int64), BytesDropped: new(int64),
 		},
 	}
 	var err error
-	if p.Fingerprint, err = fingerprint(p); err != nil {
+	if p.Fingerprint, err = dryrun.Fingerprint(p); err != nil {
 		return err
 	}
 	return session.PrintJSON(cmd, p)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
@@ -26,7 +27,7 @@ func newConformanceCommand() *cobra.Command {
 }
 
 func conformance(cmd *cobra.Command, location string) error {
-	a, err := openArray(cmd, location)
+	a, err := node.OpenArray(cmd, location)
 	if err != nil {
 		return err
 	}

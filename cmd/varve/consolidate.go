@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -23,7 +25,7 @@ info says so, --dry-run shows where, and another consolidate makes it new.`,
 		Example: `  varve consolidate era5.zarr
   varve consolidate era5.zarr --dry-run --json`,
 		Args:              arguments("GROUP"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what differs")
 	singleWriter := singleWriterFlag(c)
@@ -72,21 +74,21 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 // printPlan prints what would be published.
 func (d *drift) printPlan(cmd *cobra.Command, location string) error {
 	p := struct {
-		planHead
+		dryrun.Head
 		Path   string `json:"path"`
 		DryRun bool   `json:"dry_run"`
 		*drift
-		planCounts
+		dryrun.Counts
 	}{
-		planHead{Operation: cmd.Name(), Node: location, Strategy: strategyOf(cmd), Guarantee: "atomic", Stages: []stage{{"publish", 1}}},
+		dryrun.Head{Operation: cmd.Name(), Node: location, Strategy: dryrun.Strategy(cmd), Guarantee: "atomic", Stages: []dryrun.Stage{{Name: "publish", Tasks: 1}}},
 		location, true, d,
-		planCounts{
+		dryrun.Counts{
 			New: new(int64), Rewritten: new(int64), Copied: new(int64), Dropped: new(int64), Documents: new(int64(1)),
 			BytesCopied: new(int64), BytesDecoded: new(int64), BytesEncoded: new(int64), BytesDropped: new(int64),
 		},
 	}
 	var err error
-	if p.Fingerprint, err = fingerprint(p); err != nil {
+	if p.Fingerprint, err = dryrun.Fingerprint(p); err != nil {
 		return err
 	}
 	return session.PrintJSON(cmd, p)

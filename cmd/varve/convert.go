@@ -8,8 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -50,7 +52,7 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 		Example: `  varve convert old.zarr --to 3 --dry-run
   varve convert station.zarr station-v2.zarr --to 2`,
 		Args:              arguments("SRC", "[DST]"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	f := new(convertFlags)
 	flagtext.Var(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", flagtext.OneOf("2", "3"))
@@ -236,24 +238,24 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 // conversionPlan is what a conversion would do, as programs read it. Of one to another
 // place nothing is known of the chunks before they are looked at.
 type conversionPlan struct {
-	planHead
+	dryrun.Head
 	*conversionFacts
-	planCounts
+	dryrun.Counts
 }
 
 // plan returns the plan of the conversion that was looked at.
 func (c *conversionFacts) plan(cmd *cobra.Command) (p conversionPlan, err error) {
 	nodes := int64(len(c.Nodes))
-	p.planHead = planHead{Operation: cmd.Name(), Node: c.Source, Target: c.Destination, Strategy: "copy-publish", Guarantee: guaranteeOf(cmd)}
+	p.Head = dryrun.Head{Operation: cmd.Name(), Node: c.Source, Target: c.Destination, Strategy: "copy-publish", Guarantee: dryrun.Guarantee(cmd)}
 	p.conversionFacts = c
-	p.Stages = stagesOf(stage{"publish", nodes})
+	p.Stages = dryrun.Stages(dryrun.Stage{Name: "publish", Tasks: nodes})
 	if c.Destination == nil {
-		p.Strategy, p.Stages = "documents-only", stagesOf(stage{"write", c.Filled}, stage{"publish", nodes})
+		p.Strategy, p.Stages = "documents-only", dryrun.Stages(dryrun.Stage{Name: "write", Tasks: c.Filled}, dryrun.Stage{Name: "publish", Tasks: nodes})
 		none := new(int64)
-		p.planCounts = planCounts{New: &c.Filled, Rewritten: none, Copied: none, Dropped: none, BytesCopied: none, BytesDecoded: none}
+		p.Counts = dryrun.Counts{New: &c.Filled, Rewritten: none, Copied: none, Dropped: none, BytesCopied: none, BytesDecoded: none}
 	}
 	p.Removed = c.removed
-	p.Fingerprint, err = fingerprint(p)
+	p.Fingerprint, err = dryrun.Fingerprint(p)
 	return p, err
 }
 

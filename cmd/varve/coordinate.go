@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -29,9 +30,9 @@ const mostTimes = 1 << 24
 // readCoordinate reads the array at a location, which has to be a time coordinate as CF
 // has it.
 func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
-	a, err := openSeen(ctx, location, opt)
+	a, err := node.OpenSeen(ctx, location, opt)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--time: %w%s", err, besideMeant(ctx, sameNode(location)))
+		return nil, fmt.Errorf("--time: %w%s", err, node.Neighbour(ctx, node.Clean(location)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/metadata"
 )
 
@@ -18,7 +19,7 @@ const largestCopy = 1 << 20
 // large, are passed by.
 func olderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 	path := a.Path()
-	root, ok := strings.CutSuffix(sameNode(location), "/"+path)
+	root, ok := strings.CutSuffix(node.Clean(location), "/"+path)
 	if !ok || path == "" {
 		return nil
 	}

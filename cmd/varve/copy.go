@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -49,7 +51,7 @@ of it. A source that changes its shape or chunks meanwhile is not copied.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy https://example.org/era5.zarr era5.zip --dry-run`,
 		Args:              arguments("SRC", "DST"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	f := new(copyFlags)
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and count what would be copied")
@@ -89,7 +91,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	defer func() {
 		if err = errors.Join(err, letGo(src, true)); err == nil && f.move && !f.dry {
-			_ = os.Remove(localPath(from)) // the folder of a store that is empty now; whatever is in it stays
+			_ = os.Remove(node.LocalPath(from)) // the folder of a store that is empty now; whatever is in it stays
 		}
 	}()
 	if f.move {
@@ -111,7 +113,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	dst, err := f.destination(cmd, to)
-	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(localPath(to), ".zip") { // an archive, of which no more than a name is looked at
+	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(node.LocalPath(to), ".zip") { // an archive, of which no more than a name is looked at
 		return fmt.Errorf("%w (--overwrite replaces it)", err)
 	}
 	if err != nil {
@@ -147,7 +149,7 @@ func (f *copyFlags) removed(ctx context.Context, to string) []string {
 	if !f.dry || !f.overwrite {
 		return nil
 	}
-	return nodesAt(ctx, to)
+	return node.Below(ctx, to)
 }
 
 // intoGroup adds to the error for a destination that is a group how a node is put into
@@ -161,7 +163,7 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	if failed != nil {
 		return err
 	}
-	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, sameNode(to), path.Base(sameNode(from)))
+	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, node.Clean(to), path.Base(node.Clean(from)))
 	return errors.Join(err, g.Close())
 }
 
@@ -192,7 +194,7 @@ func (f *copyFlags) copyOf(ctx context.Context, from, to string) (*zarr.Array, e
 
 // refuseLink refuses a local location that is a symbolic link, and says where it leads.
 func refuseLink(cmd *cobra.Command, location string) error {
-	target, err := os.Readlink(localPath(location))
+	target, err := os.Readlink(node.LocalPath(location))
 	if err != nil {
 		return nil // no link
 	}
@@ -209,7 +211,7 @@ func (f *copyFlags) agreed(
 			return err
 		}
 	}
-	if !f.overwrite || f.yes || f.dry || localPath(from) == localPath(to) {
+	if !f.overwrite || f.yes || f.dry || node.LocalPath(from) == node.LocalPath(to) {
 		return nil // of these nothing is removed
 	}
 	n, err := src.Metadata(cmd.Context(), nil)
@@ -274,8 +276,8 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 	if f.dry {
 		return err
 	}
-	if info, lookErr := os.Lstat(localPath(to)); lookErr == nil && info.IsDir() {
-		_ = os.Remove(localPath(to)) // one that was made for nothing; whatever is in it stays
+	if info, lookErr := os.Lstat(node.LocalPath(to)); lookErr == nil && info.IsDir() {
+		_ = os.Remove(node.LocalPath(to)) // one that was made for nothing; whatever is in it stays
 	}
 	if begun && lookErr == nil && !archive {
 		return failure.Leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
@@ -285,21 +287,21 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 
 // copyPlan is what a copy would do, as programs read it.
 type copyPlan struct {
-	planHead
+	dryrun.Head
 	*copied
-	planCounts // what is dropped is the source of a move; what --overwrite removes is not counted
+	dryrun.Counts // what is dropped is the source of a move; what --overwrite removes is not counted
 }
 
 // plan returns the plan of the copy that was counted.
 func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
-	p.planHead = planHead{Operation: cmd.Name(), Node: c.Source, Target: &c.Destination, Strategy: "copy-publish", Guarantee: guaranteeOf(cmd)}
+	p.Head = dryrun.Head{Operation: cmd.Name(), Node: c.Source, Target: &c.Destination, Strategy: "copy-publish", Guarantee: dryrun.Guarantee(cmd)}
 	p.copied = c
-	p.planCounts = planCounts{
+	p.Counts = dryrun.Counts{
 		New: new(int64), Rewritten: new(int64), Copied: &c.Values,
 		Removed:   c.removed,
 		BytesRead: &c.Bytes, BytesCopied: &c.Bytes, BytesDecoded: new(int64), BytesEncoded: new(int64), BytesWritten: &c.Bytes,
 	}
-	gone := stage{"delete", 0}
+	gone := dryrun.Stage{Name: "delete", Tasks: 0}
 	if c.Moved {
 		p.Strategy, p.Dropped, p.BytesDropped = "copy-publish-delete", &c.Values, &c.Bytes
 		gone.Tasks = c.Values
@@ -307,8 +309,8 @@ func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
 	if !c.Moved && p.Guarantee == "atomic" {
 		p.Dropped, p.BytesDropped = new(int64), new(int64)
 	}
-	p.Stages = stagesOf(stage{"copy", c.Values}, stage{"publish", int64(c.Arrays + c.Groups)}, gone)
-	p.Fingerprint, err = fingerprint(p)
+	p.Stages = dryrun.Stages(dryrun.Stage{Name: "copy", Tasks: c.Values}, dryrun.Stage{Name: "publish", Tasks: int64(c.Arrays + c.Groups)}, gone)
+	p.Fingerprint, err = dryrun.Fingerprint(p)
 	return p, err
 }
 
@@ -332,7 +334,7 @@ func printRemoved(w io.Writer, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "  would remove  %s\n", removedText(nodes))
+	_, err := fmt.Fprintf(w, "  would remove  %s\n", dryrun.RemovedText(nodes))
 	return err
 }
 
@@ -399,7 +401,7 @@ func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Loca
 // replacedArchive begins an archive in place of the one at a location. It is false where
 // none is there.
 func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool, error) {
-	name := localPath(location)
+	name := node.LocalPath(location)
 	info, err := os.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
 		return nil, false, nil

@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -146,7 +148,7 @@ func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
 // create creates the node with given options.
 func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr.CreateOptions) error) error {
 	if c.overwrite {
-		wouldRemove(cmd, location)
+		dryrun.WouldRemove(cmd, location)
 	}
 	if !c.overwrite || c.yes || session.IsDryRun(cmd) {
 		return nil
@@ -266,7 +268,7 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 // whose values it also opens.
 func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	if c.from != "" {
-		if isNodeLocation(c.from) {
+		if node.IsLocation(c.from) {
 			return nil, nil, failure.BadArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
 		}
 		v, err := openValues(cmd, c.from, string(npyFormat), dtype.Type{}, nil)

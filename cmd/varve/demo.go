@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -220,10 +221,10 @@ func temperature(day, lat, lon int64) float32 {
 // copyOf makes the demonstration one of a copy of the node at a location, and returns the
 // array there.
 func (d *demo) copyOf(location string) (*zarr.Array, error) {
-	if rel, err := filepath.Rel(localPath(location), localPath(d.dir)); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(node.LocalPath(location), node.LocalPath(d.dir)); err == nil && filepath.IsLocal(rel) {
 		return nil, failure.BadArgument("%s lies within %s, which is not to be changed: name another directory", d.dir, location)
 	}
-	n, err := openNode(d.cmd, location)
+	n, err := node.Open(d.cmd, location)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +275,7 @@ func (d *demo) affordable(free func(dir string) (int64, bool)) error {
 	if n <= mostCopied {
 		return nil
 	}
-	room, ok := free(localPath(d.dir))
+	room, ok := free(node.LocalPath(d.dir))
 	if ok && n <= room {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
@@ -40,7 +41,7 @@ func (c *change) agrees(cmd *cobra.Command, a *zarr.Array, shape []int64) error 
 	}
 	var axis *grid.AxisError
 	if cmd.Name() == "resize" && errors.As(err, &axis) {
-		group := strings.TrimSuffix(beside(cmd.Flags().Arg(0), ""), "/")
+		group := strings.TrimSuffix(node.Beside(cmd.Flags().Arg(0), ""), "/")
 		length := fmt.Sprintf("%s=%d", a.DimensionNames()[axis.Axis], shape[axis.Axis])
 		err = &resizedTogether{err, phrase.Word(cmp.Or(group, ".")) + " " + phrase.Word(length)}
 	}
@@ -79,7 +80,7 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*input, location, ax
 	name := growing(inputs, axis)
 	for _, in := range inputs {
 		if in.axis, err = in.along(name, axis); err != nil {
-			return failure.On(cmd.Name(), sameNode(location)+"/"+in.name, err)
+			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
 		}
 	}
 	return nil
@@ -158,7 +159,7 @@ func noteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths [
 	tell(location, g)
 	for m, err := range g.Members(cmd.Context(), false) {
 		if below, ok := m.Node.(*zarr.Group); ok && err == nil {
-			tell(sameNode(location)+"/"+m.Path, below.Unconsolidated())
+			tell(node.Clean(location)+"/"+m.Path, below.Unconsolidated())
 		}
 	}
 }

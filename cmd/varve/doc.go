@@ -24,7 +24,7 @@
 //     Lines of Long may be of any length: help wraps them, and keeps entries of lists, which begin with two spaces.
 //   - The placeholder of a flag is a word in capitals in backquotes, and the text says what it stands for.
 //   - confirm says on a terminal what was done; styled makes text stand out where there are colours.
-//   - openNode and openArray open a location for reading. Other openings take reading(cmd) or writing(cmd), which carry what
+//   - node.Open and node.OpenArray open a location for reading. Other openings take reading(cmd) or writing(cmd), which carry what
 //     --experimental permits and what --limit bounds; session.GridOptions(cmd) does so for a chunk grid alone. Flags whose text has a grammar are made by flagtext.Var (shapeFlag,
 //     selectionFlag, formatFlag), so that malformed text is wrong usage before any work begins.
 //   - Commands that change an extent share changeFlags, which has the policies of growth and the times that a calendar needs;

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/sharding"
@@ -37,7 +38,7 @@ func readDocument(ctx context.Context, location string, how zarr.Experimental) *
 	if err != nil {
 		return nil
 	}
-	defer closeStore(at)
+	defer node.Close(at)
 	node, reason := at.Metadata(ctx, nil)
 	doc, ok := node.(*metadata.Array)
 	if !ok || doc == nil {
@@ -123,7 +124,7 @@ func (d *document) miss(what, name string, err error) bool {
 // stored calls use with the index and the bytes of every chunk that is stored. The index
 // is reused.
 func (d *document) stored(ctx context.Context, use func(index []int64, size int64)) error {
-	s, err := openNodeStore(ctx, d.location)
+	s, err := node.OpenStore(ctx, d.location)
 	if err != nil {
 		return err
 	}

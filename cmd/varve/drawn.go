@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -41,7 +42,7 @@ func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
 	case len(args) == 0:
 		return f.described(session.GridOptions(cmd))
 	}
-	a, err := openArray(cmd, args[0])
+	a, err := node.OpenArray(cmd, args[0])
 	if err != nil {
 		return drawnDocument(cmd, args[0], err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -42,7 +43,7 @@ func findDrift(ctx context.Context, location string, found func()) (*drift, erro
 	if err != nil {
 		return nil, err
 	}
-	defer closeStore(at)
+	defer node.Close(at)
 	node, err := at.Metadata(ctx, nil)
 	if err != nil {
 		return nil, err

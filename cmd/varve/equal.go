@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
@@ -23,7 +24,7 @@ Groups are equal if they have the same arrays, by path, and these are equal. Att
 Values are equal if their bits are: NaN equals NaN of the same payload, and -0.0 is not 0.0.`,
 		Example:           "  varve equal old.zarr/t2m new.zarr/t2m",
 		Args:              arguments("A", "B"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return equal(cmd, args[0], args[1]) },
 	}
 }
@@ -49,13 +50,13 @@ func logicalBytes(a *zarr.Array) int64 {
 }
 
 func equal(cmd *cobra.Command, locationA, locationB string) error {
-	n, err := openNode(cmd, locationA)
+	n, err := node.Open(cmd, locationA)
 	if err != nil {
 		return err
 	}
 	defer n.Close()
 	if a, ok := n.(*zarr.Group); ok {
-		m, err := openNode(cmd, locationB)
+		m, err := node.Open(cmd, locationB)
 		if err != nil {
 			return err
 		}
@@ -64,12 +65,12 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 			return equalGroups(cmd, a, b, locationA, locationB)
 		}
 	}
-	a, err := openArray(cmd, locationA)
+	a, err := node.OpenArray(cmd, locationA)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	b, err := openArray(cmd, locationB)
+	b, err := node.OpenArray(cmd, locationB)
 	if err != nil {
 		return err
 	}

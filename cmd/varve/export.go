@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -65,7 +66,7 @@ float64. Booleans and text stay as they are stored.`,
   varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv
   varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
@@ -91,7 +92,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	if toStdout && (f == rawFormat || f == npyFormat) && console.IsTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
-	a, err := openArray(cmd, location)
+	a, err := node.OpenArray(cmd, location)
 	if err != nil {
 		return err
 	}
@@ -208,9 +209,9 @@ func formatOf(name, file string, read bool) (format, error) {
 func otherFormat(file string, read bool) string {
 	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {
-	case slices.Contains(netCDF, ext) && read:
-		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, withoutExtension(file)+".zarr")
-	case slices.Contains(netCDF, ext):
+	case slices.Contains(node.NetCDF, ext) && read:
+		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, node.WithoutExtension(file)+".zarr")
+	case slices.Contains(node.NetCDF, ext):
 		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
 	case ext == ".zarr" && !read:
 		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", phrase.Word(file))

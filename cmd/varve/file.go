@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/vfs"
 )
@@ -26,7 +27,7 @@ func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return writeThrough(name, write) // a device or a pipe cannot be replaced
 	}
-	if folder := filepath.Dir(name); !isThere(folder) {
+	if folder := filepath.Dir(name); !node.Exists(folder) {
 		return failure.NotFound("write %s: there is no folder %s", name, folder)
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -39,7 +40,7 @@ func TestRemovalOfLockedMember(t *testing.T) {
 			if _, errs, status := execute(t, "", line...); status != 0 {
 				t.Errorf("afterwards: status %d, %s", status, errs)
 			}
-			if strings.HasPrefix(args, "rm ROOT ") && isThere(root) {
+			if strings.HasPrefix(args, "rm ROOT ") && node.Exists(root) {
 				t.Error("the folder is left")
 			}
 		})

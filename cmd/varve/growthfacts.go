@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -56,7 +57,7 @@ func tellAll(cmd *cobra.Command, location string, arrays []growthFacts) (err err
 		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": arrays})
 	}
 	for _, f := range arrays {
-		err = errors.Join(err, f.print(cmd, sameNode(location)+"/"+f.Path))
+		err = errors.Join(err, f.print(cmd, node.Clean(location)+"/"+f.Path))
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/metadata"
@@ -26,7 +27,7 @@ func newInfoCommand() *cobra.Command {
 		Example: `  varve info era5.zarr/t2m
   varve info --stats --json era5.zarr/t2m`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes")
 	c.RunE = func(cmd *cobra.Command, args []string) error { return info(cmd, args[0], *stats) }
@@ -34,7 +35,7 @@ func newInfoCommand() *cobra.Command {
 }
 
 func info(cmd *cobra.Command, location string, stats bool) error {
-	n, err := openNode(cmd, location)
+	n, err := node.Open(cmd, location)
 	if err != nil {
 		return infoUndecodable(cmd, location, err, stats)
 	}

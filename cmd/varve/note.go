@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 )
@@ -28,11 +29,11 @@ func noteYear(cmd *cobra.Command, location string, t dtype.Type, flag, text stri
 }
 
 // fileExtensions are those of files that a folder may be taken for. A .zip is one indeed.
-var fileExtensions = append([]string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst", ".tif", ".tiff", ".grib", ".grib2"}, netCDF...)
+var fileExtensions = append([]string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst", ".tif", ".tiff", ".grib", ".grib2"}, node.NetCDF...)
 
 // noteFolder tells people of a new node whose name is that of a file of another format.
 func noteFolder(cmd *cobra.Command, location string) {
-	if ext := strings.ToLower(path.Ext(sameNode(location))); slices.Contains(fileExtensions, ext) {
+	if ext := strings.ToLower(path.Ext(node.Clean(location))); slices.Contains(fileExtensions, ext) {
 		session.Remark(cmd, location, "it is a folder with a Zarr node, in spite of its name; varve export writes files, and varve copy archives that end in .zip")
 	}
 }

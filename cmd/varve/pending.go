@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -70,7 +71,7 @@ func pendingBelow(ctx context.Context, location string, g *zarr.Group) []string 
 			continue
 		}
 		if p := pendingAt(ctx, a); p != nil {
-			return []string{sameNode(location) + "/" + m.Path + ": " + p.text()}
+			return []string{node.Clean(location) + "/" + m.Path + ": " + p.text()}
 		}
 		if n++; n == mostCompared {
 			break
@@ -89,7 +90,7 @@ type interruption struct {
 // interrupted returns the interruption of an array, nil where there is none. What cannot
 // be read the command tells itself, once it opens the array.
 func interrupted(cmd *cobra.Command, location string) *interruption {
-	a, err := openSeen(cmd.Context(), location, session.Reading(cmd))
+	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
 		return nil
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -26,7 +28,7 @@ func newRemoveCommand() *cobra.Command {
 		Short:             "Remove a node with everything below it",
 		Example:           "  varve rm --yes era5.zarr/t2m",
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	yes := c.Flags().Bool("yes", false, "do not ask")
 	singleWriter := singleWriterFlag(c)
@@ -48,7 +50,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 			return err
 		}
 	}
-	wouldRemove(cmd, location)
+	dryrun.WouldRemove(cmd, location)
 	p := progress.NewTally(cmd, "removing", 0, progress.Deletions)
 	countBelow(cmd.Context(), p, location)
 	err := zarr.Delete(cmd.Context(), location, opt)
@@ -122,7 +124,7 @@ func countBelow(ctx context.Context, p *progress.Line, location string) {
 	if !p.IsShown() {
 		return
 	}
-	s, err := openNodeStore(ctx, location)
+	s, err := node.OpenStore(ctx, location)
 	if err != nil {
 		return // the removal says so
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -40,7 +41,7 @@ func standing(ctx context.Context, location string) (isArray bool, members int64
 	if err != nil {
 		return false, 0, err
 	}
-	defer closeStore(at)
+	defer node.Close(at)
 	n, err := at.Metadata(ctx, nil)
 	if n == nil && err != nil {
 		return false, 0, err

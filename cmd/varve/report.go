@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -27,7 +28,7 @@ func (w *workError) Unwrap() error { return w.err }
 func failed(cmd *cobra.Command, err error) error {
 	var v failure.Verdict
 	if !failure.IsUsage(err) && !errors.As(err, &v) {
-		err = failure.On(cmd.Name(), session.Subject(cmd), meantNode(cmd, err))
+		err = failure.On(cmd.Name(), session.Subject(cmd), node.Explain(cmd, err))
 	}
 	return &workError{err}
 }

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
@@ -33,7 +34,7 @@ array. One whose program has ended stays: publish it where all its parts are wri
 		Example: `  varve reservations era5.zarr
   varve reservations era5.zarr/t2m --json`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	f := new(reservationFlags)
 	flagtext.Var(c.Flags(), &f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it", flagtext.Needed("the ID of a reservation"))
@@ -116,7 +117,7 @@ func reservedIn(cmd *cobra.Command, n zarr.Node, location string) ([]reserved, e
 	case *zarr.Group:
 		for m, err := range n.Members(cmd.Context(), true) {
 			if a, ok := m.Node.(*zarr.Array); ok && err == nil {
-				err = add(a, sameNode(location)+"/"+m.Path)
+				err = add(a, node.Clean(location)+"/"+m.Path)
 			}
 			if err != nil {
 				return nil, err

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -45,7 +46,7 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
   varve resize era5.zarr/t2m --shape 1900,36,72 --grow calendar:month --time time --alone
   varve resize station.zarr --shape 5,2 --shrink trim-edges --dry-run`,
 		Args:              nodeAndLengths,
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	var shape, shrink string
 	shapeFlag(c, &shape, "the new `LENGTHS` of all axes, as 60,100; empty for rank 0")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -78,7 +79,7 @@ func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c
 	if many {
 		return resizeGroup(cmd, location, lengths, yes, c, opt)
 	}
-	a, err := openArray(cmd, location)
+	a, err := node.OpenArray(cmd, location)
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		if _, is := m.Node.(*zarr.Array); !is {
 			continue
 		}
-		other, err := isOther(cmd, location, g, m.Path, false)
+		other, err := node.IsOther(cmd, location, g, m.Path, false)
 		if err != nil {
 			return nil, err
 		}
@@ -191,10 +192,10 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		known = append(known, a.DimensionNames()...)
 		shape, has, err := reshape(a, lengths)
 		if err != nil {
-			return nil, failure.On(cmd.Name(), sameNode(location)+"/"+m.Path, err)
+			return nil, failure.On(cmd.Name(), node.Clean(location)+"/"+m.Path, err)
 		}
 		if has > 0 {
-			r := &resized{m.Path, sameNode(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
+			r := &resized{m.Path, node.Clean(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
 			r.opt.Expect = r.before // another writer's growth is not taken back
 			arrays = append(arrays, r)
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -58,8 +60,8 @@ terms explains the words, varve demo shows what the program does.`,
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
-		newPlanCommand(), session.WithStats(withDryRun(newCreateCommand())), session.WithStats(withDryRun(newWriteCommand())), session.WithStats(withDryRun(newAppendCommand())),
-		session.WithStats(withDryRun(newResizeCommand())), session.WithStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
+		newPlanCommand(), session.WithStats(dryrun.With(newCreateCommand())), session.WithStats(dryrun.With(newWriteCommand())), session.WithStats(dryrun.With(newAppendCommand())),
+		session.WithStats(dryrun.With(newResizeCommand())), session.WithStats(dryrun.With(newUnlockCommand())), dryrun.With(newAttributesCommand()), dryrun.With(newRemoveCommand()), newReservationsCommand(),
 		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()),
 		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
@@ -102,7 +104,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
 	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
-	if hint == "" && !cmd.HasParent() && (isNodeLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
+	if hint == "" && !cmd.HasParent() && (node.IsLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
 		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(session.WithoutSecrets(args[0])))
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)

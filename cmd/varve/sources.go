@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
@@ -33,7 +33,7 @@ func sourcesOf(args []string) ([]string, error) {
 				return nil, failure.BadUsage("standard input can be one file only")
 			}
 		}
-		if !strings.ContainsAny(arg, "*?[") || strings.Contains(arg, "://") || isThere(arg) {
+		if !strings.ContainsAny(arg, "*?[") || strings.Contains(arg, "://") || node.Exists(arg) {
 			sources = append(sources, arg)
 			continue
 		}
@@ -48,12 +48,6 @@ func sourcesOf(args []string) ([]string, error) {
 		sources = append(sources, found...)
 	}
 	return sources, nil
-}
-
-// isThere reports whether a file or a folder has a name.
-func isThere(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
 }
 
 // compareNaturally compares names of files, and whole numbers in them by their value.
@@ -79,25 +73,10 @@ func compareNaturally(a, b string) int {
 // leadingDigits returns how many digits a text begins with.
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// isNodeLocation reports whether a source of values is a Zarr node rather than a file: a
-// URL, a folder, an archive or something in one.
-func isNodeLocation(source string) bool {
-	if source == "" || source == "-" {
-		return false
-	}
-	if strings.Contains(source, "://") {
-		return true
-	}
-	if info, err := os.Stat(source); err == nil {
-		return info.IsDir() || strings.EqualFold(filepath.Ext(source), ".zip")
-	}
-	return strings.Contains(source, ".zip/")
-}
-
 // openNodeValues opens an array whose elements are of type t, the zero Type standing for
 // any.
 func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *values, err error) {
-	a, err := openSeen(cmd.Context(), location, session.Reading(cmd))
+	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
@@ -94,7 +94,7 @@ func (t *times) timeline(ctx context.Context, unit calendar.Unit, location strin
 		l.steps, err = t.steps()
 		return l, err
 	}
-	l.coordinate, err = readCoordinate(ctx, beside(location, t.coordinate), t.reading())
+	l.coordinate, err = readCoordinate(ctx, node.Beside(location, t.coordinate), t.reading())
 	if err != nil {
 		return l, err
 	}
@@ -115,16 +115,4 @@ func (l timeline) buckets(extent int64) (calendar.Buckets, error) {
 	default:
 		return l.coordinate.buckets(l.unit, extent)
 	}
-}
-
-// sameNode returns one spelling of a location.
-func sameNode(location string) string { return strings.TrimRight(location, "/") }
-
-// beside returns the location of a coordinate: beside a node, or wherever it says itself.
-func beside(location, name string) string {
-	if strings.Contains(name, "/") {
-		return sameNode(name)
-	}
-	location = sameNode(location)
-	return location[:strings.LastIndexByte(location, '/')+1] + name
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -16,7 +17,7 @@ import (
 
 // isGroup reports whether a group is at a location.
 func isGroup(cmd *cobra.Command, location string) (bool, error) {
-	n, err := openNode(cmd, location)
+	n, err := node.Open(cmd, location)
 	if err != nil {
 		return false, err
 	}
@@ -96,7 +97,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		return err
 	}
 	for _, in := range rounds[0] {
-		in.expect, in.interrupted = expect, interrupted(cmd, sameNode(location)+"/"+in.name)
+		in.expect, in.interrupted = expect, interrupted(cmd, node.Clean(location)+"/"+in.name)
 	}
 	var all []growthFacts
 	for k, inputs := range rounds {
@@ -141,7 +142,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
 	for _, in := range inputs {
 		if text := in.interrupted.finished(in.array); text != "" {
-			session.Note(cmd, sameNode(location)+"/"+in.name, text)
+			session.Note(cmd, node.Clean(location)+"/"+in.name, text)
 		}
 	}
 	total := int64(0)
@@ -176,7 +177,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 			facts[i].Notes = append(facts[i].Notes, text)
 		}
 		if in.note != "" {
-			session.Note(cmd, sameNode(location)+"/"+in.name, in.note)
+			session.Note(cmd, node.Clean(location)+"/"+in.name, in.note)
 			facts[i].Notes = append(facts[i].Notes, in.note)
 		}
 	}
@@ -185,7 +186,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 
 // read opens the file, and counts its planes.
 func (i *input) read(cmd *cobra.Command, location, formatName, axis string) (err error) {
-	at, rank := sameNode(location)+"/"+i.name, i.array.Rank()
+	at, rank := node.Clean(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
 		return failure.On(cmd.Name(), at, failure.BadArgument("axis %s of an array with %s", axis, phrase.Plural(int64(rank), "axis")))
 	}
@@ -247,7 +248,7 @@ func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular(
 func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*input) error {
 	g := given{}
 	for _, in := range inputs {
-		g[sameNode(location)+"/"+in.name] = in.more
+		g[node.Clean(location)+"/"+in.name] = in.more
 	}
 	someListed := slices.ContainsFunc(inputs, (*input).isListed)
 	known := map[string]timeline{}
@@ -256,7 +257,7 @@ func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, i
 			continue
 		}
 		if err := c.placeOne(cmd, p, location, in, g, known); err != nil {
-			return failure.On(cmd.Name(), sameNode(location)+"/"+in.name, err)
+			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
 		}
 	}
 	return nil
@@ -265,7 +266,7 @@ func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, i
 // placeOne makes the policy a part of the options of one array. Times that several arrays
 // have are read once.
 func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, in *input, g given, known map[string]timeline) error {
-	at := sameNode(location) + "/" + in.name
+	at := node.Clean(location) + "/" + in.name
 	p, when, err := c.along(cmd, p, in.array, at, in.axis)
 	if err != nil {
 		return err
@@ -275,7 +276,7 @@ func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, i
 	}
 	beside := at
 	if !p.stored {
-		own := sameNode(location) + "/" + when.coordinate
+		own := node.Clean(location) + "/" + when.coordinate
 		if _, grows := g[own]; when.coordinate != "" && (grows || !strings.Contains(when.coordinate, "/")) {
 			when.coordinate = own
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -29,7 +30,7 @@ func newTreeCommand() *cobra.Command {
 		Example: `  varve tree era5.zarr
   varve tree --json era5.zarr`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := readTree(cmd, args[0], true)
 			if root == nil {
@@ -50,7 +51,7 @@ func newListCommand() *cobra.Command {
 		Long:              "List the members of a group, one a line.\n\n" + staleHelp,
 		Example:           "  varve ls era5.zarr",
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := readTree(cmd, args[0], false)
 			if root == nil {
@@ -190,8 +191,8 @@ func newBranch(m zarr.Member) *branch {
 // readTree returns the node at a location with its members. Where some of them are
 // damaged it returns what is sound, and the error.
 func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
-	name := filepath.Base(localPath(location))
-	n, err := openNode(cmd, location)
+	name := filepath.Base(node.LocalPath(location))
+	n, err := node.Open(cmd, location)
 	if err != nil {
 		if undecodable(err) && readDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
 			b := newTwig(zarr.Member{Path: name, Kind: arrayKind, Err: err})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
@@ -30,7 +31,7 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 		Example: `  varve unlock era5.zarr/t2m --axis time
   varve unlock era5.zarr/t2m --trim`,
 		Args:              arguments("NODE"),
-		ValidArgsFunction: completeNode,
+		ValidArgsFunction: node.Complete,
 	}
 	opt := new(zarr.RectilinearOptions)
 	c.Flags().BoolVar(&opt.Trim, "trim", false, "store the last chunks again, without what reaches beyond the array")
@@ -106,7 +107,7 @@ func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.R
 	before := gridJSON(a.Grid())
 	err := a.MakeRectilinear(cmd.Context(), how)
 	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
-		return nil, failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(rootOf(location, a)))
+		return nil, failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(node.RootOf(location, a)))
 	}
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -79,14 +80,14 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		if _, ok := m.Node.(*zarr.Array); !ok {
 			continue
 		}
-		other, err := isOther(cmd, location, g, m.Path, true)
+		other, err := node.IsOther(cmd, location, g, m.Path, true)
 		if err != nil {
 			return nil, err
 		}
 		if other {
 			continue
 		}
-		l := locked{location: sameNode(location) + "/" + m.Path, how: *how}
+		l := locked{location: node.Clean(location) + "/" + m.Path, how: *how}
 		if l.array, err = g.At(m.Path).OpenArray(cmd.Context(), nil); err != nil {
 			return nil, err
 		}
@@ -140,7 +141,7 @@ func (l *locked) find(axes []string) error {
 		}
 	}
 	if a.Format() == 2 && a.Rank() > 0 && (len(axes) == 0 || len(l.how.Axes) > 0) {
-		return failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(rootOf(l.location, a)))
+		return failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(node.RootOf(l.location, a)))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/dtype"
@@ -63,7 +64,7 @@ func (v *values) close() error {
 // are of type t, the zero Type standing for whatever type the file tells. They go into a,
 // nil for an array that is not there yet.
 func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Array) (*values, error) {
-	if formatName == "" && isNodeLocation(file) {
+	if formatName == "" && node.IsLocation(file) {
 		return openNodeValues(cmd, file, t)
 	}
 	f, err := formatOf(formatName, file, true)
@@ -105,7 +106,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 // npyOfCSV says how numbers of a table become a .npy file.
 func npyOfCSV(file string) string {
 	return fmt.Sprintf("in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) makes npy of csv (skiprows=1 and usecols of a table with a header)",
-		withoutExtension(file)+".npy", filepath.Base(file))
+		node.WithoutExtension(file)+".npy", filepath.Base(file))
 }
 
 func (v *values) openNPY() error {

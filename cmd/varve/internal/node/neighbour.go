@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"cmp"
@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// meantNode adds to the error for a node that is not there what may be meant: a node
-// beside it with a name that is near, or the nodes in a folder that is no node itself.
-func meantNode(cmd *cobra.Command, err error) error {
+// Explain adds a hint to the error for a node that cannot be opened: a node beside it
+// with a similar name, or the nodes in a folder that is no node.
+func Explain(cmd *cobra.Command, err error) error {
 	var e *zarr.Error
 	if !errors.As(err, &e) || e.Op != "open" || e.Path == "" {
 		return err
@@ -32,40 +32,40 @@ func meantNode(cmd *cobra.Command, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	at := sameNode(e.Path)
+	at := Clean(e.Path)
 	if holdsNodes(at) {
 		e.Err = fmt.Errorf("%w (varve create %s --group makes the folder a group)", e.Err, at)
 		return err
 	}
-	if hint := besideMeant(cmd.Context(), at); hint != "" {
+	if hint := Neighbour(cmd.Context(), at); hint != "" {
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
 	}
 	return err
 }
 
-// besideMeant returns which node beside a location may be meant by it.
-func besideMeant(ctx context.Context, at string) string {
+// Neighbour returns a hint that names a node beside a location, or "".
+func Neighbour(ctx context.Context, at string) string {
 	group, name := path.Split(at)
 	var members []string
 	if group != "" && name != "" {
-		members = memberPaths(ctx, sameNode(group), "")
+		members = memberPaths(ctx, Clean(group), "")
 		for i, m := range members {
 			members[i] = m[strings.LastIndexByte(m, '/')+1:]
 		}
 	}
 	if members == nil && !strings.Contains(at, "://") {
-		return spelling.Meant(name, nearNodes(localPath(group), name))
+		return spelling.Meant(name, nearNodes(LocalPath(group), name))
 	}
 	return spelling.Meant(name, members)
 }
 
-// nearNodes returns the nodes right in a folder whose names hardly differ from a name.
+// nearNodes returns the nodes in a folder with names similar to name.
 func nearNodes(folder, name string) []string {
 	return slices.DeleteFunc(nodesIn(folder), func(n string) bool { return spelling.Distance(n, name) > mostOff })
 }
 
-// otherMeant returns what may be meant by the location of a node that cannot be opened,
-// where that is not the name of a node beside it.
+// otherMeant returns a hint for the location of a node that cannot be opened, except for
+// the name of a node beside it.
 func otherMeant(cmd *cobra.Command, e *zarr.Error) string {
 	switch text := e.Err.Error(); {
 	case isUnknownScheme(e):
@@ -78,14 +78,13 @@ func otherMeant(cmd *cobra.Command, e *zarr.Error) string {
 	return ""
 }
 
-// mostOff is by how many letters the name of a store that is proposed differs at most.
+// mostOff is by how many letters a similar name differs at most.
 const mostOff = 2
 
-// mostBeside is how many entries of a folder are looked at for stores that may be meant.
+// mostBeside is how many entries of a folder are searched for similar names.
 const mostBeside = 1000
 
-// nodesIn returns the names of the nodes and archives that are right in a folder of this
-// machine.
+// nodesIn returns the names of the nodes and archives in a local folder.
 func nodesIn(folder string) (names []string) {
 	f, err := os.Open(folder)
 	if err != nil {
@@ -102,16 +101,16 @@ func nodesIn(folder string) (names []string) {
 	return names
 }
 
-// isNodeFolder reports whether a folder has a document that makes it a node.
+// isNodeFolder reports whether a folder has a metadata document.
 func isNodeFolder(folder string) bool {
-	return slices.ContainsFunc([]string{metadata.V3Node, metadata.V2Array, metadata.V2Group}, func(name string) bool { return isThere(filepath.Join(folder, name)) })
+	return slices.ContainsFunc([]string{metadata.V3Node, metadata.V2Array, metadata.V2Group}, func(name string) bool { return Exists(filepath.Join(folder, name)) })
 }
 
-// holdsNodes reports whether a location is a folder of this machine that is no node and
-// has nodes in it.
+// holdsNodes reports whether a location is a local folder that is no node but holds
+// nodes.
 func holdsNodes(at string) bool {
 	if strings.Contains(at, "://") || isNodeFolder(at) {
 		return false
 	}
-	return slices.ContainsFunc(nodesIn(localPath(at)), func(name string) bool { return !strings.HasSuffix(name, ".zip") })
+	return slices.ContainsFunc(nodesIn(LocalPath(at)), func(name string) bool { return !strings.HasSuffix(name, ".zip") })
 }

@@ -1,4 +1,4 @@
-package main
+package dryrun
 
 import (
 	"crypto/sha256"
@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 )
 
-// planCounts are the counts of every plan. A count is nil, and null in JSON, if the
+// Counts are the counts of every plan. A count is nil, and null in JSON, if the
 // command does not know it before it runs.
-type planCounts struct {
+type Counts struct {
 	Kept      *int64 `json:"chunks_kept"`
 	New       *int64 `json:"chunks_new"`
 	Rewritten *int64 `json:"chunks_rewritten"`
@@ -32,9 +32,9 @@ type planCounts struct {
 	Scratch    *int64           `json:"scratch"`
 }
 
-// fingerprint returns the fingerprint of a plan that knows no changes of single values:
-// that of all it says. Plans that say the same have the same fingerprint.
-func fingerprint(plan any) (string, error) {
+// Fingerprint returns a hash of a plan that does not list changes of single values. Equal
+// plans have equal fingerprints.
+func Fingerprint(plan any) (string, error) {
 	text, err := json.Marshal(plan)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16]), err

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// isOther reports whether a member of a group that is to be changed with the others is
-// another name of an array: a symbolic link, or below one. An array of the group is
-// changed by its own name. One that is elsewhere stays as it is, which is noted; where
-// deep is not set that is also one of a group below.
-func isOther(cmd *cobra.Command, location string, g *zarr.Group, member string, deep bool) (bool, error) {
+// IsOther reports whether a member of a group is another name of an array, through a
+// symbolic link. A command that changes all arrays of a group then skips the member: an
+// array of the group is changed by its own name. For an array outside the group it prints
+// a note. Unless deep is set, groups below are outside.
+func IsOther(cmd *cobra.Command, location string, g *zarr.Group, member string, deep bool) (bool, error) {
 	s := g.Location().Store()
 	group, err := store.ParsePath(g.Path())
 	if err != nil {
@@ -42,6 +42,6 @@ func isOther(cmd *cobra.Command, location string, g *zarr.Group, member string, 
 			break
 		}
 	}
-	session.Note(cmd, sameNode(location)+"/"+member, fmt.Sprintf("is left as it is: a symbolic link leads to /%s, which is not in the group", real))
+	session.Note(cmd, Clean(location)+"/"+member, fmt.Sprintf("is left as it is: a symbolic link leads to /%s, which is not in the group", real))
 	return true, nil
 }

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"context"
@@ -7,40 +7,41 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// nodeStore shows what is below a node as a store of its own, for reading.
-type nodeStore struct {
+// Store is the part of a store below a node, for reading.
+type Store struct {
 	store.Store
 	path store.Path
 }
 
-// openNodeStore opens the place that a location names, a node or not.
-func openNodeStore(ctx context.Context, location string) (*nodeStore, error) {
+// OpenStore opens the part of a store below a location, which need not be a node.
+func OpenStore(ctx context.Context, location string) (*Store, error) {
 	s, p, err := store.OpenLocation(ctx, location, store.Read)
 	if err != nil {
 		return nil, err
 	}
-	return &nodeStore{s, p}, nil
+	return &Store{s, p}, nil
 }
 
 // Close closes the store.
-func (s *nodeStore) Close() error {
+func (s *Store) Close() error {
 	if c, ok := s.Store.(interface{ Close() error }); ok {
 		return c.Close()
 	}
 	return nil
 }
 
-func (s *nodeStore) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	return s.Store.Get(ctx, s.path.MustKey(key.String()), q, dst)
 }
 
 // Stat implements [store.Stater].
-func (s *nodeStore) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return store.Stat(ctx, s.Store, s.path.MustKey(key.String()))
 }
 
 // List implements [store.Lister].
-func (s *nodeStore) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	p, err := s.path.Join(dir.String())
 	if err != nil {
 		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }

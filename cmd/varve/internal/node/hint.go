@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"context"
@@ -15,23 +15,23 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// server finds a name with a port, or one with dots that ends in letters, as domains do.
+// server matches a host name with a port, or with dots and a last part of letters, as
+// domains have.
 var server = regexp.MustCompile(`^(localhost|[\w.-]+:\d+|[\w.-]+\.[A-Za-z]{2,})$`)
 
-// namesServer reports whether a location without a scheme seems to begin with the name of
-// a server: not with that of a file or folder that is there, or with an extension that is
-// known here.
+// namesServer reports whether a location without a scheme seems to begin with a host
+// name. An existing file or folder is none, and neither is a name with a known file
+// extension.
 func namesServer(location string) bool {
 	first, _, more := strings.Cut(location, "/")
-	if !more || !server.MatchString(first) || isThere(localPath(first)) {
+	if !more || !server.MatchString(first) || Exists(LocalPath(first)) {
 		return false
 	}
-	known := slices.Concat(netCDF, []string{".zarr", ".zip", ".npy", ".csv", ".json", ".raw", ".bin"})
+	known := slices.Concat(NetCDF, []string{".zarr", ".zip", ".npy", ".csv", ".json", ".raw", ".bin"})
 	return !slices.Contains(known, strings.ToLower(filepath.Ext(first)))
 }
 
-// placeMeant returns what may be meant by a location where nothing is, "" where nothing
-// is known.
+// placeMeant returns a hint for a location with no node, or "".
 func placeMeant(location string) string {
 	switch rest, oneSlash := cutScheme(location); {
 	case oneSlash:
@@ -44,7 +44,7 @@ func placeMeant(location string) string {
 		return " (no node has that name; a shell puts names in place of a pattern if it stands without quotes and some match)"
 	}
 	var places []string
-	if near := folderMeant(sameNode(location)); near != "" {
+	if near := folderMeant(Clean(location)); near != "" {
 		places = append(places, near)
 	}
 	if namesServer(location) {
@@ -56,22 +56,22 @@ func placeMeant(location string) string {
 	return fmt.Sprintf(" (is %s meant?)", strings.Join(places, " or "))
 }
 
-// folderMeant returns a location in which a node with a near name replaces the first
-// folder that is not there; "" where no name is near.
+// folderMeant replaces the first missing folder of a location by a node with a similar
+// name. It returns "" if there is none.
 func folderMeant(location string) string {
 	if strings.Contains(location, "://") {
 		return ""
 	}
 	parts := strings.Split(location, "/")
 	for i, part := range parts[:len(parts)-1] {
-		if part == "" || isThere(localPath(strings.Join(parts[:i+1], "/"))) {
+		if part == "" || Exists(LocalPath(strings.Join(parts[:i+1], "/"))) {
 			continue
 		}
 		folder := strings.Join(parts[:i], "/")
 		if i > 0 && folder == "" {
 			folder = "/"
 		}
-		near := spelling.Nearest(part, nearNodes(localPath(folder), part))
+		near := spelling.Nearest(part, nearNodes(LocalPath(folder), part))
 		if len(near) == 0 {
 			return ""
 		}
@@ -81,7 +81,7 @@ func folderMeant(location string) string {
 	return ""
 }
 
-// cutScheme returns a URL with one slash as one with two.
+// cutScheme returns a URL that was written with one slash with two.
 func cutScheme(location string) (url string, ok bool) {
 	for _, scheme := range []string{"http", "https", "file", "s3", "gs"} {
 		rest, found := strings.CutPrefix(location, scheme+":/")
@@ -92,7 +92,7 @@ func cutScheme(location string) (url string, ok bool) {
 	return "", false
 }
 
-// schemeMeant returns how a node is read whose scheme is not known.
+// schemeMeant returns a hint for a location with an unknown scheme.
 func schemeMeant(location string) string {
 	scheme, rest, found := strings.Cut(location, "://")
 	switch bucket, key, _ := strings.Cut(rest, "/"); {
@@ -106,33 +106,33 @@ func schemeMeant(location string) string {
 	return spelling.Meant(scheme, []string{"file", "http", "https"})
 }
 
-// fileMeant returns what is done with a file that is in the place of a node.
+// fileMeant returns a hint for a file that was given in place of a node.
 func fileMeant(cmd *cobra.Command, location string) string {
-	if info, err := os.Stat(localPath(location)); err != nil || info.IsDir() {
+	if info, err := os.Stat(LocalPath(location)); err != nil || info.IsDir() {
 		return ""
 	}
 	args := cmd.Flags().Args()
 	switch ext := strings.ToLower(filepath.Ext(location)); {
-	case len(args) > 1 && args[0] == location && isNodeLocation(args[1]):
+	case len(args) > 1 && args[0] == location && IsLocation(args[1]):
 		return fmt.Sprintf(" (the node comes first: varve %s %s %s)", cmd.Name(), args[1], location)
 	case ext == ".npy":
 		return fmt.Sprintf(" (varve create NODE --from %s makes an array of it)", location)
-	case slices.Contains(netCDF, ext):
-		return fmt.Sprintf(" (in Python, xarray.open_dataset(%q).to_zarr(%q) makes a group of it)", filepath.Base(location), withoutExtension(location)+".zarr")
+	case slices.Contains(NetCDF, ext):
+		return fmt.Sprintf(" (in Python, xarray.open_dataset(%q).to_zarr(%q) makes a group of it)", filepath.Base(location), WithoutExtension(location)+".zarr")
 	}
 	return ""
 }
 
-// netCDF are the extensions of NetCDF and HDF5.
-var netCDF = []string{".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5"}
+// NetCDF lists the extensions of NetCDF and HDF5 files.
+var NetCDF = []string{".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5"}
 
-// withoutExtension returns the name of a file without folder and extension.
-func withoutExtension(name string) string {
+// WithoutExtension returns the base name of a file without its extension.
+func WithoutExtension(name string) string {
 	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 }
 
-// membersMeant returns what may be meant by a group in the place of an array: an array in
-// it.
+// membersMeant returns a hint that names arrays of a group that was given in place of an
+// array.
 func membersMeant(ctx context.Context, location string) string {
 	g, err := zarr.OpenGroup(ctx, location, nil)
 	if err != nil {
@@ -146,7 +146,7 @@ func membersMeant(ctx context.Context, location string) string {
 			break
 		}
 		if m.Kind == "array" {
-			arrays = append(arrays, sameNode(location)+"/"+m.Path)
+			arrays = append(arrays, Clean(location)+"/"+m.Path)
 		}
 	}
 	if len(arrays) == 0 {

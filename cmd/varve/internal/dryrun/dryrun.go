@@ -1,8 +1,7 @@
-package main
+package dryrun
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,37 +10,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// openSeen opens an array that is only read. A dry run of several steps sees what the
-// earlier ones would have written, where that is in the same store: a coordinate that
-// grows, or a source that does.
-func openSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Array, error) {
-	d := session.RehearsalOf(ctx)
-	if d == nil || d.Place == "" {
-		return zarr.OpenArray(ctx, location, opt)
-	}
-	at, err := zarr.Locate(ctx, location, store.Read)
-	if err != nil {
-		return nil, err
-	}
-	place := store.PlaceOf(at.Store())
-	closeStore(at)
-	if place == d.Place {
-		seen := *opt
-		seen.Rehearsal, opt = &d.Ledger, &seen
-	}
-	return zarr.OpenArray(ctx, location, opt)
-}
-
-// withDryRun gives a command that changes something the flag --dry-run.
-func withDryRun(c *cobra.Command) *cobra.Command {
+// With gives a command that changes something the flag --dry-run.
+func With(c *cobra.Command) *cobra.Command {
 	on := c.Flags().Bool("dry-run", false, "change nothing, and tell what would be written and deleted")
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -53,7 +29,7 @@ func withDryRun(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// rehearse runs a command on a store that does not change, and prints the plan.
+// rehearse runs a command as a dry run and prints the plan.
 func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []string) error) error {
 	outer, out := cmd.Context(), cmd.OutOrStdout()
 	ctx, d := session.Rehearse(outer)
@@ -76,55 +52,54 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 	return session.PrintJSON(cmd, p)
 }
 
-// planFacts is what a command would do, as programs read it. Names that --stats has, too,
-// mean the same there.
+// planFacts is the plan of a command in JSON. Members that --stats has, too, mean the
+// same there.
 type planFacts struct {
-	planHead
+	Head
 
 	DryRun bool `json:"dry_run"`
-	planCounts
+	Counts
 	Result json.RawMessage `json:"result,omitempty"` // what the command would print
 
 	documentsGone int64
 }
 
-// planHead is what the plans of all commands begin with; of those that count in their own
-// words, too.
-type planHead struct {
+// Head is what the plans of all commands begin with.
+type Head struct {
 	Operation string  `json:"operation"`
 	Node      string  `json:"node"`
 	Target    *string `json:"target"`
 	Strategy  string  `json:"strategy"`
 	Guarantee string  `json:"guarantee"`
-	Stages    []stage `json:"stages"`
-	// Fingerprint is of the changes, or of what the plan says; see [fingerprint].
+	Stages    []Stage `json:"stages"`
+	// Fingerprint is the hash of the changes, or of the plan; see [Fingerprint].
 	Fingerprint string `json:"fingerprint"`
 }
 
-// stage is one step of a change, with the number of values that it touches.
-type stage struct {
+// Stage is one step of a change and the number of values that it touches.
+type Stage struct {
 	Name  string `json:"name"`
 	Tasks int64  `json:"tasks"`
 }
 
-// guarantees say what readers see while a command runs, or after it was stopped. What is
-// missing here is atomic: the state before or the one after.
-func guaranteeOf(cmd *cobra.Command) string {
+// Guarantee returns what readers see while a command runs or after a crash: the state
+// before it or after it ("atomic") unless a case below says otherwise.
+func Guarantee(cmd *cobra.Command) string {
 	given := func(name, value string) bool {
 		f := cmd.Flags().Lookup(name)
 		return f != nil && f.Value.String() == value
 	}
 	switch {
 	case given("overwrite", "true"):
-		return "offline" // there is nothing in between
+		return "offline" // in between there is no node
 	case cmd.Name() == "write", given("trim", "true"), given("shrink", "trim-exact"):
-		return "loud-failure" // a chunk is old or new, or others cannot decode it
+		return "loud-failure" // a chunk is old, new, or undecodable with the other document
 	}
 	return "atomic"
 }
 
-// strategyOf says in which order a command changes a store.
-func strategyOf(cmd *cobra.Command) string {
+// Strategy returns the order in which a command changes a store.
+func Strategy(cmd *cobra.Command) string {
 	switch cmd.Name() {
 	case "write":
 		return "in-place"
@@ -134,12 +109,12 @@ func strategyOf(cmd *cobra.Command) string {
 	return "stage-publish-reclaim"
 }
 
-// planOf returns what the command would have done.
+// planOf returns what a dry run would have done.
 func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 	s, unread := d.Counter.Stats(), d.Ledger.Unread()
 	p := &planFacts{
-		planHead: planHead{Operation: cmd.Name(), Node: session.Subject(cmd), Strategy: strategyOf(cmd), Guarantee: guaranteeOf(cmd)}, DryRun: true,
-		planCounts: planCounts{
+		Head: Head{Operation: cmd.Name(), Node: session.Subject(cmd), Strategy: Strategy(cmd), Guarantee: Guarantee(cmd)}, DryRun: true,
+		Counts: Counts{
 			New: new(int64), Rewritten: new(int64), Copied: new(int64), Dropped: new(int64), Documents: new(int64),
 			BytesRead:    new(s.Read().Bytes + unread.Stored),
 			BytesDecoded: new(s.Of(observe.Decode).Bytes + unread.Coded),
@@ -158,7 +133,7 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 	}
 	if unread.Values > 0 {
 		p.Requests[observe.Get.String()] += unread.Values
-		p.Requests[observe.PutIf.String()] += unread.Values // on the condition that nobody replaced it
+		p.Requests[observe.PutIf.String()] += unread.Values // on the condition that the value is unchanged
 	}
 	h := sha256.New()
 	for _, c := range d.Ledger.Changes() {
@@ -166,13 +141,13 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 		p.add(c)
 	}
 	p.Fingerprint = hex.EncodeToString(h.Sum(nil)[:16])
-	p.Stages = stagesOf(stage{"write", *p.New + *p.Rewritten}, stage{"publish", *p.Documents}, stage{"delete", *p.Dropped})
+	p.Stages = Stages(Stage{"write", *p.New + *p.Rewritten}, Stage{"publish", *p.Documents}, Stage{"delete", *p.Dropped})
 	return p
 }
 
-// stagesOf returns those of some stages that have something to do.
-func stagesOf(all ...stage) []stage {
-	return slices.DeleteFunc(all, func(s stage) bool { return s.Tasks == 0 })
+// Stages returns the stages that have something to do.
+func Stages(all ...Stage) []Stage {
+	return slices.DeleteFunc(all, func(s Stage) bool { return s.Tasks == 0 })
 }
 
 // add counts the change of one value.
@@ -195,7 +170,7 @@ func (p *planFacts) add(c rehearsal.Change) {
 	}
 }
 
-// print writes the plan for people, after what the command would have said.
+// print writes the plan for people, below the output of the command.
 func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	var b strings.Builder
 	b.WriteString("dry run, nothing was changed\n")
@@ -204,10 +179,10 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 		fmt.Fprintf(&b, "  %-13s %s\n", what, fmt.Sprintf(format, args...))
 	}
 	if len(p.Removed) > 0 {
-		line("would remove", "%s", removedText(p.Removed))
+		line("would remove", "%s", RemovedText(p.Removed))
 	}
 	if *p.New+*p.Rewritten+*p.Documents == 0 && *p.BytesWritten > 0 {
-		line("would write", "nothing that stays") // notes for whoever finishes what a crash left
+		line("would write", "nothing that stays") // journals and the like
 	} else {
 		line("would write", "%s, %s again, %s: %s", phrase.Plural(*p.New, "new chunk"), phrase.Plural(*p.Rewritten, "chunk"),
 			phrase.Plural(*p.Documents, "document"), phrase.Bytes(*p.BytesWritten))

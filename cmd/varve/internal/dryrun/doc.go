@@ -1,0 +1,3 @@
+// Package dryrun runs a command without changing a store, and prints the plan: what the
+// command would write, delete and read.
+package dryrun

@@ -1,0 +1,32 @@
+package dryrun
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
+)
+
+// mostRemoved is how many removed nodes a plan names.
+const mostRemoved = 10
+
+// RemovedText names the first of the nodes that a command would remove, and counts the
+// rest.
+func RemovedText(nodes []string) string {
+	shown := nodes[:min(len(nodes), mostRemoved)]
+	text := fmt.Sprintf("%s: %s", phrase.Plural(int64(len(nodes)), "node"), phrase.Printable(strings.Join(shown, ", ")))
+	if more := len(nodes) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %s more", phrase.Count(int64(more)))
+	}
+	return text
+}
+
+// WouldRemove records for a dry run that the command removes the node at a location.
+func WouldRemove(cmd *cobra.Command, location string) {
+	if d := session.RehearsalOf(cmd.Context()); d != nil {
+		d.Removed = node.Below(cmd.Context(), location)
+	}
+}

@@ -1,0 +1,3 @@
+// Package node opens the nodes that arguments name, and hints at what may be meant where
+// there is none.
+package node
