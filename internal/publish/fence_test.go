@@ -93,7 +93,7 @@ func TestFencesRaised(t *testing.T) {
 	}{
 		"guarded":         {puts("a/c/1", "123", "a/c/1", "a/c/2", "a/c/3"), 1},
 		"one is not":      {puts("a/c/1", "12", "a/c/1", "a/c/2", "a/c/3"), 2},
-		"no marker":      {puts("", "", "a/c/1", "a/c/2", "a/c/3"), 3},
+		"no marker":       {puts("", "", "a/c/1", "a/c/2", "a/c/3"), 3},
 		"not yet put":     {puts("a/c/3", "123", "a/c/1", "a/c/2", "a/c/3"), 3},
 		"nothing is left": {puts("a/c/4", "4", "a/c/4"), 0},
 	} {

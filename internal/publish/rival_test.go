@@ -33,7 +33,7 @@ func TestRivals(t *testing.T) {
 	}{
 		"another marker":         {"a/c/1", "1", "a/c/4"},
 		"the marker comes later": {"a/c/2", "12345", "a/c/4"},
-		"a fence of the rival":    {"a/c/1", "12345", "a/c/3"},
+		"a fence of the rival":   {"a/c/1", "12345", "a/c/3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newUnlocked(t)
