@@ -3,11 +3,14 @@ package zarr
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
@@ -179,4 +182,45 @@ func differenceWithin(a *Array, slab grid.Box, data [2][]byte) *Difference {
 	}
 	text := func(i int) string { return string(t.AppendJSON(nil, data[i][at:at+size])) }
 	return &Difference{What: "element", Index: index, A: text(0), B: text(1)}
+}
+
+// stored returns, in C order, the tiles of which either array stores anything, and
+// whether nothing else has to be compared: both have the same fill value, and few tiles
+// are stored.
+//
+// Otherwise the arrays are compared as a whole. That ends: if the fill values differ,
+// then no later than at the first element that neither stores; else the elements are few,
+// or at most sparseTiles times what is stored.
+func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], sparse bool, err error) {
+	for range readTries {
+		x, y := c.a.state.Load(), c.b.state.Load()
+		t := tilesOf(comparedBytes/c.width(), x.Grid, y.Grid)
+		if t.len() <= fewTiles || c.a.options.RequireChunks || c.b.options.RequireChunks || !slices.Equal(x.Fill, y.Fill) {
+			return nil, false, nil
+		}
+		numbers, sparse, err := t.ofStored(ctx, x, y)
+		if errors.Is(err, store.ErrUnsupported) {
+			return nil, false, visitable(x, y)
+		}
+		if err != nil {
+			return nil, false, c.a.fail("list", err)
+		}
+		// A grid that another program has published meanwhile has chunks under other
+		// keys.
+		nowX, errX := c.a.fresh(ctx, x)
+		nowY, errY := c.b.fresh(ctx, y)
+		if err := errors.Join(errX, errY); err != nil {
+			return nil, false, c.a.fail("list", err)
+		}
+		if nowX == x && nowY == y {
+			return func(yield func(grid.Box) bool) {
+				for _, number := range numbers {
+					if !yield(t.box(number)) {
+						return
+					}
+				}
+			}, sparse, nil
+		}
+	}
+	return nil, false, c.a.fail("list", fmt.Errorf("%w while it was compared, again and again", ErrConflict))
 }

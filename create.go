@@ -1,331 +1,133 @@
 package zarr
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
-	"slices"
-	"strings"
-	"time"
 
-	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/rehearsal"
 )
 
-// CreateOptions are the options of creating nodes. New nodes are open for writing.
-type CreateOptions struct {
-	Options
-	// Format is the version of the Zarr format, 2 or 3. 0 is that of the group above, or 3
-	// if there is none. All nodes below a group have its format.
-	Format int
-	// Overwrite first deletes the node at the path, with all nodes below it. This is not
-	// one step: a crash in between leaves nothing at the path.
-	Overwrite bool
-}
-
-func (o *CreateOptions) orZero() CreateOptions {
-	if o == nil {
-		o = new(CreateOptions)
-	}
-	c := *o
-	c.Write = true
-	return c
-}
-
-// createArray creates an array and the groups above it that are missing.
-func (h *hierarchy) createArray(ctx context.Context, p store.Path, spec Spec, o CreateOptions) (*Array, error) {
-	h = h.as(o.Options)
-	base := node{hierarchy: h, path: p, options: o.Options}
+// CreateArray creates an array at a location, as [Location.CreateArray] does. If no parent
+// is a node, the root of the store is the highest directory of the location whose name
+// ends in ".zarr", or else the directory of the node. A name that ends in .zip makes a new
+// archive, which is complete only after the node is closed
+// ([varve.dev/zarr/store/zipstore.Archive]).
+func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
+	// Check the spec before the store is created, so that an invalid one leaves nothing.
 	if spec.Format == 0 {
-		spec.Format = o.Format
+		spec.Format = opt.orZero().Format
 	}
-	a, err := spec.array(base)
-	if err != nil {
-		return nil, base.fail("create", err)
+	if _, err := spec.array(node{hierarchy: new(hierarchy), options: opt.orZero().Options}); err != nil {
+		return nil, fail("create", scheme.Shown(location), err)
 	}
-	if err := a.state.Load().CheckShards(o.Limits.innerChunks()); err != nil {
-		return nil, base.fail("create", err)
-	}
-	above, err := h.lookAbove(ctx, base, spec.Format)
-	if err == nil && above.format != a.Format() { // it was for the group to say
-		spec.Format = above.format
-		a, err = spec.array(base)
-	}
-	if err != nil {
-		return nil, base.fail("create", err)
-	}
-	s := a.state.Load() // nobody else has it yet
-	s.Confirm(time.Now())
-	if s.Version, err = h.create(ctx, a.node, s.Doc, above, o.Overwrite); err != nil {
-		return nil, base.fail("create", err)
-	}
-	return a, nil
+	return createAt(ctx, location, opt, func(l *Location) (*Array, error) { return l.CreateArray(ctx, spec, opt) })
 }
 
-// createGroup creates a group and the groups above it that are missing.
-func (h *hierarchy) createGroup(ctx context.Context, p store.Path, attributes any, o CreateOptions) (*Group, error) {
-	h = h.as(o.Options)
-	base := node{hierarchy: h, path: p, options: o.Options}
-	raw, err := attributesJSON(attributes)
-	if err != nil {
-		return nil, base.fail("create", err)
-	}
-	above, err := h.lookAbove(ctx, base, o.Format)
-	if err != nil {
-		return nil, base.fail("create", err)
-	}
-	g := newGroup(base, raw, above.format)
-	if _, err := h.create(ctx, g.node, g.doc, above, o.Overwrite); err != nil {
-		return nil, base.fail("create", err)
-	}
-	return g, nil
+// CreateGroup creates a group at a location, as [Location.CreateGroup] does. [CreateArray]
+// tells where the store is.
+func CreateGroup(ctx context.Context, location string, attributes any, opt *CreateOptions) (*Group, error) {
+	return createAt(ctx, location, opt, func(l *Location) (*Group, error) { return l.CreateGroup(ctx, attributes, opt) })
 }
 
-// newGroup returns a group of a format with the given attributes.
-func newGroup(base node, attributes []byte, format int) *Group {
-	doc := &metadata.Group{Attributes: attributes}
-	if format == 2 {
-		doc = doc.ToV2()
+// createAt opens or creates the store of a location and calls create.
+func createAt[N Node](
+	ctx context.Context, location string, opt *CreateOptions, create func(*Location) (N, error),
+) (n N, err error) {
+	if opt.orZero().Overwrite {
+		if err := scheme.RefuseLink(location); err != nil {
+			return n, fail("create", scheme.Shown(location), err)
+		}
 	}
-	base.document = doc.Document()
-	return &Group{node: base, doc: doc}
+	if ledger := opt.orZero().Rehearsal; ledger != nil {
+		l, err := rehearse(ctx, location, ledger)
+		if err != nil {
+			return n, err
+		}
+		return done(l, create)
+	}
+	return in(ctx, location, store.Create, "create", create)
 }
 
-// create publishes the documents of a new node. It creates the groups above it and checks
-// that the path is free first.
-func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
-	h.sweep(ctx)
-	raw, beside, err := documents(doc, n.options.Limits)
-	if err != nil {
-		return version, err
-	}
-	record, err := doc.Record(n.options.Limits.metadata())
-	if err != nil {
-		return version, err
-	}
-	if err := h.makeParents(ctx, n, up); err != nil {
-		return version, err
-	}
-	if overwrite {
-		version, err = h.replace(ctx, n, raw, beside)
-	} else if err = h.checkFree(ctx, n, doc); err == nil {
-		version, err = publish.Create(ctx, n.publisher(), raw, beside...)
-	}
-	if errors.Is(err, store.ErrConflict) && !errors.Is(err, publish.ErrHeld) {
-		return version, fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it): %w", fs.ErrExist)
-	}
-	if err != nil {
-		return version, err
-	}
-	if err := h.recordMember(ctx, n, record); err != nil {
-		return version, fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", ErrIncomplete, err)
-	}
-	return version, nil
-}
-
-// documents returns the documents of a new node: the one that makes it, and in format 2
-// that of its attributes, if any.
-func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, err error) {
-	if raw, err = doc.Marshal(l.metadata()); err != nil || doc.Format() == 3 {
-		return raw, nil, err
-	}
-	attributes, err := doc.MarshalAttributes(l.metadata())
-	if err == nil && string(bytes.TrimSpace(attributes)) != "{}" {
-		beside = []publish.File{{Name: metadata.V2Attributes, Bytes: attributes}}
-	}
-	return raw, beside, err
-}
-
-// replace deletes what is at the path of a node and publishes another document there. If
-// there is no node, it replaces only what can be left of an array.
-func (h *hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
-	found, err := tree.Format(ctx, h.store, n.path)
-	if err != nil {
-		return version, err
-	}
-	if found == 0 {
-		begun, err := h.unfinished(ctx, n.path)
-		if err == nil && !begun {
-			err = h.checkRemains(ctx, n.path)
+// rehearse opens the store for a dry run of creating a node. The store, or the directory
+// that will be its root, may not exist yet.
+func rehearse(ctx context.Context, location string, ledger *rehearsal.Ledger) (*Location, error) {
+	l, err := locate(ctx, location, store.Read, "create")
+	dir, isLocal := scheme.LocalDir(location)
+	if isLocal && scheme.ArchiveOn(dir, store.Read) == "" {
+		// The path in the store decides which groups are created above the node, so it has
+		// to be the one that creating would use.
+		root, p, err := scheme.RootOf(dir, store.Create)
+		if err != nil {
+			return nil, fail("create", location, err)
+		}
+		if l == nil || l.path != p {
+			l, err = rehearsedAt(ctx, root, l, ledger)
 		}
 		if err != nil {
-			return version, err
+			return nil, fail("create", location, err)
 		}
+		return &Location{hierarchy: l.hierarchy, path: p}, nil
 	}
-	err = n.removing(ctx, func() error {
-		version, err = publish.Replace(ctx, n.publisher(), raw, beside...)
-		return err
-	})
-	return version, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nowhere(scheme.Shown(location), ledger), nil
+	}
+	return l, err
 }
 
-// checkRemains returns an error if a path has anything that cannot be left of an array.
-func (h *hierarchy) checkRemains(ctx context.Context, p store.Path) error {
-	for e, err := range store.List(ctx, h.store, p, false) {
-		if err != nil {
-			return err
-		}
-		if !isRemains(e.Name) {
-			return fmt.Errorf("no Zarr node is here but %s, which is not to be overwritten: %w", e.Name, fs.ErrExist)
-		}
-	}
-	return nil
+// nowhere returns the root of a store that does not exist, for a dry run.
+func nowhere(name string, ledger *rehearsal.Ledger) *Location {
+	return &Location{hierarchy: &hierarchy{store: rehearsal.New(nil, ledger), location: name, ledger: ledger}}
 }
 
-// isRemains reports whether a name can be left of an array: chunks, their directory, or
-// chunks that were set aside.
-func isRemains(name string) bool {
-	return name == "c" || name == own.Dir || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
+// rehearsedAt opens the store at root, which may not exist yet, in place of another one.
+func rehearsedAt(ctx context.Context, root string, other *Location, ledger *rehearsal.Ledger) (*Location, error) {
+	if other != nil {
+		if c, ok := other.hierarchy.store.(io.Closer); ok {
+			_ = c.Close() // nothing was written
+		}
+	}
+	l, err := locate(ctx, root, store.Read, "create")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nowhere(root, ledger), nil
+	}
+	return l, err
 }
 
-// above describes the groups above a new node.
-type above struct {
-	missing []store.Path // groups, from the root on
-	format  int          // of the node
+// creating returns the hierarchy and the options of a call that creates nodes.
+func (l *Location) creating(opt *CreateOptions) (*hierarchy, CreateOptions, error) {
+	o := opt.orZero()
+	o.Options = o.Options.over(l.options)
+	if l.illegal != nil {
+		return nil, o, l.fail("create", l.illegal)
+	}
+	if l.readOnly {
+		return nil, o, l.fail("create", ErrReadOnly)
+	}
+	return l.hierarchy.as(o.Options), o, nil
 }
 
-// lookAbove reads the groups above a new node. The node has the given format, or that of
-// the groups if it is 0.
-func (h *hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
-	if format != 0 && format != 2 && format != 3 {
-		return nil, fault.Argument("format %d; there are 2 and 3", format)
-	}
-	up := &above{format: format}
-	var places []store.Path
-	for p := n.path; !p.IsRoot(); {
-		p = p.Parent()
-		places = append(places, p)
-	}
-	found := 0
-	for _, p := range slices.Backward(places) {
-		s, err := h.reader(n.options.Limits).Load(ctx, p)
-		if errors.Is(err, fs.ErrNotExist) {
-			up.missing = append(up.missing, p)
-			continue
-		}
-		if _, isArray := s.Doc.(*metadata.Array); isArray {
-			return nil, fault.Argument("%q is an array; it cannot have nodes below it", "/"+p.String())
-		}
-		if err != nil {
-			return nil, err
-		}
-		found = s.Doc.Format()
-	}
-	switch {
-	case up.format == 0 && found == 0:
-		up.format = 3
-	case up.format == 0:
-		up.format = found
-	case found != 0 && found != up.format:
-		return nil, fault.Argument("a node of format %d below a group of format %d, whose readers would not see it", up.format, found)
-	}
-	return up, tree.CheckNames(up.format, append(slices.Clip(up.missing), n.path)...)
-}
-
-// makeParents creates the missing groups above a node, from the root down.
-func (h *hierarchy) makeParents(ctx context.Context, n node, up *above) error {
-	for _, p := range up.missing {
-		n.path = p
-		g := newGroup(n, []byte("{}"), up.format)
-		raw, err := g.doc.Marshal(metadata.Limits{})
-		if err != nil {
-			return err
-		}
-		_, err = publish.Create(ctx, g.publisher(), raw)
-		if errors.Is(err, store.ErrConflict) {
-			continue // a concurrent writer has created it
-		}
-		if err == nil {
-			raw, err = g.doc.Record(metadata.Limits{})
-		}
-		if err == nil {
-			err = h.recordMember(ctx, g.node, raw)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkFree returns an error if a node is at the path. For an array it must be empty,
-// because old chunks would become part of the array.
-func (h *hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
-	found, err := tree.Format(ctx, h.store, n.path)
+// CreateArray creates an array, and the groups above it that are missing. Only its
+// document is written: every element is the fill value. If anything is at the location,
+// the error wraps [fs.ErrExist].
+func (l *Location) CreateArray(ctx context.Context, spec Spec, opt *CreateOptions) (*Array, error) {
+	h, o, err := l.creating(opt)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if found != 0 {
-		return fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it): %w", fs.ErrExist)
-	}
-	if _, isGroup := doc.(*metadata.Group); isGroup {
-		return nil
-	}
-	remains := ""
-	for e, err := range store.List(ctx, h.store, n.path, false) {
-		if errors.Is(err, store.ErrUnsupported) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		// Overwrite refuses to remove such a name, so the message may not advise it.
-		if !isRemains(e.Name) {
-			return fmt.Errorf("the place is not empty: %s is there, which is no part of a Zarr node; remove it, or choose another place: %w", e.Name, fs.ErrExist)
-		}
-		remains = e.Name
-	}
-	if remains != "" {
-		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (CreateOptions.Overwrite removes them): %w", remains, fs.ErrExist)
-	}
-	return nil
+	return h.createArray(ctx, l.path, spec, o)
 }
 
-// unfinished reports whether an interrupted copy or removal has left something at p. This
-// is not a node, but it can be deleted like one.
-func (h *hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
-	return store.Exists(ctx, h.store, p.MustKey(publish.Unfinished))
-}
-
-// remove deletes a node if check, which may be nil, permits it.
-func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
-	if err := n.writable(); err != nil {
-		return err
-	}
-	h.sweep(ctx)
-	found, err := tree.Format(ctx, h.store, n.path)
+// CreateGroup creates a group, and the groups above it that are missing. attributes is
+// anything that encodes to a JSON object, or nil. If a node is at the location, the error
+// wraps [fs.ErrExist].
+func (l *Location) CreateGroup(ctx context.Context, attributes any, opt *CreateOptions) (*Group, error) {
+	h, o, err := l.creating(opt)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if found == 0 {
-		begun, err := h.unfinished(ctx, n.path)
-		if err != nil {
-			return err
-		}
-		if !begun {
-			return tree.Describe(ctx, h.store, n.path)
-		}
-	}
-	if found == 2 {
-		n.document = metadata.V2Group // or that of an array: the groups above do not mind
-	}
-	return n.removing(ctx, func() error {
-		return publish.Remove(ctx, n.publisher(), func(ctx context.Context, at publish.Node) error {
-			if check != nil {
-				if err := check(ctx); err != nil {
-					return err
-				}
-			}
-			// The groups above tell of the node until it is sure to go.
-			locked := n
-			locked.held = at.Held
-			return h.recordMember(ctx, locked, nil)
-		})
-	})
+	return h.createGroup(ctx, l.path, attributes, o)
 }

@@ -27,8 +27,25 @@ type GroupSpec struct {
 	Attributes any
 }
 
-func (Spec) isNodeSpec()      {}
+func (Spec) isNodeSpec() {}
+
 func (GroupSpec) isNodeSpec() {}
+
+// Create creates several nodes, and the groups above them that are missing, and returns
+// the nodes by their paths. Paths are relative to l. All nodes have one format: that of
+// the options, the specs, or a group above, or else 3.
+//
+// Nothing is written unless every spec is valid and every place is free; where something
+// is, the error wraps [fs.ErrExist]. Then the documents are written in one batch, parents
+// first, and made durable once. A crash in between leaves the first of them. The
+// consolidated metadata of the groups above changes once.
+func (l *Location) Create(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
+	h, o, err := l.creating(opt)
+	if err != nil {
+		return nil, err
+	}
+	return h.createAll(ctx, l, nodes, o)
+}
 
 // createAll creates nodes by their paths relative to a location.
 func (h *hierarchy) createAll(ctx context.Context, base *Location, nodes map[string]NodeSpec, o CreateOptions) (map[string]Node, error) {
@@ -216,14 +233,6 @@ func (c *creation) clear(ctx context.Context) error {
 // sorted returns the paths of a map, each before those below it.
 func sorted[V any](places map[store.Path]V) []store.Path {
 	return slices.SortedFunc(maps.Keys(places), func(a, b store.Path) int { return strings.Compare(a.String(), b.String()) })
-}
-
-// document returns the document of a node.
-func document(n Node) metadata.Node {
-	if a, ok := n.(*Array); ok {
-		return a.state.Load().Doc
-	}
-	return n.(*Group).doc
 }
 
 // write stores all documents in one batch.

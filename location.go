@@ -2,9 +2,10 @@ package zarr
 
 import (
 	"context"
+	"strings"
 
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
@@ -89,138 +90,18 @@ func (l *Location) with(opt *Options) (*hierarchy, Options) {
 	return l.hierarchy.as(o), o
 }
 
-// Open opens the node. If there is none, the error wraps [fs.ErrNotExist] and tells what
-// is there instead.
-func (l *Location) Open(ctx context.Context, opt *Options) (Node, error) {
-	if l.illegal != nil {
-		return nil, l.fail("open", l.illegal)
+// at returns the location of a path.
+func (h *hierarchy) at(p store.Path) *Location { return &Location{hierarchy: h, path: p} }
+
+func locate(ctx context.Context, location string, access store.Access, op string) (*Location, error) {
+	if location == "" {
+		return nil, fail(op, location, fault.Argument("the location is empty"))
 	}
-	h, o := l.with(opt)
-	n, err := h.open(ctx, l.path, o)
+	s, p, err := store.OpenLocation(ctx, location, access)
 	if err != nil {
-		return nil, l.fail("open", h.explained(ctx, l.path, err))
+		return nil, fail(op, scheme.Shown(location), err)
 	}
-	return n, nil
-}
-
-// OpenArray opens the array. If the node is a group, the error wraps
-// [ErrInvalidArgument].
-func (l *Location) OpenArray(ctx context.Context, opt *Options) (*Array, error) {
-	n, err := l.Open(ctx, opt)
-	if err != nil {
-		return nil, err
-	}
-	a, ok := n.(*Array)
-	if !ok {
-		return nil, l.fail("open", fault.Argument("it is a group, not an array"))
-	}
-	return a, nil
-}
-
-// OpenGroup opens the group. If the node is an array, the error wraps
-// [ErrInvalidArgument].
-func (l *Location) OpenGroup(ctx context.Context, opt *Options) (*Group, error) {
-	n, err := l.Open(ctx, opt)
-	if err != nil {
-		return nil, err
-	}
-	g, ok := n.(*Group)
-	if !ok {
-		return nil, l.fail("open", fault.Argument("it is an array, not a group"))
-	}
-	return g, nil
-}
-
-// Metadata returns the metadata of the node without opening it. It may name extensions
-// that are not supported: then the error wraps [ErrUnsupported] and the metadata can
-// still be described. If there is no node, the error wraps [fs.ErrNotExist].
-func (l *Location) Metadata(ctx context.Context, opt *Options) (metadata.Node, error) {
-	if l.illegal != nil {
-		return nil, l.fail("open", l.illegal)
-	}
-	h, o := l.with(opt)
-	s, err := h.reader(o.Limits).Load(ctx, l.path)
-	return s.Doc, l.fail("open", h.explained(ctx, l.path, err))
-}
-
-// creating returns the hierarchy and the options of a call that creates nodes.
-func (l *Location) creating(opt *CreateOptions) (*hierarchy, CreateOptions, error) {
-	o := opt.orZero()
-	o.Options = o.Options.over(l.options)
-	if l.illegal != nil {
-		return nil, o, l.fail("create", l.illegal)
-	}
-	if l.readOnly {
-		return nil, o, l.fail("create", ErrReadOnly)
-	}
-	return l.hierarchy.as(o.Options), o, nil
-}
-
-// CreateArray creates an array, and the groups above it that are missing. Only its
-// document is written: every element is the fill value. If anything is at the location,
-// the error wraps [fs.ErrExist].
-func (l *Location) CreateArray(ctx context.Context, spec Spec, opt *CreateOptions) (*Array, error) {
-	h, o, err := l.creating(opt)
-	if err != nil {
-		return nil, err
-	}
-	return h.createArray(ctx, l.path, spec, o)
-}
-
-// CreateGroup creates a group, and the groups above it that are missing. attributes is
-// anything that encodes to a JSON object, or nil. If a node is at the location, the error
-// wraps [fs.ErrExist].
-func (l *Location) CreateGroup(ctx context.Context, attributes any, opt *CreateOptions) (*Group, error) {
-	h, o, err := l.creating(opt)
-	if err != nil {
-		return nil, err
-	}
-	return h.createGroup(ctx, l.path, attributes, o)
-}
-
-// Create creates several nodes, and the groups above them that are missing, and returns
-// the nodes by their paths. Paths are relative to l. All nodes have one format: that of
-// the options, the specs, or a group above, or else 3.
-//
-// Nothing is written unless every spec is valid and every place is free; where something
-// is, the error wraps [fs.ErrExist]. Then the documents are written in one batch, parents
-// first, and made durable once. A crash in between leaves the first of them. The
-// consolidated metadata of the groups above changes once.
-func (l *Location) Create(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
-	h, o, err := l.creating(opt)
-	if err != nil {
-		return nil, err
-	}
-	return h.createAll(ctx, l, nodes, o)
-}
-
-// Delete removes the node with everything below it. If there is no node, the error wraps
-// [fs.ErrNotExist]. It holds the locks of the node and of all nodes below it before it
-// deletes anything. It deletes links, not what they lead to. While an array has a
-// [Reservation], deleting it fails with [ErrConflict].
-func (l *Location) Delete(ctx context.Context, opt *Options) error {
-	return l.DeleteIf(ctx, opt, nil)
-}
-
-// DeleteIf is [Location.Delete] if check permits it. check runs while all locks are held,
-// so it sees what will be deleted. It must not change the nodes. If check fails, nothing
-// is deleted and the error wraps that of check.
-func (l *Location) DeleteIf(ctx context.Context, opt *Options, check func(context.Context) error) error {
-	if l.illegal != nil {
-		return l.fail("delete", l.illegal)
-	}
-	h, o := l.with(opt)
-	return l.fail("delete", h.remove(ctx, node{hierarchy: h, path: l.path, options: o}, check))
-}
-
-// UpdateConsolidated makes the consolidated metadata of the groups above agree with what
-// is stored at the location and below it. The calls of this package do that themselves;
-// UpdateConsolidated is for programs that store documents in another way, such as a copy.
-// Groups without consolidated metadata stay without.
-func (l *Location) UpdateConsolidated(ctx context.Context, opt *Options) error {
-	if l.illegal != nil {
-		return l.fail("consolidate", l.illegal)
-	}
-	h, o := l.with(opt)
-	return l.fail("consolidate", h.updateConsolidated(ctx, node{hierarchy: h, path: l.path, options: o}))
+	name := strings.TrimSuffix(scheme.Shown(location), "/")
+	name = strings.TrimSuffix(strings.TrimSuffix(name, p.String()), "/")
+	return &Location{hierarchy: &hierarchy{store: s, location: name}, path: p}, nil
 }

@@ -33,24 +33,6 @@ func (r *Reservation) markWritten(ctx context.Context, part int) error {
 	return err
 }
 
-// release removes the marks and ends the reservation. After a crash in between, another
-// process finds the reservation without marks. If it was published, that process ends it.
-// If it was cancelled, its chunks are deleted too, so that no part counts as written.
-func (r *Reservation) release(ctx context.Context) error {
-	err := r.array.batch(ctx, func(ctx context.Context, b store.Batch) error {
-		for part := range r.Parts() {
-			if err := b.Delete(ctx, r.mark(part)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, store.ErrUnsupported) {
-		return err
-	}
-	return publish.Release(ctx, r.publisher())
-}
-
 // check returns an error unless all parts are marked as written and all their chunks are
 // stored, in the grid that the array will have.
 func (r *Reservation) check(ctx context.Context, s *snapshot.Array, g *grid.Grid) error {
@@ -72,4 +54,39 @@ func (r *Reservation) check(ctx context.Context, s *snapshot.Array, g *grid.Grid
 		}
 	}
 	return nil
+}
+
+// release removes the marks and ends the reservation. After a crash in between, another
+// process finds the reservation without marks. If it was published, that process ends it.
+// If it was cancelled, its chunks are deleted too, so that no part counts as written.
+func (r *Reservation) release(ctx context.Context) error {
+	err := r.array.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		for part := range r.Parts() {
+			if err := b.Delete(ctx, r.mark(part)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, store.ErrUnsupported) {
+		return err
+	}
+	return publish.Release(ctx, r.publisher())
+}
+
+// endPublished ends a reservation that is published but not ended, because its writer
+// crashed in between. It reports whether there was one. If holder is not "", only that
+// reservation counts.
+func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
+	r, err := a.reservation(ctx)
+	if err != nil || r == nil || holder != "" && r.holder != holder {
+		return false, err
+	}
+	// Read the document after the holder. An older document, from before this reservation,
+	// could look as if the reservation were published.
+	s, err := a.reload(ctx, a.state.Load())
+	if err != nil || s.Grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
+		return false, err
+	}
+	return true, r.release(ctx)
 }

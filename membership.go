@@ -67,3 +67,15 @@ func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidat
 	}
 	return c, failed
 }
+
+// UpdateConsolidated makes the consolidated metadata of the groups above agree with what
+// is stored at the location and below it. The calls of this package do that themselves;
+// UpdateConsolidated is for programs that store documents in another way, such as a copy.
+// Groups without consolidated metadata stay without.
+func (l *Location) UpdateConsolidated(ctx context.Context, opt *Options) error {
+	if l.illegal != nil {
+		return l.fail("consolidate", l.illegal)
+	}
+	h, o := l.with(opt)
+	return l.fail("consolidate", h.updateConsolidated(ctx, node{hierarchy: h, path: l.path, options: o}))
+}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
-	"strings"
 
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/scheme"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -41,47 +38,6 @@ func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, erro
 	return openAt(ctx, location, opt, func(l *Location) (*Group, error) { return l.OpenGroup(ctx, opt) })
 }
 
-// CreateArray creates an array at a location, as [Location.CreateArray] does. If no parent
-// is a node, the root of the store is the highest directory of the location whose name
-// ends in ".zarr", or else the directory of the node. A name that ends in .zip makes a new
-// archive, which is complete only after the node is closed
-// ([varve.dev/zarr/store/zipstore.Archive]).
-func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
-	// Check the spec before the store is created, so that an invalid one leaves nothing.
-	if spec.Format == 0 {
-		spec.Format = opt.orZero().Format
-	}
-	if _, err := spec.array(node{hierarchy: new(hierarchy), options: opt.orZero().Options}); err != nil {
-		return nil, fail("create", scheme.Shown(location), err)
-	}
-	return createAt(ctx, location, opt, func(l *Location) (*Array, error) { return l.CreateArray(ctx, spec, opt) })
-}
-
-// CreateGroup creates a group at a location, as [Location.CreateGroup] does. [CreateArray]
-// tells where the store is.
-func CreateGroup(ctx context.Context, location string, attributes any, opt *CreateOptions) (*Group, error) {
-	return createAt(ctx, location, opt, func(l *Location) (*Group, error) { return l.CreateGroup(ctx, attributes, opt) })
-}
-
-// Delete removes the node at a location with everything below it, as [Location.Delete]
-// does. It refuses a location that is a symbolic link or leads through one within its
-// store, because the data has another name then.
-func Delete(ctx context.Context, location string, opt *Options) error {
-	return DeleteIf(ctx, location, opt, nil)
-}
-
-// DeleteIf is [Delete] if check permits it, as [Location.DeleteIf] describes.
-func DeleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
-	if err := scheme.RefuseLink(location); err != nil {
-		return fail("delete", scheme.Shown(location), err)
-	}
-	_, err := openAt(ctx, location, opt, func(l *Location) (Node, error) { return nil, l.DeleteIf(ctx, opt, check) })
-	if err == nil && opt.orZero().Rehearsal == nil {
-		scheme.RemoveEmpty(location)
-	}
-	return err
-}
-
 // openAt opens the store of a location and calls open.
 func openAt[N Node](
 	ctx context.Context, location string, opt *Options, open func(*Location) (N, error),
@@ -95,70 +51,6 @@ func openAt[N Node](
 		}
 	}
 	return in(ctx, location, access, "open", open)
-}
-
-// createAt opens or creates the store of a location and calls create.
-func createAt[N Node](
-	ctx context.Context, location string, opt *CreateOptions, create func(*Location) (N, error),
-) (n N, err error) {
-	if opt.orZero().Overwrite {
-		if err := scheme.RefuseLink(location); err != nil {
-			return n, fail("create", scheme.Shown(location), err)
-		}
-	}
-	if ledger := opt.orZero().Rehearsal; ledger != nil {
-		l, err := rehearse(ctx, location, ledger)
-		if err != nil {
-			return n, err
-		}
-		return done(l, create)
-	}
-	return in(ctx, location, store.Create, "create", create)
-}
-
-// rehearse opens the store for a dry run of creating a node. The store, or the directory
-// that will be its root, may not exist yet.
-func rehearse(ctx context.Context, location string, ledger *rehearsal.Ledger) (*Location, error) {
-	l, err := locate(ctx, location, store.Read, "create")
-	dir, isLocal := scheme.LocalDir(location)
-	if isLocal && scheme.ArchiveOn(dir, store.Read) == "" {
-		// The path in the store decides which groups are created above the node, so it has
-		// to be the one that creating would use.
-		root, p, err := scheme.RootOf(dir, store.Create)
-		if err != nil {
-			return nil, fail("create", location, err)
-		}
-		if l == nil || l.path != p {
-			l, err = rehearsedAt(ctx, root, l, ledger)
-		}
-		if err != nil {
-			return nil, fail("create", location, err)
-		}
-		return &Location{hierarchy: l.hierarchy, path: p}, nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nowhere(scheme.Shown(location), ledger), nil
-	}
-	return l, err
-}
-
-// nowhere returns the root of a store that does not exist, for a dry run.
-func nowhere(name string, ledger *rehearsal.Ledger) *Location {
-	return &Location{hierarchy: &hierarchy{store: rehearsal.New(nil, ledger), location: name, ledger: ledger}}
-}
-
-// rehearsedAt opens the store at root, which may not exist yet, in place of another one.
-func rehearsedAt(ctx context.Context, root string, other *Location, ledger *rehearsal.Ledger) (*Location, error) {
-	if other != nil {
-		if c, ok := other.hierarchy.store.(io.Closer); ok {
-			_ = c.Close() // nothing was written
-		}
-	}
-	l, err := locate(ctx, root, store.Read, "create")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nowhere(root, ledger), nil
-	}
-	return l, err
 }
 
 // in opens the store of a location and calls do with it. It closes the store unless do
@@ -187,15 +79,56 @@ func done[N Node](l *Location, do func(*Location) (N, error)) (n N, err error) {
 	return n, err
 }
 
-func locate(ctx context.Context, location string, access store.Access, op string) (*Location, error) {
-	if location == "" {
-		return nil, fail(op, location, fault.Argument("the location is empty"))
+// Open opens the node. If there is none, the error wraps [fs.ErrNotExist] and tells what
+// is there instead.
+func (l *Location) Open(ctx context.Context, opt *Options) (Node, error) {
+	if l.illegal != nil {
+		return nil, l.fail("open", l.illegal)
 	}
-	s, p, err := store.OpenLocation(ctx, location, access)
+	h, o := l.with(opt)
+	n, err := h.open(ctx, l.path, o)
 	if err != nil {
-		return nil, fail(op, scheme.Shown(location), err)
+		return nil, l.fail("open", h.explained(ctx, l.path, err))
 	}
-	name := strings.TrimSuffix(scheme.Shown(location), "/")
-	name = strings.TrimSuffix(strings.TrimSuffix(name, p.String()), "/")
-	return &Location{hierarchy: &hierarchy{store: s, location: name}, path: p}, nil
+	return n, nil
+}
+
+// OpenArray opens the array. If the node is a group, the error wraps
+// [ErrInvalidArgument].
+func (l *Location) OpenArray(ctx context.Context, opt *Options) (*Array, error) {
+	n, err := l.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := n.(*Array)
+	if !ok {
+		return nil, l.fail("open", fault.Argument("it is a group, not an array"))
+	}
+	return a, nil
+}
+
+// OpenGroup opens the group. If the node is an array, the error wraps
+// [ErrInvalidArgument].
+func (l *Location) OpenGroup(ctx context.Context, opt *Options) (*Group, error) {
+	n, err := l.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	g, ok := n.(*Group)
+	if !ok {
+		return nil, l.fail("open", fault.Argument("it is an array, not a group"))
+	}
+	return g, nil
+}
+
+// Metadata returns the metadata of the node without opening it. It may name extensions
+// that are not supported: then the error wraps [ErrUnsupported] and the metadata can
+// still be described. If there is no node, the error wraps [fs.ErrNotExist].
+func (l *Location) Metadata(ctx context.Context, opt *Options) (metadata.Node, error) {
+	if l.illegal != nil {
+		return nil, l.fail("open", l.illegal)
+	}
+	h, o := l.with(opt)
+	s, err := h.reader(o.Limits).Load(ctx, l.path)
+	return s.Doc, l.fail("open", h.explained(ctx, l.path, err))
 }

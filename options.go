@@ -86,6 +86,17 @@ type Options struct {
 	Experimental Experimental
 }
 
+// CreateOptions are the options of creating nodes. New nodes are open for writing.
+type CreateOptions struct {
+	Options
+	// Format is the version of the Zarr format, 2 or 3. 0 is that of the group above, or 3
+	// if there is none. All nodes below a group have its format.
+	Format int
+	// Overwrite first deletes the node at the path, with all nodes below it. This is not
+	// one step: a crash in between leaves nothing at the path.
+	Overwrite bool
+}
+
 // Experimental permits features that are proposed for Zarr and may never be accepted. Other
 // programs may misread such arrays. Without the option they are refused.
 type Experimental struct {
@@ -170,4 +181,13 @@ func (o *Options) environment() *codec.Environment {
 		Registry: o.Codecs, Unaligned: o.Experimental.InnerChunks, Inner: o.Limits.innerChunks(), Chunk: o.Limits.chunk(),
 		Order: o.Shards.Order, Strategy: o.Shards.Strategy, IndexCache: o.Shards.IndexCache,
 	}
+}
+
+func (o *CreateOptions) orZero() CreateOptions {
+	if o == nil {
+		o = new(CreateOptions)
+	}
+	c := *o
+	c.Write = true
+	return c
 }

@@ -5,8 +5,92 @@ import (
 	"errors"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/scheme"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
+
+// Delete removes the node at a location with everything below it, as [Location.Delete]
+// does. It refuses a location that is a symbolic link or leads through one within its
+// store, because the data has another name then.
+func Delete(ctx context.Context, location string, opt *Options) error {
+	return DeleteIf(ctx, location, opt, nil)
+}
+
+// DeleteIf is [Delete] if check permits it, as [Location.DeleteIf] describes.
+func DeleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
+	if err := scheme.RefuseLink(location); err != nil {
+		return fail("delete", scheme.Shown(location), err)
+	}
+	_, err := openAt(ctx, location, opt, func(l *Location) (Node, error) { return nil, l.DeleteIf(ctx, opt, check) })
+	if err == nil && opt.orZero().Rehearsal == nil {
+		scheme.RemoveEmpty(location)
+	}
+	return err
+}
+
+// Delete removes the node with everything below it. If there is no node, the error wraps
+// [fs.ErrNotExist]. It holds the locks of the node and of all nodes below it before it
+// deletes anything. It deletes links, not what they lead to. While an array has a
+// [Reservation], deleting it fails with [ErrConflict].
+func (l *Location) Delete(ctx context.Context, opt *Options) error {
+	return l.DeleteIf(ctx, opt, nil)
+}
+
+// DeleteIf is [Location.Delete] if check permits it. check runs while all locks are held,
+// so it sees what will be deleted. It must not change the nodes. If check fails, nothing
+// is deleted and the error wraps that of check.
+func (l *Location) DeleteIf(ctx context.Context, opt *Options, check func(context.Context) error) error {
+	if l.illegal != nil {
+		return l.fail("delete", l.illegal)
+	}
+	h, o := l.with(opt)
+	return l.fail("delete", h.remove(ctx, node{hierarchy: h, path: l.path, options: o}, check))
+}
+
+// remove deletes a node if check, which may be nil, permits it.
+func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
+	if err := n.writable(); err != nil {
+		return err
+	}
+	h.sweep(ctx)
+	found, err := tree.Format(ctx, h.store, n.path)
+	if err != nil {
+		return err
+	}
+	if found == 0 {
+		begun, err := h.unfinished(ctx, n.path)
+		if err != nil {
+			return err
+		}
+		if !begun {
+			return tree.Describe(ctx, h.store, n.path)
+		}
+	}
+	if found == 2 {
+		n.document = metadata.V2Group // or that of an array: the groups above do not mind
+	}
+	return n.removing(ctx, func() error {
+		return publish.Remove(ctx, n.publisher(), func(ctx context.Context, at publish.Node) error {
+			if check != nil {
+				if err := check(ctx); err != nil {
+					return err
+				}
+			}
+			// The groups above tell of the node until it is sure to go.
+			locked := n
+			locked.held = at.Held
+			return h.recordMember(ctx, locked, nil)
+		})
+	})
+}
+
+// unfinished reports whether an interrupted copy or removal has left something at p. This
+// is not a node, but it can be deleted like one.
+func (h *hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
+	return store.Exists(ctx, h.store, p.MustKey(publish.Unfinished))
+}
 
 // removing runs a removal of the node while no other call of this process changes it. If a
 // reservation is published but not ended, because its writer crashed, it is ended here and

@@ -1,14 +1,7 @@
 package zarr
 
 import (
-	"context"
-	"math"
-	"runtime/debug"
-
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
@@ -93,147 +86,6 @@ type openLayer struct {
 	most   int64        // planes for which there may be room
 }
 
-// Stream returns a stream that appends planes at the end of an axis. It reads only the
-// document.
-//
-// A listed axis without chunks needs [StreamOptions.Every] or a policy. The error wraps
-// [ErrInvalidArgument] if inner chunks do not divide the edges, if the policy does not fit
-// the axis, or if planes have no elements.
-func (a *Array) Stream(ctx context.Context, axis int, opt *StreamOptions) (*Stream, error) {
-	var o StreamOptions
-	if opt != nil {
-		o = *opt
-	}
-	s, err := a.stream(ctx, axis, o)
-	if err != nil {
-		return nil, a.fail("stream", err)
-	}
-	return s, nil
-}
-
-func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Stream, error) {
-	if err := a.writable(); err != nil {
-		return nil, err
-	}
-	axis, err := a.axis(axis)
-	if err != nil {
-		return nil, err
-	}
-	if opt.Every < 0 || opt.Budget < 0 {
-		return nil, fault.Argument("Every is %d and Budget %d, neither can be negative", opt.Every, opt.Budget)
-	}
-	if opt.Budget == 0 {
-		opt.Budget = min(1<<30, debug.SetMemoryLimit(-1)/2)
-	}
-	base, err := a.fresh(ctx, a.state.Load())
-	if err == nil {
-		err = base.Expect(opt.Expect)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s := &Stream{array: a, axis: axis, opt: opt, base: base, grid: base.Grid, next: base.Grid.Axis(axis).Extent()}
-	if err := s.measure(); err != nil {
-		return nil, err
-	}
-	if s.next == math.MaxInt64 {
-		return nil, &grid.AxisError{Axis: axis, Err: ErrOverflow}
-	}
-	if err := s.plan(s.next + 1); err != nil {
-		return nil, err
-	}
-	return s, s.check()
-}
-
-// check returns an error if the chunks could not be written, before any plane is held.
-func (s *Stream) check() error {
-	planned, limits := s.planned, s.array.options.Limits
-	if planned.Engine.Chain.Divided() {
-		return planned.CheckShards(limits.innerChunks())
-	}
-	shape := make([]int64, planned.Grid.Rank())
-	for i := range shape {
-		axis := planned.Grid.Axis(i)
-		cells := grid.Interval{Stop: axis.Chunks()}
-		if i == s.axis {
-			cells.Start = cells.Stop - 1
-		}
-		shape[i] = axis.Longest(cells)
-	}
-	_, err := planned.Engine.ChunkBytes(shape)
-	return err
-}
-
-// measure sets the size of a plane and the length of a chunk along the axis.
-func (s *Stream) measure() error {
-	shape := s.base.Grid.Shape()
-	shape[s.axis] = 1
-	var ok bool
-	if s.plane, ok = checked.Product(append(shape, int64(s.base.Engine.Size))...); !ok || s.plane == 0 {
-		return fault.Argument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes; "+
-			"Append takes planes without elements (AppendOptions.Planes)", shape, s.axis)
-	}
-	axis := s.base.Grid.Axis(s.axis)
-	s.policy = s.opt.Grow
-	if s.exact = !axis.IsRegular() && s.opt.Grow.IsAppendOne(); !s.exact {
-		return nil
-	}
-	if s.edge = s.opt.Every; s.edge == 0 {
-		last, ok := axis.Cell(axis.Cells() - 1)
-		if !ok {
-			return &grid.AxisError{Axis: s.axis, Err: fault.Argument("there is no chunk yet: say how many planes a new one has (Every), or give a policy (Grow)")}
-		}
-		s.edge = last.Edge
-	}
-	s.policy = grid.Fixed(s.edge)
-	return nil
-}
-
-// WritePlanes appends planes. src has any number of whole planes in C order, and may be
-// reused after the call. Readers see the planes once they are published ([StreamOptions],
-// [Stream.Checkpoint]).
-func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error {
-	e, err := elementsOf(s.array, src)
-	if err == nil {
-		err = s.write(ctx, e)
-	}
-	return s.array.fail("stream", err)
-}
-
-// WriteBytes is [WritePlanes] for any data type of fixed size. src has the elements in host
-// byte order.
-func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
-	return s.array.fail("stream", s.write(ctx, element.Buffer{Type: s.base.Type, Data: src}))
-}
-
-// Checkpoint publishes all planes that were written so far. They are then visible, and as
-// durable as [Options.Durability] says. A chunk that is not full is stored now and again
-// when it is full; a listed edge already has its planned length.
-func (s *Stream) Checkpoint(ctx context.Context) error {
-	err := s.usable()
-	if err == nil {
-		err = s.publish(ctx, nil, false)
-	}
-	return s.array.fail("stream", err)
-}
-
-// Close publishes all planes that were written so far and ends the stream. If it fails, the
-// stream still holds the planes and Close may be called again. A stream that is never
-// closed leaks nothing, but loses the planes that were not published.
-func (s *Stream) Close(ctx context.Context) error {
-	if s.closed {
-		return nil
-	}
-	err := s.usable()
-	if err == nil {
-		err = s.publish(ctx, nil, true)
-	}
-	if len(s.slabs) == 0 && s.open.count == 0 {
-		s.closed, s.open = true, openLayer{}
-	}
-	return s.array.fail("stream", err)
-}
-
 // Next returns the index of the first plane that was not written yet. All planes before it
 // are held or published.
 func (s *Stream) Next() int64 { return s.next }
@@ -255,4 +107,38 @@ func (s *Stream) usable() error {
 		return fault.Argument("the stream is closed")
 	}
 	return s.failed
+}
+
+// openSlab returns the planes of the open layer as a slab.
+func (s *Stream) openSlab() *engine.Slab {
+	o := &s.open
+	return &engine.Slab{Axis: s.axis, Start: o.start, Stop: o.start + o.count, Planes: s.cut(o.view, 0, o.count)}
+}
+
+// encoded returns the bytes of the layers that are encoded.
+func (s *Stream) encoded() int64 {
+	n := int64(0)
+	for _, slab := range s.slabs {
+		n += slab.Bytes
+	}
+	return n
+}
+
+// held returns the bytes that the stream holds.
+func (s *Stream) held() int64 { return s.encoded() + int64(cap(s.open.buffer)) + s.text() }
+
+// text returns the bytes of the elements of variable length in the open layer. The buffer
+// only refers to them.
+func (s *Stream) text() int64 {
+	if s.open.count == 0 || s.open.view.Heap == nil {
+		return 0
+	}
+	return s.open.view.Heap.Len()
+}
+
+// cut returns a view of some of the planes of v.
+func (s *Stream) cut(v strided.View, from, to int64) strided.View {
+	box := grid.BoxOf(v.Shape)
+	box[s.axis] = grid.Interval{Start: from, Stop: to}
+	return v.Sub(box)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/element"
@@ -11,6 +12,51 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/strided"
 )
+
+// WritePlanes appends planes. src has any number of whole planes in C order, and may be
+// reused after the call. Readers see the planes once they are published ([StreamOptions],
+// [Stream.Checkpoint]).
+func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error {
+	e, err := elementsOf(s.array, src)
+	if err == nil {
+		err = s.write(ctx, e)
+	}
+	return s.array.fail("stream", err)
+}
+
+// WriteBytes is [WritePlanes] for any data type of fixed size. src has the elements in host
+// byte order.
+func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
+	return s.array.fail("stream", s.write(ctx, element.Buffer{Type: s.base.Type, Data: src}))
+}
+
+// Checkpoint publishes all planes that were written so far. They are then visible, and as
+// durable as [Options.Durability] says. A chunk that is not full is stored now and again
+// when it is full; a listed edge already has its planned length.
+func (s *Stream) Checkpoint(ctx context.Context) error {
+	err := s.usable()
+	if err == nil {
+		err = s.publish(ctx, nil, false)
+	}
+	return s.array.fail("stream", err)
+}
+
+// Close publishes all planes that were written so far and ends the stream. If it fails, the
+// stream still holds the planes and Close may be called again. A stream that is never
+// closed leaks nothing, but loses the planes that were not published.
+func (s *Stream) Close(ctx context.Context) error {
+	if s.closed {
+		return nil
+	}
+	err := s.usable()
+	if err == nil {
+		err = s.publish(ctx, nil, true)
+	}
+	if len(s.slabs) == 0 && s.open.count == 0 {
+		s.closed, s.open = true, openLayer{}
+	}
+	return s.array.fail("stream", err)
+}
 
 func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 	if err := s.usable(); err != nil {
@@ -37,13 +83,6 @@ func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 		v = s.cut(v, n, v.Shape[s.axis])
 	}
 	return nil
-}
-
-// cut returns a view of some of the planes of v.
-func (s *Stream) cut(v strided.View, from, to int64) strided.View {
-	box := grid.BoxOf(v.Shape)
-	box[s.axis] = grid.Interval{Start: from, Stop: to}
-	return v.Sub(box)
 }
 
 // take holds planes from the front of v and returns their number. It stops where the
@@ -196,33 +235,6 @@ func (s *Stream) settle(ctx context.Context) error {
 	s.slabs, o.count = append(s.slabs, slab), 0
 	s.note()
 	return nil
-}
-
-// openSlab returns the planes of the open layer as a slab.
-func (s *Stream) openSlab() *engine.Slab {
-	o := &s.open
-	return &engine.Slab{Axis: s.axis, Start: o.start, Stop: o.start + o.count, Planes: s.cut(o.view, 0, o.count)}
-}
-
-// encoded returns the bytes of the layers that are encoded.
-func (s *Stream) encoded() int64 {
-	n := int64(0)
-	for _, slab := range s.slabs {
-		n += slab.Bytes
-	}
-	return n
-}
-
-// held returns the bytes that the stream holds.
-func (s *Stream) held() int64 { return s.encoded() + int64(cap(s.open.buffer)) + s.text() }
-
-// text returns the bytes of the elements of variable length in the open layer. The buffer
-// only refers to them.
-func (s *Stream) text() int64 {
-	if s.open.count == 0 || s.open.view.Heap == nil {
-		return 0
-	}
-	return s.open.view.Heap.Len()
 }
 
 // fits reports whether so many more planes fit the budget, if encoding does not make them

@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/store"
 )
 
 const (
@@ -90,47 +88,6 @@ func (t *tiles) box(number int64) grid.Box {
 		box[i] = grid.Interval{Start: start, Stop: min(t.shape[i], start+t.edges[i])}
 	}
 	return box
-}
-
-// stored returns, in C order, the tiles of which either array stores anything, and
-// whether nothing else has to be compared: both have the same fill value, and few tiles
-// are stored.
-//
-// Otherwise the arrays are compared as a whole. That ends: if the fill values differ,
-// then no later than at the first element that neither stores; else the elements are few,
-// or at most sparseTiles times what is stored.
-func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], sparse bool, err error) {
-	for range readTries {
-		x, y := c.a.state.Load(), c.b.state.Load()
-		t := tilesOf(comparedBytes/c.width(), x.Grid, y.Grid)
-		if t.len() <= fewTiles || c.a.options.RequireChunks || c.b.options.RequireChunks || !slices.Equal(x.Fill, y.Fill) {
-			return nil, false, nil
-		}
-		numbers, sparse, err := t.ofStored(ctx, x, y)
-		if errors.Is(err, store.ErrUnsupported) {
-			return nil, false, visitable(x, y)
-		}
-		if err != nil {
-			return nil, false, c.a.fail("list", err)
-		}
-		// A grid that another program has published meanwhile has chunks under other
-		// keys.
-		nowX, errX := c.a.fresh(ctx, x)
-		nowY, errY := c.b.fresh(ctx, y)
-		if err := errors.Join(errX, errY); err != nil {
-			return nil, false, c.a.fail("list", err)
-		}
-		if nowX == x && nowY == y {
-			return func(yield func(grid.Box) bool) {
-				for _, number := range numbers {
-					if !yield(t.box(number)) {
-						return
-					}
-				}
-			}, sparse, nil
-		}
-	}
-	return nil, false, c.a.fail("list", fmt.Errorf("%w while it was compared, again and again", ErrConflict))
 }
 
 // visitable refuses to ask for every chunk of arrays that have more than anybody could

@@ -3,43 +3,12 @@ package zarr
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"time"
 
-	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
-
-const (
-	// changeTries bounds how often a change is planned, if other writers keep publishing
-	// first.
-	changeTries = 32
-	// longestPause bounds the time between two tries.
-	longestPause = 50 * time.Millisecond
-)
-
-// retry calls do until it no longer fails because of a concurrent writer, with random
-// pauses. It does not retry conflicts that cannot go away: an unexpected shape, a
-// reservation, or a change that was published already.
-func retry(ctx context.Context, do func() error) (err error) {
-	pause := time.Millisecond
-	for range changeTries {
-		var final *snapshot.Unexpected
-		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || fault.Any(err, publish.ErrHeld, ErrIncomplete) {
-			return err
-		}
-		select {
-		case <-time.After(rand.N(pause)):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		pause = min(2*pause, longestPause)
-	}
-	return fmt.Errorf("%w; gave up after %d tries", err, changeTries)
-}
 
 // update publishes a change. plan returns the change of the newest state, and the state
 // that it leads to. If another writer publishes first, update plans again. If a writer
@@ -131,4 +100,18 @@ func (a *Array) known(d publish.Document) (*snapshot.Array, error) {
 		return nil, err
 	}
 	return a.parse(d.Bytes, attributes, d.Version)
+}
+
+// finishOthers completes what a crashed writer has begun: it rolls a transaction of this
+// array forward or back, or ends a published reservation. Then it reads the array again.
+func (a *Array) finishOthers(ctx context.Context) error {
+	found, err := a.finishTogether(ctx)
+	if !found || err != nil {
+		return err
+	}
+	if _, err := a.reload(ctx, a.state.Load()); err != nil {
+		return err
+	}
+	_, err = a.endPublished(ctx, "")
+	return err
 }

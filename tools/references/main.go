@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	list := flag.Bool("order", false, "also print the files in their order, the highest first")
+	list := flag.Bool("order", false, "also print the files in their order, the highest first, and the names that point upward")
 	flag.Parse()
 	if err := run(flag.Args(), *list); err != nil {
 		fmt.Fprintln(os.Stderr, "references:", err)
@@ -52,15 +52,25 @@ func run(folders []string, list bool) error {
 		if n > 0 {
 			fmt.Printf("%4d references, %3d upward, %3d files: %s\n", n, upward, len(g.files), folder)
 		}
-		for _, i := range order {
-			if list {
-				fmt.Println("\t" + g.files[i])
-			}
+		if list {
+			g.print(order)
 		}
 		all, up = all+n, up+upward
 	}
 	fmt.Printf("%4d references, %3d upward in all\n", all, up)
 	return nil
+}
+
+// print prints the files in an order, and below each file what points upward from it.
+func (g *graph) print(order []int) {
+	for i, from := range order {
+		fmt.Println("\t" + g.files[from])
+		for _, to := range order[:i] {
+			if names := g.names[[2]int{from, to}]; names != nil {
+				fmt.Printf("\t\t^ %s: %s\n", g.files[to], strings.Join(names, ", "))
+			}
+		}
+	}
 }
 
 // read returns the references between the files of the package in a folder, without
@@ -93,7 +103,8 @@ func read(set *token.FileSet, packages types.Importer, folder string) (*graph, e
 		if used.Pkg() != checked || used.Parent() != checked.Scope() && !isMethod(used) {
 			continue
 		}
-		g.add(number[set.Position(id.Pos()).Filename], number[set.Position(used.Pos()).Filename])
+		from, to := set.Position(id.Pos()).Filename, set.Position(used.Pos()).Filename
+		g.add(number[from], number[to], used.Name())
 	}
 	return g, nil
 }

@@ -1,0 +1,262 @@
+package zarr
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Member is an entry of a group.
+type Member struct {
+	Path string // relative to the group that was listed
+	Kind string // "array" or "group"; "" if the document is too damaged to tell
+	// Node is the opened node. It is nil if Err is not, for example because the data type
+	// is unknown.
+	Node Node
+	Err  error
+}
+
+// Name returns the last segment of the path.
+func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
+
+// Members yields the nodes directly below the group, or all nodes below it if deep is set:
+// parents first, and each level in alphabetical order.
+//
+// If the group has consolidated metadata, Members uses it. In a store that cannot list, it
+// also uses that of a group above. It may be older than the nodes; [Array.Refresh] reads
+// the document of an array again, and so does every write. A damaged entry yields an error,
+// and the sequence continues. Entries that must not exist yield errors at the end: illegal
+// paths, duplicates, and nodes below an array.
+//
+// Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the sequence.
+// A node that exists but cannot be opened is a Member with an Err. An error of the store,
+// or of ctx, ends the sequence.
+func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
+	if c := g.doc.Consolidated; c != nil {
+		return g.consolidated(ctx, c, deep)
+	}
+	return func(yield func(Member, error) bool) {
+		g.walk(ctx, g.path, deep, yield)
+	}
+}
+
+// recordedAbove returns the entries below g of the consolidated metadata of the nearest
+// group above that has some. It returns nil if there is none, or if it does not list g.
+func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, error) {
+	for p := g.path; !p.IsRoot(); {
+		p = p.Parent()
+		s, err := g.hierarchy.reader(g.options.Limits).Load(ctx, p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the store may have been opened below its root
+		}
+		if err != nil {
+			return nil, err
+		}
+		up, ok := s.Doc.(*metadata.Group)
+		if !ok || up.Consolidated == nil || up.Format() != g.doc.Format() {
+			continue
+		}
+		path := strings.TrimPrefix(strings.TrimPrefix(g.path.String(), p.String()), "/")
+		if e, err := up.Consolidated.Entry(path, g.options.Limits.metadata()); e == nil {
+			return nil, err
+		}
+		return up.Consolidated.Below(path), nil
+	}
+	return nil, nil
+}
+
+// walk yields the nodes below a directory. It returns false if the loop must stop.
+func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(Member, error) bool) bool {
+	names, err := g.directories(ctx, dir)
+	if errors.Is(err, store.ErrUnsupported) && !g.listed {
+		c, aboveErr := g.recordedAbove(ctx)
+		if c != nil {
+			g.consolidated(ctx, c, deep)(yield)
+			return false
+		}
+		err = cmp.Or(aboveErr, err)
+	}
+	if err != nil {
+		yield(Member{}, g.fail("list", err))
+		return false
+	}
+	open := func(i int) (met, int) { return g.meet(ctx, dir, names[i]) }
+	return parallel.Prefetch(len(names), g.openers(), open, func(m met) bool {
+		if err := cmp.Or(ctx.Err(), m.err); err != nil {
+			yield(Member{}, g.fail("list", err))
+			return false
+		}
+		return !m.isNode || yield(m.Member, nil) && (m.Kind != "group" || !deep || g.walk(ctx, m.path, deep, yield))
+	})
+}
+
+// met describes an entry of a directory.
+type met struct {
+	Member
+	path   store.Path
+	isNode bool
+	err    error // of the store
+}
+
+// meet opens the entry of a directory if it is a node. It also returns the approximate size
+// of the node in memory.
+func (g *Group) meet(ctx context.Context, dir store.Path, name string) (m met, bytes int) {
+	var err error
+	if m.path, err = dir.Join(name); err != nil {
+		return m, 0 // an illegal node name, so not a node
+	}
+	m.Member, m.isNode, m.err = g.member(ctx, m.path)
+	if m.Node != nil {
+		bytes = weight(document(m.Node))
+	}
+	return m, bytes
+}
+
+// weight returns the bytes of the parts of a document that may be large.
+func weight(doc metadata.Node) int {
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		return len(doc.ChunkGrid.Configuration) + len(doc.Attributes)
+	case *metadata.Group:
+		return len(doc.Attributes)
+	}
+	return 0
+}
+
+// openers returns how many members are opened at once. For writing it is one, because
+// opening may complete a transaction that several members are part of.
+func (g *Group) openers() int {
+	if g.options.Write {
+		return 1
+	}
+	return engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0))
+}
+
+// directories returns the names of the directories below dir in alphabetical order.
+func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, error) {
+	var names []string
+	for e, err := range store.List(ctx, g.hierarchy.store, dir, false) {
+		if errors.Is(err, store.ErrUnsupported) {
+			err = g.unlisted(err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Dir {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// unlisted returns the error of [Group.Members] in a store that cannot list.
+func (g *Group) unlisted(err error) error {
+	if g.doc.Damaged != nil {
+		return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, and that of this group is damaged: %w", err, g.doc.Damaged)
+	}
+	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: make it where the group can be written to (Group.Consolidate), or open an array by its full path", err)
+}
+
+// member opens the node at p. ok is false if there is none. Errors of the node are in the
+// member; err is an error of the store.
+func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, err error) {
+	m.Path = strings.TrimPrefix(strings.TrimPrefix(p.String(), g.path.String()), "/")
+	n, err := g.hierarchy.open(ctx, p, g.options)
+	switch n := n.(type) {
+	case *Group:
+		m.Kind, m.Node = "group", n
+	case *Array:
+		m.Kind, m.Node = "array", n
+	}
+	if err == nil {
+		return m, true, nil
+	}
+	switch m.Err = fail("open", g.hierarchy.name(p), err); KindOf(m.Err) {
+	case KindNotFound:
+		return m, false, nil
+	case KindUnsupported, KindInvalidMetadata, KindLimit, KindOverflow:
+		m.Kind = g.hierarchy.reader(g.options.Limits).Type(ctx, p)
+	default:
+		return m, false, err
+	}
+	return m, true, nil
+}
+
+// consolidated yields the members that consolidated metadata describes.
+func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep bool) iter.Seq2[Member, error] {
+	return func(yield func(Member, error) bool) {
+		paths := make([]string, 0, c.Len())
+		for path := range c.Nodes() {
+			if deep || !strings.Contains(path, "/") {
+				paths = append(paths, path)
+			}
+		}
+		open := func(i int) (m met, bytes int) {
+			m.Member, m.err = g.described(c, paths[i])
+			return m, 0
+		}
+		if !parallel.Prefetch(len(paths), min(g.openers(), runtime.GOMAXPROCS(0)), open, func(m met) bool {
+			if err := ctx.Err(); err != nil {
+				yield(Member{}, g.fail("list", err))
+				return false
+			}
+			return yield(m.Member, m.err)
+		}) {
+			return
+		}
+		for path, err := range c.Refused() {
+			if !yield(g.refused(path), g.fail("list", err)) {
+				return
+			}
+		}
+	}
+}
+
+// refused returns the member for an entry that must not exist. It has no path if that is
+// illegal; the error names it.
+func (g *Group) refused(path string) (m Member) {
+	if _, err := g.path.Join(path); err == nil {
+		m.Path = path
+	}
+	return m
+}
+
+// described opens the node of an entry of consolidated metadata.
+func (g *Group) described(c *metadata.Consolidated, path string) (Member, error) {
+	m := Member{Path: path}
+	doc, err := c.Entry(path, g.options.Limits.metadata())
+	if doc == nil {
+		return m, g.fail("list", err)
+	}
+	p, pathErr := g.path.Join(path)
+	if pathErr != nil {
+		return m, g.fail("list", pathErr)
+	}
+	below := doc
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		m.Kind = "array"
+	case *metadata.Group:
+		m.Kind = "group"
+		below = doc.WithConsolidated(c.Below(path))
+	}
+	if err == nil {
+		m.Node, err = g.hierarchy.node(p, below, store.Version{}, g.options)
+	}
+	if err != nil {
+		m.Err = fail("open", g.hierarchy.name(p), err)
+	}
+	return m, nil
+}
