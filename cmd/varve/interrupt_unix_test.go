@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -57,6 +58,11 @@ func start(t *testing.T, args ...string) *process {
 	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommandItself$"), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), asCommand+"="+string(text))
 	p.Stdout, p.Stderr = &p.out, &p.errs
+	if signal.Ignored(syscall.SIGHUP) {
+		// The command would inherit this from nohup. A signal that is handled here has its
+		// default action there.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	in, err := p.StdinPipe()
 	if err == nil {
 		t.Cleanup(func() { in.Close() })
