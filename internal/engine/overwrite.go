@@ -64,9 +64,6 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 	return fmt.Errorf("%w; it is not stored yet, and parts are written into stored chunks alone: raise the limit", tooLarge)
 }
 
-// deletes reports whether a chunk that holds only the fill value is deleted.
-func (w *writer) deletes() bool { return !w.KeepFill && !(w.Shared && w.Cell.IsBoundary()) }
-
 // overwriteOnce writes the part into the present version of the chunk.
 func (w *writer) overwriteOnce(ctx context.Context) error {
 	e := w.asStored(coding.Edit{Part: w.Part.Part, Values: w.Placed})

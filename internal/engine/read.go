@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -22,20 +21,6 @@ type Reading struct {
 	// Since is a time at which the grid was known to be that of the stored chunks.
 	Since time.Time
 }
-
-// ErrMissing says that a chunk is not stored although the array requires it.
-var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as the fill value (Options.RequireChunks)", fs.ErrNotExist)
-
-// Suspicion says whether a concurrent writer may have changed the grid during a read.
-// Then keys may hold chunks of another grid, and the read has to check the document.
-type Suspicion int32
-
-// The suspicions, in increasing order.
-const (
-	Certain Suspicion = iota // every chunk was written before Reading.Since
-	Newer                    // a chunk was written later, or at an unknown time
-	Missing                  // a chunk is not stored
-)
 
 // Read fills dst, a view that [selection.Resolved.Place] made, with the selected
 // elements. Chunks that are not stored are the fill value. After an error the contents of
@@ -156,47 +141,6 @@ func (w *worker) decodeWithin(ctx context.Context, weight, n int64, room, src []
 		w.Gather()
 	}
 	return err
-}
-
-// examine raises the suspicion if the chunk was written after the grid was known, or at
-// an unknown time.
-func (w *worker) examine(info store.Info) {
-	if info.Modified.IsZero() || info.Modified.After(w.since) {
-		w.suspect(Newer)
-	}
-}
-
-// suspect raises the suspicion of the read to at least s.
-func (r *run) suspect(s Suspicion) {
-	// A weaker suspicion of another worker must not replace a stronger one.
-	for old := r.suspicion.Load(); old < int32(s); old = r.suspicion.Load() {
-		r.suspicion.CompareAndSwap(old, int32(s))
-	}
-}
-
-// orFill sets the part to the fill value if the chunk was not found.
-func (w *worker) orFill(found bool, err error, skipFill bool) error {
-	if err != nil || found {
-		return err
-	}
-	w.suspect(Missing)
-	if w.RequireChunks {
-		return ErrMissing
-	}
-	if !skipFill {
-		w.Blank(w.Fill)
-	}
-	return nil
-}
-
-// decodeWeight returns the bytes that decoding a chunk of n bytes takes besides its
-// stored form. inPlace says that its elements go to the caller's memory.
-func (a *Array) decodeWeight(n int64, inPlace bool) int64 {
-	steps := a.Chain.Buffers()
-	if !inPlace {
-		steps++
-	}
-	return n * int64(steps)
 }
 
 // readHuge reads a part of a chunk that is too large to decode, if the part can be read

@@ -60,3 +60,23 @@ func (q requests) leave() {
 		<-q
 	}
 }
+
+// The cost of a request, in bytes that could be read in the same time. A near store,
+// whose values can be opened, answers almost at once. A far store takes about as long as
+// for farCost bytes (20 ms at 200 MB/s), but answers many requests at once.
+const (
+	farCost  = 4 << 20
+	mostGap  = 1 << 20
+	leastGap = 64 << 10
+	nearGap  = 16 << 10
+	farSmall = 1 << 20
+	farGuess = 64 << 10
+	span     = 16 << 20
+
+	fewShards  = 12        // so many shards share the budget, however long they are
+	leastRange = 512 << 10 // bytes that each of them gets, at least
+
+	// nearBlock is how many bytes are read and moved at a time: they fit into the L2
+	// cache of a core.
+	nearBlock = 256 << 10
+)

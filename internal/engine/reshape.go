@@ -4,18 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"math"
-	"strconv"
 	"strings"
 	"sync"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
@@ -30,65 +27,6 @@ import (
 // A reader whose chunk does not decode looks for one of its shape that is set aside.
 // After a crash between 2 and 3 it finds the new chunk there. A crash before 2 leaves an
 // orphaned chunk aside, whose shape no document describes.
-
-// asideDir is the directory, below that of the array, of chunks that are set aside.
-const asideDir = own.Dir + "/aside/"
-
-// errAlike is the error for a chunk that decodes in its old shape and in its new one, so
-// that readers could not tell which of them is stored.
-var errAlike = fmt.Errorf("%w: the stored chunk does not tell how many elements it has, so that it could be read as the shorter one; "+
-	"keep the edges (grid.KeepEdges, no trim), or rewrite the array with codecs that count (packbits with padding_encoding \"first_byte\", an index of shards with a checksum)", codec.ErrUnsupported)
-
-// aside returns the key under which the worker's chunk is set aside.
-func (w *worker) aside() store.Key {
-	return w.Path.MustKey(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Part.Chunk))))
-}
-
-// AsideName returns the key under which a chunk with the encoded shape and the given key
-// is set aside. Both keys are relative to the array.
-func AsideName(shape []int64, key string) string {
-	name := []byte(asideDir)
-	if len(shape) == 0 {
-		// Nothing cuts the chunk of an array of rank 0, so none is ever set aside. The
-		// key must be legal all the same.
-		name = append(name, '0')
-	}
-	for i, n := range shape {
-		if i > 0 {
-			name = append(name, 'x')
-		}
-		name = strconv.AppendInt(name, n, 10)
-	}
-	return string(append(append(name, '/'), key...))
-}
-
-// decode decodes the chunk to w.Decoded. Its elements are in room, which has exactly
-// their bytes, or if room is nil in a buffer that the caller puts back. found is false if
-// the chunk is not stored.
-func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
-	found, err = w.orAside(func() (found bool, err error) {
-		found, buffer, err = w.decodeStored(ctx, n, room)
-		return found, err
-	})
-	return found, buffer, err
-}
-
-// orAside calls do for the chunk, and if that is corrupt, for the one that is set aside.
-func (w *worker) orAside(do func() (bool, error)) (bool, error) {
-	found, err := do()
-	if !errors.Is(err, codec.ErrCorrupt) {
-		return found, err
-	}
-	// The chunk may have its old shape, between steps 2 and 3.
-	key, info := w.key, w.info
-	w.key = w.aside()
-	moved, asideErr := do()
-	w.key, w.info = key, info
-	if asideErr != nil || !moved {
-		return false, err // the chunk is damaged, which matters more than asideErr
-	}
-	return true, nil
-}
 
 // PutAside sets the stored chunks of the box aside in the shape that they have in the
 // next array, which has the same keys. They keep the elements within the shape valid; all

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"varve.dev/zarr/codec"
@@ -15,130 +14,6 @@ import (
 )
 
 // Shards are read and written in parts: the codec says which ranges it needs.
-
-// The cost of a request, in bytes that could be read in the same time. A near store,
-// whose values can be opened, answers almost at once. A far store takes about as long as
-// for farCost bytes (20 ms at 200 MB/s), but answers many requests at once.
-const (
-	farCost  = 4 << 20
-	mostGap  = 1 << 20
-	leastGap = 64 << 10
-	nearGap  = 16 << 10
-	farSmall = 1 << 20
-	farGuess = 64 << 10
-	span     = 16 << 20
-
-	fewShards  = 12        // so many shards share the budget, however long they are
-	leastRange = 512 << 10 // bytes that each of them gets, at least
-
-	// nearBlock is how many bytes are read and moved at a time: they fit into the L2
-	// cache of a core.
-	nearBlock = 256 << 10
-)
-
-// block returns how many bytes of a chunk to read at a time, 0 for all.
-func (a *Array) block() int64 {
-	if a.Block == 0 && a.near() {
-		return nearBlock
-	}
-	return a.Block
-}
-
-// work returns what a codec may use for a call that has so many bytes of the budget.
-func (w *worker) work(bytes int64) *coding.Work {
-	work := &coding.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
-	if w.Chain.Varies() {
-		work.Memory = w.bytes
-	}
-	work.Gap = min(mostGap, max(leastGap, farCost/int64(work.Requests)))
-	if work.Block = w.block(); w.near() {
-		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
-	}
-	if w.Gap != 0 {
-		work.Gap = max(0, w.Gap)
-		work.Small, work.Guess = min(work.Small, work.Gap), min(work.Guess, work.Gap)
-	}
-	if w.Span != 0 {
-		work.Span = w.Span
-	}
-	return work
-}
-
-// readDivided reads the part of a shard into its place.
-func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
-	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
-	return w.orFill(found, err, skipFill)
-}
-
-// decodePart decodes a part of the chunk, or if that is corrupt, of one that is set
-// aside. It returns false if neither is stored.
-func (w *worker) decodePart(ctx context.Context, p coding.Extract) (bool, error) {
-	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Fetched(p), w.most) })
-	if err != nil {
-		return false, err
-	}
-	defer w.bytes.Release(weight)
-	return w.decodePartIn(ctx, weight, p)
-}
-
-// decodePartIn is decodePart with weight bytes of the budget.
-func (w *worker) decodePartIn(ctx context.Context, weight int64, p coding.Extract) (bool, error) {
-	found, err := w.decodePartOf(ctx, w.key, weight, p)
-	if !errors.Is(err, codec.ErrCorrupt) {
-		return found, err
-	}
-	info := w.info
-	// Between steps 2 and 3 of a reshape, the key has the shard in its old shape. The
-	// failed try may also have written to the place of the part.
-	p.Zeroed = false
-	moved, asideErr := w.decodePartOf(ctx, w.aside(), weight, p)
-	w.info = info
-	if asideErr != nil || !moved {
-		return false, err
-	}
-	return true, nil
-}
-
-func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, p coding.Extract) (bool, error) {
-	src := w.source(key)
-	err := w.Chain.DecodePart(ctx, w.work(weight), p, src)
-	info, closeErr := src.close()
-	w.info = info
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	w.examine(info)
-	return true, closeErr
-}
-
-// decodeDivided is decodeStored of a shard.
-func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
-	heap := w.heapFor(room)
-	room, buffer := roomFor(n, room)
-	w.Show(room, heap)
-	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
-	found, err := w.decodePartOf(ctx, w.key, n, p)
-	if err == nil && room == nil && heap.Full() {
-		err = fmt.Errorf("%w: the elements of a chunk of shape %v have more bytes than a chunk may have (Limits.Chunk)", ErrLimit, w.Cell.Encoded)
-	}
-	if err != nil || !found {
-		buffer.Put()
-		return false, nil, err
-	}
-	return true, buffer, nil
-}
-
-// everything returns the part that is a whole chunk.
-func everything(shape []int64) strided.Part {
-	p := strided.Part{Start: make([]int64, len(shape)), Step: make([]int64, len(shape)), Count: shape}
-	for i := range p.Step {
-		p.Step[i] = 1
-	}
-	return p
-}
 
 // edit changes the stored chunk. If the store has conditional writes, it fails with
 // [store.ErrConflict] if a concurrent writer replaced the chunk.

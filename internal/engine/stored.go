@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"context"
+
+	"varve.dev/zarr/internal/budget"
+)
+
+// decode decodes the chunk to w.Decoded. Its elements are in room, which has exactly
+// their bytes, or if room is nil in a buffer that the caller puts back. found is false if
+// the chunk is not stored.
+func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
+	found, err = w.orAside(func() (found bool, err error) {
+		found, buffer, err = w.decodeStored(ctx, n, room)
+		return found, err
+	})
+	return found, buffer, err
+}
+
+// decodeStored is decode of the chunk at w.key.
+func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	if w.Chain.Plain() {
+		return w.decodePlain(ctx, n, room)
+	}
+	if w.Chain.Divided() {
+		return w.decodeDivided(ctx, n, room)
+	}
+	s, err := w.stored(ctx, n)
+	defer s.buffer.Put()
+	if err != nil || s.data == nil {
+		return false, nil, err
+	}
+	w.cores.Enter()
+	defer w.cores.Leave()
+	buffer, err := w.decodeData(ctx, n, room, s.data)
+	return err == nil, buffer, err
+}
