@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strided"
 )
@@ -43,96 +44,6 @@ type Chain struct {
 
 	repairs []Repair
 	now     []metadata.Extension // the specified forms of the codecs, nil without repairs
-}
-
-// NewChain makes the codecs that exts describe and binds them to arrays of spec; see
-// [Environment.NewChain].
-func NewChain(r *Registry, exts []metadata.Extension, spec Spec) (*Chain, error) {
-	return (&Environment{Registry: r}).NewChain(exts, spec)
-}
-
-// finish sets the fields that depend on all codecs.
-func (c *Chain) finish() error {
-	if c.serial == nil {
-		return fmt.Errorf("%w: no codec of %q turns arrays into bytes; one of the chain has to (as \"bytes\" does)", ErrConfiguration, c.names)
-	}
-	if t, ok := c.serial.(Transparent); ok {
-		c.plain = t.Transparent()
-	}
-	_, c.divides = c.serial.(divider)
-	c.varies = c.spec.Type.Variable()
-	c.order = permutation(c.arrays, c.spec.Rank)
-	c.inOrder = c.order != nil && slices.IsSorted(c.order)
-	c.shows = c.plain && c.order != nil && !slices.ContainsFunc(c.bytes, func(b BytesBytes) bool {
-		_, ok := b.(Trimmer)
-		return !ok
-	})
-	c.ranges = c.ranger()
-	return nil
-}
-
-// add appends one codec. It replaces spec by that of the encoded arrays. If it fails, it
-// changes nothing.
-func (c *Chain) add(made any, spec *Spec) error {
-	switch made := made.(type) {
-	case ArrayArray:
-		if c.serial != nil {
-			return fmt.Errorf("%w: it works on arrays and has to stand before %q", ErrConfiguration, c.names[len(c.arrays)])
-		}
-		next, err := made.Bind(*spec)
-		if err != nil {
-			return err
-		}
-		if next.Type.Variable() != spec.Type.Variable() {
-			return fmt.Errorf("%w: it makes %s of %s", ErrConfiguration, next.Type, spec.Type)
-		}
-		*spec = next
-		c.arrays = append(c.arrays, made)
-		c.specs = append(c.specs, next)
-		return nil
-	case ArrayBytes:
-		if c.serial != nil {
-			return fmt.Errorf("%w: only one codec of a chain may turn arrays into bytes, and %q does", ErrConfiguration, c.names[len(c.arrays)])
-		}
-		if err := made.Bind(*spec); err != nil {
-			return err
-		}
-		c.serial = made
-		return nil
-	case BytesBytes:
-		if c.serial == nil {
-			return fmt.Errorf("%w: it works on bytes and has to stand behind a codec that makes them (as \"bytes\" does)", ErrConfiguration)
-		}
-		if b, ok := made.(Binder); ok {
-			if err := b.Bind(*spec); err != nil {
-				return err
-			}
-		}
-		c.bytes = append(c.bytes, made)
-		return nil
-	}
-	return fmt.Errorf("codec: %T is no codec", made)
-}
-
-// permutation returns the order of axes that the codecs make of a decoded array, nil if
-// one does more than reorder them.
-func permutation(arrays []ArrayArray, rank int) []int {
-	order := make([]int, rank)
-	for i := range order {
-		order[i] = i
-	}
-	for _, a := range arrays {
-		p, ok := a.(Permuter)
-		if !ok {
-			return nil
-		}
-		next := make([]int, rank)
-		for i, axis := range p.Order() {
-			next[i] = order[axis]
-		}
-		order = next
-	}
-	return order
 }
 
 // Repairs returns how codecs were read whose metadata does not follow its specification.
@@ -271,23 +182,6 @@ func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
 	return n
 }
 
-// Decode decodes the stored bytes src of a chunk into v. The caller sets Shape to the
-// encoded shape of the chunk, Size, Data to exactly the bytes of its elements, and Heap
-// if elements differ in length. Decode sets Strides, reusing their memory. They are those
-// of C order unless codecs reorder axes. Errors wrap [ErrCorrupt].
-func (c *Chain) Decode(v *strided.View, src []byte) error {
-	c.setStrides(v)
-	if c.inOrder && !c.varies {
-		return c.decodeSerial(nil, Block{Shape: v.Shape, Data: v.Data, Heap: v.Heap}, src)
-	}
-	s := newScratch()
-	defer s.free()
-	if c.order == nil {
-		return c.decodeArrays(s, v, src)
-	}
-	return c.decodeSerial(s, Block{Shape: c.serialShape(s, v.Shape), Data: v.Data, Heap: v.Heap}, src)
-}
-
 // setStrides sets the strides of a decoded chunk. They undo the order of axes if codecs
 // only reorder axes, and else are those of C order.
 func (c *Chain) setStrides(v *strided.View) {
@@ -309,157 +203,6 @@ func (c *Chain) appendPermuted(dst, shape []int64) []int64 {
 		dst = append(dst, shape[axis])
 	}
 	return dst
-}
-
-// decodeSerial decodes stored bytes into the block that the array-to-bytes codec encoded.
-// s may be nil unless elements differ in length.
-func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
-	switch {
-	case c.varies:
-		return c.decodeVarying(s, dst, src)
-	case !c.plain:
-		return c.decodeBlock(dst, src)
-	}
-	out, free, err := c.decodeBytes(dst.Data, dst.Shape, int64(len(dst.Data)), src)
-	defer free.Put() // out is in dst or in src
-	switch {
-	case err != nil:
-		return err
-	case len(c.bytes) == 0 && len(out) == len(dst.Data):
-		copy(dst.Data, out)
-	}
-	return c.checkSerial(out, dst.Shape, int64(len(dst.Data)))
-}
-
-// checkSerial reports an error unless data has n bytes and they are valid elements.
-func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
-	if int64(len(data)) != n {
-		return c.failSerial(fmt.Errorf("%w: %d bytes, its shape %d takes %d", ErrCorrupt, len(data), shape, n))
-	}
-	if v, ok := c.serial.(Validator); ok {
-		return c.failSerial(v.Validate(data))
-	}
-	return nil
-}
-
-// decodeBlock is decodeSerial if the array-to-bytes codec is not plain.
-func (c *Chain) decodeBlock(dst Block, src []byte) error {
-	serial, free, err := c.decodeBytes(nil, dst.Shape, int64(len(dst.Data)), src)
-	defer free.Put()
-	if err != nil {
-		return err
-	}
-	s := newScratch()
-	defer s.free()
-	s.block = dst
-	return c.failSerial(c.serial.Decode(&s.block, serial))
-}
-
-// decodeBytes undoes the bytes codecs. The last step writes to dst, or if that is nil to
-// a buffer that the caller puts back. Without bytes codecs it returns src.
-func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte) ([]byte, *budget.Buffer, error) {
-	var last *budget.Buffer
-	for i := len(c.bytes) - 1; i >= 0; i-- {
-		if t, ok := c.bytes[i].(Trimmer); ok {
-			out, err := t.Trim(src)
-			if err != nil {
-				return nil, last, c.failBytes(i, err)
-			}
-			src = out
-			if i == 0 && dst != nil {
-				src = dst[:copy(dst, out)]
-				if len(out) > len(dst) {
-					return nil, last, c.failBytes(i, fmt.Errorf("%w: %d bytes, want %d", ErrCorrupt, len(out), len(dst)))
-				}
-			}
-			continue
-		}
-		most := c.most(shape, decoded, i)
-		to, room := (*budget.Buffer)(nil), dst
-		if i > 0 || dst == nil {
-			to = budget.Get(most)
-			room = to.Bytes(most)
-		}
-		out, err := c.bytes[i].Decode(room[:0:most], src, most)
-		last.Put()
-		last = to
-		if err == nil && int64(len(out)) > most {
-			err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrCorrupt, len(out), most)
-		}
-		if err != nil {
-			return nil, last, c.failBytes(i, err)
-		}
-		if to == nil && len(out) > 0 && &out[0] != &dst[0] {
-			out = dst[:copy(dst, out)] // the codec returned its own memory
-		}
-		src = out
-	}
-	return src, last, nil
-}
-
-// Encode appends the stored form of a chunk to dst. src has its elements in its encoded
-// shape.
-func (c *Chain) Encode(dst []byte, src strided.View) ([]byte, error) {
-	if c.plain && c.order != nil && len(c.bytes) == 0 {
-		if c.inOrder {
-			return appendElements(dst, src), nil
-		}
-		var room [16]int64
-		return appendElements(dst, c.reordered(src, room[:0])), nil
-	}
-	s := newScratch()
-	defer s.free()
-	block, free, err := c.encodeArrays(s, src)
-	defer free.Put()
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case c.plain:
-		return c.encodeBytes(dst, block.Data, nil)
-	case len(c.bytes) == 0:
-		out, err := c.encodeSerial(s, dst, block)
-		return out, c.failSerial(err)
-	}
-	serial := budget.Get(c.likelySerialSize(src, block))
-	if serial.B, err = c.encodeSerial(s, serial.B, block); err != nil {
-		serial.Put()
-		return nil, c.failSerial(err)
-	}
-	return c.encodeBytes(dst, serial.B, serial)
-}
-
-// likelySerialSize estimates how many bytes the array-to-bytes codec makes of a block
-// with the elements of src. If they have one width, it is the most.
-func (c *Chain) likelySerialSize(src strided.View, block Block) int64 {
-	if c.varies {
-		return likelySize(src)
-	}
-	size, _ := c.serial.EncodedSize(block.Shape, int64(len(block.Data)))
-	return size
-}
-
-// encodeSerial encodes a block with the array-to-bytes codec and appends the result to
-// dst.
-func (c *Chain) encodeSerial(s *scratch, dst []byte, block Block) ([]byte, error) {
-	if c.varies && !c.divides {
-		return c.encodeVarying(s, dst, block)
-	}
-	return c.serial.Encode(dst, block)
-}
-
-// encodeArrays encodes src with the array codecs. The caller puts the buffer back.
-func (c *Chain) encodeArrays(s *scratch, src strided.View) (Block, *budget.Buffer, error) {
-	if c.order == nil {
-		return c.encodeBlocks(s, src)
-	}
-	v := src
-	if !c.inOrder {
-		s.numbers = slices.Grow(s.numbers[:0], 2*len(c.order))
-		v = c.reordered(src, s.numbers)
-	}
-	data, free := gather(v)
-	return Block{Shape: v.Shape, Data: data, Heap: v.Heap}, free, nil
 }
 
 // reordered returns v with its axes in the order of the encoded array. Its shape and
@@ -505,23 +248,6 @@ func bytesOf(v strided.View) int64 {
 		n *= l
 	}
 	return n
-}
-
-// encodeBytes encodes src with the bytes codecs and appends the result to dst. It puts
-// back own, the buffer of src, which may be nil.
-func (c *Chain) encodeBytes(dst, src []byte, own *budget.Buffer) ([]byte, error) {
-	last := len(c.bytes) - 1
-	if last < 0 {
-		defer own.Put()
-		return append(dst, src...), nil
-	}
-	src, own, err := c.encodeSteps(src, own, last)
-	defer own.Put()
-	if err != nil {
-		return nil, err
-	}
-	out, err := c.bytes[last].Encode(dst, src)
-	return out, c.failBytes(last, err)
 }
 
 // encodeSteps encodes src with the first n bytes codecs. It returns the result and its
@@ -570,3 +296,37 @@ func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
 
 func (c *Chain) failSerial(err error) error       { return c.fail(len(c.arrays), err) }
 func (c *Chain) failBytes(i int, err error) error { return c.fail(len(c.arrays)+1+i, err) }
+
+// codec returns codec i in the order of the metadata.
+func (c *Chain) codec(i int) any {
+	switch n := len(c.arrays); {
+	case i < n:
+		return c.arrays[i]
+	case i == n:
+		return c.serial
+	default:
+		return c.bytes[i-n-1]
+	}
+}
+
+// blockBytes returns the bytes of an array. ok is false if they overflow an int64.
+func blockBytes(shape []int64, width int) (int64, bool) {
+	n, ok := checked.Product(shape...)
+	if !ok {
+		return 0, false
+	}
+	return checked.Mul(n, int64(width))
+}
+
+// shapes sets s.shapes to the shapes before each array codec and after the last.
+func (c *Chain) shapes(s *scratch, shape []int64) (err error) {
+	s.numbers, s.shapes = s.numbers[:0], append(s.shapes[:0], shape)
+	for i, a := range c.arrays {
+		from := len(s.numbers)
+		if s.numbers, err = a.EncodedShape(s.numbers, s.shapes[i]); err != nil {
+			return c.fail(i, err)
+		}
+		s.shapes = append(s.shapes, s.numbers[from:len(s.numbers):len(s.numbers)])
+	}
+	return nil
+}

@@ -5,19 +5,6 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// divider is the power of an [ArrayBytes] codec whose chunks consist of inner chunks that
-// are coded one by one, as those of sharding are. Package coding has the whole of it.
-type divider interface {
-	// Inner returns how a chunk is cut into inner chunks, an entry an axis.
-	Inner() []grid.Cut
-	// CheckAxis reports an error if chunks of the axis cannot be cut in that way. It is
-	// called after Bind.
-	CheckAxis(i int, a grid.Axis) error
-	// Checked reports whether a checksum keeps a chunk of one shape from being decoded as
-	// one of another shape.
-	Checked() bool
-}
-
 // Divided reports whether chunks consist of inner chunks that can be read and written one
 // by one.
 func (c *Chain) Divided() bool { return c.divides && c.order != nil && len(c.bytes) == 0 }

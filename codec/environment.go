@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"fmt"
 	"slices"
 
 	"varve.dev/zarr/metadata"
@@ -128,4 +129,94 @@ func (e *Environment) registry() *Registry {
 		return Default
 	}
 	return e.Registry
+}
+
+// NewChain makes the codecs that exts describe and binds them to arrays of spec; see
+// [Environment.NewChain].
+func NewChain(r *Registry, exts []metadata.Extension, spec Spec) (*Chain, error) {
+	return (&Environment{Registry: r}).NewChain(exts, spec)
+}
+
+// finish sets the fields that depend on all codecs.
+func (c *Chain) finish() error {
+	if c.serial == nil {
+		return fmt.Errorf("%w: no codec of %q turns arrays into bytes; one of the chain has to (as \"bytes\" does)", ErrConfiguration, c.names)
+	}
+	if t, ok := c.serial.(Transparent); ok {
+		c.plain = t.Transparent()
+	}
+	_, c.divides = c.serial.(divider)
+	c.varies = c.spec.Type.Variable()
+	c.order = permutation(c.arrays, c.spec.Rank)
+	c.inOrder = c.order != nil && slices.IsSorted(c.order)
+	c.shows = c.plain && c.order != nil && !slices.ContainsFunc(c.bytes, func(b BytesBytes) bool {
+		_, ok := b.(Trimmer)
+		return !ok
+	})
+	c.ranges = c.ranger()
+	return nil
+}
+
+// add appends one codec. It replaces spec by that of the encoded arrays. If it fails, it
+// changes nothing.
+func (c *Chain) add(made any, spec *Spec) error {
+	switch made := made.(type) {
+	case ArrayArray:
+		if c.serial != nil {
+			return fmt.Errorf("%w: it works on arrays and has to stand before %q", ErrConfiguration, c.names[len(c.arrays)])
+		}
+		next, err := made.Bind(*spec)
+		if err != nil {
+			return err
+		}
+		if next.Type.Variable() != spec.Type.Variable() {
+			return fmt.Errorf("%w: it makes %s of %s", ErrConfiguration, next.Type, spec.Type)
+		}
+		*spec = next
+		c.arrays = append(c.arrays, made)
+		c.specs = append(c.specs, next)
+		return nil
+	case ArrayBytes:
+		if c.serial != nil {
+			return fmt.Errorf("%w: only one codec of a chain may turn arrays into bytes, and %q does", ErrConfiguration, c.names[len(c.arrays)])
+		}
+		if err := made.Bind(*spec); err != nil {
+			return err
+		}
+		c.serial = made
+		return nil
+	case BytesBytes:
+		if c.serial == nil {
+			return fmt.Errorf("%w: it works on bytes and has to stand behind a codec that makes them (as \"bytes\" does)", ErrConfiguration)
+		}
+		if b, ok := made.(Binder); ok {
+			if err := b.Bind(*spec); err != nil {
+				return err
+			}
+		}
+		c.bytes = append(c.bytes, made)
+		return nil
+	}
+	return fmt.Errorf("codec: %T is no codec", made)
+}
+
+// permutation returns the order of axes that the codecs make of a decoded array, nil if
+// one does more than reorder them.
+func permutation(arrays []ArrayArray, rank int) []int {
+	order := make([]int, rank)
+	for i := range order {
+		order[i] = i
+	}
+	for _, a := range arrays {
+		p, ok := a.(Permuter)
+		if !ok {
+			return nil
+		}
+		next := make([]int, rank)
+		for i, axis := range p.Order() {
+			next[i] = order[axis]
+		}
+		order = next
+	}
+	return order
 }

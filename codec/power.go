@@ -1,5 +1,10 @@
 package codec
 
+import (
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+)
+
 // Powers are optional interfaces of codecs. A chain asks for them when it is made.
 
 // Binder is the power of a [BytesBytes] codec to learn which arrays its bytes encode, as
@@ -73,4 +78,33 @@ type heapEncoder interface {
 	// EncodeHeap appends to dst what Encode does. src has references as its data, and a
 	// heap in place of offsets.
 	EncodeHeap(dst []byte, src Block) ([]byte, error)
+}
+
+// Completer is the power of a codec whose configuration has optional members.
+type Completer interface {
+	// Complete is called after Bind, with the e that the codec was made of. It returns e
+	// with all members that matter for the bound arrays, and without those that do not.
+	Complete(e metadata.Extension) metadata.Extension
+}
+
+// RangeDecoder is the power of a [BytesBytes] codec to decode a range of the bytes with
+// less work than all of them.
+type RangeDecoder interface {
+	// DecodeRange fills dst with the decoded bytes from off on. src must decode to
+	// exactly size bytes, which contain the range, or DecodeRange returns [ErrCorrupt].
+	// It may miss damage that does not affect the range.
+	DecodeRange(dst, src []byte, off, size int64) error
+}
+
+// divider is the power of an [ArrayBytes] codec whose chunks consist of inner chunks that
+// are coded one by one, as those of sharding are. Package coding has the whole of it.
+type divider interface {
+	// Inner returns how a chunk is cut into inner chunks, an entry an axis.
+	Inner() []grid.Cut
+	// CheckAxis reports an error if chunks of the axis cannot be cut in that way. It is
+	// called after Bind.
+	CheckAxis(i int, a grid.Axis) error
+	// Checked reports whether a checksum keeps a chunk of one shape from being decoded as
+	// one of another shape.
+	Checked() bool
 }

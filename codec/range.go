@@ -6,15 +6,6 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// RangeDecoder is the power of a [BytesBytes] codec to decode a range of the bytes with
-// less work than all of them.
-type RangeDecoder interface {
-	// DecodeRange fills dst with the decoded bytes from off on. src must decode to
-	// exactly size bytes, which contain the range, or DecodeRange returns [ErrCorrupt].
-	// It may miss damage that does not affect the range.
-	DecodeRange(dst, src []byte, off, size int64) error
-}
-
 // ranger returns the codec that can decode a range of elements, nil if there is none. It
 // is the first bytes codec of a plain chain, followed by nothing but checksums.
 func (c *Chain) ranger() RangeDecoder {

@@ -1,6 +1,12 @@
 package codec
 
-import "sync"
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"varve.dev/zarr/internal/checked"
+)
 
 // scratch is the small memory that coding one chunk takes. It comes from a pool, so that
 // coding a chunk allocates nothing.
@@ -23,3 +29,33 @@ func (s *scratch) free() {
 	s.block = Block{}
 	scratches.Put(s)
 }
+
+// longer is the ratio of decoded to stored length of the last chunk, in units of 1/256.
+// It is zero before the first chunk.
+type longer struct{ atomic.Int64 }
+
+// times estimates the decoded length of a chunk of n stored bytes, plus an eighth.
+func (l *longer) times(n int64) int64 {
+	ratio := l.Load()
+	if ratio == 0 {
+		return firstTry * n
+	}
+	more, ok := checked.Mul(n, ratio+ratio/8)
+	if !ok {
+		return math.MaxInt64
+	}
+	return more>>8 + lengthBytes
+}
+
+// saw records the decoded and stored length of a chunk.
+func (l *longer) saw(decoded, stored int64) {
+	if more, ok := checked.Mul(decoded, 1<<8); ok && stored > 0 {
+		l.Store(more/stored + 1)
+	}
+}
+
+// lengthBytes is how many bytes codecs take to store the length of an element.
+const lengthBytes = 4
+
+// firstTry is the first guess how many times as long as its encoded form a chunk is.
+const firstTry = 8

@@ -3,8 +3,6 @@ package codec
 import (
 	"errors"
 	"fmt"
-	"math"
-	"sync/atomic"
 
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
@@ -127,9 +125,6 @@ func likelySize(v strided.View) int64 {
 	return v.ElementBytes() + lengthBytes*n + 64
 }
 
-// lengthBytes is how many bytes codecs take to store the length of an element.
-const lengthBytes = 4
-
 // checkOffsets reports an error unless the offsets of a block are those of count
 // elements.
 func checkOffsets(b Block, count int64) error {
@@ -145,9 +140,6 @@ func checkOffsets(b Block, count int64) error {
 	}
 	return nil
 }
-
-// firstTry is the first guess how many times as long as its encoded form a chunk is.
-const firstTry = 8
 
 // growing undoes the bytes codecs if the decoded length is unknown. It begins with the
 // memory for elements of first bytes, and doubles it as long as it is too little, up to
@@ -203,30 +195,6 @@ func (c *Chain) expected(src []byte) int64 {
 		return max(leastText, c.longer.times(int64(len(src))))
 	}
 	return max(1, int64(len(src)))
-}
-
-// longer is the ratio of decoded to stored length of the last chunk, in units of 1/256.
-// It is zero before the first chunk.
-type longer struct{ atomic.Int64 }
-
-// times estimates the decoded length of a chunk of n stored bytes, plus an eighth.
-func (l *longer) times(n int64) int64 {
-	ratio := l.Load()
-	if ratio == 0 {
-		return firstTry * n
-	}
-	more, ok := checked.Mul(n, ratio+ratio/8)
-	if !ok {
-		return math.MaxInt64
-	}
-	return more>>8 + lengthBytes
-}
-
-// saw records the decoded and stored length of a chunk.
-func (l *longer) saw(decoded, stored int64) {
-	if more, ok := checked.Mul(decoded, 1<<8); ok && stored > 0 {
-		l.Store(more/stored + 1)
-	}
 }
 
 // Varies reports whether elements differ in length.
@@ -305,44 +273,6 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 		}
 		to.Put()
 	}
-}
-
-// EncodeNew is [Chain.Encode] to a new buffer, which the caller puts back also after an
-// error.
-//
-// If elements differ in length, each step takes its memory when it begins and puts back
-// that of its source. If last is set, the first step releases the whole heap of src, so
-// the caller must not use its elements again.
-func (c *Chain) EncodeNew(src strided.View, last bool) (value []byte, buffer interface{ Put() }, err error) {
-	if !c.varies {
-		b := budget.Get(c.MaxEncoded(src.Shape, src.ElementBytes()))
-		out, err := c.Encode(b.B, src)
-		return out, b, err
-	}
-	serial, own, err := c.encodeText(src)
-	if err != nil {
-		return nil, own, err
-	}
-	if last {
-		src.Heap.Release()
-	}
-	value, own, err = c.encodeSteps(serial, own, len(c.bytes))
-	return value, own, err
-}
-
-// encodeText encodes elements that differ in length with the array-to-bytes codec. It
-// returns the result and its buffer.
-func (c *Chain) encodeText(src strided.View) ([]byte, *budget.Buffer, error) {
-	s := newScratch()
-	defer s.free()
-	block, free, err := c.encodeArrays(s, src)
-	defer free.Put()
-	if err != nil {
-		return nil, nil, err
-	}
-	own := budget.Get(likelySize(src))
-	out, err := c.encodeSerial(s, own.B, block)
-	return out, own, c.failSerial(err)
 }
 
 // encodeVarying encodes the elements that a block refers to, with a codec that has no

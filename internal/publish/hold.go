@@ -4,22 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"varve.dev/zarr/store"
 )
-
-// ErrHeld reports that only the holder of a node may change it.
-var ErrHeld = fmt.Errorf("%w: the node is held", store.ErrConflict)
-
-// noHolder is the [ErrHeld] of a caller whose hold has ended.
-type noHolder string
-
-func (h noHolder) Error() string {
-	return fmt.Sprintf("%v: %s no longer holds the node", store.ErrConflict, string(h))
-}
-
-func (h noHolder) Is(target error) bool { return target == ErrHeld || target == store.ErrConflict }
 
 // CheckFree returns an error if n.Holder may not change the node: [ErrPending] or
 // [ErrHeld].

@@ -9,26 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
-	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
-// ErrPending reports that the node belongs to an unfinished transaction. Call [Recover]
-// first.
-var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
-
-const (
-	pointerName   = own.Dir + "/" + own.Pending
-	journalPrefix = own.Dir + "/together-"
-	journalSuffix = ".json"
-	// mostJournal and mostPointer bound the size of a journal and of a pointer, in
-	// bytes.
-	mostJournal = 256 << 20
-	mostPointer = 16 << 20
-)
+const mostJournal = 256 << 20 // bytes
 
 // journal records a transaction. It is stored beside the first node under a unique name.
 type journal struct {
@@ -97,57 +83,6 @@ func CheckPending(ctx context.Context, n Node, journal store.Key) error {
 		err = ErrPending
 	}
 	return err
-}
-
-// journal returns the key of the journal that the node's pointer names, or the zero Key.
-func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
-	p, err := n.pointer(ctx)
-	if err != nil || p.Journal == "" {
-		return store.Key{}, p, err
-	}
-	at, err := store.Resolve(n.Store, n.Path)
-	if err != nil {
-		return store.Key{}, p, err
-	}
-	place, err := resolve(at, p.Journal)
-	if err != nil {
-		return store.Key{}, p, outside(n.Path.MustKey(pointerName), err)
-	}
-	key, err := store.ParseKey(place)
-	if err == nil && !isJournal(key) {
-		err = fmt.Errorf("%s is no journal", key)
-	}
-	if err != nil {
-		return store.Key{}, p, damaged(n.Path.MustKey(pointerName), err)
-	}
-	return key, p, nil
-}
-
-// isJournal reports whether a key is the name of a journal. Recovery neither writes nor
-// deletes other keys, whatever a pointer says.
-func isJournal(k store.Key) bool {
-	name := k.Dir().Name() + "/" + k.Base()
-	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)
-}
-
-// outside returns the error for a file beside a node that refers to a place out of the
-// store.
-func outside(key store.Key, err error) error {
-	return fmt.Errorf("%w: %s: %v", metadata.ErrInvalid, key, err)
-}
-
-// damaged returns the error for a file beside a node that no version of Varve writes.
-func damaged(key store.Key, err error) error {
-	return fmt.Errorf("%w: %s is damaged (remove it if no writer is at work): %v", metadata.ErrInvalid, key, err)
-}
-
-// putIf writes on a condition, or without one if the store has no conditional writes.
-func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.Condition) (store.Version, error) {
-	v, err := store.PutIf(ctx, n.Store, key, value, on, n.Durability)
-	if errors.Is(err, store.ErrUnsupported) {
-		v, err = store.Put(ctx, n.Store, key, value, n.Durability)
-	}
-	return v, err
 }
 
 // write stores the journal, which commits the transaction. If the answer is lost, it
@@ -396,4 +331,17 @@ func Look(ctx context.Context, n Node) (*Outstanding, error) {
 		}
 	}
 	return o, nil
+}
+
+// After runs once the documents of a transaction are published and updates what depends
+// on them, such as consolidated metadata. The key of the journal tells the transaction's
+// own pointers from those of a later transaction.
+type After func(ctx context.Context, journal store.Key, nodes []Node) error
+
+// member is a participant that has a change.
+type member struct {
+	node   Node
+	old    Document
+	change *Change
+	run    run
 }

@@ -9,45 +9,6 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Locks are the locks that one call holds, in the order in which it took them.
-//
-// A symbolic link or a mount gives a directory a second name. A call that locks the same
-// directory by both names would deadlock with itself. To prevent that, a call that holds
-// locks sets [Node].Held to them before it takes the next one.
-type Locks struct {
-	outer   *Locks // locks of the caller of this call; may be nil
-	paths   []store.Path
-	unlocks []func() error
-}
-
-// add records a lock that the call has taken.
-func (l *Locks) add(n Node, unlock func() error) {
-	l.paths, l.unlocks = append(l.paths, n.Path), append(l.unlocks, unlock)
-}
-
-// unlock releases all locks in the order in which they were taken. A removal takes the
-// locks of groups last, so no writer can enter a group while its members are still
-// locked.
-func (l *Locks) unlock() (err error) {
-	for _, unlock := range l.unlocks {
-		err = errors.Join(err, unlock())
-	}
-	l.paths, l.unlocks = nil, nil
-	return err
-}
-
-// name returns the path under which the node's directory is locked already.
-func (l *Locks) name(n Node) (store.Path, bool) {
-	for ; l != nil; l = l.outer {
-		for _, p := range l.paths {
-			if same, err := store.SameDirectory(n.Store, n.Path, p); same && err == nil {
-				return p, true
-			}
-		}
-	}
-	return store.Path{}, false
-}
-
 // ownError reports that this call holds the lock already.
 type ownError struct{ path, held store.Path }
 

@@ -6,8 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+)
+
+const (
+	pointerName = own.Dir + "/" + own.Pending
+	mostPointer = 16 << 20 // bytes
+
+	journalPrefix = own.Dir + "/together-"
+	journalSuffix = ".json"
 )
 
 // pointerFile is the object beside a node that has a pending transaction or a holder.
@@ -122,4 +133,71 @@ func (n Node) clearPointer(ctx context.Context, p pointerFile) error {
 		return nil // changed since by another transaction or recovery: not ours to remove
 	}
 	return err
+}
+
+// ErrHeld reports that only the holder of a node may change it.
+var ErrHeld = fmt.Errorf("%w: the node is held", store.ErrConflict)
+
+// noHolder is the [ErrHeld] of a caller whose hold has ended.
+type noHolder string
+
+func (h noHolder) Error() string {
+	return fmt.Sprintf("%v: %s no longer holds the node", store.ErrConflict, string(h))
+}
+
+func (h noHolder) Is(target error) bool { return target == ErrHeld || target == store.ErrConflict }
+
+// ErrPending reports that the node belongs to an unfinished transaction. Call [Recover]
+// first.
+var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
+
+// isJournal reports whether a key is the name of a journal. Recovery neither writes nor
+// deletes other keys, whatever a pointer says.
+func isJournal(k store.Key) bool {
+	name := k.Dir().Name() + "/" + k.Base()
+	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)
+}
+
+// outside returns the error for a file beside a node that refers to a place out of the
+// store.
+func outside(key store.Key, err error) error {
+	return fmt.Errorf("%w: %s: %v", metadata.ErrInvalid, key, err)
+}
+
+// damaged returns the error for a file beside a node that no version of Varve writes.
+func damaged(key store.Key, err error) error {
+	return fmt.Errorf("%w: %s is damaged (remove it if no writer is at work): %v", metadata.ErrInvalid, key, err)
+}
+
+// putIf writes on a condition, or without one if the store has no conditional writes.
+func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.Condition) (store.Version, error) {
+	v, err := store.PutIf(ctx, n.Store, key, value, on, n.Durability)
+	if errors.Is(err, store.ErrUnsupported) {
+		v, err = store.Put(ctx, n.Store, key, value, n.Durability)
+	}
+	return v, err
+}
+
+// journal returns the key of the journal that the node's pointer names, or the zero Key.
+func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
+	p, err := n.pointer(ctx)
+	if err != nil || p.Journal == "" {
+		return store.Key{}, p, err
+	}
+	at, err := store.Resolve(n.Store, n.Path)
+	if err != nil {
+		return store.Key{}, p, err
+	}
+	place, err := resolve(at, p.Journal)
+	if err != nil {
+		return store.Key{}, p, outside(n.Path.MustKey(pointerName), err)
+	}
+	key, err := store.ParseKey(place)
+	if err == nil && !isJournal(key) {
+		err = fmt.Errorf("%s is no journal", key)
+	}
+	if err != nil {
+		return store.Key{}, p, damaged(n.Path.MustKey(pointerName), err)
+	}
+	return key, p, nil
 }

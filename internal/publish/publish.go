@@ -32,62 +32,6 @@ import (
 	"varve.dev/zarr/store"
 )
 
-var (
-	// ErrUnsafe reports that the store has neither locks nor conditional writes, so
-	// concurrent writers could lose each other's changes.
-	ErrUnsafe = errors.New("the store has neither locks nor conditional writes, so concurrent changes could be lost; declare this the only writer (SingleWriter), or use another store")
-	// ErrIncomplete reports that a change was published but a later step failed: its
-	// superseded chunks were not removed, or the change was not made durable. Do not
-	// repeat the change. What is left over is invisible and is overwritten when its
-	// place is used.
-	ErrIncomplete = errors.New("published, but a later step failed")
-	// ErrOutcomeUnknown reports that the change may or may not have been published.
-	// Read the node before repeating the change.
-	ErrOutcomeUnknown = errors.New("it is unknown whether the change was published")
-)
-
-// Node is the node to change, and how to change it.
-type Node struct {
-	Store        store.Store
-	Path         store.Path
-	Document     string // name of the metadata document, "zarr.json" or ".zarray"
-	Durability   store.Durability
-	SingleWriter bool  // the caller guarantees that there is no concurrent writer
-	Limit        int64 // maximum size of the document in bytes
-	Locking      store.Locking
-	Holder       string // identifies the caller to a reservation of the node; see [Hold]
-	Held         *Locks // locks that the caller holds already; may be nil
-}
-
-// Document is one version of a node's metadata document.
-type Document struct {
-	Bytes   []byte
-	Version store.Version // zero if the store has no versions
-}
-
-// Change is what a plan returns. All functions may be nil.
-type Change struct {
-	Document []byte                                   // nil if only Reclaim and Tidy are to run
-	Stage    func(context.Context, store.Batch) error // writes the new chunks
-	// Marker is the marker chunk: the first chunk that Stage puts. Every plan on the
-	// same document that puts any chunk guarded by it puts Marker first. The zero Key
-	// means that there is none.
-	Marker store.Key
-	// Guarded reports whether every plan on the same document that puts the chunk at
-	// key puts Marker first. It is called only after Marker is put. A nil Guarded
-	// means that no chunk is guarded.
-	Guarded func(key store.Key) bool
-	// Published is called, under the lock, as soon as the document is published. The
-	// version is zero if the store has none.
-	Published func(store.Version)
-	Reclaim   func(context.Context, store.Batch) error // deletes and clears superseded chunks
-	// Tidy removes what is no longer needed once the writes of Reclaim are durable.
-	Tidy func(context.Context, store.Batch) error
-	// Abandon deletes staged chunks after Stage failed. Its errors are ignored,
-	// because what it leaves is invisible.
-	Abandon func(context.Context, store.Batch) error
-}
-
 // Update changes a node in the order that the package comment describes. It passes the
 // present document to plan; a nil [Change] ends the update without an effect.
 //
@@ -151,15 +95,6 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	return errors.Join(err, run.reclaim(store.Finishing(ctx), change))
 }
 
-// key returns the key of the node's document.
-func (n Node) key() store.Key { return n.Path.MustKey(n.Document) }
-
-// read returns the present document.
-func (n Node) read(ctx context.Context) (Document, error) {
-	data, info, err := n.Store.Get(ctx, n.key(), store.Request{Limit: n.Limit}, nil)
-	return Document{data, info.Version}, err
-}
-
 // excludeWriters takes the node's lock, unless the caller holds it already. If the store
 // has no locks, it returns fenced for a store with conditional writes, and neither for a
 // single writer.
@@ -188,25 +123,4 @@ func (n Node) lockOrFence(ctx context.Context) (unlock func() error, fenced bool
 		return nil, false, fmt.Errorf("%w: %w", ErrUnsafe, err)
 	}
 	return unlockNothing, !n.SingleWriter, nil
-}
-
-// batch runs work with a batch of writes, and commits the batch.
-func (n Node) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
-	if work == nil {
-		return nil
-	}
-	return Batch(store.WithLocking(ctx, n.Locking), n.Store, n.Durability, work)
-}
-
-// Batch runs work with a batch of writes to s, and commits the batch.
-func Batch(ctx context.Context, s store.Store, d store.Durability, work func(context.Context, store.Batch) error) error {
-	b, err := store.NewBatch(ctx, s, d)
-	if err != nil {
-		return err
-	}
-	defer b.Discard()
-	if err := work(ctx, b); err != nil {
-		return err
-	}
-	return b.Commit(ctx)
 }

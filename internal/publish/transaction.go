@@ -18,11 +18,6 @@ type Participant struct {
 	Plan func(Document) (*Change, error)
 }
 
-// After runs once the documents of a transaction are published and updates what depends
-// on them, such as consolidated metadata. The key of the journal tells the transaction's
-// own pointers from those of a later transaction.
-type After func(ctx context.Context, journal store.Key, nodes []Node) error
-
 // ErrDecided reports that a transaction is committed but not finished: not all of it is
 // visible yet. The next writer of one of its nodes finishes it. Do not repeat the change.
 // errors.Is(err, [ErrIncomplete]) is true as well.
@@ -85,14 +80,6 @@ type transaction struct {
 	journal   *journal
 	committed bool
 	done      bool // everything is published, and the journal is deleted
-}
-
-// member is a participant that has a change.
-type member struct {
-	node   Node
-	old    Document
-	change *Change
-	run    run
 }
 
 // end releases all locks.
