@@ -143,9 +143,6 @@ func (a *assembler) note(k, n int64) {
 	a.stored++
 }
 
-// stays reports whether inner chunk k stays as it is stored.
-func (d *editor) stays(k int64) bool { return d.todo[k] == stays || d.todo[k] == remains }
-
 // skip returns where the next encoded inner chunk is, and moves on.
 func (a *assembler) skip() (segment []byte, off, n int64) {
 	if a.next%a.editor.size == 0 {

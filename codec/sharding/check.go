@@ -105,11 +105,6 @@ func (d *checker) entries(x *index) []uint32 {
 	return list
 }
 
-// want returns the range of inner chunk k, which is stored.
-func (x *index) want(k uint32) want {
-	return want{int64(x.entries[2*k]), int64(x.entries[2*k+1]), int64(k)}
-}
-
 // fault adds a fault of an inner chunk. It only counts those beyond the limit, without
 // building their errors.
 func (d *checker) fault(k int64, off, n uint64, shared bool, what func() error) {

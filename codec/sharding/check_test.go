@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"

@@ -31,16 +31,6 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	}, coding.Stored(src))
 }
 
-// all returns the part that is a whole chunk of the given shape.
-func all(shape []int64) strided.Part {
-	n := make([]int64, 2*len(shape))
-	start, step := n[:len(shape)], n[len(shape):]
-	for i := range step {
-		step[i] = 1
-	}
-	return strided.Part{Start: start, Step: step, Count: shape}
-}
-
 // decoder decodes inner chunks of one shard into an extract.
 type decoder struct {
 	*coder

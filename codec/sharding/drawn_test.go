@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"

@@ -65,37 +65,6 @@ func (d *editor) finished(src coding.Source) *coding.Revision {
 	return d.out
 }
 
-// editor makes the next version of one shard.
-type editor struct {
-	*coder
-	*layout
-	coding.Edit
-	ctx  context.Context
-	work *coding.Work
-	out  *coding.Revision
-
-	old   *index           // of the stored shard, nil if nothing of it stays
-	reads []stretch        // of the stored shard by offset, if it was not read whole
-	todo  []uint8          // for every inner chunk, what happens to it
-	given [][]byte         // inner chunks from insets, nil if there are no insets
-	list  []uint32         // inner chunks to encode, in the order to store them
-	made  []int64          // for each in list: bytes, 0 for only the fill value, or unchanged
-	size  int64            // inner chunks of list in one segment
-	parts []*budget.Buffer // the encoded segments
-}
-
-// unchanged is the length of an encoded inner chunk that proved to be as it is stored.
-const unchanged = -1
-
-// What happens to an inner chunk. Later values take precedence.
-const (
-	stays   uint8 = iota // stays as it is stored, or absent
-	goes                 // becomes the fill value
-	changes              // is encoded again
-	remains              // was to change, but proved to be as it is stored
-	comes                // is copied from an inset
-)
-
 func (d *editor) edit(src coding.Source) error {
 	if err := d.readOld(src); err != nil {
 		return err
@@ -161,9 +130,6 @@ func (d *editor) isSame() (bool, error) {
 	}
 	return same, err
 }
-
-// replaces reports whether inner chunks go, or come from insets.
-func (d *editor) replaces() bool { return d.given != nil || slices.Contains(d.todo, goes) }
 
 // mark sets what happens to every inner chunk and returns how many are to be encoded.
 func (d *editor) mark() (count int64) {
@@ -233,8 +199,6 @@ func overlap(c *grid.Chunk, b grid.Box) bool {
 	return true
 }
 
-func (d *editor) isStored(k int64) bool { return d.old.entries[2*k] != absent }
-
 // segmentBytes is about how many bytes of elements a goroutine encodes to one buffer.
 const segmentBytes = 256 << 10
 
@@ -301,15 +265,6 @@ func (d *editor) readyFor(n int64) int64 {
 		return d.layout.most + d.layout.index
 	}
 	return min(mostReady, ready)
-}
-
-// bytes returns the bytes of the elements of an inner chunk.
-func (c *coder) bytes(shape []int64) int64 {
-	n := c.size
-	for _, l := range shape {
-		n *= l
-	}
-	return n
 }
 
 // encodeInner appends the new form of inner chunk k, or nothing if it holds only the fill
@@ -408,19 +363,4 @@ func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
 		}
 	}
 	return cleared
-}
-
-// each calls do for every inner chunk in the order to store them.
-func (d *editor) each(do func(k int64) error) error {
-	order := d.inOrder(d.layout)
-	for i := range d.n {
-		k := i
-		if order != nil {
-			k = int64(order[i])
-		}
-		if err := do(k); err != nil {
-			return err
-		}
-	}
-	return nil
 }

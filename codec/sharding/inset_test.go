@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/bytescodec"
 	_ "varve.dev/zarr/codec/crc32c"

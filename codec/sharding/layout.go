@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // Default limits.
@@ -165,4 +166,23 @@ func (l *layout) number(at []int64) int64 {
 		k = k*n + at[i]
 	}
 	return k
+}
+
+// all returns the part that is a whole chunk of the given shape.
+func all(shape []int64) strided.Part {
+	n := make([]int64, 2*len(shape))
+	start, step := n[:len(shape)], n[len(shape):]
+	for i := range step {
+		step[i] = 1
+	}
+	return strided.Part{Start: start, Step: step, Count: shape}
+}
+
+// bytes returns the bytes of the elements of an inner chunk.
+func (c *coder) bytes(shape []int64) int64 {
+	n := c.size
+	for _, l := range shape {
+		n *= l
+	}
+	return n
 }

@@ -1,7 +1,6 @@
 package sharding
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
@@ -10,10 +9,6 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/store"
 )
-
-// manyBytes is from how many bytes on it pays to read only ranges of a shard. Tests lower
-// it.
-var manyBytes int64 = 1 << 20
 
 // readOld reads the stored shard. It reads only the index if the store can splice or
 // patch the shard, or if the shard has far more bytes than its inner chunks can have.
@@ -118,33 +113,4 @@ func (d *editor) covers(k int64) bool {
 	p := d.take()
 	defer d.put(p)
 	return p.Seek(d.grid, d.Part, d.layout.place(nil, k)) && p.Covers()
-}
-
-// oldBytes returns the stored bytes of inner chunk k, nil if it is not stored.
-func (d *editor) oldBytes(k int64) ([]byte, error) {
-	in, off, n, err := d.oldPlace(k)
-	if in == nil || err != nil {
-		return nil, err
-	}
-	return in[off : off+n : off+n], nil
-}
-
-// oldPlace returns the memory that has the stored bytes of inner chunk k, and their range
-// in it. in is nil if the inner chunk is not stored.
-func (d *editor) oldPlace(k int64) (in []byte, off, n int64, err error) {
-	if d.old == nil {
-		return nil, 0, 0, nil
-	}
-	off, n, stored, err := d.old.span(k)
-	if err != nil || !stored {
-		return nil, 0, 0, err
-	}
-	if d.out.Old != nil {
-		return d.out.Old, off, n, nil
-	}
-	i, found := slices.BinarySearchFunc(d.reads, off, func(s stretch, off int64) int { return cmp.Compare(s.off, off) })
-	if !found {
-		i-- // the last stretch that begins before off holds it
-	}
-	return d.reads[i].data, off - d.reads[i].off, n, nil
 }

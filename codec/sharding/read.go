@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
@@ -165,21 +164,6 @@ func (d *decoder) keep(src coding.Source, shard []byte, info store.Info) {
 	}
 }
 
-// stretch is a range of a shard that was read.
-type stretch struct {
-	off    int64
-	data   []byte
-	buffer *budget.Buffer
-}
-
-// holds returns the n bytes of the shard from off on, if the stretch has them.
-func (s stretch) holds(off, n int64) ([]byte, bool) {
-	if off < s.off || off+n > s.off+int64(len(s.data)) {
-		return nil, false
-	}
-	return s.data[off-s.off:][:n:n], true
-}
-
 // readIndex returns the index of the shard, from the cache or with the range that was
 // read for it.
 func (d *decoder) readIndex(src coding.Source) (*index, stretch, error) {
@@ -227,62 +211,6 @@ func (d *decoder) fetchIndex(src coding.Source) (*index, stretch, error) {
 		tail.off = 0
 	}
 	return x, tail, err
-}
-
-// want is the range of inner chunk k, which has to be read.
-type want struct{ off, n, k int64 }
-
-// mostWants is how many inner chunks are looked up before they are read, at most.
-const mostWants = 1 << 16
-
-// wants returns the next stored inner chunks that the part touches, in the order of their
-// bytes, and whether there may be more. Those that are not stored become the fill value.
-func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool, err error) {
-	p := d.take()
-	defer d.put(p)
-	for len(wants) < mostWants {
-		if !plan.Next(p.Part) {
-			slices.SortFunc(wants, want.compare)
-			return wants, false, nil
-		}
-		k := d.number(p.Chunk)
-		off, n, stored, err := x.span(k)
-		if err != nil {
-			return nil, false, d.fail(k, err)
-		}
-		if stored {
-			wants = append(wants, want{off, n, k})
-			continue
-		}
-		d.grid.Cell(p.Chunk, p.Cell)
-		p.Into(d.Extract.Into)
-		d.fill(p)
-	}
-	slices.SortFunc(wants, want.compare)
-	return wants, true, nil
-}
-
-// compare orders wants by their bytes. Of those that begin together the longest comes
-// first, so that no two groups of wants begin at one offset.
-func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp.Compare(o.n, w.n)) }
-
-// group returns how many of the first wants to read as one range, and where it ends.
-func (d *decoder) group(wants []want) (n int, stop int64) {
-	first, last := wants[0], wants[len(wants)-1]
-	most := d.work.Bytes
-	if last.off+last.n-first.off > most {
-		most /= 2 // one is decoded while the next is read: see readRanges
-	}
-	most = max(min(d.work.Span, most), first.n)
-	stop = first.off + first.n
-	for n = 1; n < len(wants); n++ {
-		w := wants[n]
-		if w.off-stop > d.work.Gap || max(stop, w.off+w.n)-first.off > most {
-			break
-		}
-		stop = max(stop, w.off+w.n)
-	}
-	return n, stop
 }
 
 // readRanges reads and decodes the wants, in ranges of several and as many ranges at once
