@@ -3,6 +3,7 @@ package metadata
 import (
 	"slices"
 
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -252,30 +253,48 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 	return &b, nil
 }
 
-// Marshal returns the canonical document of a. Its members are in a fixed order. It is
-// indented by two spaces and ends with a newline. Marshal parses the document before it
-// returns it, so its errors are those of [ParseArray].
-//
-// In format 2 it is the document [V2Array], as it was read except for shape, chunks and
-// [Array.WithNullFill]. Other changes have no effect on it; see [Array.ToV2].
-func (a *Array) Marshal(l Limits) ([]byte, error) {
-	if a.v2 != nil {
-		return a.marshalV2(l)
+// arrayV2 holds the parts of a document of format 2 that do not follow from shape and
+// chunk grid, as they are spelled.
+type arrayV2 struct {
+	dtype, fill, order, filters, compressor []byte
+
+	separator []byte // nil if the document has none
+	kept      []member
+}
+
+func (a *Array) node() {}
+
+// repairedFill returns the fill value of an array of format 3. It replaces null, and
+// numbers for bools, by the specified form.
+func (d *document) repairedFill(t Extension, v strictjson.Value) []byte {
+	typ, err := dtype.Parse(t.Name, t.Configuration)
+	if err != nil {
+		return v.Raw() // an unknown type: the fill value cannot be interpreted
 	}
-	w := newWriter(l, "array")
-	w.member(shape).shape(a.Shape)
-	w.member(dataType).extension(a.DataType, Extension.appendType)
-	w.member(chunkGrid).extension(a.ChunkGrid, Extension.Append)
-	w.member(chunkKeyEncoding).extension(a.ChunkKeyEncoding, Extension.Append)
-	w.member(fillValue).raw(a.FillValue)
-	w.member(codecs).extensions(a.Codecs)
-	if a.StorageTransformers != nil {
-		w.member(storageTransformers).extensions(a.StorageTransformers)
+	if v.Kind() == strictjson.Null {
+		if fill, err := typ.FormatFill(typ.Default()); err == nil {
+			d.repairs = append(d.repairs, nullFill)
+			return fill
+		}
 	}
-	if a.DimensionNames != nil {
-		w.member(dimensionNames).names(a.DimensionNames)
+	if fill, ok := boolOf(typ, v); ok {
+		d.repairs = append(d.repairs, numberForBool)
+		return fill
 	}
-	w.member(attributes).object(a.Attributes)
-	w.kept(a.kept)
-	return w.document()
+	return v.Raw()
+}
+
+// boolOf returns the bool that the number v stands for. It returns false if t is not bool
+// or v is not 0 or 1.
+func boolOf(t dtype.Type, v strictjson.Value) (fill []byte, ok bool) {
+	if t.Kind() != dtype.Bool || v.Kind() != strictjson.Number {
+		return nil, false
+	}
+	switch n, err := v.Int64(); {
+	case err == nil && n == 0:
+		return []byte("false"), true
+	case err == nil && n == 1:
+		return []byte("true"), true
+	}
+	return nil, false
 }

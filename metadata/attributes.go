@@ -92,3 +92,29 @@ func object(raw []byte) (strictjson.Value, error) {
 	}
 	return v, err
 }
+
+// dimensionsAttribute is the attribute in which xarray stores the names of dimensions
+// (xarray, "Zarr encoding specification").
+const dimensionsAttribute = "_ARRAY_DIMENSIONS"
+
+// namesV2 returns the names of dimensions in attributes. It returns nil if there are
+// none, or if they do not match the rank.
+func namesV2(attributes []byte, rank int) []*string {
+	v, err := object(attributes)
+	if err != nil {
+		return nil
+	}
+	list, _ := v.Member(dimensionsAttribute)
+	if list.Kind() != strictjson.Array || list.Len() != rank {
+		return nil
+	}
+	names := make([]*string, rank)
+	for i, e := range list.Elements() {
+		name, err := e.Str()
+		if err != nil {
+			return nil
+		}
+		names[i] = &name
+	}
+	return names
+}

@@ -210,3 +210,8 @@ func newExtensions(v strictjson.Value) ([]Extension, error) {
 	}
 	return list, nil
 }
+
+// BytesByField is the name of a codec like "bytes" for structs whose fields have
+// different byte orders, which format 2 allows. Its member "endian" lists the byte
+// orders. The codec does not exist in format 3 and never appears in a document.
+const BytesByField = "varve.bytes_by_field"

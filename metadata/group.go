@@ -55,19 +55,9 @@ func (g *Group) WithConsolidated(c *Consolidated) *Group {
 	return &h
 }
 
-// Marshal returns the canonical document of g. Its members are in a fixed order. It is
-// indented by two spaces and ends with a newline. Marshal parses the document before it
-// returns it, so its errors are those of [ParseGroup]. In format 2 it is the document
-// [V2Group]; attributes and consolidated metadata have documents of their own.
-func (g *Group) Marshal(l Limits) ([]byte, error) {
-	if g.v2 != nil {
-		return g.marshalV2(l)
-	}
-	w := newWriter(l, "group")
-	w.member(attributes).object(g.Attributes)
-	if g.Consolidated != nil {
-		w.member(consolidatedMetadata).consolidated(g.Consolidated)
-	}
-	w.kept(g.kept)
-	return w.document()
+// groupV2 holds what a group of format 2 has in addition.
+type groupV2 struct {
+	kept []member
 }
+
+func (g *Group) node() {}

@@ -1,10 +1,5 @@
 package metadata
 
-import (
-	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
-)
-
 // repair is a deviation from the specification that is accepted when reading.
 type repair int
 
@@ -95,39 +90,4 @@ func rewritten(list []repair) []repair {
 		}
 	}
 	return kept
-}
-
-// repairedFill returns the fill value of an array of format 3. It replaces null, and
-// numbers for bools, by the specified form.
-func (d *document) repairedFill(t Extension, v strictjson.Value) []byte {
-	typ, err := dtype.Parse(t.Name, t.Configuration)
-	if err != nil {
-		return v.Raw() // an unknown type: the fill value cannot be interpreted
-	}
-	if v.Kind() == strictjson.Null {
-		if fill, err := typ.FormatFill(typ.Default()); err == nil {
-			d.repairs = append(d.repairs, nullFill)
-			return fill
-		}
-	}
-	if fill, ok := boolOf(typ, v); ok {
-		d.repairs = append(d.repairs, numberForBool)
-		return fill
-	}
-	return v.Raw()
-}
-
-// boolOf returns the bool that the number v stands for. It returns false if t is not bool
-// or v is not 0 or 1.
-func boolOf(t dtype.Type, v strictjson.Value) (fill []byte, ok bool) {
-	if t.Kind() != dtype.Bool || v.Kind() != strictjson.Number {
-		return nil, false
-	}
-	switch n, err := v.Int64(); {
-	case err == nil && n == 0:
-		return []byte("false"), true
-	case err == nil && n == 1:
-		return []byte("true"), true
-	}
-	return nil, false
 }

@@ -3,18 +3,7 @@ package metadata
 import (
 	"fmt"
 
-	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/strictjson"
-)
-
-// Names of the documents of a node. There is one in format 3, and several in format 2
-// (zarr-specs v2, "Metadata").
-const (
-	V3Node         = nodename.V3Node
-	V2Array        = nodename.V2Array
-	V2Group        = nodename.V2Group
-	V2Attributes   = nodename.V2Attributes
-	V2Consolidated = nodename.V2Consolidated
 )
 
 // ParseV2 parses a node of format 2. name is the name of document: [V2Array] or
@@ -123,11 +112,6 @@ func attributesV2(raw []byte, l Limits) (object []byte, found []repair, err erro
 		err = v.Errorf("attributes must be an object, got %s", v.Kind())
 	}
 	return v.Raw(), found, err
-}
-
-// groupV2 holds what a group of format 2 has in addition.
-type groupV2 struct {
-	kept []member
 }
 
 // newGroupV2 reads a group. It ignores consolidated_metadata: zarr-python 3 writes an

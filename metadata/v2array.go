@@ -2,43 +2,10 @@ package metadata
 
 import (
 	"fmt"
-	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
-
-// arrayV2 holds the parts of a document of format 2 that do not follow from shape and
-// chunk grid, as they are spelled.
-type arrayV2 struct {
-	dtype, fill, order, filters, compressor []byte
-
-	separator []byte // nil if the document has none
-	kept      []member
-}
-
-// Members of the document of an array (zarr-specs v2, "Arrays"), in the order of writing.
-const (
-	v2Shape      = "shape"
-	v2Chunks     = "chunks"
-	v2DType      = "dtype"
-	v2Fill       = "fill_value"
-	v2Order      = "order"
-	v2Filters    = "filters"
-	v2Separator  = "dimension_separator"
-	v2Compressor = "compressor"
-	v2Format     = "zarr_format"
-)
-
-// readerV2 reads the document of an array of format 2.
-type readerV2 struct {
-	root     strictjson.Value
-	members  map[string]strictjson.Value
-	limits   Limits
-	array    *Array
-	elements elementV2
-	refused  error // why the array can only be described
-}
 
 // newArrayV2 reads the document of an array. If only unsupported parts are at fault, it
 // returns the array together with an error that wraps ErrUnsupported.
@@ -62,22 +29,6 @@ func newArrayV2(root strictjson.Value, attributes []byte, found []repair, l Limi
 	}
 	r.array.DimensionNames = namesV2(attributes, len(r.array.Shape))
 	return r.array, r.refused
-}
-
-// required returns a required member.
-func (r *readerV2) required(name string) (strictjson.Value, error) {
-	v, ok := r.members[name]
-	if !ok {
-		return v, r.root.Errorf("member %q is missing", name)
-	}
-	return v, nil
-}
-
-// repair records a repair, once for each kind.
-func (r *readerV2) repair(what repair) {
-	if !slices.Contains(r.array.repairs, what) {
-		r.array.repairs = append(r.array.repairs, what)
-	}
 }
 
 // lengths reads a list of lengths in elements.
@@ -153,32 +104,6 @@ func (r *readerV2) keys() error {
 	return nil
 }
 
-// dimensionsAttribute is the attribute in which xarray stores the names of dimensions
-// (xarray, "Zarr encoding specification").
-const dimensionsAttribute = "_ARRAY_DIMENSIONS"
-
-// namesV2 returns the names of dimensions in attributes. It returns nil if there are
-// none, or if they do not match the rank.
-func namesV2(attributes []byte, rank int) []*string {
-	v, err := object(attributes)
-	if err != nil {
-		return nil
-	}
-	list, _ := v.Member(dimensionsAttribute)
-	if list.Kind() != strictjson.Array || list.Len() != rank {
-		return nil
-	}
-	names := make([]*string, rank)
-	for i, e := range list.Elements() {
-		name, err := e.Str()
-		if err != nil {
-			return nil
-		}
-		names[i] = &name
-	}
-	return names
-}
-
 // Notes describes how the documents differ from what is stored, one sentence each.
 func (a *Array) Notes() []string {
 	return texts(a.repairs)
@@ -233,13 +158,6 @@ func (a *Array) marshalV2(l Limits) ([]byte, error) {
 	return w.documentV2(V2Array)
 }
 
-// first begins the first member of an object.
-func (w *writer) first(name string) *writer {
-	w.at = strictjson.Token(name)
-	w.buf = append(strictjson.AppendQuote(w.buf, name), ':')
-	return w
-}
-
 // chunksV2 returns the chunk shape of the grid as JSON. The grid must be regular.
 func (a *Array) chunksV2() ([]byte, error) {
 	if a.ChunkGrid.Name != regularGrid {
@@ -255,12 +173,4 @@ func (a *Array) chunksV2() ([]byte, error) {
 		return nil, under(v.Errorf("member %q is missing", chunkShape), "/chunk_grid/configuration")
 	}
 	return chunks.Raw(), nil
-}
-
-// orNull writes one JSON value, or null for nil.
-func (w *writer) orNull(b []byte) {
-	if b == nil {
-		b = []byte("null")
-	}
-	w.raw(b)
 }

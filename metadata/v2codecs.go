@@ -16,11 +16,6 @@ import (
 // of format 2 that this package does not know are looked up with that prefix.
 const NumcodecsPrefix = "numcodecs."
 
-// BytesByField is the name of a codec like "bytes" for structs whose fields have
-// different byte orders, which format 2 allows. Its member "endian" lists the byte
-// orders. The codec does not exist in format 3 and never appears in a document.
-const BytesByField = "varve.bytes_by_field"
-
 // stageV2 is the position in a chain where a codec of numcodecs belongs.
 type stageV2 int
 

@@ -243,20 +243,3 @@ func (w *writer) documents(path string, record []byte) {
 		w.entry(path+name, m.Raw())
 	}
 }
-
-// entries writes members.
-func (w *writer) entries(list []member) {
-	for _, m := range list {
-		w.entry(m.name, m.raw)
-	}
-}
-
-// entry writes a member, with a comma unless it is the first.
-func (w *writer) entry(name string, raw []byte) {
-	if w.buf[len(w.buf)-1] == '{' {
-		w.first(name)
-	} else {
-		w.named(name)
-	}
-	w.buf = append(w.buf, raw...)
-}

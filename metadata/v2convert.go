@@ -89,11 +89,6 @@ func (a *Array) ToV2(l Limits) (*Array, error) {
 	return b.(*Array), nil
 }
 
-// cannotV2 returns the error for something that format 2 cannot express.
-func cannotV2(pointer, format string, args ...any) error {
-	return &Error{pointer, unsupportedf("format 2 cannot say this: %s", fmt.Sprintf(format, args...))}
-}
-
 // extensions converts the extension points.
 func (w *writerV2) extensions() error {
 	a := w.array

@@ -15,21 +15,6 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// elementV2 is the data type of an array of format 2 (zarr-specs v2, "Data type
-// encoding").
-type elementV2 struct {
-	typ dtype.Type // zero if it is unknown, and for objects
-	ext Extension  // the type in format 3
-	big bool       // numbers are stored in big-endian order
-	// orders has the byte order of every field that has one, true for big-endian. It is
-	// nil if all agree.
-	orders []bool
-	// object is set for elements of variable length, whose type follows from a filter.
-	object bool
-	// text is set if fill values are base64, as those of bytes and structs are.
-	text bool
-}
-
 // dtype reads the data type. An unknown type keeps its name.
 func (r *readerV2) dtype() error {
 	v, err := r.required(v2DType)

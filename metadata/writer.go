@@ -159,3 +159,35 @@ func (w *writer) finish() ([]byte, error) {
 	}
 	return doc, nil
 }
+
+// first begins the first member of an object.
+func (w *writer) first(name string) *writer {
+	w.at = strictjson.Token(name)
+	w.buf = append(strictjson.AppendQuote(w.buf, name), ':')
+	return w
+}
+
+// orNull writes one JSON value, or null for nil.
+func (w *writer) orNull(b []byte) {
+	if b == nil {
+		b = []byte("null")
+	}
+	w.raw(b)
+}
+
+// entries writes members.
+func (w *writer) entries(list []member) {
+	for _, m := range list {
+		w.entry(m.name, m.raw)
+	}
+}
+
+// entry writes a member, with a comma unless it is the first.
+func (w *writer) entry(name string, raw []byte) {
+	if w.buf[len(w.buf)-1] == '{' {
+		w.first(name)
+	} else {
+		w.named(name)
+	}
+	w.buf = append(w.buf, raw...)
+}
