@@ -39,43 +39,6 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// Options configure [Copy], [Move], [Convert] and [ConvertTo]. A nil *Options means the
-// zero Options.
-type Options struct {
-	// Options open the nodes whose chunks cannot be listed, with limits, codecs and
-	// durability. Write is not needed.
-	zarr.Options
-	// Overwrite first removes a node at the destination. That is not atomic: a crash
-	// in between leaves no node there. If the destination is behind a symbolic link
-	// in its store, the error wraps [zarr.ErrInvalidArgument].
-	Overwrite bool
-	// DryRun changes nothing and counts what would be copied.
-	DryRun bool
-	// FillAll permits a conversion to format 2 to store any number of chunks that the
-	// source does not store. Without it, more than [MostFilled] of them, or
-	// [MostFilledBytes], are an error that wraps [ErrManyMissing], and nothing is
-	// changed.
-	FillAll bool
-	// Progress is called by [Convert] when the changes begin and after each step: a
-	// stored missing chunk, or documents that are written, checked or removed. It may
-	// be called concurrently.
-	Progress func(done, total int64)
-}
-
-// Report counts what was or would be copied.
-type Report struct {
-	Arrays, Groups int   // nodes; excludes those whose document does not tell which they are
-	Values         int64 // stored values other than documents, such as chunks
-	Bytes          int64 // of values and documents
-	// Reserved counts the nodes of format 3 whose names begin with "__", which that
-	// format reserves. They keep their names, because zarr-python reads and writes
-	// such names.
-	Reserved int
-	// Lost counts the symbolic links below the source that lead out of its store or
-	// to nothing. The copy does not contain them.
-	Lost int
-}
-
 // Copy copies the node at src and everything below it to dst. If something is at dst and
 // Options.Overwrite is not set, the error wraps [fs.ErrExist]. If one place is inside the
 // other, it wraps [zarr.ErrInvalidArgument]; if there is no node at src,
@@ -124,31 +87,6 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 		return c.report, wrap("move", src.Path(), err)
 	}
 	return c.report, nil
-}
-
-// wrap returns err as a [*zarr.Error].
-func wrap(op, path string, err error) error {
-	var e *zarr.Error
-	if errors.As(err, &e) {
-		return err
-	}
-	return &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
-}
-
-// copier is one copy.
-type copier struct {
-	Options
-	src, dst *zarr.Location
-	from, to store.Store
-	at, goal store.Path // of the node in from and in to
-
-	above []store.Identity // identities of the destination and the directories above it, if known
-	lost  string           // one of the links that Report.Lost counts
-	seen  *versions        // of the copied values; nil unless the source is to be removed
-
-	documents []document // in the order in which they are written
-	old       bool       // the node is of format 2
-	report    Report
 }
 
 func newCopier(ctx context.Context, src, dst *zarr.Location, opt *Options) (*copier, error) {
@@ -209,13 +147,6 @@ func (c *copier) run(ctx context.Context) error {
 		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
 	}
 	return nil
-}
-
-// writing returns the options for changes.
-func (c *copier) writing() *zarr.Options {
-	o := c.Options.Options
-	o.Write = true
-	return &o
 }
 
 // removable checks, before anything is copied, that the source can be removed and that

@@ -8,7 +8,6 @@ import (
 	"math/bits"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
@@ -25,27 +24,6 @@ const (
 // ErrManyMissing reports that a conversion to format 2 would have to store more missing
 // chunks than permitted. It wraps [zarr.ErrLimit]. Options.FillAll permits any number.
 var ErrManyMissing = fmt.Errorf("%w: too many chunks are missing", zarr.ErrLimit)
-
-// gaps are the chunks that the source does not store but the new format needs.
-type gaps struct {
-	from, to *grid.Grid
-	named    metadata.KeyEncoding // of the source
-	names    metadata.KeyEncoding // of the new format
-	value    []byte               // one such chunk as stored
-}
-
-// newGaps returns the gaps of a member.
-func newGaps(m *member) (*gaps, error) {
-	is, err := zarr.SpecOf(m.is.(*metadata.Array))
-	if err != nil {
-		return nil, err
-	}
-	will, err := zarr.SpecOf(m.will.(*metadata.Array))
-	if err != nil {
-		return nil, err
-	}
-	return &gaps{from: is.Grid, to: will.Grid, named: is.KeyEncoding, names: will.KeyEncoding}, nil
-}
 
 // chunk returns the stored form of a chunk with the same element everywhere. All chunks
 // of format 2 have one shape, so one value serves for all.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -361,4 +362,25 @@ func (s *survey) below(i int, failed *error) iter.Seq2[string, []byte] {
 			}
 		}
 	}
+}
+
+// gaps are the chunks that the source does not store but the new format needs.
+type gaps struct {
+	from, to *grid.Grid
+	named    metadata.KeyEncoding // of the source
+	names    metadata.KeyEncoding // of the new format
+	value    []byte               // one such chunk as stored
+}
+
+// newGaps returns the gaps of a member.
+func newGaps(m *member) (*gaps, error) {
+	is, err := zarr.SpecOf(m.is.(*metadata.Array))
+	if err != nil {
+		return nil, err
+	}
+	will, err := zarr.SpecOf(m.will.(*metadata.Array))
+	if err != nil {
+		return nil, err
+	}
+	return &gaps{from: is.Grid, to: will.Grid, named: is.KeyEncoding, names: will.KeyEncoding}, nil
 }

@@ -3,63 +3,14 @@ package rewrite
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"runtime"
 	"sync"
 
-	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
 // small bounds the bytes of a value that is copied through memory concurrently with
 // others. Larger values are copied one at a time.
 const small = 16 << 20
-
-// workers returns the number of values that are copied concurrently.
-func (c *copier) workers() int { return workers(&c.Options) }
-
-func workers(o *Options) int {
-	if o.Concurrency > 0 {
-		return o.Concurrency
-	}
-	return max(8, 2*runtime.GOMAXPROCS(0))
-}
-
-// each calls do concurrently for every value other than documents. It counts the values
-// that exist and the bytes that do returns.
-func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel string) (int64, error)) error {
-	g, ctx := parallel.New(ctx)
-	g.SetLimit(c.workers())
-	var mu sync.Mutex
-	var listed error
-	for rel, err := range c.names(ctx) {
-		if err != nil {
-			listed = err
-			break
-		}
-		if !isData(rel) {
-			continue
-		}
-		g.Go(func() error {
-			n, err := do(ctx, rel)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // deleted since, or a chunk that is not stored
-			}
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			c.report.Values++
-			c.report.Bytes += n
-			return nil
-		})
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return g.Wait(listed)
-}
 
 // copyValues runs step 3.
 func (c *copier) copyValues(ctx context.Context) error {

@@ -2,32 +2,12 @@ package rewrite
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"slices"
-	"sync"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
 )
-
-// versions accumulates names and versions of values as a sum of digests. The sum does not
-// depend on the order, and is all that is kept: there may be millions of values.
-type versions struct {
-	mu  sync.Mutex
-	sum [sha256.Size / 8]uint64
-}
-
-func (v *versions) add(name string, info store.Info) {
-	text := fmt.Appendf(nil, "%q %d %q", name, info.Size, info.Version.String())
-	digest := sha256.Sum256(text)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for i := range v.sum {
-		v.sum[i] += binary.LittleEndian.Uint64(digest[8*i:])
-	}
-}
 
 // checkUnchanged checks that the source is still what was copied. The caller holds the
 // locks of all its nodes.

@@ -201,3 +201,11 @@ func concurrent(f func() error) error {
 	wg.Wait()
 	return cmp.Or(errs...)
 }
+
+// bind binds a bytes-to-bytes codec that is a Binder.
+func bind(c codec.BytesBytes, o *Options) error {
+	if b, ok := c.(codec.Binder); ok {
+		return b.Bind(specs(o)[0])
+	}
+	return nil
+}

@@ -2,7 +2,9 @@ package codectest
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -126,4 +128,61 @@ func count(shape []int64) int64 {
 		n *= l
 	}
 	return n
+}
+
+// Options describe a codec beyond the contract. A nil *Options is the zero Options.
+type Options struct {
+	// Checksum says that the encoded form has a checksum, so that altered bytes never
+	// decode to wrong data.
+	Checksum bool
+	// Unframed says that the encoded form does not contain its length, so that the codec
+	// cannot detect missing or extra bytes.
+	Unframed bool
+	// Lossy says that decoded values may differ from those that were encoded.
+	Lossy bool
+	// Multiple says that a bytes-to-bytes codec encodes only multiples of so many bytes.
+	// 0 means 1.
+	Multiple int
+	// Largest limits the input of a bytes-to-bytes codec in bytes, for codecs slower than
+	// about 10 MB/s. 0 means 1 MiB.
+	Largest int
+	// Memory is how many bytes each decoding allocates even for few bytes, for codecs
+	// whose library reuses nothing.
+	Memory int
+	// Cuts says that the encoded form contains its shape, and is clipped or padded to the
+	// shape that it is decoded as.
+	Cuts bool
+	// Specs are the arrays to test array-to-array and array-to-bytes codecs with. A
+	// [codec.Binder] is bound to the first. Nil means several of every rank up to 4.
+	Specs []codec.Spec
+}
+
+// check tests one requirement of the contract.
+type check struct {
+	name string
+	run  func() error
+}
+
+// isLong reports whether the check codes many times in one goroutine.
+func (c check) isLong() bool {
+	return slices.Contains([]string{"append", "bomb", "damage", "deterministic", "garbage", "limit", "trailing", "trim", "truncated"}, c.name)
+}
+
+// safely runs the check, and turns a panic into a failure.
+func (c check) safely() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return c.run()
+}
+
+func eachSpec(o *Options, run func(codec.Spec) error) []check {
+	var list []check
+	for _, s := range specs(o) {
+		name := fmt.Sprintf("%s/rank=%d", s.Type.Name(), s.Rank)
+		list = append(list, check{name, func() error { return run(s) }})
+	}
+	return list
 }

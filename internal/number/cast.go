@@ -78,3 +78,6 @@ func (c *Cast) Step(dst []byte, b *Block, n int) int {
 
 // packed reports whether the steps produce the bits of the target's floats.
 func (c *Cast) packed() bool { return c.To.Carrier == Float && c.To.Bytes <= 2 }
+
+// exact is the number from which float64 cannot represent all integers.
+const exact = 1 << 53

@@ -6,9 +6,6 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// exact is the number from which float64 cannot represent all integers.
-const exact = 1 << 53
-
 func signedToFloat(c *Cast, b *Block, n int) int {
 	direct, narrow := c.Mode == NearestEven, c.To.Bytes == 4
 	if c.To.Bytes <= 2 {

@@ -143,10 +143,6 @@ func (s *Store) drop(tmp string) {
 	s.end(err)
 }
 
-// createTries is how often concurrent deletions may prune the directory of a new file
-// before the write fails.
-const createTries = 100
-
 // createBehind creates an empty temporary file in the directory that dir leads to by
 // symbolic links.
 func (s *Store) createBehind(dir string) (f vfs.File, name string, err error) {

@@ -282,3 +282,7 @@ func (s *Store) removeBelow(ctx context.Context, dir, id string) (done bool) {
 	}
 	return done
 }
+
+// createTries is how often concurrent deletions may prune the directory of a new file
+// before the write fails.
+const createTries = 100

@@ -1,0 +1,40 @@
+package rewrite
+
+import "varve.dev/zarr"
+
+// Options configure [Copy], [Move], [Convert] and [ConvertTo]. A nil *Options means the
+// zero Options.
+type Options struct {
+	// Options open the nodes whose chunks cannot be listed, with limits, codecs and
+	// durability. Write is not needed.
+	zarr.Options
+	// Overwrite first removes a node at the destination. That is not atomic: a crash
+	// in between leaves no node there. If the destination is behind a symbolic link
+	// in its store, the error wraps [zarr.ErrInvalidArgument].
+	Overwrite bool
+	// DryRun changes nothing and counts what would be copied.
+	DryRun bool
+	// FillAll permits a conversion to format 2 to store any number of chunks that the
+	// source does not store. Without it, more than [MostFilled] of them, or
+	// [MostFilledBytes], are an error that wraps [ErrManyMissing], and nothing is
+	// changed.
+	FillAll bool
+	// Progress is called by [Convert] when the changes begin and after each step: a
+	// stored missing chunk, or documents that are written, checked or removed. It may
+	// be called concurrently.
+	Progress func(done, total int64)
+}
+
+// Report counts what was or would be copied.
+type Report struct {
+	Arrays, Groups int   // nodes; excludes those whose document does not tell which they are
+	Values         int64 // stored values other than documents, such as chunks
+	Bytes          int64 // of values and documents
+	// Reserved counts the nodes of format 3 whose names begin with "__", which that
+	// format reserves. They keep their names, because zarr-python reads and writes
+	// such names.
+	Reserved int
+	// Lost counts the symbolic links below the source that lead out of its store or
+	// to nothing. The copy does not contain them.
+	Lost int
+}
