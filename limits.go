@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/metadata"
 )
 
@@ -43,7 +44,7 @@ func (l Limits) OrDefault() Limits {
 
 func (l Limits) chunk() int64 {
 	if l.Chunk <= 0 {
-		return 1 << 30
+		return codec.DefaultChunk
 	}
 	return l.Chunk
 }
@@ -57,7 +58,7 @@ func (l Limits) block() int64 {
 
 func (l Limits) innerChunks() int64 {
 	if l.InnerChunks <= 0 {
-		return 1 << 24
+		return codec.DefaultInner
 	}
 	return l.InnerChunks
 }

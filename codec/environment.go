@@ -7,6 +7,12 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
+// The limits of an [Environment] that does not set them.
+const (
+	DefaultChunk = 1 << 30 // bytes of a decoded chunk
+	DefaultInner = 1 << 24 // inner chunks of a shard; their index has 256 MiB
+)
+
 // Environment is what a program sets for all its codecs: the registry, limits, and how
 // shards are written. None of it is stored. The zero Environment is useful.
 type Environment struct {
@@ -15,9 +21,9 @@ type Environment struct {
 	// Unaligned permits inner chunks that do not divide their shards evenly, and inner
 	// grids with several edges along an axis.
 	Unaligned bool
-	// Inner limits the inner chunks of a shard; 0 means 2^24.
+	// Inner limits the inner chunks of a shard; 0 means [DefaultInner].
 	Inner int64
-	// Chunk limits the bytes of a decoded chunk; 0 means 1 GiB.
+	// Chunk limits the bytes of a decoded chunk; 0 means [DefaultChunk].
 	Chunk int64
 	// Order is the order of inner chunks in new shards.
 	Order Order
@@ -73,7 +79,7 @@ const (
 func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, error) {
 	c := &Chain{spec: spec, specs: []Spec{spec}, limit: e.Chunk}
 	if c.limit <= 0 {
-		c.limit = 1 << 30
+		c.limit = DefaultChunk
 	}
 	for i, ext := range exts {
 		c.names = append(c.names, ext.Name)

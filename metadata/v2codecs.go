@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// NumcodecsPrefix begins the names that the codecs of numcodecs have in format 3. Codecs
+// numcodecsPrefix begins the names that the codecs of numcodecs have in format 3. Codecs
 // of format 2 that this package does not know are looked up with that prefix.
-const NumcodecsPrefix = "numcodecs."
+const numcodecsPrefix = "numcodecs."
 
 // stageV2 is the position in a chain where a codec of numcodecs belongs.
 type stageV2 int
@@ -351,7 +351,7 @@ func ordered(text string) string {
 
 // extensionV2 returns the extension of format 3 for a codec of numcodecs.
 func extensionV2(id string, members []member) Extension {
-	return Extension{Name: NumcodecsPrefix + id, Configuration: configuration(members)}
+	return Extension{Name: numcodecsPrefix + id, Configuration: configuration(members)}
 }
 
 // configuration returns a JSON object of the members.

@@ -185,7 +185,7 @@ func (w *writerV2) transpose(v strictjson.Value) error {
 
 // filter appends a codec that numcodecs has as well.
 func (w *writerV2) filter(name string, v strictjson.Value) error {
-	id, ok := strings.CutPrefix(name, NumcodecsPrefix)
+	id, ok := strings.CutPrefix(name, numcodecsPrefix)
 	members := []member{}
 	for name, m := range v.Members() {
 		members = append(members, member{name, m.Raw()})

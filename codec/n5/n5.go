@@ -126,7 +126,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 		c.spec.Fill = make([]byte, c.size)
 	}
 	if c.limit = c.env.Chunk; c.limit == 0 {
-		c.limit = 1 << 30
+		c.limit = codec.DefaultChunk
 	}
 	turned, err := c.bindTurn()
 	if err != nil {

@@ -14,12 +14,6 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Default limits.
-const (
-	defaultInner int64 = 1 << 24 // inner chunks of a shard; their index has 256 MiB
-	defaultChunk int64 = 1 << 30 // bytes of a decoded inner chunk
-)
-
 // layout is what all shards of one shape have in common.
 type layout struct {
 	shape  []int64
@@ -90,7 +84,7 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 		return nil, err
 	}
 	l := &layout{shape: slices.Clone(shape), grid: g, chunks: g.Chunks()}
-	most := min(cmp.Or(c.env.Inner, defaultInner), math.MaxUint32)
+	most := min(cmp.Or(c.env.Inner, codec.DefaultInner), math.MaxUint32)
 	var ok bool
 	if l.n, ok = checked.Product(l.chunks...); !ok || l.n > most {
 		return nil, fmt.Errorf("%w: a shard of %v inner chunks, at most %d are read (Limits.InnerChunks)", codec.ErrLimit, l.chunks, most)
@@ -98,7 +92,7 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	l.entry = append(slices.Clone(l.chunks), 2)
 	l.index, _ = c.index.Fixed(l.entry, 16*l.n)
 	c.measure(l)
-	longest := cmp.Or(c.env.Chunk, defaultChunk)
+	longest := cmp.Or(c.env.Chunk, codec.DefaultChunk)
 	if l.index > longest {
 		return nil, fmt.Errorf("%w: the index of %d inner chunks has %d bytes, at most %d are read (Limits.Chunk)", codec.ErrLimit, l.n, l.index, longest)
 	}
