@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -379,7 +380,7 @@ func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) err
 	if err != nil {
 		return err
 	}
-	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
+	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
 	at := site{location, &c.times, read, session.GridOptions(cmd)}
 	if c.shards == "" {
 		if spec.Grid, err = s.shards.grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -112,7 +113,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 		return err
 	}
 	if !toStdout {
-		if err := src.hasRoom(file, f, freeBytes); err != nil {
+		if err := src.hasRoom(file, f, localfile.FreeBytes); err != nil {
 			return err
 		}
 	}
@@ -127,7 +128,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	}
 	switch {
 	case !toStdout:
-		err = replaceFile(file, print)
+		err = localfile.Replace(file, print)
 	case f == jsonFormat: // half a document is of use to nobody, as long as that can be helped
 		err = output.Withheld(cmd.OutOrStdout(), print)
 	default:

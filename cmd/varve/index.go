@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
@@ -192,12 +193,12 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 
 // readMask reads a NumPy file of booleans. Memory is taken for what is really there.
 func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
-	file, err := openPatiently(ctx, name)
+	file, err := localfile.Open(ctx, name)
 	if err != nil {
 		return m, err
 	}
 	defer file.Close()
-	f := patiently(ctx, file) // it may be a pipe
+	f := localfile.Patient(ctx, file) // it may be a pipe
 	h, err := npy.ReadHeader(f)
 	if err != nil {
 		return m, failure.BadArgument("mask %s: %w", name, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
@@ -77,7 +78,7 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 		_, err := cmd.OutOrStdout().Write(picture)
 		return err
 	}
-	return replaceFile(f.svg, func(w *bufio.Writer) error {
+	return localfile.Replace(f.svg, func(w *bufio.Writer) error {
 		_, err := w.Write(picture)
 		return err
 	})
