@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -72,7 +73,7 @@ float64. Booleans and text stay as they are stored.`,
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
 	file := new(string)
-	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", fileName)
+	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
 	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(cmd, args[0], *sel, *name, *file, *decoded, *header)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
@@ -83,6 +82,3 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 		return err
 	})
 }
-
-// fileName is the check for the name of a file.
-func fileName(file string) error { return flagtext.Needed("the name of a file")(file) }
