@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -63,7 +64,7 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 		ValidArgsFunction: node.Complete,
 	}
 	axis := new(string)
-	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(parseAxis))
+	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(argument.ParseAxis))
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -151,7 +152,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	if a.Rank() == 0 {
 		return failure.BadArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", phrase.Word(location))
 	}
-	at, err := axisOfArray(axisText, a)
+	at, err := argument.AxisOfArray(axisText, a)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -73,7 +75,7 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	}
 	c := new(creation)
 	f := cmd.Flags()
-	shapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
+	argument.ShapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
 	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, float, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", flagtext.Syntax(parseType))
 	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", flagtext.Syntax(parseChunking))
 	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", flagtext.Syntax(parseChunking))
@@ -91,7 +93,7 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none", flagtext.Syntax(parseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", flagtext.Syntax(parseAttributes))
-	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from `FILE`, which is .npy", fileName)
+	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from `FILE`, which is .npy", argument.FileName)
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
@@ -285,7 +287,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 			return nil, nil, failure.BadUsage("--%s is missing (or --from FILE.npy, or --group)", name)
 		}
 	}
-	shape, err := parseShape(c.shape)
+	shape, err := argument.ParseShape(c.shape)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -379,7 +381,7 @@ func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) err
 	if err != nil {
 		return err
 	}
-	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
+	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
 	at := site{location, &c.times, read, session.GridOptions(cmd)}
 	if c.shards == "" {
 		if spec.Grid, err = s.shards.grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {

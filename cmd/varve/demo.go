@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -130,7 +130,7 @@ func runDemo(cmd *cobra.Command, dir, from string) error {
 			return err
 		}
 		defer source.Close()
-		if err := d.affordable(freeBytes); err != nil {
+		if err := d.affordable(localfile.FreeBytes); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -231,7 +232,7 @@ func TestDemoIsAffordable(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if n, ok := freeBytes(filepath.Join(t.TempDir(), "new", "deep")); ok && n <= 0 {
+	if n, ok := localfile.FreeBytes(filepath.Join(t.TempDir(), "new", "deep")); ok && n <= 0 {
 		t.Errorf("room for %d bytes", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -113,13 +114,13 @@ func growing(inputs []*input, axis string) string {
 func (i *input) along(name, axis string) (int, error) {
 	names := i.array.DimensionNames()
 	if name == "" || !slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
-		return axisOfArray(axis, i.array)
+		return argument.AxisOfArray(axis, i.array)
 	}
 	if !slices.Contains(names, name) {
 		return 0, failure.BadArgument("dimension %q grows, and %s does not have it (its dimensions are %s): leave it out, or say another --axis",
 			name, i.name, strings.Join(names, ", "))
 	}
-	return axisOf(name, names, len(names))
+	return argument.AxisOf(name, names, len(names))
 }
 
 // disagreements returns what differs along the dimensions of the arrays right below a

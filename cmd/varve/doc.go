@@ -25,7 +25,7 @@
 //   - The placeholder of a flag is a word in capitals in backquotes, and the text says what it stands for.
 //   - confirm says on a terminal what was done; styled makes text stand out where there are colours.
 //   - node.Open and node.OpenArray open a location for reading. Other openings take reading(cmd) or writing(cmd), which carry what
-//     --experimental permits and what --limit bounds; session.GridOptions(cmd) does so for a chunk grid alone. Flags whose text has a grammar are made by flagtext.Var (shapeFlag,
+//     --experimental permits and what --limit bounds; session.GridOptions(cmd) does so for a chunk grid alone. Flags whose text has a grammar are made by flagtext.Var (argument.ShapeFlag,
 //     selectionFlag, formatFlag), so that malformed text is wrong usage before any work begins.
 //   - Commands that change an extent share changeFlags, which has the policies of growth and the times that a calendar needs;
 //     singleWriterFlag alone is for other changes. propose makes a shell complete the values of a flag.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -98,7 +99,7 @@ func drawnDocument(cmd *cobra.Command, location string, reason error) (*drawn, e
 
 // described returns the grid that --shape and --chunk-grid describe.
 func (f *gridFlags) described(how grid.ParseOptions) (*drawn, error) {
-	shape, err := parseShape(f.shape)
+	shape, err := argument.ParseShape(f.shape)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func parseChunkGrid(text string) (metadata.Extension, error) {
 // chunkGridMeant returns the chunk_grid object that may be meant by lengths, or an
 // example where something else stands in its place.
 func chunkGridMeant(text string) string {
-	lengths, err := parseShape(strings.Trim(text, "[]() "))
+	lengths, err := argument.ParseShape(strings.Trim(text, "[]() "))
 	switch {
 	case err == nil && len(lengths) > 0:
 		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, output.Text(lengths))
@@ -140,7 +141,7 @@ func (f *gridFlags) chosenAxes(d *drawn) (axes []int, err error) {
 	}
 	rank := d.grid.Rank()
 	for _, text := range texts {
-		i, err := axisOf(text, d.names, rank)
+		i, err := argument.AxisOf(text, d.names, rank)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +158,7 @@ func (f *gridFlags) chosenAxes(d *drawn) (axes []int, err error) {
 
 // parseTwoAxes reads one or two different axes; without text there are none.
 func parseTwoAxes(text string) ([]string, error) {
-	axes, err := parseAxes(text)
+	axes, err := argument.ParseAxes(text)
 	if err == nil && (len(axes) > 2 || len(axes) == 2 && axes[0] == axes[1]) {
 		err = errors.New("one or two different axes are needed, as numbers from 0 or names of dimensions")
 	}

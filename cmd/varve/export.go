@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -71,7 +73,7 @@ float64. Booleans and text stay as they are stored.`,
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
 	file := new(string)
-	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", fileName)
+	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
 	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(cmd, args[0], *sel, *name, *file, *decoded, *header)
@@ -112,7 +114,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 		return err
 	}
 	if !toStdout {
-		if err := src.hasRoom(file, f, freeBytes); err != nil {
+		if err := src.hasRoom(file, f, localfile.FreeBytes); err != nil {
 			return err
 		}
 	}
@@ -127,7 +129,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	}
 	switch {
 	case !toStdout:
-		err = replaceFile(file, print)
+		err = localfile.Replace(file, print)
 	case f == jsonFormat: // half a document is of use to nobody, as long as that can be helped
 		err = output.Withheld(cmd.OutOrStdout(), print)
 	default:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -96,7 +97,7 @@ func valueMeant(flag, value string, err error) string {
 // the selection, or the shape, which stand without one. Those from most on are too many.
 func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	isList := func(text string) bool {
-		_, err := parseIntegers(strings.Trim(text, "[]()"))
+		_, err := argument.ParseIntegers(strings.Trim(text, "[]()"))
 		return err == nil && text != ""
 	}
 	f := cmd.Flags()

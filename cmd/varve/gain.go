@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -120,7 +119,7 @@ func (v *values) gather() (int64, error) {
 			return 0, failure.BadArgument("%s has %d bytes of elements, its header says %d", v.name, copied, v.total)
 		}
 		n, v.total, v.whole = copied, copied, true
-		v.r = v.aside.reader()
+		v.r = v.aside.Reader()
 	}
 	size := int64(v.typ.Size())
 	if n%size != 0 {

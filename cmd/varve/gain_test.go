@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/racing"
@@ -208,11 +209,11 @@ func TestAppendOfLongStreams(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	node := newNode(t, "--shape", "0", "--dtype", "int16", "--chunks", "4194304")
 	var long bytes.Buffer
-	for i := range spoolMemory {
+	for i := range localfile.SpoolMemory {
 		long.Write([]byte{byte(i), byte(i >> 16)})
 	}
 	must(t, long.String(), "append", node)
-	for _, at := range []int{0, spoolMemory/2 - 1, spoolMemory / 2, spoolMemory - 1} {
+	for _, at := range []int{0, localfile.SpoolMemory/2 - 1, localfile.SpoolMemory / 2, localfile.SpoolMemory - 1} {
 		if got, want := must(t, "", "export", node, "--format", "raw", "--select", fmt.Sprint(at)), long.String()[2*at:2*at+2]; got != want {
 			t.Errorf("%d: %q, want %q", at, got, want)
 		}
@@ -220,7 +221,7 @@ func TestAppendOfLongStreams(t *testing.T) {
 	if _, errs, status := execute(t, long.String()[1:], "append", node); status != 1 || !strings.Contains(errs, "no whole number of elements") {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	head := npy.Header{Type: dtype.Of[int16](), Shape: []int64{spoolMemory + 1}}.Append(nil)
+	head := npy.Header{Type: dtype.Of[int16](), Shape: []int64{localfile.SpoolMemory + 1}}.Append(nil)
 	if _, errs, status := execute(t, string(head)+long.String(), "append", node, "-", "--format", "npy"); status != 1 || !strings.Contains(errs, "its header says") {
 		t.Errorf("status %d, %s", status, errs)
 	}

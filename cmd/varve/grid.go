@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -37,12 +38,12 @@ func newGridCommand() *cobra.Command {
 		ValidArgsFunction: node.Complete,
 	}
 	flags := c.Flags()
-	shapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
+	argument.ShapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
 	flagtext.Var(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", flagtext.Syntax(parseChunkGrid))
-	flagtext.Var(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", flagtext.Syntax(parseElement))
-	flagtext.Var(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", flagtext.Syntax(parseIntegers))
+	flagtext.Var(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", flagtext.Syntax(argument.ParseElement))
+	flagtext.Var(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", flagtext.Syntax(argument.ParseIntegers))
 	flagtext.Var(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", flagtext.Syntax(parseTwoAxes))
-	flagtext.Var(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", fileName)
+	flagtext.Var(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", argument.FileName)
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters only")
 	c.RunE = f.run
 	return c
@@ -142,11 +143,11 @@ type gridDocument struct {
 
 // located returns where the element of --locate is.
 func (f *gridFlags) located(d *drawn) (*located, error) {
-	element, err := parseElement(f.locate)
+	element, err := argument.ParseElement(f.locate)
 	if err != nil {
 		return nil, err
 	}
-	index, err := element.index(d.names, d.grid.Rank())
+	index, err := element.Index(d.names, d.grid.Rank())
 	if err != nil {
 		return nil, failure.BadArgument("--locate %s: %w", f.locate, err)
 	}
@@ -159,7 +160,7 @@ func (f *gridFlags) located(d *drawn) (*located, error) {
 
 // found returns the chunk of --chunk, nil where there is none.
 func (f *gridFlags) found(d *drawn) (*chunkFacts, error) {
-	index, err := parseIntegers(f.chunk)
+	index, err := argument.ParseIntegers(f.chunk)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -75,7 +76,7 @@ func labelsOfNPY(name string, data []byte) (l labelList, err error) {
 }
 
 func labelsOfJSON(text []byte) (l labelList, err error) {
-	list, err := strictjson.Parse(text, strictjson.Limits{Size: maxNested})
+	list, err := strictjson.Parse(text, strictjson.Limits{Size: localfile.MaxText})
 	if err != nil {
 		return l, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -78,7 +79,7 @@ func changeFlags(c *cobra.Command) *change {
 	f := new(change)
 	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(parsePolicy))
 	f.times.flags(c)
-	flagtext.Var(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", flagtext.Syntax(parseShape))
+	flagtext.Var(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", flagtext.Syntax(argument.ParseShape))
 	c.Flags().BoolVar(&f.roundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
 	f.alone = aloneFlag(c)
 	f.singleWriter = singleWriterFlag(c)
@@ -112,7 +113,7 @@ func (c *change) expected(cmd *cobra.Command) ([]int64, error) {
 	if !cmd.Flags().Changed("expect") {
 		return nil, nil
 	}
-	return parseShape(c.expect)
+	return argument.ParseShape(c.expect)
 }
 
 // along returns the policy for an axis of the given extent, whose elements are at the

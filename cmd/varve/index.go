@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
@@ -22,64 +23,6 @@ import (
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/selection"
 )
-
-// parseIntegers reads whole numbers separated by commas. Empty text has none: the shape
-// and the index of rank 0.
-func parseIntegers(text string) ([]int64, error) {
-	numbers := []int64{}
-	if strings.TrimSpace(text) == "" {
-		return numbers, nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
-		if err != nil && strings.TrimSpace(part) == "" {
-			return nil, errors.New("a number is missing beside a comma; lists have no spaces, as 60,100")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%q is no whole number that fits into 64 bits%s", part, listMeant(text))
-		}
-		numbers = append(numbers, n)
-	}
-	return numbers, nil
-}
-
-// listMeant returns what may be meant by a text that is no list of whole numbers: 3x4,
-// (3, 4), 1_000 or 1e3.
-func listMeant(text string) string {
-	plain := strings.Trim(text, "[]() ")
-	plain = strings.TrimRight(plain, ",")
-	plain = strings.ReplaceAll(plain, "_", "")
-	plain = strings.NewReplacer("x", ",", "X", ",", "×", ",", "*", ",", ";", ",").Replace(plain)
-	plain = strings.Join(strings.FieldsFunc(plain, func(r rune) bool { return r == ',' || r == ' ' }), ",")
-	if x, err := strconv.ParseFloat(plain, 64); err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-		plain = strconv.FormatInt(int64(x), 10)
-	}
-	for part := range strings.SplitSeq(plain, ",") {
-		if _, err := strconv.ParseInt(part, 10, 64); err != nil {
-			return ""
-		}
-	}
-	if plain == text {
-		return ""
-	}
-	return fmt.Sprintf(" (is %s meant?)", plain)
-}
-
-// parseShape reads lengths: whole numbers of at least 0.
-func parseShape(text string) ([]int64, error) {
-	shape, err := parseIntegers(text)
-	for _, n := range shape {
-		if n < 0 {
-			return nil, fmt.Errorf("\"%d\" is less than 0", n)
-		}
-	}
-	return shape, err
-}
-
-// shapeFlag gives a command the flag --shape.
-func shapeFlag(cmd *cobra.Command, p *string, usage string) {
-	flagtext.Var(cmd.Flags(), p, "shape", "", usage, flagtext.Syntax(parseShape))
-}
 
 // selectionFlag gives a command the flag --select.
 func selectionFlag(cmd *cobra.Command) *string {
@@ -192,12 +135,12 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 
 // readMask reads a NumPy file of booleans. Memory is taken for what is really there.
 func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
-	file, err := openPatiently(ctx, name)
+	file, err := localfile.Open(ctx, name)
 	if err != nil {
 		return m, err
 	}
 	defer file.Close()
-	f := patiently(ctx, file) // it may be a pipe
+	f := localfile.Patient(ctx, file) // it may be a pipe
 	h, err := npy.ReadHeader(f)
 	if err != nil {
 		return m, failure.BadArgument("mask %s: %w", name, err)

@@ -87,15 +87,6 @@ func (n notified) Read(b []byte) (int, error) {
 	return n.Reader.Read(b)
 }
 
-// TestPatient checks that a stream is read as it is, whatever the sizes of its reads.
-func TestPatient(t *testing.T) {
-	text := strings.Repeat("0123456789", 1<<16)
-	got, err := io.ReadAll(patiently(t.Context(), strings.NewReader(text)))
-	if err != nil || string(got) != text {
-		t.Errorf("%d bytes and %v, want %d", len(got), err, len(text))
-	}
-}
-
 // TestUnfinishedCopy checks what becomes of a copy that was stopped: rm removes it, and
 // so does another copy.
 func TestUnfinishedCopy(t *testing.T) {

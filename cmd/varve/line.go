@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
@@ -131,7 +132,7 @@ func listContinued(cmd *cobra.Command, extra string) string {
 		}
 		words := []string{strings.Trim(value, ", ")}
 		for _, word := range line[i:] {
-			if strings.HasPrefix(word, "-") && !isNumber(word) {
+			if strings.HasPrefix(word, "-") && !argument.IsNumber(word) {
 				break
 			}
 			words = append(words, strings.Trim(word, ", "))

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 )
 
 // TestNPYWithoutItsName reads a .npy file as one whatever it is called, unless --format
@@ -65,7 +67,7 @@ func TestPeekNPY(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	v := &values{r: patiently(ctx, os.Stdin), name: "standard input"}
+	v := &values{r: localfile.Patient(ctx, os.Stdin), name: "standard input"}
 	if _, err := v.peekNPY(); err == nil {
 		t.Error("no error")
 	}

@@ -7,14 +7,14 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
 
 const (
-	maxNested = 1 << 30 // bytes of JSON
-	maxDepth  = 66      // lists: 64 axes and an element that is a list
+	maxDepth = 66 // lists: 64 axes and an element that is a list
 )
 
 // openJSON reads nested lists of values that are spelled as fill values, or as times are
@@ -23,14 +23,14 @@ func (v *values) openJSON() error {
 	if v.typ.IsZero() {
 		return failure.BadArgument("%s: JSON does not tell the data type", v.name)
 	}
-	text, err := io.ReadAll(io.LimitReader(v.r, maxNested+1))
+	text, err := io.ReadAll(io.LimitReader(v.r, localfile.MaxText+1))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", v.name, err)
 	}
-	if len(text) > maxNested {
-		return fmt.Errorf("%w: %s has more than %s of JSON", zarr.ErrLimit, v.name, phrase.Bytes(maxNested))
+	if len(text) > localfile.MaxText {
+		return fmt.Errorf("%w: %s has more than %s of JSON", zarr.ErrLimit, v.name, phrase.Bytes(localfile.MaxText))
 	}
-	doc, err := strictjson.Parse(text, strictjson.Limits{Size: maxNested, Depth: maxDepth})
+	doc, err := strictjson.Parse(text, strictjson.Limits{Size: localfile.MaxText, Depth: maxDepth})
 	if err != nil {
 		return failure.BadArgument("%s: %w", v.name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
@@ -42,7 +43,7 @@ func respelled(t dtype.Type, text string) (string, bool) {
 	switch t.Kind() {
 	case dtype.Int, dtype.Uint:
 		rest, plus := strings.CutPrefix(text, "+")
-		return rest, plus && isNumber(rest)
+		return rest, plus && argument.IsNumber(rest)
 	case dtype.Float:
 		p := decimal.FindStringSubmatch(text)
 		if p == nil || p[2]+p[4] == "" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
@@ -77,11 +77,8 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 		_, err := cmd.OutOrStdout().Write(picture)
 		return err
 	}
-	return replaceFile(f.svg, func(w *bufio.Writer) error {
+	return localfile.Replace(f.svg, func(w *bufio.Writer) error {
 		_, err := w.Write(picture)
 		return err
 	})
 }
-
-// fileName is the check for the name of a file.
-func fileName(file string) error { return flagtext.Needed("the name of a file")(file) }

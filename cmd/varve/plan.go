@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -34,7 +35,7 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 		Args: arguments(),
 	}
 	f := new(planFlags)
-	shapeFlag(c, &f.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
+	argument.ShapeFlag(c, &f.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
 	flagtext.Var(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", flagtext.Syntax(parseType))
 	flagtext.Var(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", flagtext.Syntax(phrase.ParseSize))
 	flagtext.Var(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", flagtext.Syntax(parseEven))
@@ -96,7 +97,7 @@ type shardedPlan struct {
 }
 
 func (f *planFlags) plan() (*plan, error) {
-	shape, err := parseShape(f.shape)
+	shape, err := argument.ParseShape(f.shape)
 	if err != nil {
 		return nil, err
 	}

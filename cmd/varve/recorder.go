@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"varve.dev/zarr/internal/parallel"
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/store"
 )
 
@@ -106,13 +107,13 @@ func (o *noted) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 // returns their number and their bytes.
 func (r *recorder) replay(ctx context.Context, workers int) (requests, bytes int64, err error) {
 	var next, times, sum atomic.Int64
-	group, ctx := parallel.New(ctx)
+	group, within := errgroup.WithContext(ctx)
 	for range min(workers, len(r.visits)) {
 		group.Go(func() error {
 			var buf []byte
 			for i := next.Add(1) - 1; i < int64(len(r.visits)); i = next.Add(1) - 1 {
 				v := r.visits[i]
-				n, err := v.repeat(ctx, r.Store, &buf)
+				n, err := v.repeat(within, r.Store, &buf)
 				if err != nil {
 					return err
 				}
@@ -122,7 +123,7 @@ func (r *recorder) replay(ctx context.Context, workers int) (requests, bytes int
 			return nil
 		})
 	}
-	err = group.Wait(nil)
+	err = cmp.Or(group.Wait(), ctx.Err())
 	return times.Load(), sum.Load(), err
 }
 

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -159,7 +160,7 @@ func agreed(cmd *cobra.Command, what string) error {
 // yes. It fails where a signal ends the command first.
 func asked(cmd *cobra.Command, question string) (bool, error) {
 	cmd.PrintErrf("%s [y/N] ", phrase.Printable(question))
-	answer, err := bufio.NewReader(patiently(cmd.Context(), cmd.InOrStdin())).ReadString('\n')
+	answer, err := bufio.NewReader(localfile.Patient(cmd.Context(), cmd.InOrStdin())).ReadString('\n')
 	if err != nil {
 		cmd.PrintErrln() // what follows is no part of the question
 		return false, cmd.Context().Err()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -49,7 +50,7 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		ValidArgsFunction: node.Complete,
 	}
 	var shape, shrink string
-	shapeFlag(c, &shape, "the new `LENGTHS` of all axes, as 60,100; empty for rank 0")
+	argument.ShapeFlag(c, &shape, "the new `LENGTHS` of all axes, as 60,100; empty for rank 0")
 	flagtext.Var(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed chunks beyond the extent: keep-edges, trim-edges or trim-exact",
 		flagtext.OneOf("keep-edges", "trim-edges", "trim-exact"))
 	flagtext.Propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
@@ -89,7 +90,7 @@ func nodeAndLengths(cmd *cobra.Command, args []string) error {
 }
 
 func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt *zarr.ResizeOptions) error {
-	shape, err := parseShape(text)
+	shape, err := argument.ParseShape(text)
 	if err != nil {
 		return err
 	}

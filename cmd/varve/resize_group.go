@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -32,7 +33,7 @@ func parseLengths(args []string) ([]dimensionLength, error) {
 	for _, arg := range args {
 		name, text, found := strings.Cut(arg, "=")
 		n, err := strconv.ParseInt(text, 10, 64)
-		if _, wrong := parseShape(arg); wrong == nil && !found {
+		if _, wrong := argument.ParseShape(arg); wrong == nil && !found {
 			return nil, failure.BadUsage("%q: a dimension and its new length are needed, as time=100; is --shape %s meant?", arg, arg)
 		}
 		if !found || name == "" || err != nil || n < 0 {

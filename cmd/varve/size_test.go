@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -72,7 +73,7 @@ func TestExportLimit(t *testing.T) {
 
 // TestRest reads what is left of files and streams, whose memory is taken once.
 func TestRest(t *testing.T) {
-	data := bytes.Repeat([]byte("0123456789abcdef"), spoolMemory/8)
+	data := bytes.Repeat([]byte("0123456789abcdef"), localfile.SpoolMemory/8)
 	name := t.TempDir() + "/data.bin"
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)

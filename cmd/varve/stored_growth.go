@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -59,7 +60,7 @@ func (s storedGrowth) axis(a *zarr.Array) (int, error) {
 	if text == "" {
 		text = "0"
 	}
-	axis, err := axisOfArray(text, a)
+	axis, err := argument.AxisOfArray(text, a)
 	if err == nil && (axis < 0 || axis >= a.Rank()) {
 		err = fmt.Errorf("there is no axis %s", text)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -39,7 +40,7 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 	singleWriter := singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, text := range *axes {
-			if _, err := parseAxis(text); err != nil {
+			if _, err := argument.ParseAxis(text); err != nil {
 				return failure.BadUsage("--axis: %w", err)
 			}
 		}
@@ -72,7 +73,7 @@ func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.Rectil
 		return unlockGroup(cmd, location, n.(*zarr.Group), axes, how)
 	}
 	for _, text := range axes {
-		i, err := axisOfArray(text, a)
+		i, err := argument.AxisOfArray(text, a)
 		if err != nil {
 			return err
 		}

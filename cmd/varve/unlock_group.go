@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -129,10 +130,10 @@ func (l *locked) try(cmd *cobra.Command, g *zarr.Group) error {
 func (l *locked) find(axes []string) error {
 	a := l.array
 	for _, text := range axes {
-		if !isNumber(text) && !slices.Contains(a.DimensionNames(), text) {
+		if !argument.IsNumber(text) && !slices.Contains(a.DimensionNames(), text) {
 			continue
 		}
-		i, err := axisOfArray(text, a)
+		i, err := argument.AxisOfArray(text, a)
 		if err != nil {
 			return err
 		}

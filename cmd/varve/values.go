@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -40,9 +41,9 @@ type values struct {
 	needed  int64    // bytes in memory, 0 where it is not known
 	words   [][]byte // in place of r, of elements that differ in length
 	file    *os.File
-	array   *zarr.Array  // a Zarr node; nil for files
-	done    func() error // lets go of it
-	aside   spool        // of a stream
+	array   *zarr.Array     // a Zarr node; nil for files
+	done    func() error    // lets go of it
+	aside   localfile.Spool // of a stream
 
 	// watch begins to show how a stream of so many bytes comes in, 0 where nobody knows
 	// how many. Nil shows nothing.
@@ -52,12 +53,12 @@ type values struct {
 // close lets go of the file or the node, and of what was set aside.
 func (v *values) close() error {
 	if v.done != nil {
-		return errors.Join(v.done(), v.aside.close())
+		return errors.Join(v.done(), v.aside.Close())
 	}
 	if v.file == nil {
-		return v.aside.close()
+		return v.aside.Close()
 	}
-	return errors.Join(v.file.Close(), v.aside.close())
+	return errors.Join(v.file.Close(), v.aside.Close())
 }
 
 // openValues opens a file, a Zarr array, or standard input for "" and "-", whose elements
@@ -74,14 +75,14 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 	if (file == "" || file == "-") && f != jsonFormat && console.IsTerminal(cmd.InOrStdin()) {
 		return nil, failure.BadUsage("%s is not typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
-	v := &values{typ: t, into: a, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}
+	v := &values{typ: t, into: a, total: -1, name: "standard input", r: localfile.Patient(cmd.Context(), cmd.InOrStdin())}
 	v.watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
 	if file != "" && file != "-" {
-		f, err := openPatiently(cmd.Context(), file)
+		f, err := localfile.Open(cmd.Context(), file)
 		if err != nil {
 			return nil, err
 		}
-		v.name, v.r, v.file = file, patiently(cmd.Context(), f), f
+		v.name, v.r, v.file = file, localfile.Patient(cmd.Context(), f), f
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			v.r, v.total, v.whole = f, info.Size(), true // a disk answers
 		}
@@ -259,7 +260,7 @@ func (v *values) settle(n int64) error {
 		return err
 	}
 	v.taken, v.whole = v.taken-copied, true
-	v.r = v.aside.reader()
+	v.r = v.aside.Reader()
 	return nil
 }
 
@@ -388,7 +389,7 @@ func (v *values) rest() ([]byte, error) {
 		if n, err = io.Copy(&v.aside, v.r); err != nil {
 			return nil, err
 		}
-		v.r = v.aside.reader()
+		v.r = v.aside.Reader()
 	}
 	data := make([]byte, n)
 	m, err := io.ReadFull(v.r, data)

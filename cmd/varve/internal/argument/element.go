@@ -1,4 +1,4 @@
-package main
+package argument
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
-// element is the index of an element: in the order of the axes, or by axis.
-type element struct {
+// Element is the index of an element: in the order of the axes, or by axis.
+type Element struct {
 	at   []int64
 	axes []string // numbers or names of dimensions; nil where the order counts
 }
 
-// parseElement reads an index, as 15,40, or as time=15,lat=40 in any order.
-func parseElement(text string) (e element, err error) {
+// ParseElement reads an index, as 15,40, or as time=15,lat=40 in any order.
+func ParseElement(text string) (e Element, err error) {
 	if !strings.Contains(text, "=") {
-		e.at, err = parseIntegers(text)
+		e.at, err = ParseIntegers(text)
 		return e, err
 	}
 	for part := range strings.SplitSeq(text, ",") {
@@ -32,15 +32,15 @@ func parseElement(text string) (e element, err error) {
 	return e, nil
 }
 
-// index returns the index in the order of the axes, whose dimensions have such names.
+// Index returns the index in the order of the axes, whose dimensions have such names.
 // Each axis has to be given once.
-func (e element) index(names []string, rank int) ([]int64, error) {
+func (e Element) Index(names []string, rank int) ([]int64, error) {
 	if e.axes == nil {
 		return e.at, nil
 	}
 	index, given := make([]int64, rank), make([]bool, rank)
 	for i, text := range e.axes {
-		axis, err := axisOf(text, names, rank)
+		axis, err := AxisOf(text, names, rank)
 		switch {
 		case err != nil:
 			return nil, err

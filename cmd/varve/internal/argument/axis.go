@@ -1,4 +1,4 @@
-package main
+package argument
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// parseAxis checks the text of an axis: a number that fits, or a name.
-func parseAxis(text string) (string, error) {
+// ParseAxis checks the text of an axis: a number that fits, or a name.
+func ParseAxis(text string) (string, error) {
 	if text == "" {
 		return "", fmt.Errorf("the number or the name of an axis is needed")
 	}
-	if isNumber(text) {
+	if IsNumber(text) {
 		if _, err := strconv.Atoi(text); err != nil {
 			return "", fmt.Errorf("%q is no whole number that fits", text)
 		}
@@ -24,20 +24,19 @@ func parseAxis(text string) (string, error) {
 	return text, nil
 }
 
-// isNumber reports whether a text is spelled like a whole number, whatever its size.
-func isNumber(text string) bool {
+// IsNumber reports whether a text is a whole number of any size.
+func IsNumber(text string) bool {
 	digits := strings.TrimLeft(text, "+-")
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// parseAxes checks the texts of axes with commas between them; without text there are
-// none.
-func parseAxes(text string) (axes []string, err error) {
+// ParseAxes checks the texts of axes with commas between them. The empty text has none.
+func ParseAxes(text string) (axes []string, err error) {
 	if text == "" {
 		return nil, nil
 	}
 	for part := range strings.SplitSeq(text, ",") {
-		axis, err := parseAxis(strings.TrimSpace(part))
+		axis, err := ParseAxis(strings.TrimSpace(part))
 		if err != nil {
 			return nil, err
 		}
@@ -46,9 +45,9 @@ func parseAxes(text string) (axes []string, err error) {
 	return axes, nil
 }
 
-// axisOf returns the number of the axis that a text means. Numbers below 0 count from the
-// end; those of no axis are returned as they are, for the library to refuse.
-func axisOf(text string, names []string, rank int) (int, error) {
+// AxisOf returns the number of the axis that a text names. Numbers below 0 count from the
+// end. Numbers of no axis are returned unchanged, for the library to refuse.
+func AxisOf(text string, names []string, rank int) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 0 && n >= -rank {
 			n += rank
@@ -67,7 +66,7 @@ func axisOf(text string, names []string, rank int) (int, error) {
 	return i, nil
 }
 
-// axisOfArray returns the number of the axis of an array that a text means.
-func axisOfArray(text string, a *zarr.Array) (int, error) {
-	return axisOf(text, a.DimensionNames(), a.Rank())
+// AxisOfArray is AxisOf for the axes of an array.
+func AxisOfArray(text string, a *zarr.Array) (int, error) {
+	return AxisOf(text, a.DimensionNames(), a.Rank())
 }

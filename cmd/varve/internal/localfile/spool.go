@@ -1,4 +1,4 @@
-package main
+package localfile
 
 import (
 	"errors"
@@ -6,19 +6,20 @@ import (
 	"os"
 )
 
-// spoolMemory is how many bytes a spool keeps in memory.
-const spoolMemory = 16 << 20
+// SpoolMemory is how many bytes a Spool keeps in memory.
+const SpoolMemory = 16 << 20
 
-// spool keeps what is written to it until all of it is there: in memory at first, what
-// follows in a temporary file.
-type spool struct {
+// Spool keeps what is written to it: SpoolMemory bytes in memory, the rest in a temporary
+// file.
+type Spool struct {
 	memory []byte
-	file   *os.File // nil until it is needed
+	file   *os.File // nil while memory suffices
 	length int64    // of the file
 }
 
-func (s *spool) Write(p []byte) (int, error) {
-	if s.file == nil && len(s.memory)+len(p) <= spoolMemory {
+// Write implements [io.Writer].
+func (s *Spool) Write(p []byte) (int, error) {
+	if s.file == nil && len(s.memory)+len(p) <= SpoolMemory {
 		s.memory = append(s.memory, p...)
 		return len(p), nil
 	}
@@ -35,7 +36,7 @@ func (s *spool) Write(p []byte) (int, error) {
 }
 
 // ReadAt implements [io.ReaderAt].
-func (s *spool) ReadAt(p []byte, at int64) (n int, err error) {
+func (s *Spool) ReadAt(p []byte, at int64) (n int, err error) {
 	held := int64(len(s.memory))
 	if at < held {
 		n = copy(p, s.memory[at:])
@@ -50,13 +51,13 @@ func (s *spool) ReadAt(p []byte, at int64) (n int, err error) {
 	return n + m, err
 }
 
-// reader returns everything that was written.
-func (s *spool) reader() *io.SectionReader {
+// Reader returns a reader of everything that was written.
+func (s *Spool) Reader() *io.SectionReader {
 	return io.NewSectionReader(s, 0, int64(len(s.memory))+s.length)
 }
 
-// close removes the temporary file.
-func (s *spool) close() error {
+// Close removes the temporary file.
+func (s *Spool) Close() error {
 	if s.file == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package localfile
 
 import (
 	"context"
@@ -6,19 +6,18 @@ import (
 	"os"
 )
 
-// patientBytes is how much of a stream is read at a time.
+// patientBytes is how many bytes are read at a time.
 const patientBytes = 256 << 10
 
-// patient reads a stream that may be silent for ever, and stops waiting once its context
-// ends. The system cannot be told to give up such a read, so that another goroutine waits
-// for it.
+// patient reads a stream that may be silent for ever, and gives up when its context ends.
+// A read cannot be cancelled, so another goroutine waits for it.
 type patient struct {
 	ctx context.Context
 	r   io.Reader
 
 	buffer []byte
-	rest   []byte // read and not taken yet
-	err    error  // behind the rest
+	rest   []byte // read and not returned yet
+	err    error  // returned after rest
 	waits  chan taken
 }
 
@@ -28,8 +27,8 @@ type taken struct {
 	err error
 }
 
-// patiently returns a stream whose reads end with the context of a command.
-func patiently(ctx context.Context, r io.Reader) *patient { return &patient{ctx: ctx, r: r} }
+// Patient returns a reader of r that gives up when the context ends.
+func Patient(ctx context.Context, r io.Reader) *patient { return &patient{ctx: ctx, r: r} }
 
 func (p *patient) Read(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
@@ -48,8 +47,7 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// wait reads the next bytes of the stream. The buffer belongs to the read that is under
-// way.
+// wait reads the next bytes. Until the read returns, the buffer belongs to it.
 func (p *patient) wait() error {
 	if p.buffer == nil {
 		p.buffer, p.waits = make([]byte, patientBytes), make(chan taken, 1)
@@ -67,9 +65,9 @@ func (p *patient) wait() error {
 	}
 }
 
-// openPatiently opens a file. A pipe with a name lets its reader wait until somebody
-// writes to it.
-func openPatiently(ctx context.Context, name string) (*os.File, error) {
+// Open opens a file. It gives up when the context ends: a named pipe blocks its reader
+// until there is a writer.
+func Open(ctx context.Context, name string) (*os.File, error) {
 	if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return os.Open(name)
 	}

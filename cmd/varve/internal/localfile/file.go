@@ -1,4 +1,4 @@
-package main
+package localfile
 
 import (
 	"bufio"
@@ -9,23 +9,24 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/metadata"
 )
 
-// replaceFile makes a file of what write writes: beside its place at first, so that no
-// half of it is ever seen there.
-func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
+// Replace writes a file through a temporary file beside it, so that nobody reads a part
+// of it. A device or a pipe is written in place.
+func Replace(name string, write func(w *bufio.Writer) error) (err error) {
 	if err := notInNode(name); err != nil {
 		return err
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return writeThrough(name, write) // a device or a pipe cannot be replaced
+		return writeThrough(name, write) // a device or a pipe cannot be renamed
 	}
 	if folder := filepath.Dir(name); !node.Exists(folder) {
 		return failure.NotFound("write %s: there is no folder %s", name, folder)
@@ -50,18 +51,18 @@ func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
 	return os.Rename(f.Name(), name)
 }
 
-// notInNode refuses a file in the directory of a node, or below it: it could replace a
-// document or a chunk, or become one.
+// notInNode refuses a file in the directory of a node or below. It could replace a
+// document or a chunk, or be taken for one.
 func notInNode(name string) error {
 	dir, err := filepath.Abs(filepath.Dir(name))
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return nil // the folder is not there, which is told otherwise
+		return nil // the missing folder is reported elsewhere
 	}
 	for ; ; dir = filepath.Dir(dir) {
-		if vfs.HasFile(dir, "zarr.json", ".zarray", ".zgroup") {
+		if hasDocument(dir) {
 			return failure.BadArgument("write %s: %s is a Zarr node, and the file would be in it; write it elsewhere", name, dir)
 		}
 		if dir == filepath.Dir(dir) {
@@ -79,20 +80,31 @@ func writeThrough(name string, write func(w *bufio.Writer) error) error {
 	return cmp.Or(write(w), w.Flush(), f.Close())
 }
 
-// readWhole returns what a file holds, or standard input for "-".
-func readWhole(cmd *cobra.Command, name string) ([]byte, error) {
-	var r io.Reader = patiently(cmd.Context(), cmd.InOrStdin())
+// MaxText is how many bytes of a text are read at most.
+const MaxText = 1 << 30
+
+// ReadAll returns the content of a file, or of standard input for "-".
+func ReadAll(cmd *cobra.Command, name string) ([]byte, error) {
+	var r io.Reader = Patient(cmd.Context(), cmd.InOrStdin())
 	if name != "-" {
-		f, err := openPatiently(cmd.Context(), name)
+		f, err := Open(cmd.Context(), name)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		r = patiently(cmd.Context(), f)
+		r = Patient(cmd.Context(), f)
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxNested+1))
-	if err == nil && len(data) > maxNested {
-		err = fmt.Errorf("%w: %s has more than %s", zarr.ErrLimit, name, phrase.Bytes(maxNested))
+	data, err := io.ReadAll(io.LimitReader(r, MaxText+1))
+	if err == nil && len(data) > MaxText {
+		err = fmt.Errorf("%w: %s has more than %s", zarr.ErrLimit, name, phrase.Bytes(MaxText))
 	}
 	return data, err
+}
+
+// hasDocument reports whether a folder has a metadata document.
+func hasDocument(dir string) bool {
+	return slices.ContainsFunc([]string{metadata.V3Node, metadata.V2Array, metadata.V2Group}, func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular()
+	})
 }

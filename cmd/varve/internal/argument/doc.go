@@ -1,0 +1,2 @@
+// Package argument parses arguments and flags that name axes, lengths and elements.
+package argument
