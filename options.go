@@ -133,6 +133,10 @@ type Shards struct {
 	IndexCache int64
 }
 
+// MostBudget returns the upper bound of the default of [Options.Budget], in bytes: a
+// sixteenth of the memory that the process may use, or 256 MiB if that is less.
+func MostBudget() int64 { return budget.Most() }
+
 func (o *Options) orZero() Options {
 	if o == nil {
 		return Options{}

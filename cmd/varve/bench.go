@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math"
 	"runtime"
 	"time"
 
@@ -11,8 +10,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
@@ -204,20 +201,6 @@ func slabFor(s *source) int64 {
 		return outer * mostRequested
 	}
 	return n
-}
-
-// longestChunk returns the bytes of the longest chunk of a grid, whose elements have so
-// many.
-func longestChunk(g *grid.Grid, bytes int64) int64 {
-	for i := range g.Rank() {
-		axis := g.Axis(i)
-		n, ok := checked.Mul(bytes, axis.Longest(grid.Interval{Stop: axis.Chunks()}))
-		if !ok {
-			return math.MaxInt64
-		}
-		bytes = n
-	}
-	return bytes
 }
 
 // raw repeats the requests that were noted, and decodes nothing.

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 )
@@ -151,4 +152,30 @@ func littleEndian(t dtype.Type, block []byte) {
 	if !dtype.LittleEndian() {
 		t.Swap(block, block)
 	}
+}
+
+// slabChunks is how many chunks are read at a time at most, so that output begins, and
+// progress shows, where chunks have a few bytes each or are not stored.
+const slabChunks = 1 << 16
+
+// slab returns how many bytes of selected elements are read at a time, at least so many.
+// Every slab decodes all chunks that it has some of. So a slab is as long as all chunks
+// side by side where a budget that nobody has chosen could have as much, and as long as
+// one chunk where there is none beside it: so much is decoded in any case.
+func (s *source) slab(least int64) int64 {
+	if chunk := longestChunk(s.array.Grid(), width(s.stored)); chunk < least/slabChunks {
+		return chunk * slabChunks
+	}
+	if s.stored.Variable() || s.typ.Variable() {
+		return least
+	}
+	most := budget.Most()
+	if s.decoding != nil { // what is made of the elements is in memory, too
+		most /= 1 + (width(s.typ)+width(s.stored)-1)/width(s.stored)
+	}
+	chunk, layer := s.resolved.Layer(finest(s.array), width(s.stored))
+	if layer <= most || chunk == layer && s.decoding == nil && chunk <= (zarr.Limits{}).OrDefault().Chunk {
+		return max(least, layer)
+	}
+	return least
 }
