@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"

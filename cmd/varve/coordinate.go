@@ -9,23 +9,22 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/dtype"
 )
 
 // coordinate is a time coordinate: numbers that count in units since a moment.
 type coordinate struct {
-	packing
+	*cf.Packing
 	name  string // location
 	units calendar.Units
 	whole []int64   // of integers
 	reals []float64 // of floating-point numbers, and of all that are packed
 	own   int       // how many the array has; what follows is about to be appended
 }
-
-// mostTimes is how long a coordinate may be: hours of 1,900 years.
-const mostTimes = 1 << 24
 
 // readCoordinate reads the array at a location, which has to be a time coordinate as CF
 // has it.
@@ -61,8 +60,8 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 		return nil, failure.BadArgument("--time %s: a coordinate has one axis, it has shape %v", location, a.Shape())
 	case !isNumeric(a.Type()):
 		return nil, failure.BadArgument("--time %s: elements of type %s are no times", location, a.Type())
-	case a.Shape()[0] > mostTimes:
-		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(mostTimes))
+	case a.Shape()[0] > cf.MaxCoordinate:
+		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
 	}
 	name := attribute(a, "units")
 	if name == "" {
@@ -74,12 +73,12 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 		c.units, err = calendar.ParseUnits(name, cal)
 	}
 	if err == nil {
-		c.packing, err = packingOf(a)
-		c.packing = c.ofCoordinate()
+		c.Packing, err = cf.PackingOf(a)
 	}
 	if err != nil {
 		return nil, failure.BadArgument("--time %s: %w", location, err)
 	}
+	c.Packing = c.OfCoordinate()
 	return c, nil
 }
 
@@ -87,15 +86,15 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
 
 // isReal reports whether the numbers are floating-point numbers.
-func (c *coordinate) isReal() bool { return c.isFloat() || c.scaled }
+func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.Float || c.IsScaled() }
 
 // add appends what elements in host byte order stand for to the numbers.
 func (c *coordinate) add(block []byte) error {
-	for size := c.stored.Size(); len(block) > 0; block = block[size:] {
-		if !c.hasValue(block[:size]) {
+	for size := c.Type().Size(); len(block) > 0; block = block[size:] {
+		if !c.HasValue(block[:size]) {
 			return failure.BadArgument("--time %s: times have to increase, and element %d has no value", c.name, c.len())
 		}
-		text := c.text(block[:size])
+		text := c.Text(block[:size])
 		if c.isReal() {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
@@ -176,7 +175,7 @@ func (c *coordinate) at(i int) string {
 	} else {
 		number = strconv.FormatInt(c.whole[i], 10)
 	}
-	if text, ok := (timeAxis{c.units}).at(number); ok {
+	if text, ok := (cf.Times{Units: c.units}).Text(number); ok {
 		return text
 	}
 	return number

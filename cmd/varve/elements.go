@@ -94,3 +94,9 @@ func (e elements) write(ctx context.Context, a *zarr.Array, sel selection.Select
 	}
 	return a.WriteBytes(ctx, sel, e.data)
 }
+
+// isNumeric reports whether elements are numbers of one part.
+func isNumeric(t dtype.Type) bool {
+	k := t.Kind()
+	return k == dtype.Int || k == dtype.Uint || k == dtype.Float
+}

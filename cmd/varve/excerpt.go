@@ -59,11 +59,11 @@ func newExcerpt(ctx context.Context, s *source) (*excerpt, error) {
 
 // settleEnds is settle as far as a selection is shown.
 func settleEnds(ctx context.Context, s *source, full, shown []int64) error {
-	if s.decoding == nil || s.decoding.says == nil {
+	if s.decoding == nil || !s.decoding.MayOverflow() {
 		return nil
 	}
 	said := true
-	r := &ends{s.undecoded().reader(), full, shown, func(_ int64, elem []byte) { said = said && s.decoding.says(elem) }}
+	r := &ends{s.undecoded().reader(), full, shown, func(_ int64, elem []byte) { said = said && s.decoding.Fits(elem) }}
 	if err := r.all(ctx); err != nil || said {
 		return err
 	}

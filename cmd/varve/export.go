@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -152,8 +153,9 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 // notePacked tells people that a table has numbers as they are stored beside coordinates,
 // which are decoded.
 func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
-	if p, err := packingOf(a); !decoded && err == nil && isNumeric(a.Type()) && p.scaled {
-		session.Remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", p.scale, p.offset))
+	if p, err := cf.PackingOf(a); !decoded && err == nil && isNumeric(a.Type()) && p.IsScaled() {
+		scale, offset := p.Scale()
+		session.Remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", scale, offset))
 	}
 }
 

@@ -42,9 +42,9 @@ func oneLength(t dtype.Type, f format) error {
 
 // oneLength refuses texts, and says of times why they are some.
 func (s *source) oneLength(f format) error {
-	if axis, ok := s.counting.axis(); ok && s.decoding != nil && s.typ.Variable() {
+	if axis, ok := s.units.Times(); ok && s.decoding != nil && s.typ.Variable() {
 		why := "one of them is a day that datetime64 has not"
-		if !axis.isReal() {
+		if !axis.IsReal() {
 			why = fmt.Sprintf("datetime64 has not the days of the calendar %s", axis.Calendar())
 		}
 		return failure.BadArgument("these times are text, since %s, and %s has no text of any length: --format json or csv has it, and without --decode they are numbers", why, f)

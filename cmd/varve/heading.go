@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
@@ -84,9 +85,9 @@ func (s *source) valueName() string {
 
 // along finds the elements along an axis of an array, which is axis i of a source.
 func (h *heading) along(s *source, axis, i int) error {
-	if s.shape[i] > mostTimes {
+	if s.shape[i] > cf.MaxCoordinate {
 		return fmt.Errorf("%w: --header takes axes of at most %s, axis %d has %s selected; select a part (--select)",
-			zarr.ErrLimit, phrase.Plural(mostTimes, "element"), axis, phrase.Count(s.shape[i]))
+			zarr.ErrLimit, phrase.Plural(cf.MaxCoordinate, "element"), axis, phrase.Count(s.shape[i]))
 	}
 	line := make(selection.Basic, len(s.shape))
 	for k := range line {
@@ -111,7 +112,7 @@ func (h *heading) along(s *source, axis, i int) error {
 
 // read reads the values of the coordinate of a dimension, if there is one.
 func (h *heading) read(ctx context.Context, a *zarr.Array) error {
-	c, err := coordinateOf(ctx, a, h.name)
+	c, err := cf.Coordinate(ctx, a, h.name)
 	if errors.Is(err, zarr.ErrInvalidArgument) {
 		return nil // there is none, or what has the name is none
 	}

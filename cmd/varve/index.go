@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
@@ -39,7 +40,11 @@ func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 		names = make([]string, a.Rank())
 	}
 	find := func(dimension string, v selection.Values) (selection.Item, error) {
-		item, err := lookup(ctx, a, dimension, v)
+		item, err := cf.Lookup(ctx, a, dimension, v)
+		var label *cf.LabelError
+		if errors.As(err, &label) {
+			err = fmt.Errorf("%w%s", err, spelling.Meant(label.Label, label.Labels))
+		}
 		if is := fmt.Sprintf("%s=%s", dimension, v); err != nil && is != strings.TrimSpace(text) {
 			err = fmt.Errorf("%s: %w", is, err)
 		}
@@ -91,7 +96,7 @@ func selectionHint(ctx context.Context, a *zarr.Array, text string, err error) s
 	if dimension == "" {
 		return ""
 	}
-	c, err := coordinateOf(ctx, a, dimension)
+	c, err := cf.Coordinate(ctx, a, dimension)
 	if err != nil {
 		return ""
 	}
@@ -107,7 +112,7 @@ func selectionHint(ctx context.Context, a *zarr.Array, text string, err error) s
 // hasValue reports whether an array has elements along a dimension that the last of the
 // ways to write a coordinate value selects.
 func hasValue(ctx context.Context, a *zarr.Array, dimension, ways string) bool {
-	find := func(_ string, v selection.Values) (selection.Item, error) { return lookup(ctx, a, dimension, v) }
+	find := func(_ string, v selection.Values) (selection.Item, error) { return cf.Lookup(ctx, a, dimension, v) }
 	way := ways[strings.LastIndex(ways, " ")+1:]
 	_, err := selection.Parser{Names: a.DimensionNames(), Lookup: find}.Parse(way)
 	return err == nil
@@ -115,12 +120,12 @@ func hasValue(ctx context.Context, a *zarr.Array, dimension, ways string) bool {
 
 // waysByValue returns how a whole number is written that is a value of a coordinate.
 func waysByValue(c *zarr.Array, dimension string, n int64) string {
-	_, timed := unitsOf(c)
+	_, timed := timesOf(c)
 	switch k := c.Type().Kind(); {
 	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
 		return fmt.Sprintf("%s=\"%d\"", dimension, n)
 	case k == dtype.Datetime || isNumeric(c.Type()) && timed:
-		if date := rewritten(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
+		if date := calendar.Respell(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
 			return dimension + "=" + date
 		}
 		if n < 1000 || n > 9999 { // hardly a year

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -57,7 +58,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		facts.Notes = append(facts.Notes, facts.Pending.text())
 	}
 	facts.Times = endsOfTime(cmd.Context(), a)
-	if err := undecodedTimes(a, countingOf(a)); err != nil {
+	if err := undecodedTimes(a, cf.UnitsOf(a)); err != nil {
 		facts.Notes = append(facts.Notes, "its times are left as numbers: "+failure.OneLine(err))
 	}
 	facts.readers = readersOf(cmd.Context(), a)

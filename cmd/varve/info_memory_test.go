@@ -96,7 +96,8 @@ func TestManyMissingValues(t *testing.T) {
 	if text := f.missingText(); !strings.HasPrefix(text, "0, 1, 2,") || !strings.HasSuffix(text, "98, 99, …") {
 		t.Errorf("missing values %.1000s", text)
 	}
-	few := arrayFacts{doc: doc, Attributes: []byte(`{"_FillValue":5,"missing_value":[5,-1]}`)}
+	doc = &metadata.Array{DataType: doc.DataType, Attributes: []byte(`{"_FillValue":5,"missing_value":[5,-1]}`)}
+	few := arrayFacts{doc: doc, Attributes: doc.Attributes}
 	if text := few.missingText(); text != "5, -1" {
 		t.Errorf("missing values %s", text)
 	}

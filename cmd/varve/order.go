@@ -10,6 +10,7 @@ import (
 	"path"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -54,15 +55,15 @@ func orderOf(ctx context.Context, a *zarr.Array) *order {
 		o.hasValue = func(e []byte) bool { return int64(binary.NativeEndian.Uint64(e)) != dtype.NaT }
 		return o
 	}
-	p, err := packingOf(a)
+	p, err := cf.PackingOf(a)
 	if err != nil || !isNumeric(a.Type()) {
 		return nil
 	}
-	p = p.ofCoordinate()
+	p = p.OfCoordinate()
 	if _, o.isTime = timesOf(a); !o.isTime {
-		o.text = p.text // what a selection takes, and not what is stored
+		o.text = p.Text // what a selection takes, and not what is stored
 	}
-	o.typ, o.compare, o.hasValue = p.stored, p.compare(), p.hasValue
+	o.typ, o.compare, o.hasValue = p.Type(), compareBy(p), p.HasValue
 	return o
 }
 
@@ -71,17 +72,17 @@ func compareWhole[T int64 | uint64](a, b []byte) int {
 	return cmp.Compare(T(binary.NativeEndian.Uint64(a)), T(binary.NativeEndian.Uint64(b)))
 }
 
-// compare returns what compares stored numbers by what they stand for, exactly: a scale
-// below zero turns them round.
-func (p packing) compare() func(a, b []byte) int {
-	compare := func(a, b []byte) int { return cmp.Compare(p.number(a), p.number(b)) }
-	switch p.stored {
+// compareBy returns the comparison of stored numbers by what they stand for, without
+// rounding. A negative scale reverses the order.
+func compareBy(p *cf.Packing) func(a, b []byte) int {
+	compare := func(a, b []byte) int { return cmp.Compare(p.Stored(a), p.Stored(b)) }
+	switch p.Type() {
 	case dtype.Of[int64]():
 		compare = compareWhole[int64]
 	case dtype.Of[uint64]():
 		compare = compareWhole[uint64]
 	}
-	if p.scaled && p.scale < 0 {
+	if scale, _ := p.Scale(); scale < 0 {
 		return func(a, b []byte) int { return compare(b, a) }
 	}
 	return compare
@@ -209,7 +210,7 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 		return nil
 	}
 	chunk, _, _ := a.Grid().Axis(0).Locate(extent - 1)
-	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > mostTimes {
+	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > cf.MaxCoordinate {
 		return zarr.ErrLimit // a coordinate is not worth the memory
 	}
 	end := elements{typ: o.typ}

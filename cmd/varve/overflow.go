@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -56,7 +57,7 @@ func respelled(t dtype.Type, text string) (string, bool) {
 		return number + p[5], true
 	case dtype.Timedelta:
 		one, ok := t.Duration(1)
-		length, err := parseDuration(text)
+		length, err := cf.ParseDuration(text)
 		if n := length / float64(one); ok && err == nil && strings.ContainsAny(text, "0123456789") && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
 			return strconv.FormatInt(int64(n), 10), true
 		}
@@ -99,7 +100,7 @@ func isEncoded(t dtype.Type, text string) bool {
 func infinities(t dtype.Type, elem []byte) (n int) {
 	switch t.Kind() {
 	case dtype.Float:
-		if math.IsInf(numberOf(t)(elem), 0) {
+		if strings.Contains(string(t.AppendText(nil, elem)), "inf") {
 			n = 1
 		}
 	case dtype.Complex:

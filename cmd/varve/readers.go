@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/metadata"
 )
 
@@ -40,7 +41,7 @@ func readersOfDocument(doc *metadata.Array, stored form) readers {
 	r := readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
 	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: unnamed(doc)}
-	asked.refusal, _ = missingRefused(doc)
+	asked.refusal, _ = cf.Refused(doc)
 	for i := 0; i < len(programs); {
 		name := programs[i].name
 		best, text, older := untried, name, ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -140,23 +141,23 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 		return
 	}
 	more := lostElements(a.Shape(), before)
-	d, err := decodingOf(a, countingOf(a))
-	if more == 0 || err != nil || d == nil || d.absent == nil {
+	d, err := cf.NewDecoding(a, cf.UnitsOf(a))
+	if more == 0 || err != nil || d == nil || len(d.Missing()) == 0 {
 		return // no element stands for a missing value
 	}
-	if fill := fillOf(a); !d.isAbsent(fill, d.number(fill)) && !math.IsNaN(d.number(fill)) {
+	if fill := fillOf(a); d.HasValue(fill) {
 		session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
-			a.Type().AppendText(nil, fill), d.meaning(a, fill)))
+			a.Type().AppendText(nil, fill), meaningOfElement(d, a, fill)))
 	}
 }
 
-// meaning returns what an element is once it is decoded, with its units, "" where it is
+// meaningOfElement returns what an element is once it is decoded, with its units, "" where it is
 // as it is stored.
-func (d *decoding) meaning(a *zarr.Array, elem []byte) string {
-	if !d.scaled {
+func meaningOfElement(d *cf.Decoding, a *zarr.Array, elem []byte) string {
+	if !d.IsScaled() {
 		return ""
 	}
-	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.packing.text(elem), phrase.Shorten(attribute(a, "units"), 20)), " ") + " decoded"
+	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.Packing.Text(elem), phrase.Shorten(attribute(a, "units"), 20)), " ") + " decoded"
 }
 
 // noteTimes tells people that the times by which a coordinate has grown are still to be

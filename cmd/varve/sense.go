@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,14 +15,16 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 )
 
 // senses are the attributes that say what the numbers of an array stand for.
-var senses = []string{"scale_factor", "add_offset", missing.Unsigned, missing.FillValue, missing.Value, "units", "calendar"}
+var senses = []string{"scale_factor", "add_offset", cf.Unsigned, missing.FillValue, missing.Value, "units", "calendar"}
 
 // keepsSense refuses the numbers of another array that stand for something else there
 // than they would here: they are stored as they are, and readers would take them for
@@ -42,35 +44,35 @@ func (v *values) keepsSense(ctx context.Context, a *zarr.Array) error {
 
 // faults returns how the numbers of the node mean something else than those of an array.
 func (v *values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {
-	from, err := countingIn(ctx, v.array)
+	from, err := cf.UnitsIn(ctx, v.array)
 	if err != nil {
 		return nil, err
 	}
-	to, err := countingIn(ctx, a)
+	to, err := cf.UnitsIn(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	says := hasSense(v.array) || from.units != "" // bounds have that of their coordinate
+	says := hasSense(v.array) || from.Units != "" // bounds have that of their coordinate
 	if says {
 		faults = append(packingDiffers(v.array, a), unitsDiffer(from, to)...)
 	}
 	if !says && !hasMissingFill(v.array) {
 		return nil, nil
 	}
-	p, err := packingOf(v.array)
-	q, also := packingOf(a)
-	if err != nil || also != nil || p.stored != q.stored {
+	p, err := cf.PackingOf(v.array)
+	q, also := cf.PackingOf(a)
+	if err != nil || also != nil || p.Type() != q.Type() {
 		return faults, nil // attributes that nobody can read are compared as they are spelled
 	}
 	if isCoordinate(v.array) {
-		p = p.ofCoordinate()
+		p = p.OfCoordinate()
 	}
 	faults = append(faults, missingDiffers(p, q)...)
 	if len(faults) > 0 {
 		return faults, nil
 	}
 	if isCoordinate(a) {
-		q = q.ofCoordinate()
+		q = q.OfCoordinate()
 	}
 	return v.hiddenBy(ctx, p, q)
 }
@@ -89,14 +91,14 @@ func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
 		return
 	}
 	if units := attribute(v.array, "units"); units != "" {
-		if to, err := countingIn(cmd.Context(), a); err == nil && to.units == "" {
+		if to, err := cf.UnitsIn(cmd.Context(), a); err == nil && to.Units == "" {
 			session.Remark(cmd, v.name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
 	}
 	if hasSense(v.array) {
 		return
 	}
-	if p, err := packingOf(a); err == nil && (p.scaled || p.stored != a.Type()) {
+	if p, err := cf.PackingOf(a); err == nil && (p.IsScaled() || p.Type() != a.Type()) {
 		session.Remark(cmd, v.name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
 	}
 }
@@ -127,36 +129,45 @@ func senseDiffers(from, to *zarr.Array, name string) string {
 
 // packingDiffers returns how the numbers of two arrays are packed in different ways.
 func packingDiffers(from, to *zarr.Array) (faults []string) {
-	p, err := packingOf(from)
-	q, also := packingOf(to)
-	unread := err != nil || also != nil // then attributes that are spelled alike are alike
+	p, err := cf.PackingOf(from)
+	q, also := cf.PackingOf(to)
+	if err != nil || also != nil { // attributes that are spelled alike are alike
+		for _, name := range []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned} {
+			if sense(from, name) != sense(to, name) {
+				faults = append(faults, senseDiffers(from, to, name))
+			}
+		}
+		return faults
+	}
+	scale, offset := p.Scale()
+	otherScale, otherOffset := q.Scale()
 	for _, part := range []struct {
 		name    string
 		differs bool
-	}{{"scale_factor", p.scale != q.scale}, {"add_offset", p.offset != q.offset}} {
-		if unread && sense(from, part.name) != sense(to, part.name) || !unread && part.differs {
+	}{{cf.ScaleFactor, scale != otherScale}, {cf.AddOffset, offset != otherOffset}} {
+		if part.differs {
 			faults = append(faults, senseDiffers(from, to, part.name))
 		}
 	}
-	if p.stored != q.stored {
-		faults = append(faults, senseDiffers(from, to, missing.Unsigned))
+	if p.Type() != q.Type() {
+		faults = append(faults, senseDiffers(from, to, cf.Unsigned))
 	}
 	return faults
 }
 
 // missingDiffers returns which elements are missing in the first of two arrays alone.
-func missingDiffers(p, q packing) (faults []string) {
-	for _, elem := range p.missingBut(q) {
-		faults = append(faults, fmt.Sprintf("%s stands for no value there and is a number here", p.stored.AppendText(nil, elem)))
+func missingDiffers(p, q *cf.Packing) (faults []string) {
+	for _, elem := range missingBut(p, q) {
+		faults = append(faults, fmt.Sprintf("%s stands for no value there and is a number here", p.Type().AppendText(nil, elem)))
 	}
 	return faults
 }
 
 // missingBut returns the elements that are missing in an array and numbers in another of
 // the same type. NaN and NaT are numbers nowhere.
-func (p packing) missingBut(q packing) (list [][]byte) {
-	for _, elem := range append(slices.Clone(p.absent), p.filled) {
-		if elem == nil || math.IsNaN(p.number(elem)) || bytes.Equal(elem, notATime) || q.isAbsent(elem, q.number(elem)) {
+func missingBut(p, q *cf.Packing) (list [][]byte) {
+	for _, elem := range p.Missing() {
+		if math.IsNaN(p.Stored(elem)) || isNotATime(elem) || q.IsMissing(elem) {
 			continue
 		}
 		list = append(list, elem)
@@ -164,12 +175,16 @@ func (p packing) missingBut(q packing) (list [][]byte) {
 	return list
 }
 
+// isNotATime reports whether an element is the int64 that stands for NaT.
+func isNotATime(elem []byte) bool {
+	return len(elem) == 8 && int64(binary.NativeEndian.Uint64(elem)) == dtype.NaT
+}
+
 // hiddenBy returns which numbers of the node, which is packed as p, are missing where
 // elements are packed as q. The values are read to see whether there are any: most arrays
 // that differ in the missing value alone have none.
-func (v *values) hiddenBy(ctx context.Context, p, q packing) (faults []string, err error) {
-	q.absent, q.filled = q.missingBut(p), nil
-	if len(q.absent) == 0 {
+func (v *values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
+	if len(missingBut(q, p)) == 0 {
 		return nil, nil
 	}
 	s, err := newSource(ctx, v.array, "", false)
@@ -178,8 +193,8 @@ func (v *values) hiddenBy(ctx context.Context, p, q packing) (faults []string, e
 	}
 	err = s.blocks(ctx, func(e elements) error {
 		for i := range e.len() {
-			if elem := e.at(i); q.isAbsent(elem, q.number(elem)) {
-				faults = []string{fmt.Sprintf("%s is a number there and stands for no value here", q.stored.AppendText(nil, elem))}
+			if elem := e.at(i); q.IsMissing(elem) && p.HasValue(elem) && !isNotATime(elem) {
+				faults = []string{fmt.Sprintf("%s is a number there and stands for no value here", q.Type().AppendText(nil, elem))}
 				return errFound
 			}
 		}
@@ -196,25 +211,25 @@ var errFound = errors.New("found")
 
 // unitsDiffer returns how what the numbers of two arrays count differs, where both say
 // it.
-func unitsDiffer(from, to counting) (faults []string) {
-	if from.units == "" || to.units == "" {
+func unitsDiffer(from, to cf.Units) (faults []string) {
+	if from.Units == "" || to.Units == "" {
 		return nil
 	}
-	a, counts := from.axis()
-	b, also := to.axis()
+	a, counts := from.Times()
+	b, also := to.Times()
 	switch {
 	case counts && also:
-		if a.counts(b) {
+		if countAlike(a, b) {
 			return nil
 		}
-	case !counts && !also && sameUnit(from.units, to.units):
+	case !counts && !also && sameUnit(from.Units, to.Units):
 		return nil
 	}
-	if strings.TrimSpace(from.units) != strings.TrimSpace(to.units) {
-		faults = append(faults, differs("units", from.units, to.units))
+	if strings.TrimSpace(from.Units) != strings.TrimSpace(to.Units) {
+		faults = append(faults, differs("units", from.Units, to.Units))
 	}
-	if strings.TrimSpace(from.calendar) != strings.TrimSpace(to.calendar) && (counts || also) {
-		faults = append(faults, differs("calendar", from.calendar, to.calendar))
+	if strings.TrimSpace(from.Calendar) != strings.TrimSpace(to.Calendar) && (counts || also) {
+		faults = append(faults, differs("calendar", from.Calendar, to.Calendar))
 	}
 	return faults
 }
@@ -258,9 +273,9 @@ func timeLength(name string) time.Duration {
 	return u.Length()
 }
 
-// counts reports whether every number stands for the same time on another axis, however
+// countAlike reports whether every number stands for the same time on another axis, however
 // its units are spelled.
-func (a timeAxis) counts(b timeAxis) bool {
-	sameDays := a.Calendar() == b.Calendar() || a.isReal() && b.isReal()
+func countAlike(a, b cf.Times) bool {
+	sameDays := a.Calendar() == b.Calendar() || a.IsReal() && b.IsReal()
 	return sameDays && a.Length() == b.Length() && a.Origin() == b.Origin()
 }

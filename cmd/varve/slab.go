@@ -3,9 +3,7 @@ package main
 import (
 	"math"
 
-	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"

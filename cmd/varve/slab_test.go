@@ -3,7 +3,6 @@ package main
 import (
 	"testing"
 
-	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -48,7 +47,7 @@ func TestSlabToWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := slabToWrite(new(cobra.Command), a, r, a.Type()); n != c.want {
+		if n := slabToWrite(0, a, r, a.Type()); n != c.want {
 			t.Errorf("%+v: %d bytes", c, n)
 		}
 	}

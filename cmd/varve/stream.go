@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -19,10 +20,10 @@ import (
 // source is the selected part of an array, on its way out.
 type source struct {
 	array    *zarr.Array
-	stored   dtype.Type // of what is selected
-	typ      dtype.Type // of what comes out
-	decoding *decoding  // nil where that is the same
-	counting counting   // of what is decoded
+	stored   dtype.Type   // of what is selected
+	typ      dtype.Type   // of what comes out
+	decoding *cf.Decoding // nil where that is the same
+	units    cf.Units     // of what is decoded
 	resolved *selection.Resolved
 	shape    []int64   // of the selection
 	bytes    int64     // in memory, tooMany if they are more than 64 bits count
@@ -45,15 +46,15 @@ func sourceOf(ctx context.Context, v *zarr.View, decoded bool) (s *source, err e
 	a := v.Array()
 	s = &source{array: a, stored: v.Type(), typ: v.Type(), resolved: v.Selection(), shape: v.Shape()}
 	if decoded {
-		if s.counting, err = countingIn(ctx, a); err == nil {
-			s.decoding, err = decodingOf(a, s.counting)
+		if s.units, err = cf.UnitsIn(ctx, a); err == nil {
+			s.decoding, err = cf.NewDecoding(a, s.units)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if s.decoding != nil {
-		s.typ = s.decoding.typ
+		s.typ = s.decoding.Type()
 	}
 	s.measure()
 	return s, nil
@@ -85,7 +86,7 @@ func (r *reader) read(ctx context.Context, part selection.Selection, n int) (ele
 	if err := r.block.read(ctx, r.array, part); err != nil || r.decoding == nil {
 		return r.block, err
 	}
-	r.decoding.decode(&r.made, r.block)
+	decodeTo(r.decoding, &r.made, r.block)
 	return r.made, nil
 }
 

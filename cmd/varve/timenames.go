@@ -7,7 +7,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/grid"
 )
 
@@ -45,7 +45,7 @@ func (d *drawn) timeNames(ctx context.Context) func(axis int, elements grid.Inte
 // stored with the array. It is nil where there are none.
 func momentsOf(ctx context.Context, a *zarr.Array, axis int) *moments {
 	if names := a.DimensionNames(); axis < len(names) && names[axis] != "" && a.Shape()[axis] <= mostNamed {
-		if c, err := coordinateOf(ctx, a, names[axis]); err == nil {
+		if c, err := cf.Coordinate(ctx, a, names[axis]); err == nil {
 			defer c.Close()
 			if m := coordinateMoments(ctx, c); m != nil {
 				return m
@@ -68,33 +68,16 @@ func momentsOf(ctx context.Context, a *zarr.Array, axis int) *moments {
 
 // coordinateMoments reads the times of a coordinate, nil where it has none.
 func coordinateMoments(ctx context.Context, c *zarr.Array) *moments {
-	m := &moments{calendar: calendar.ProlepticGregorian}
-	parse := func(text string) (calendar.Instant, error) { return calendar.ParseInstant(text, m.calendar) }
-	switch k := c.Type().Kind(); k {
-	case dtype.Datetime:
-	case dtype.Int, dtype.Uint, dtype.Float:
-		u, ok := unitsOf(c)
-		if !ok {
-			return nil
-		}
-		m.calendar, parse = u.Calendar(), timeAxis{u}.instant
-	default:
+	at, in, ok, err := cf.Instants(ctx, c)
+	if err != nil || !ok {
 		return nil
 	}
-	o := instants(m.calendar)
-	err := eachText(ctx, c, func(text string) error {
-		t, err := parse(text)
-		o.add(t, err == nil)
-		return nil
-	})
-	if err != nil || len(o.missing) > 0 {
-		return nil
-	}
+	m := &moments{calendar: in}
 	m.at = func(i int64) (t calendar.Instant, ok bool) {
-		if i < 0 || i >= int64(len(o.values)) {
+		if i < 0 || i >= int64(len(at)) {
 			return t, false
 		}
-		return o.values[i], true
+		return at[i], true
 	}
 	return m
 }

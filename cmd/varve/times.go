@@ -66,7 +66,7 @@ func (t *times) steps() (calendar.Steps, error) {
 		hint := ""
 		if c, wrong := calendar.Parse(t.calendar); wrong == nil {
 			if _, wrong = calendar.ParseInstant(t.start, c); wrong != nil {
-				hint = dateMeant(t.start, c)
+				hint = calendar.Hint(t.start, c)
 			}
 		}
 		return s, failure.BadUsage("--start %s --step %s: %w%s", t.start, t.step, err, hint)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
@@ -457,4 +458,32 @@ func squeezed(shape []int64) []int64 {
 		}
 	}
 	return s
+}
+
+// encodeFirst says what makes the stored numbers of an array of values of another type,
+// "" for nothing: astype alone would cut off what a scale keeps, count times in units of
+// its own, and make some number of NaN.
+func encodeFirst(from dtype.Type, a *zarr.Array) string {
+	if a == nil || !isNumeric(a.Type()) {
+		return ""
+	}
+	p, err := cf.PackingOf(a)
+	if err != nil {
+		return ""
+	}
+	var steps []string
+	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && attribute(a, "units") != "" {
+		steps = append(steps, "count in "+phrase.Shorten(attribute(a, "units"), 60))
+	}
+	if p.IsScaled() {
+		scale, offset := p.Scale()
+		steps = append(steps, fmt.Sprintf("subtract add_offset %v, divide by scale_factor %v, and round", offset, scale))
+	}
+	if from.Kind() == dtype.Float && p.Type().Kind() != dtype.Float && p.IsMasked() {
+		steps = append(steps, "put the missing value in place of NaN")
+	}
+	if len(steps) == 0 {
+		return ""
+	}
+	return "encode them first as the attributes of the array say (" + strings.Join(steps, "; ") + ")"
 }

@@ -156,7 +156,7 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 	}
 	a, e := to.Array(), elements{typ: to.Type()}
 	size := width(e.typ)
-	slabs, err := a.Slabs(to.Selection(), slabToWrite(cmd, a, to.Selection(), e.typ))
+	slabs, err := a.Slabs(to.Selection(), slabToWrite(session.LimitOf(cmd), a, to.Selection(), e.typ))
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,19 @@ import (
 	"testing"
 )
 
-// exampleMark is where the guide has an example: its folder and its name.
+// exampleMark is where a document has an example: its folder and its name.
 var exampleMark = regexp.MustCompile("(?m)^<!-- example (\\S+) (\\S+) -->\n(?:\n```go\n(?s:.*?)\n```\n)?")
 
-// TestGuide compares the blocks of docs/guide.md with the examples that they are copies
-// of: VARVE_UPDATE=1 go test -run TestGuide . copies them again.
+// TestGuide compares the blocks of docs/guide.md and docs/cf.md with the examples that
+// they are copies of: VARVE_UPDATE=1 go test -run TestGuide . copies them again.
 func TestGuide(t *testing.T) {
+	examples := exampleBodies(t)
+	checkExamples(t, examples, "guide.md", 10)
+	checkExamples(t, examples, "cf.md", 4)
+}
+
+// exampleBodies returns the bodies of the examples of the core by their folder and name.
+func exampleBodies(t *testing.T) map[string]string {
 	examples := map[string]string{}
 	for dir, files := range source(t) {
 		if dir != filepath.Clean(Root) {
@@ -28,7 +35,12 @@ func TestGuide(t *testing.T) {
 			}
 		}
 	}
-	name := filepath.Join(Root, "docs", "guide.md")
+	return examples
+}
+
+// checkExamples compares the blocks of a document, at least so many, with the examples.
+func checkExamples(t *testing.T, examples map[string]string, document string, least int) {
+	name := filepath.Join(Root, "docs", document)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -39,12 +51,12 @@ func TestGuide(t *testing.T) {
 		m := exampleMark.FindStringSubmatch(block)
 		body, ok := examples[m[1]+" "+m[2]]
 		if !ok {
-			t.Errorf("the guide has an example %s of the folder %s, which does not exist", m[2], m[1])
+			t.Errorf("%s has an example %s of the folder %s, which does not exist", document, m[2], m[1])
 		}
 		return "<!-- example " + m[1] + " " + m[2] + " -->\n\n```go\n" + body + "\n```\n"
 	})
-	if n < 10 {
-		t.Errorf("%d examples are found", n)
+	if n < least {
+		t.Errorf("%s has %d examples, at least %d were there", document, n, least)
 	}
 	if os.Getenv("VARVE_UPDATE") != "" {
 		if err := os.WriteFile(name, []byte(want), 0o666); err != nil {
@@ -53,7 +65,7 @@ func TestGuide(t *testing.T) {
 		text = []byte(want)
 	}
 	if string(text) != want {
-		t.Error("docs/guide.md is not what the examples are; VARVE_UPDATE=1 copies them again")
+		t.Errorf("%s is not what the examples are; VARVE_UPDATE=1 copies them again", document)
 	}
 }
 

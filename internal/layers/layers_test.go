@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"codec/numcodecs", "internal/nodelock", "internal/tree"},
 	{"internal/scheme", "internal/snapshot"},
 	{"."},
-	{"rewrite"},
+	{"rewrite", "cf"},
 	{"internal/layers"},
 }
 

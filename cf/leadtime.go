@@ -1,4 +1,4 @@
-package main
+package cf
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -19,22 +18,16 @@ import (
 func durationsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (item selection.Item, err error) {
 	t := c.Type()
 	if step := t.Step(); step.Unit == "M" || step.Unit == "Y" || step.Unit == "generic" {
-		return item, failure.BadArgument("elements of type %s have no fixed length; select by index", t)
-	}
-	s, err := newSource(ctx, c, "", false)
-	if err != nil {
-		return item, err
+		return item, invalid("elements of type %s have no fixed length; select by index", t)
 	}
 	o := lengthsOfTime()
-	err = s.blocks(ctx, func(e elements) error {
-		for i := range e.len() {
-			n := countOf(e.at(i))
-			d, ok := t.Duration(n)
-			if !ok && n != dtype.NaT {
-				return failure.BadArgument("element %d, %s, is too long to be compared; select by index", len(o.values), t.AppendText(nil, e.at(i)))
-			}
-			o.add(d, ok)
+	err = each(ctx, c, func(elem []byte) error {
+		n := countOf(elem)
+		d, ok := t.Duration(n)
+		if !ok && n != dtype.NaT {
+			return invalid("element %d, %s, is too long to be compared; select by index", len(o.values), t.AppendText(nil, elem))
 		}
+		o.add(d, ok)
 		return nil
 	})
 	if err != nil {
@@ -53,7 +46,7 @@ func countOf(elem []byte) int64 { return int64(binary.NativeEndian.Uint64(elem))
 func lengthsOfTime() *ordinates[time.Duration] {
 	return &ordinates[time.Duration]{
 		compare:  cmp.Compare[time.Duration],
-		text:     func(d time.Duration) string { return durationText(int64(d), time.Nanosecond) },
+		text:     func(d time.Duration) string { return formatDuration(int64(d), time.Nanosecond) },
 		distance: func(a, b time.Duration) float64 { return math.Abs(float64(a) - float64(b)) },
 	}
 }
@@ -72,11 +65,11 @@ func parseLead(t dtype.Type, text string) (time.Duration, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err == nil && !math.IsNaN(x) {
 		x *= unitLength(one)
-	} else if x, err = parseDuration(text); err != nil {
+	} else if x, err = ParseDuration(text); err != nil {
 		return 0, err
 	}
 	if math.Abs(x) >= 1<<63 {
-		return 0, failure.BadArgument("%s is too long: 292 years are possible", text)
+		return 0, invalid("%s is too long: 292 years are possible", text)
 	}
 	return time.Duration(math.RoundToEven(x)), nil
 }

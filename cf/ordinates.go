@@ -1,4 +1,4 @@
-package main
+package cf
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"sort"
 	"strings"
 
-	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/selection"
 )
 
@@ -38,7 +37,7 @@ func (o *ordinates[T]) add(value T, ok bool) {
 // find returns the elements that values mean.
 func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], error)) (item selection.Item, err error) {
 	if len(o.values) == len(o.missing) {
-		return item, failure.BadArgument("it has no value yet")
+		return item, invalid("it has no value yet")
 	}
 	if !v.IsRange() {
 		at, err := parse(v.Is)
@@ -96,7 +95,7 @@ func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err erro
 			near = i
 		}
 	}
-	return 0, 0, failure.BadArgument("no element is in %s, and the nearest, %d, has %s", name, near, o.text(o.values[near]))
+	return 0, 0, invalid("no element is in %s, and the nearest, %d, has %s", name, near, o.text(o.values[near]))
 }
 
 // errEmpty says that a range has no elements.
@@ -113,7 +112,7 @@ func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 	}
 	if from != nil && to != nil && o.compare(from.first, to.last) > 0 {
 		if !falls {
-			return 0, 0, failure.BadArgument("the range begins at %s and ends before, at %s, and the values of the coordinate rise; select by index, or in two parts",
+			return 0, 0, invalid("the range begins at %s and ends before, at %s, and the values of the coordinate rise; select by index, or in two parts",
 				o.text(from.first), o.text(to.last))
 		}
 		from, to = to, from
@@ -129,7 +128,7 @@ func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 		stop = sort.Search(n, above)
 	}
 	if start >= stop {
-		return 0, 0, failure.BadArgument("%w; the values go from %s to %s", errEmpty, o.text(o.values[0]), o.text(o.values[n-1]))
+		return 0, 0, invalid("%w; the values go from %s to %s", errEmpty, o.text(o.values[0]), o.text(o.values[n-1]))
 	}
 	return start, stop, nil
 }
@@ -137,13 +136,13 @@ func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 // falls reports whether the values fall. Those that neither rise nor fall have no ranges.
 func (o *ordinates[T]) falls() (bool, error) {
 	if len(o.missing) > 0 {
-		return false, failure.BadArgument("element %d has no value, so there are no ranges; select by index", o.missing[0])
+		return false, invalid("element %d has no value, so there are no ranges; select by index", o.missing[0])
 	}
 	direction := 0
 	for i := 1; i < len(o.values); i++ {
 		c := o.compare(o.values[i], o.values[i-1])
 		if c*direction < 0 {
-			return false, failure.BadArgument("its values neither rise nor fall all the way: %s follows %s at element %d; select by index",
+			return false, invalid("its values neither rise nor fall all the way: %s follows %s at element %d; select by index",
 				o.text(o.values[i]), o.text(o.values[i-1]), i)
 		}
 		if c != 0 {
@@ -178,7 +177,7 @@ func (o *ordinates[T]) nearest(at span[T]) (int, error) {
 		}
 	}
 	if least > 0 && o.isBeyond(best, at, least) {
-		return 0, failure.BadArgument("the nearest element, %d, has %s: that is too far from %s", best, o.text(o.values[best]), o.text(at.first))
+		return 0, invalid("the nearest element, %d, has %s: that is too far from %s", best, o.text(o.values[best]), o.text(at.first))
 	}
 	return best, nil
 }

@@ -1,13 +1,10 @@
-package main
+package cf
 
 import (
-	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/cmd/varve/internal/failure"
 )
 
 // parsePeriod reads a moment as people write it, and what it stands for as far as it is
@@ -15,7 +12,7 @@ import (
 // are all of their elements, as in xarray.
 func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], err error) {
 	if p.first, err = calendar.ParseInstant(text, c); err != nil {
-		return p, failure.BadArgument("%w%s", err, dateMeant(text, c))
+		return p, invalid("%w%s", err, calendar.Hint(text, c))
 	}
 	date, clock := strings.TrimSpace(text), ""
 	if i := strings.IndexAny(date, "Tt "); i > 0 {
@@ -27,7 +24,7 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 	} else {
 		parts := strings.Count(date[1:], "-")
 		if last.Day, err = dayAfter(p.first.Day, parts, c); err != nil {
-			return p, failure.BadArgument("%w", err)
+			return p, invalid("%w", err)
 		}
 		p.plural = parts < 2
 		last.Nano--
@@ -78,41 +75,4 @@ func dayAfter(day int64, parts int, c calendar.Calendar) (int64, error) {
 		return c.Number(calendar.Date{Year: d.Year + 1, Month: 1, Day: 1})
 	}
 	return c.Number(calendar.Date{Year: d.Year, Month: d.Month + 1, Day: 1})
-}
-
-// otherDates find dates that are written in other ways, and write them as they are here.
-var otherDates = []struct {
-	form *regexp.Regexp
-	made string
-}{
-	{regexp.MustCompile(`^(\d{4})(\d\d)(\d\d)([Tt ].*)?$`), "$1-$2-$3$4"},
-	{regexp.MustCompile(`^(\d{4})(\d\d)$`), "$1-$2"},
-	{regexp.MustCompile(`^(\d{4})[/._](\d\d?)[/._](\d\d?)([Tt ].*)?$`), "$1-$2-$3$4"},
-	{regexp.MustCompile(`^(\d{4})[/._](\d\d?)$`), "$1-$2"},
-	{regexp.MustCompile(`^(.*[Tt ]\d\d)(\d\d)$`), "$1:$2"},
-	{regexp.MustCompile(`^(.*[Tt ]\d\d)(\d\d)(\d\d)$`), "$1:$2:$3"},
-}
-
-// rewritten returns a date that is written in another way as it is written here, "" where
-// it is none.
-func rewritten(text string, c calendar.Calendar) string {
-	made := strings.TrimSpace(text)
-	for _, o := range otherDates {
-		made = o.form.ReplaceAllString(made, o.made)
-	}
-	if _, err := calendar.ParseInstant(made, c); err != nil || made == strings.TrimSpace(text) {
-		return ""
-	}
-	return made
-}
-
-// dateMeant returns how a text that is no date is to be written, in parentheses.
-func dateMeant(text string, c calendar.Calendar) string {
-	if made := rewritten(text, c); made != "" {
-		return fmt.Sprintf(" (is %s meant?)", made)
-	}
-	if strings.Trim(text, "0123456789-") == "" {
-		return "" // a day that the calendar has not
-	}
-	return " (write dates as 2024-12-25 and months as 2024-12)"
 }

@@ -1,4 +1,4 @@
-package main
+package cf
 
 import (
 	"encoding/binary"
@@ -10,41 +10,39 @@ import (
 	"unicode"
 
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
 )
 
-// timeUnit is a unit that a number of it is a length of time.
+// timeUnit is a unit of durations.
 type timeUnit struct {
 	numpy  string // its name in timedelta64
 	length time.Duration
 }
 
-// timeUnits are the values of the attribute units that make a number a length of time.
-// These are the ones of xarray; CF has others, as "s", which are as often those of a
-// period or a speed.
+// timeUnits are the values of the attribute units that make a number a duration, as in
+// xarray.
 var timeUnits = map[string]timeUnit{
 	"days": {"D", 24 * time.Hour}, "hours": {"h", time.Hour}, "minutes": {"m", time.Minute}, "seconds": {"s", time.Second},
 	"milliseconds": {"ms", time.Millisecond}, "microseconds": {"us", time.Microsecond}, "nanoseconds": {"ns", time.Nanosecond},
 }
 
-// durations makes lengths of time of numbers: whole ones keep their unit, others are in
-// microseconds. Those that do not fit are not a time.
-func (d *decoding) durations(unit timeUnit) (_ *decoding, err error) {
+// durations makes d convert numbers to durations. Integers keep their unit; others are in
+// microseconds. Durations that do not fit become NaT.
+func (d *Decoding) durations(unit timeUnit) (err error) {
 	whole := !d.isFloat() && !d.scaled
 	made := unit
 	if !whole && unit.length > time.Microsecond {
 		made = timeUnits["microseconds"]
 	}
 	if d.typ, err = dtype.TimedeltaOf(made.numpy, 1); err != nil {
-		return nil, err
+		return err
 	}
 	d.put = func(dst, elem []byte, value float64) {
 		n := int64(dtype.NaT)
 		switch x := math.RoundToEven(d.value(value) * float64(unit.length/made.length)); {
 		case math.IsNaN(value):
 		case whole:
-			if v, err := strconv.ParseInt(d.text(elem), 10, 64); err == nil {
+			if v, err := strconv.ParseInt(d.Packing.Text(elem), 10, 64); err == nil {
 				n = v
 			}
 		case math.Abs(x) < 1<<63:
@@ -52,39 +50,38 @@ func (d *decoding) durations(unit timeUnit) (_ *decoding, err error) {
 		}
 		binary.NativeEndian.PutUint64(dst, uint64(n))
 	}
-	d.shown = func(elem []byte) string { return durationText(int64(binary.NativeEndian.Uint64(elem)), made.length) }
-	return d, nil
+	d.format = func(elem []byte) string { return formatDuration(int64(binary.NativeEndian.Uint64(elem)), made.length) }
+	return nil
 }
 
-// parseDuration reads a length of time as people write it, in nanoseconds: 6h, 6 hours,
-// 1d12h, -1.5 min.
-func parseDuration(text string) (float64, error) {
+// ParseDuration parses a duration such as "6h", "6 hours", "1d12h" or "-1.5 min", and
+// returns it in nanoseconds. It accepts the units of [calendar.ParseStep] except months
+// and years, which have no fixed length; m is a minute.
+func ParseDuration(text string) (nanoseconds float64, err error) {
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
-	total := 0.0
 	for rest != "" {
 		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789."))]
 		name := strings.TrimLeft(rest[len(digits):], " ")
 		name = name[:len(name)-len(strings.TrimLeftFunc(name, unicode.IsLetter))]
 		n, err := strconv.ParseFloat(digits, 64)
 		unit, failed := calendar.ParseStep("1" + name)
-		if name == "m" { // months have no fixed length
+		if name == "m" {
 			unit, failed = calendar.Step{Length: time.Minute}, nil
 		}
 		if err != nil || failed != nil || unit.Months != 0 {
-			return 0, failure.BadArgument("%q is no number and no length of time, as 6h, 1d12h or 30 min", text)
+			return 0, invalid("%q is no number and no length of time, as 6h, 1d12h or 30 min", text)
 		}
-		total += n * float64(unit.Length)
+		nanoseconds += n * float64(unit.Length)
 		rest = strings.TrimLeft(strings.TrimLeft(rest[len(digits):], " ")[len(name):], " ")
 	}
 	if negative {
-		total = -total
+		nanoseconds = -nanoseconds
 	}
-	return total, nil
+	return nanoseconds, nil
 }
 
-// durationText returns a number of units of time as --step spells it: 1d12h, -30min,
-// 1.5s.
-func durationText(n int64, unit time.Duration) string {
+// formatDuration returns a number of units of time in the form 1d12h, -30min or 1.5s.
+func formatDuration(n int64, unit time.Duration) string {
 	if n == dtype.NaT {
 		return "NaT"
 	}
@@ -92,6 +89,7 @@ func durationText(n int64, unit time.Duration) string {
 	if n < 0 {
 		b.WriteByte('-')
 	}
+	// Days are split off first: a number of nanoseconds need not have 64 bits.
 	perDay := int64(24 * time.Hour / unit)
 	days, rest := n/perDay, n%perDay*int64(unit)
 	if days, rest = max(days, -days), max(rest, -rest); days > 0 {

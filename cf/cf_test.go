@@ -1,0 +1,327 @@
+package cf_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/memstore"
+)
+
+// array makes an array with one axis from stored bytes.
+func array(t interface {
+	Helper()
+	Fatal(...any)
+}, typ dtype.Type, attributes map[string]any, stored []byte) *zarr.Array {
+	t.Helper()
+	spec := zarr.Spec{Shape: []int64{int64(len(stored) / typ.Size())}, Type: typ, Attributes: attributes, DimensionNames: []string{"x"}}
+	a, err := zarr.At(memstore.New(), "x").CreateArray(context.Background(), spec, nil)
+	if err == nil {
+		err = a.WriteBytes(context.Background(), nil, stored)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// numeric has the types of numbers.
+var numeric = []dtype.Type{
+	dtype.Of[int8](), dtype.Of[uint8](), dtype.Of[int16](), dtype.Of[uint16](), dtype.Of[int32](), dtype.Of[uint32](),
+	dtype.Of[int64](), dtype.Of[uint64](), dtype.Of[dtype.Float16](), dtype.Of[float32](), dtype.Of[float64](),
+}
+
+// TestStored compares the numbers of elements with the text that the type makes of them.
+func TestStored(t *testing.T) {
+	for _, typ := range numeric {
+		t.Run(typ.String(), func(t *testing.T) {
+			p, err := cf.PackingOf(array(t, typ, nil, make([]byte, typ.Size())))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				elem := rapid.SliceOfN(rapid.Byte(), typ.Size(), typ.Size()).Draw(t, "element")
+				text := string(typ.AppendText(nil, elem))
+				want, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					want = math.NaN()
+				}
+				if typ == dtype.Of[float32]() {
+					want = float64(float32(want)) // the text has just the digits that float32 needs
+				}
+				if got := p.Stored(elem); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+					t.Errorf("%x: %v, want %s", elem, got, text)
+				}
+			})
+		})
+	}
+}
+
+// TestPack packs the numbers of drawn elements: the elements are the same again. So no
+// value changes when it is read and written.
+func TestPack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		typ := rapid.SampledFrom(numeric[:8]).Draw(t, "type")
+		if typ.Size() == 8 {
+			typ = dtype.Of[int32]() // float64 does not have all integers of 64 bits
+		}
+		attributes := map[string]any{"missing_value": 7}
+		if rapid.Bool().Draw(t, "scaled") {
+			attributes["scale_factor"] = rapid.SampledFrom([]float64{0.1, 1e-3, 2, -0.5, 1e6}).Draw(t, "scale")
+			attributes["add_offset"] = rapid.SampledFrom([]float64{0, 273.15, -40}).Draw(t, "offset")
+		}
+		if typ == dtype.Of[int8]() || typ == dtype.Of[int16]() {
+			attributes["_Unsigned"] = rapid.SampledFrom([]string{"true", "false", "maybe"}).Draw(t, "unsigned")
+		}
+		stored := rapid.SliceOfN(rapid.Byte(), 8*typ.Size(), 8*typ.Size()).Draw(t, "stored")
+		a := array(t, typ, attributes, stored)
+		p, err := cf.PackingOf(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := cf.ReadFloats(context.Background(), a, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed := make([]byte, len(stored))
+		if err := p.Pack(packed, values.Data); err != nil || !bytes.Equal(packed, stored) {
+			t.Errorf("%s %v: %x is %v, packed %x (%v)", typ, attributes, stored, values.Data, packed, err)
+		}
+	})
+}
+
+
+// TestPackRefuses packs numbers that the elements do not have.
+func TestPackRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		typ        dtype.Type
+		attributes map[string]any
+		value      float64
+	}{
+		{"beyond the type", dtype.Of[int8](), nil, 128},
+		{"beyond the type once scaled", dtype.Of[int16](), map[string]any{"scale_factor": 0.001}, 40},
+		{"below zero", dtype.Of[uint32](), nil, -1},
+		{"as large as 2^63", dtype.Of[int64](), nil, math.Ldexp(1, 63)},
+		{"beyond float32", dtype.Of[float32](), nil, 1e300},
+		{"infinite", dtype.Of[int32](), nil, math.Inf(1)},
+		{"missing", dtype.Of[int16](), map[string]any{"missing_value": 5}, 5},
+		{"missing by rounding", dtype.Of[int16](), map[string]any{"missing_value": 5}, 4.7},
+		{"not a number", dtype.Of[int16](), map[string]any{"scale_factor": 2}, math.NaN()},
+		{"a scale of zero", dtype.Of[int16](), map[string]any{"scale_factor": 0}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			stored := make([]byte, c.typ.Size())
+			a := array(t, c.typ, c.attributes, stored)
+			w, err := a.Location().OpenArray(t.Context(), &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cf.WriteFloats(t.Context(), w, nil, []float64{c.value}); !errors.Is(err, zarr.ErrInvalidArgument) {
+				t.Errorf("got %v", err)
+			}
+			now := make([]byte, len(stored))
+			if err := a.ReadBytes(t.Context(), nil, now); err != nil || !bytes.Equal(now, stored) {
+				t.Errorf("stored is %x (%v)", now, err)
+			}
+		})
+	}
+}
+
+// TestDecode compares Decode with Floats, for every type that becomes floats.
+func TestDecode(t *testing.T) {
+	for _, typ := range numeric {
+		stored := make([]byte, 64*typ.Size())
+		for i := range stored {
+			stored[i] = byte(i * 37)
+		}
+		a := array(t, typ, map[string]any{"scale_factor": 0.25, "missing_value": 3}, stored)
+		d, err := cf.DecodingOf(t.Context(), a)
+		if err != nil || d.Type() != dtype.Of[float64]() {
+			t.Fatal(d, err)
+		}
+		floats, made := make([]float64, 64), make([]byte, 64*8)
+		d.Floats(floats, stored)
+		d.Decode(made, stored)
+		for i, f := range floats {
+			got := math.Float64frombits(binary.NativeEndian.Uint64(made[8*i:]))
+			if got != f && !(math.IsNaN(got) && math.IsNaN(f)) {
+				t.Errorf("%s: element %d is %v, want %v", typ, i, got, f)
+			}
+		}
+	}
+}
+
+// TestFloats compares the numbers of many elements with those of each, for every type and
+// with missing values of every kind.
+func TestFloats(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		typ := rapid.SampledFrom(numeric).Draw(t, "type")
+		attributes := map[string]any{}
+		if rapid.Bool().Draw(t, "scaled") {
+			attributes["scale_factor"], attributes["add_offset"] = rapid.Float64Range(-10, 10).Draw(t, "scale"), rapid.Float64().Draw(t, "offset")
+		}
+		if n := rapid.IntRange(0, 3).Draw(t, "missing"); n > 0 {
+			attributes["missing_value"] = []any{0, 1, "NaN"}[:n]
+		}
+		n := rapid.SampledFrom([]int{0, 1, 5000}).Draw(t, "elements")
+		stored := make([]byte, n*typ.Size())
+		seed := rapid.Uint64().Draw(t, "seed")
+		for i := range stored {
+			if seed = seed*6364136223846793005 + 1442695040888963407; seed>>60 > 3 { // many zeros
+				stored[i] = byte(seed >> 40)
+			}
+		}
+		p, err := cf.PackingOf(array(t, typ, attributes, stored))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]float64, n)
+		p.Floats(got, stored)
+		for i, v := range got {
+			elem := stored[i*typ.Size():][:typ.Size()]
+			if want := p.Value(elem); math.Float64bits(v) != math.Float64bits(want) && !(math.IsNaN(v) && math.IsNaN(want)) {
+				t.Fatalf("%s %v: element %d, %x, is %v, want %v", typ, attributes, i, elem, v, want)
+			}
+		}
+	})
+}
+
+// TestReadTimes reads the times of several calendars, and of units that are no time.
+func TestReadTimes(t *testing.T) {
+	hours := binary.NativeEndian.AppendUint32(binary.NativeEndian.AppendUint32(nil, 36), 7)
+	day := time.Date(2000, 1, 2, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		attributes map[string]any
+		want       time.Time // of the first element; the zero Time is an error
+	}{
+		{map[string]any{"units": "hours since 2000-01-01"}, day},
+		{map[string]any{"units": "hours since 2000-01-01", "calendar": "proleptic_gregorian"}, day},
+		{map[string]any{"units": "minutes since 2000-01-02T11:24", "missing_value": 7}, day},
+		{map[string]any{"units": "hours since 2000-01-01", "calendar": "360_day"}, time.Time{}},
+		{map[string]any{"units": "months since 2000-01-01"}, time.Time{}},
+		{map[string]any{"units": "m"}, time.Time{}},
+		{nil, time.Time{}},
+	} {
+		b, err := cf.ReadTimes(t.Context(), array(t, dtype.Of[int32](), c.attributes, hours), nil)
+		if c.want.IsZero() {
+			if !errors.Is(err, zarr.ErrInvalidArgument) {
+				t.Errorf("%v: got %v, %v", c.attributes, b.Data, err)
+			}
+			continue
+		}
+		missing := c.attributes["missing_value"] != nil
+		if err != nil || !b.Data[0].Equal(c.want) || b.Data[1].IsZero() != missing {
+			t.Errorf("%v: got %v, %v", c.attributes, b.Data, err)
+		}
+	}
+}
+
+// TestReadRefuses reads elements that are no numbers.
+func TestReadRefuses(t *testing.T) {
+	a := array(t, dtype.Of[complex64](), nil, make([]byte, 16))
+	if _, err := cf.ReadFloats(t.Context(), a, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Errorf("complex numbers: %v", err)
+	}
+	b := array(t, dtype.Of[int8](), map[string]any{"scale_factor": "two"}, make([]byte, 2))
+	if _, err := cf.ReadFloats(t.Context(), b, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Errorf("a scale that is no number: %v", err)
+	}
+}
+
+// TestSelectLabels selects by text, and lists the labels where there is none.
+func TestSelectLabels(t *testing.T) {
+	g, err := zarr.At(memstore.New(), "").CreateGroup(t.Context(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var arrays []*zarr.Array
+	for name, typ := range map[string]dtype.Type{"city": dtype.Of[string](), "v": dtype.Of[int8]()} {
+		a, err := g.At(name).CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: typ, DimensionNames: []string{"city"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrays = append(arrays, a)
+	}
+	slices.SortFunc(arrays, func(a, b *zarr.Array) int { return len(b.Path()) - len(a.Path()) })
+	if err := zarr.Write(t.Context(), arrays[0], nil, []string{"Bern", "Oslo", "Rome"}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := cf.Select(t.Context(), arrays[1], `city="Oslo"`)
+	if err != nil || v.Selection().Len() != 1 {
+		t.Fatal(v, err)
+	}
+	_, err = cf.Select(t.Context(), arrays[1], `city="Paris"`)
+	var label *cf.LabelError
+	if !errors.As(err, &label) || label.Label != "Paris" || !slices.Equal(label.Labels, []string{"Bern", "Oslo", "Rome"}) {
+		t.Errorf("got %v", err)
+	}
+	if _, err = cf.Select(t.Context(), arrays[1], "town=1"); !errors.Is(err, selection.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzUnits parses units, and numbers as times of them.
+func FuzzUnits(f *testing.F) {
+	for _, units := range []string{"days since 1950-01-01", "hours since 1900-01-01 00:00:0.0", "s since 1970", "months since 2000-01-01", "days since -4712-01-01 12:00", "m"} {
+		f.Add(units, "standard", "1.5")
+		f.Add(units, "360_day", "9223372036854775807")
+		f.Add(units, "", "NaN")
+	}
+	f.Fuzz(func(t *testing.T, units, calendar, number string) {
+		u := cf.Units{Units: units, Calendar: calendar}
+		times, ok := u.Times()
+		if ok != (u.Err() == nil) && ok {
+			t.Fatalf("%q in %q are times and are not: %v", units, calendar, u.Err())
+		}
+		if !ok {
+			return
+		}
+		text, isTime := times.Text(number)
+		if _, err := times.Instant(number); isTime != (err == nil) || isTime && text == "" {
+			t.Errorf("%s %q: %q, %v", number, units, text, err)
+		}
+	})
+}
+
+// FuzzParseDuration parses durations.
+func FuzzParseDuration(f *testing.F) {
+	for _, text := range []string{"6h", "1d12h", "-1.5 min", "30 minutes", "", "-", "1", "1 month", "9e9h", ".s"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := cf.ParseDuration(text)
+		if err != nil && !errors.Is(err, zarr.ErrInvalidArgument) || math.IsNaN(n) {
+			t.Errorf("%q: %v, %v", text, n, err)
+		}
+	})
+}
+
+// BenchmarkFloats unpacks int16 with scale, offset and a missing value.
+func BenchmarkFloats(b *testing.B) {
+	stored := make([]byte, 2<<16)
+	for i := range stored {
+		stored[i] = byte(i * 7)
+	}
+	p, err := cf.PackingOf(array(b, dtype.Of[int16](), map[string]any{"scale_factor": 0.01, "add_offset": 273.15, "missing_value": -999}, stored))
+	if err != nil {
+		b.Fatal(err)
+	}
+	dst := make([]float64, 1<<16)
+	b.SetBytes(int64(len(stored)))
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Floats(dst, stored)
+	}
+}

@@ -1,0 +1,164 @@
+package cf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+)
+
+// MaxCoordinate is the most elements of a coordinate that this package reads: the hours of
+// 1,900 years.
+const MaxCoordinate = 1 << 24
+
+// Coordinate opens the coordinate of a dimension of an array: the array with one axis that
+// has the name of the dimension, in the same group or in the nearest group above. The
+// caller closes it. If there is none, if it does not fit the dimension, or if it has more
+// than [MaxCoordinate] elements, the error wraps [zarr.ErrInvalidArgument] or
+// [zarr.ErrLimit].
+func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Array, error) {
+	axis := slices.Index(a.DimensionNames(), dimension)
+	if axis < 0 {
+		return nil, invalid("there is no dimension %q", dimension)
+	}
+	for at := a.Path(); at != "" && at != "."; {
+		at = path.Dir(at)
+		c, err := a.Location().Root().At(path.Join(at, dimension)).OpenArray(ctx, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the coordinate of dimension %q: %w", dimension, err)
+		}
+		if err := fitsDimension(c, dimension, a.Shape()[axis]); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return c, nil
+	}
+	return nil, invalid("dimension %q has no coordinate, which would be an array of that name beside this one; select by index, as %s=0:10", dimension, dimension)
+}
+
+// fitsDimension returns an error for an array that is not the coordinate of a dimension
+// with the given extent.
+func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
+	names := c.DimensionNames()
+	switch {
+	case c.Rank() != 1:
+		return invalid("array %s has shape %v: the coordinate of a dimension has one axis; select by index", c.Path(), c.Shape())
+	case names != nil && names[0] != "" && names[0] != dimension:
+		return invalid("array %s has dimension %q, so it is not the coordinate of %q; select by index", c.Path(), names[0], dimension)
+	case c.Shape()[0] != extent:
+		return invalid("coordinate %s has %d elements, dimension %q has %d; select by index", c.Path(), c.Shape()[0], dimension, extent)
+	case extent > MaxCoordinate:
+		return fmt.Errorf("%w: coordinate %s has %d elements, %d are read at most; select by index", zarr.ErrLimit, c.Path(), extent, MaxCoordinate)
+	}
+	return nil
+}
+
+// Instants reads the times of a coordinate, and returns them with their calendar. There
+// are no times if the elements are no times or if one has no value: then ok is false.
+func Instants(ctx context.Context, c *zarr.Array) (at []calendar.Instant, in calendar.Calendar, ok bool, err error) {
+	in = calendar.ProlepticGregorian
+	parse := func(text string) (calendar.Instant, error) { return calendar.ParseInstant(text, in) }
+	switch {
+	case c.Type().Kind() == dtype.Datetime:
+	case isNumeric(c.Type()):
+		t, counted := UnitsOf(c).Times()
+		if !counted {
+			return nil, in, false, nil
+		}
+		in, parse = t.Calendar(), t.Instant
+	default:
+		return nil, in, false, nil
+	}
+	missing := false
+	err = eachText(ctx, c, func(text string) error {
+		t, err := parse(text)
+		missing = missing || err != nil
+		at = append(at, t)
+		return nil
+	})
+	return at, in, err == nil && !missing, err
+}
+
+// blockBytes is how many bytes of a coordinate are in memory at a time.
+const blockBytes = 16 << 20
+
+// each calls use with every element of a coordinate, in order. The memory is reused.
+func each(ctx context.Context, c *zarr.Array, use func(elem []byte) error) error {
+	t := c.Type()
+	slabs, err := c.Slabs(nil, blockBytes)
+	if err != nil {
+		return err
+	}
+	var data []byte
+	for slab := range slabs {
+		part, err := c.Select(slab)
+		if err != nil {
+			return err
+		}
+		if t.Variable() {
+			if err := eachWord(ctx, c, part, use); err != nil {
+				return err
+			}
+			continue
+		}
+		n := t.Size()
+		data = slices.Grow(data[:0], int(part.Len())*n)[:int(part.Len())*n]
+		if err := c.ReadBytes(ctx, part, data); err != nil {
+			return err
+		}
+		for rest := data; len(rest) > 0; rest = rest[n:] {
+			if err := use(rest[:n:n]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachWord calls use with the selected elements of an array whose elements differ in
+// length.
+func eachWord(ctx context.Context, c *zarr.Array, part selection.Selection, use func(elem []byte) error) error {
+	words, err := zarr.Read[[]byte](ctx, c, part)
+	if err != nil {
+		return err
+	}
+	for _, w := range words.Data {
+		if err := use(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachText calls use with every element of a coordinate as text. Numbers are unpacked and
+// are NaN where one is missing. Bytes have no padding.
+func eachText(ctx context.Context, c *zarr.Array, use func(text string) error) error {
+	t := c.Type()
+	text := func(elem []byte) string { return string(t.AppendText(nil, elem)) }
+	switch k := t.Kind(); {
+	case isNumeric(t):
+		p, err := PackingOf(c)
+		if err != nil {
+			return err
+		}
+		p = p.OfCoordinate()
+		text = func(elem []byte) string {
+			if !p.HasValue(elem) {
+				return "NaN"
+			}
+			return p.Text(elem)
+		}
+	case k == dtype.Bytes || k == dtype.Terminated:
+		text = func(elem []byte) string { return string(t.TrimPadding(elem)) }
+	}
+	return each(ctx, c, func(elem []byte) error { return use(text(elem)) })
+}

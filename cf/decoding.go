@@ -1,0 +1,175 @@
+package cf
+
+import (
+	"context"
+	"math"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+)
+
+// Decoding converts the stored numbers of an array to what they stand for. It gives them
+// the types of xarray 2026.9:
+//
+//   - Numbers that count from a moment ("days since 1950-01-01") become datetime64, and
+//     strings if datetime64 does not have all days of their calendar.
+//   - Numbers with a unit of time ("hours") become timedelta64.
+//   - Scaled numbers become float64.
+//   - Other numbers with a missing value become floating-point numbers, as narrow as the
+//     stored ones permit. Missing elements become NaN.
+//   - The attribute dtype "bool" makes booleans, and _Unsigned changes the sign.
+//
+// A Decoding is immutable. Several goroutines may use it at once.
+type Decoding struct {
+	*Packing
+	units  Units
+	typ    dtype.Type
+	put    func(dst, elem []byte, value float64)
+	word   func(elem []byte, value float64) string // instead of put, if the result is text
+	format func(made []byte) string                // nil for what the type formats
+
+	fits func(elem []byte) bool // whether datetime64 has the time of an element
+	text *Decoding              // converts to text where it does not
+}
+
+// DecodingOf returns how to decode the elements of an array. It is nil if they stand for
+// themselves. If an attribute is malformed, the error wraps [zarr.ErrInvalidArgument].
+// DecodingOf may open the other arrays of the group: bounds have the units of their
+// coordinate ([UnitsIn]).
+func DecodingOf(ctx context.Context, a *zarr.Array) (*Decoding, error) {
+	u, err := UnitsIn(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return NewDecoding(a, u)
+}
+
+// NewDecoding is [DecodingOf] for numbers that have the given units.
+func NewDecoding(a *zarr.Array, u Units) (*Decoding, error) {
+	if !isNumeric(a.Type()) {
+		return nil, nil
+	}
+	p, err := packingOf(a, u)
+	if err != nil {
+		return nil, err
+	}
+	d := &Decoding{Packing: p, units: u}
+	if textAttribute(a, "dtype") == "bool" {
+		d.booleans()
+		return d, nil
+	}
+	if t, ok := u.Times(); ok {
+		return d, d.times(t)
+	}
+	if unit, ok := timeUnits[u.Units]; ok {
+		return d, d.durations(unit)
+	}
+	switch {
+	case d.scaled || d.masked:
+		d.floats()
+	case d.stored != a.Type():
+		d.typ = d.stored
+		d.put = func(dst, elem []byte, _ float64) { copy(dst, elem) }
+	default:
+		return nil, nil
+	}
+	return d, nil
+}
+
+// booleans makes d convert numbers to booleans. xarray stores these as int8 with the
+// attribute dtype.
+func (d *Decoding) booleans() {
+	p := *d.Packing
+	p.absent, p.filled = nil, nil // no boolean is missing
+	d.Packing, d.typ = &p, dtype.Of[bool]()
+	d.put = func(dst, _ []byte, value float64) {
+		dst[0] = 0
+		if d.value(value) != 0 {
+			dst[0] = 1
+		}
+	}
+}
+
+// floats makes d convert numbers to floating-point numbers.
+func (d *Decoding) floats() {
+	d.typ = d.floatType()
+	put := putFloat(d.typ)
+	d.put = func(dst, _ []byte, value float64) { put(dst, d.value(value)) }
+}
+
+// floatType returns the narrowest type that has all stored numbers. Scaled numbers become
+// float64.
+func (d *Decoding) floatType() dtype.Type {
+	switch t := d.stored; {
+	case d.scaled:
+	case t == dtype.Of[float32](), t == dtype.Of[dtype.Float16]():
+		return t
+	case !d.isFloat() && t.Size() <= 2:
+		return dtype.Of[float32]()
+	}
+	return dtype.Of[float64]()
+}
+
+// Type returns the data type of decoded elements.
+func (d *Decoding) Type() dtype.Type { return d.typ }
+
+// Units returns the units of the numbers.
+func (d *Decoding) Units() Units { return d.units }
+
+// Decode decodes the stored elements in src to elements of Type in dst. Both are in host
+// byte order, and dst has room for as many elements as src has. Decode panics if it has
+// not, or if Type is a string.
+func (d *Decoding) Decode(dst, src []byte) {
+	from, to := d.stored.Size(), d.typ.Size()
+	for ; len(src) > 0; src, dst = src[from:], dst[to:] {
+		elem := src[:from:from]
+		d.put(dst[:to:to], elem, d.numberOrNaN(elem))
+	}
+}
+
+// DecodeText decodes a stored element, if Type is a string.
+func (d *Decoding) DecodeText(elem []byte) string { return d.word(elem, d.numberOrNaN(elem)) }
+
+// numberOrNaN returns the stored number of an element, NaN for a missing one.
+func (d *Decoding) numberOrNaN(elem []byte) float64 {
+	value := d.number(elem)
+	if d.isAbsent(elem, value) {
+		return math.NaN()
+	}
+	return value
+}
+
+// Format returns a decoded element as people read it: times as ISO 8601, durations as
+// 1d12h.
+func (d *Decoding) Format(made []byte) string {
+	if d.format == nil {
+		return string(d.typ.AppendText(nil, made))
+	}
+	return d.format(made)
+}
+
+// MayOverflow reports whether datetime64 may lack the time of an element, as for the 30th
+// of February. Decode makes such a time NaT. Fits finds it, and AsText decodes it.
+func (d *Decoding) MayOverflow() bool { return d.fits != nil }
+
+// Fits reports whether Decode converts all stored elements in src without losing a time.
+func (d *Decoding) Fits(src []byte) bool {
+	if d.fits == nil {
+		return true
+	}
+	for n := d.stored.Size(); len(src) > 0; src = src[n:] {
+		if !d.fits(src[:n:n]) {
+			return false
+		}
+	}
+	return true
+}
+
+// AsText returns the decoding of times to strings, which have the days of every calendar.
+// It is d itself for anything but times.
+func (d *Decoding) AsText() *Decoding {
+	if d.text == nil {
+		return d
+	}
+	return d.text
+}

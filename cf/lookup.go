@@ -1,0 +1,185 @@
+package cf
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+)
+
+// Lookup returns the elements of an array along a dimension that have the given values of
+// its [Coordinate]. It is what [selection.Parser] needs to parse time=2024-01-15.
+//
+// One value means the nearest element, as in pandas and xarray. A value beyond all others
+// is refused, unless it is closer to one than that is to its neighbour. A month or a year
+// means all of its elements. A range includes both bounds, and its values must rise or
+// fall. Text means the element that is equal to it. Times are dates in the calendar of
+// the coordinate, and durations are written as 6h or 1d12h.
+//
+// If no element has the values, or they are malformed, the error wraps
+// [zarr.ErrInvalidArgument].
+func Lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Values) (item selection.Item, err error) {
+	c, err := Coordinate(ctx, a, dimension)
+	if err != nil {
+		return item, err
+	}
+	defer c.Close()
+	switch k := c.Type().Kind(); k {
+	case dtype.String, dtype.UTF32, dtype.Bytes, dtype.Terminated:
+		item, err = labelled(ctx, c, v)
+	case dtype.Datetime:
+		item, err = momentsBetween(ctx, c, v)
+	case dtype.Timedelta:
+		item, err = durationsBetween(ctx, c, v)
+	case dtype.Int, dtype.Uint, dtype.Float:
+		if t, ok := UnitsOf(c).Times(); ok {
+			item, err = timesBetween(ctx, c, t, v)
+		} else {
+			item, err = numbersBetween(ctx, c, v)
+		}
+	default:
+		err = invalid("elements of type %s are no values to select by; select by index, as %s=0:10", c.Type(), dimension)
+	}
+	if err != nil {
+		err = fmt.Errorf("coordinate %s: %w", c.Path(), err)
+	}
+	return item, err
+}
+
+// labelled returns the one element that has a label.
+func labelled(ctx context.Context, c *zarr.Array, v selection.Values) (item selection.Item, err error) {
+	if v.IsRange() {
+		return item, invalid("its elements are text, which has no order here; give one label, or a range of indices as 3:7")
+	}
+	var labels []string
+	if err := eachText(ctx, c, func(text string) error { labels = append(labels, text); return nil }); err != nil {
+		return item, err
+	}
+	i := slices.Index(labels, v.Is)
+	switch {
+	case i < 0:
+		return item, &LabelError{v.Is, labels}
+	case slices.Contains(labels[i+1:], v.Is):
+		return item, invalid("several elements are %q; select by index", v.Is)
+	}
+	return selection.At(int64(i)), nil
+}
+
+// timesBetween selects by the times of a CF coordinate.
+func timesBetween(ctx context.Context, c *zarr.Array, t Times, v selection.Values) (selection.Item, error) {
+	o := instants(t.Calendar())
+	err := eachText(ctx, c, func(text string) error {
+		at, err := t.Instant(text)
+		o.add(at, err == nil)
+		return nil
+	})
+	if err != nil {
+		return selection.Item{}, err
+	}
+	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, t.Calendar()) })
+}
+
+// momentsBetween selects by elements that are moments.
+func momentsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
+	const real = calendar.ProlepticGregorian
+	o := instants(real)
+	err := eachText(ctx, c, func(text string) error {
+		t, err := calendar.ParseInstant(text, real)
+		o.add(t, err == nil)
+		return nil
+	})
+	if err != nil {
+		return selection.Item{}, err
+	}
+	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, real) })
+}
+
+// instants returns the order of times, without any.
+func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
+	return &ordinates[calendar.Instant]{
+		compare: calendar.Instant.Compare, text: c.Text,
+		distance: func(a, b calendar.Instant) float64 {
+			return math.Abs(float64(a.Day-b.Day)*float64(24*time.Hour) + float64(a.Nano-b.Nano))
+		},
+	}
+}
+
+// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as
+// CF has it. Where the numbers are lengths of time, 6h is a number, too.
+func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
+	p, err := PackingOf(c)
+	if err != nil {
+		return selection.Item{}, err
+	}
+	p = p.OfCoordinate()
+	o := &ordinates[float64]{
+		compare:  cmp.Compare[float64],
+		text:     func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) },
+		distance: func(a, b float64) float64 { return math.Abs(a - b) },
+	}
+	u := UnitsOf(c)
+	unit, timed := timeUnits[u.Units]
+	if timed {
+		number := o.text
+		o.text = func(x float64) string { return number(x) + " " + u.Units }
+	}
+	err = each(ctx, c, func(elem []byte) error {
+		x, there := p.value(p.number(elem)), p.HasValue(elem)
+		if there && math.Abs(x) > 1<<53 && !p.isFloat() {
+			return invalid("%s is too large to be compared exactly; select by index", o.text(x))
+		}
+		o.add(x, there)
+		return nil
+	})
+	if err != nil {
+		return selection.Item{}, err
+	}
+	return o.find(v, func(text string) (b span[float64], err error) {
+		x, err := p.parse(text, unit, timed)
+		// A whole number may be meant as a year.
+		if why := u.Err(); why != nil && (err != nil || !strings.Contains(text, ".")) {
+			err = invalid("its times are left as numbers: %w; select by index, or by a number with a point", why)
+		}
+		if err != nil {
+			return b, err
+		}
+		slack := 0.0
+		if p.scaled { // 3 times 0.1 is not the number that 0.3 is
+			slack = math.Abs(p.scale) * 1e-6
+		}
+		return span[float64]{first: x - slack, last: x + slack}, nil
+	})
+}
+
+// parse reads a number, or a length of time where the numbers are such in a unit, as the
+// elements of a coordinate have it: 10.1 of a float32 is not that of a float64.
+func (p *Packing) parse(text string, unit timeUnit, timed bool) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil && timed {
+		if x, err = ParseDuration(text); err != nil {
+			return 0, err
+		}
+		x /= float64(unit.length)
+	}
+	if err != nil || math.IsNaN(x) {
+		return 0, invalid("%q is no number, and its values are numbers without a unit of time", text)
+	}
+	if p.scaled || !p.isFloat() {
+		return x, nil
+	}
+	if elem, err := p.stored.ParseText(strconv.FormatFloat(x, 'g', -1, 64)); err == nil {
+		if rounded := p.number(elem); !math.IsInf(rounded, 0) {
+			return rounded, nil
+		}
+	}
+	return x, nil
+}

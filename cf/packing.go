@@ -1,0 +1,144 @@
+package cf
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+)
+
+// Packing tells what the numbers of an array stand for: scale and offset (CF conventions,
+// section 8.1), missing values (section 2.5.1), and the attribute _Unsigned (NetCDF user
+// guide). Elements are in host byte order.
+type Packing struct {
+	stored        dtype.Type // as which the stored bytes are read
+	number        func(elem []byte) float64
+	scale, offset float64
+	scaled        bool // there is a scale or an offset
+	mask
+}
+
+// PackingOf returns how the elements of an array are packed. If an attribute is malformed,
+// the error wraps [zarr.ErrInvalidArgument]. Elements that are not numbers have missing
+// values only.
+func PackingOf(a *zarr.Array) (*Packing, error) { return packingOf(a, UnitsOf(a)) }
+
+func packingOf(a *zarr.Array, u Units) (*Packing, error) {
+	p := &Packing{stored: signOf(a), scale: 1}
+	p.number = numberOf(p.stored)
+	scale, scaled, err := numberAttribute(a, ScaleFactor)
+	if err != nil {
+		return nil, err
+	}
+	offset, moved, err := numberAttribute(a, AddOffset)
+	if err != nil {
+		return nil, err
+	}
+	if scaled {
+		p.scale = scale
+	}
+	p.offset, p.scaled = offset, scaled || moved
+	p.mask = p.maskOf(a, u)
+	return p, nil
+}
+
+// signs has the integer types that differ only in the sign.
+var signs = [][2]dtype.Type{
+	{dtype.Of[int8](), dtype.Of[uint8]()}, {dtype.Of[int16](), dtype.Of[uint16]()},
+	{dtype.Of[int32](), dtype.Of[uint32]()}, {dtype.Of[int64](), dtype.Of[uint64]()},
+}
+
+// signOf returns the type of an array, with or without a sign as the attribute _Unsigned
+// tells. Like xarray it accepts only the strings "true" and "false".
+func signOf(a *zarr.Array) dtype.Type {
+	unsigned := textAttribute(a, Unsigned)
+	for _, s := range signs {
+		switch {
+		case a.Type() == s[0] && unsigned == "true":
+			return s[1]
+		case a.Type() == s[1] && unsigned == "false":
+			return s[0]
+		}
+	}
+	return a.Type()
+}
+
+// Type returns the type as which the stored bytes are read. It differs from the type of
+// the array if the attribute _Unsigned changes the sign.
+func (p *Packing) Type() dtype.Type { return p.stored }
+
+// Scale returns scale_factor and add_offset, 1 and 0 if there are none.
+func (p *Packing) Scale() (factor, offset float64) { return p.scale, p.offset }
+
+// IsScaled reports whether the array has the attribute scale_factor or add_offset.
+func (p *Packing) IsScaled() bool { return p.scaled }
+
+// IsMasked reports whether the array has a missing value.
+func (p *Packing) IsMasked() bool { return p.masked }
+
+// Missing returns the stored elements that are missing.
+func (p *Packing) Missing() [][]byte {
+	list := slices.Clone(p.absent)
+	if p.filled != nil {
+		list = append(list, p.filled)
+	}
+	return list
+}
+
+// Unmet returns the missing values that no element can be equal to, such as
+// "_FillValue -1" of unsigned integers.
+func (p *Packing) Unmet() []string { return slices.Clone(p.unmet) }
+
+// IsMissing reports whether an element is missing. NaN is missing only if an attribute
+// tells so.
+func (p *Packing) IsMissing(elem []byte) bool { return p.isAbsent(elem, p.number(elem)) }
+
+// HasValue reports whether an element is neither missing nor NaN.
+func (p *Packing) HasValue(elem []byte) bool {
+	value := p.number(elem)
+	return !math.IsNaN(value) && !p.isAbsent(elem, value)
+}
+
+// Stored returns the stored number of an element, without scale and offset.
+func (p *Packing) Stored(elem []byte) float64 { return p.number(elem) }
+
+// Value returns the number that an element stands for, and NaN for a missing element.
+// Integers beyond 2^53 are rounded.
+func (p *Packing) Value(elem []byte) float64 {
+	number := p.number(elem)
+	if p.isAbsent(elem, number) {
+		return math.NaN()
+	}
+	return p.value(number)
+}
+
+// value returns what a stored number stands for.
+func (p *Packing) value(number float64) float64 {
+	if !p.scaled {
+		return number
+	}
+	return float64(number*p.scale) + p.offset // the conversion forbids a fused multiply-add
+}
+
+// Text returns the number that an element stands for, without rounding integers. It does
+// not look for missing values.
+func (p *Packing) Text(elem []byte) string {
+	if !p.scaled {
+		return string(p.stored.AppendText(nil, elem))
+	}
+	return strconv.FormatFloat(p.value(p.number(elem)), 'g', -1, 64)
+}
+
+// OfCoordinate returns the packing of an array that is a coordinate, in which zero is
+// never missing. Zero is the fill value that arrays of format 2 have by default, and a
+// conversion to format 3 makes it the attribute _FillValue. It is as often a latitude or
+// a time. xarray takes it for missing, so that it cannot be selected.
+func (p *Packing) OfCoordinate() *Packing {
+	c := *p
+	c.mask = p.withoutZero()
+	return &c
+}
+
+func (p *Packing) isFloat() bool { return p.stored.Kind() == dtype.Float }

@@ -1,0 +1,123 @@
+package cf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/selection"
+)
+
+// ReadFloats reads the selected elements as the numbers that they stand for. Missing
+// elements are NaN. If elements are not numbers, or an attribute is malformed, the error
+// wraps [zarr.ErrInvalidArgument]. ReadFloats needs memory for the stored elements and for
+// the result.
+func ReadFloats(ctx context.Context, from zarr.Elements, sel selection.Selection) (b zarr.Block[float64], err error) {
+	v, stored, err := read(ctx, from, sel)
+	if err != nil {
+		return b, err
+	}
+	p, err := PackingOf(v.Array())
+	if err != nil {
+		return b, err
+	}
+	b = zarr.Block[float64]{Shape: v.Shape(), Data: make([]float64, len(stored)/v.Type().Size())}
+	p.Floats(b.Data, stored)
+	return b, nil
+}
+
+// ReadTimes reads the selected elements of an array of times, whose units count from a
+// moment or whose type is datetime64. Missing elements are the zero Time. If elements are
+// no times, if their calendar does not have the days of [time.Time], or if an element has
+// a year beyond those of [time.Time], the error wraps [zarr.ErrInvalidArgument].
+func ReadTimes(ctx context.Context, from zarr.Elements, sel selection.Selection) (b zarr.Block[time.Time], err error) {
+	if !isNumeric(from.Type()) {
+		return zarr.Read[time.Time](ctx, from, sel)
+	}
+	v, stored, err := read(ctx, from, sel)
+	if err != nil {
+		return b, err
+	}
+	u, err := UnitsIn(ctx, v.Array())
+	if err != nil {
+		return b, err
+	}
+	t, ok := u.Times()
+	switch {
+	case !ok && u.Err() != nil:
+		return b, invalid("array %s: %w", v.Array().Path(), u.Err())
+	case !ok:
+		return b, invalid("array %s counts no times: its units are %q", v.Array().Path(), u.Units)
+	case !t.IsReal():
+		return b, invalid("array %s has the calendar %s, whose days time.Time lacks; use DecodingOf", v.Array().Path(), u.Calendar)
+	}
+	p, err := packingOf(v.Array(), u)
+	if err != nil {
+		return b, err
+	}
+	p = p.OfCoordinate()
+	size := v.Type().Size()
+	b = zarr.Block[time.Time]{Shape: v.Shape(), Data: make([]time.Time, len(stored)/size)}
+	for i := range b.Data {
+		elem := stored[i*size:][:size:size]
+		if !p.HasValue(elem) {
+			continue
+		}
+		if b.Data[i], err = p.time(t, elem); err != nil {
+			return b, fmt.Errorf("element %d of the selection: %w", i, err)
+		}
+	}
+	return b, nil
+}
+
+// mostDays bounds the days from 1970 that are converted to time.Time, about 700 million
+// years. Its seconds have 64 bits.
+const mostDays = 1 << 38
+
+// time returns the time of an element.
+func (p *Packing) time(t Times, elem []byte) (time.Time, error) {
+	at, err := t.Instant(p.Text(elem))
+	if err != nil {
+		return time.Time{}, invalid("%w", err)
+	}
+	if at = t.round(at); at.Day < -mostDays || at.Day > mostDays {
+		return time.Time{}, invalid("day %d is beyond the years of time.Time", at.Day)
+	}
+	return time.Unix(at.Day*24*60*60, at.Nano).UTC(), nil
+}
+
+// read reads the selected numbers as they are stored.
+func read(ctx context.Context, from zarr.Elements, sel selection.Selection) (v *zarr.View, stored []byte, err error) {
+	v, n, err := numbers(from, sel)
+	if err != nil {
+		return nil, nil, err
+	}
+	stored = make([]byte, n*v.Type().Size())
+	return v, stored, v.Array().ReadBytes(ctx, v.Selection(), stored)
+}
+
+// numbers returns a view of the selected elements, and their number. They must be the
+// numbers that the attributes of the array describe.
+func numbers(of zarr.Elements, sel selection.Selection) (v *zarr.View, n int, err error) {
+	switch of := of.(type) {
+	case *zarr.Array:
+		v, err = of.View(sel)
+	case *zarr.View:
+		if v = of; sel != nil {
+			v, err = of.View(sel)
+		}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	a := v.Array()
+	if !isNumeric(v.Type()) || v.Type() != a.Type() {
+		return nil, 0, invalid("array %s has elements of type %s, which are no numbers", a.Path(), a.Type())
+	}
+	if v.Selection().Len() > math.MaxInt/8 {
+		return nil, 0, fmt.Errorf("%w: %d elements at once", zarr.ErrLimit, v.Selection().Len())
+	}
+	return v, int(v.Selection().Len()), nil
+}

@@ -1,0 +1,54 @@
+package cf
+
+import (
+	"strconv"
+	"time"
+
+	"varve.dev/zarr/calendar"
+)
+
+// Times converts the numbers of a time coordinate to times.
+type Times struct{ calendar.Units }
+
+// IsReal reports whether the days of the calendar are those of history. Both calendars
+// with such days number them alike.
+func (t Times) IsReal() bool {
+	return t.Calendar() == calendar.Standard || t.Calendar() == calendar.ProlepticGregorian
+}
+
+// Instant returns the time of a number, which is spelled as JSON does. Integers are not
+// rounded. A number that is no time, such as NaN, is an error.
+func (t Times) Instant(number string) (calendar.Instant, error) {
+	if v, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return t.At(v)
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return calendar.Instant{}, err
+	}
+	return t.AtFloat(v)
+}
+
+// Text returns the time of a number in ISO 8601: only the day if the units are days and
+// the time is a midnight, and otherwise with the time of day, to the microsecond unless
+// the units are shorter. ok is false for a number that is no time, such as NaN.
+func (t Times) Text(number string) (text string, ok bool) {
+	at, err := t.Instant(number)
+	if err != nil {
+		return "", false
+	}
+	at = t.round(at)
+	if day, err := t.Calendar().Date(at.Day); err == nil && t.Length()%(24*time.Hour) == 0 && at.Nano == 0 {
+		return day.String(), true
+	}
+	return t.Calendar().Text(at), true
+}
+
+// round rounds a time to the microsecond, unless the units are shorter. Floating-point
+// numbers of hours are not more precise.
+func (t Times) round(at calendar.Instant) calendar.Instant {
+	if t.Length() < time.Microsecond {
+		return at
+	}
+	return at.Round(time.Microsecond)
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// attributeValue returns a user attribute, the zero Value where there is none.
+func attributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
+	raw, ok := attributeOf(a.Attributes(), name)
+	if !ok {
+		return v, nil
+	}
+	return strictjson.Parse(raw, strictjson.Limits{})
+}
+
+// attributeOf returns the JSON of an attribute of a document that was read. There may be
+// millions of attributes, so they are not checked again, as [metadata.Attribute] would.
+func attributeOf(object []byte, name string) (raw []byte, ok bool) {
+	if len(object) == 0 {
+		return nil, false
+	}
+	v, ok := strictjson.Parsed(object).Member(name)
+	return v.Raw(), ok
+}
+
+// attribute returns a user attribute that is a text, else "".
+func attribute(a *zarr.Array, name string) string {
+	v, err := attributeValue(a, name)
+	if err != nil {
+		return ""
+	}
+	text, _ := v.Str() // "" for any other kind of value
+	return text
+}
+
+// fillOf returns the fill value of an array as an element.
+func fillOf(a *zarr.Array) []byte {
+	elem, err := a.FillValue().Element(a.Type())
+	if err != nil {
+		return a.Type().Default() // an array that is open has a valid one
+	}
+	return elem
+}
