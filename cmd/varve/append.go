@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -228,7 +229,7 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 	if err := continues(v, shape, g.axis); err != nil || v.total < 0 || hasEmptyPlanes(shape, g.axis) {
 		return err
 	}
-	_, err = wholePlanes(v, shape, g.axis, v.total/width(v.typ))
+	_, err = wholePlanes(v, shape, g.axis, v.total/element.Width(v.typ))
 	return err
 }
 
@@ -361,7 +362,7 @@ func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {
 	case v.typ.Variable():
 		return 0, failure.OnAxis(axis, "%s has %s, a plane has %s", v.name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
 	}
-	size := width(v.typ)
+	size := element.Width(v.typ)
 	return 0, failure.OnAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
 		v.name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.typ, v.rawNPY())
 }

@@ -7,9 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
@@ -33,7 +35,7 @@ Times in I/O and in codecs are sums over all goroutines, so they can exceed the 
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	sel := selectionFlag(c)
+	sel := source.SelectionFlag(c)
 	seconds := c.Flags().Float64("seconds", 5, "about how `LONG` to measure; every round reads one slab at least")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !(*seconds > 0 && *seconds <= 3600) {
@@ -135,12 +137,12 @@ func (t *trial) inFlight(processors int) int { return engine.InFlight(t.noted.St
 
 // open opens the array anew, so that it knows nothing of an earlier round, and binds the
 // selection.
-func (t *trial) open(ctx context.Context, opt zarr.Options) (*source, error) {
+func (t *trial) open(ctx context.Context, opt zarr.Options) (*source.Source, error) {
 	a, err := t.hierarchy.At(t.path).OpenArray(ctx, &opt)
 	if err != nil {
 		return nil, err
 	}
-	return newSource(ctx, a, t.sel, false)
+	return source.New(ctx, a, t.sel, false)
 }
 
 // warm reads slabs for the time of one round, and notes them and the requests that they
@@ -150,21 +152,21 @@ func (t *trial) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.shape, t.typ = s.shape, s.typ.String()
-	slabs, err := s.array.Slabs(s.resolved, slabFor(s))
+	t.shape, t.typ = s.Shape, s.Type.String()
+	slabs, err := s.Array.Slabs(s.Selection, slabFor(s))
 	if err != nil {
 		return err
 	}
 	t.noted.begin()
 	defer t.noted.end()
-	r, start := s.reader(), time.Now()
+	r, start := s.Reader(), time.Now()
 	for sel := range slabs {
-		part, err := s.array.Select(sel)
+		part, err := s.Array.Select(sel)
 		if err != nil {
 			return err
 		}
-		one := slab{sel, int(part.Len()), selection.NewPlan(part, s.array.Grid()).Chunks()}
-		if _, err := r.read(ctx, sel, one.n); err != nil {
+		one := slab{sel, int(part.Len()), selection.NewPlan(part, s.Array.Grid()).Chunks()}
+		if _, err := r.Read(ctx, sel, one.n); err != nil {
 			return err
 		}
 		if t.slabs = append(t.slabs, one); time.Since(start) >= t.share || len(t.slabs) == mostSlabs {
@@ -190,14 +192,14 @@ const (
 
 // slabFor returns how many bytes are read at a time: enough for all processors, and no
 // more than other commands do unless one chunk is longer.
-func slabFor(s *source) int64 {
-	chunk := longestChunk(finest(s.array), width(s.stored))
-	most := slabOf(s.stored)
+func slabFor(s *source.Source) int64 {
+	chunk := source.LongestChunk(source.Finest(s.Array), element.Width(s.Stored))
+	most := source.SlabOf(s.Stored)
 	if chunk >= most {
 		return min(chunk, mostSlab)
 	}
-	n := max(leastSlab*most/slabBytes, min(most, 4*int64(runtime.GOMAXPROCS(0))*chunk))
-	if outer := longestChunk(s.array.Grid(), width(s.stored)); outer < n/mostRequested {
+	n := max(leastSlab*most/source.SlabBytes, min(most, 4*int64(runtime.GOMAXPROCS(0))*chunk))
+	if outer := source.LongestChunk(s.Array.Grid(), element.Width(s.Stored)); outer < n/mostRequested {
 		return outer * mostRequested
 	}
 	return n
@@ -235,15 +237,15 @@ func (t *trial) round(ctx context.Context, l level) (round, error) {
 	if m.Usual {
 		m.InFlight = t.inFlight(l.processors)
 	}
-	r, before, start := s.reader(), counter.Stats(), time.Now()
+	r, before, start := s.Reader(), counter.Stats(), time.Now()
 	for i := 0; m.Slabs == 0 || time.Since(start) < t.share; i = (i + 1) % len(t.slabs) {
 		one := t.slabs[i]
-		e, err := r.read(ctx, one.sel, one.n)
+		e, err := r.Read(ctx, one.sel, one.n)
 		if err != nil {
 			return round{}, err
 		}
 		m.Slabs++
-		m.Bytes += e.bytes()
+		m.Bytes += e.Bytes()
 		m.Chunks += one.chunks
 	}
 	m.Seconds = time.Since(start).Seconds()

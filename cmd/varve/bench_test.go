@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/observe"
@@ -157,11 +158,11 @@ func TestSlabFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newSource(t.Context(), a, "", false)
+		s, err := source.New(t.Context(), a, "", false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := slabFor(s); n < min(chunk, mostSlab) || n > max(slabBytes, min(chunk, mostSlab)) || n < min(leastSlab, mostRequested*chunk) || n/chunk > mostRequested && chunk < leastSlab/mostRequested {
+		if n := slabFor(s); n < min(chunk, mostSlab) || n > max(source.SlabBytes, min(chunk, mostSlab)) || n < min(leastSlab, mostRequested*chunk) || n/chunk > mostRequested && chunk < leastSlab/mostRequested {
 			t.Errorf("chunks of %d bytes: slabs of %d", chunk, n)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 )
 
 func newCatCommand() *cobra.Command {
@@ -24,7 +25,7 @@ any array, and makes of packed numbers what scale_factor, add_offset, _FillValue
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	sel, decoded := selectionFlag(c), decodeFlag(c)
+	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return show(cmd, args[0], *sel, *decoded) }
 	return c
 }
@@ -35,19 +36,19 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(cmd.Context(), a, sel, decoded)
+	src, err := source.New(cmd.Context(), a, sel, decoded)
 	if err != nil {
 		return err
 	}
 	if decoded {
-		tellUndecoded(cmd, location, src)
-		tellUnmet(cmd, location, src)
+		source.TellUndecoded(cmd, location, src)
+		source.TellUnmet(cmd, location, src)
 	}
 	if session.WantsJSON(cmd) {
-		if err := src.affords(session.LimitOf(cmd), jsonFormat); err != nil {
+		if err := affords(src, session.LimitOf(cmd), jsonFormat); err != nil {
 			return err
 		}
-		if err := src.settle(cmd.Context()); err != nil {
+		if err := src.Settle(cmd.Context()); err != nil {
 			return err
 		}
 		return output.Withheld(cmd.OutOrStdout(), func(w *bufio.Writer) error {
@@ -62,9 +63,9 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 }
 
 // showJSON writes one document with all values of the selection.
-func showJSON(cmd *cobra.Command, location string, src *source, w *bufio.Writer) error {
-	shape := output.Text(src.shape)
-	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, output.Text(location), shape, output.Text(src.typ.String()))
+func showJSON(cmd *cobra.Command, location string, src *source.Source, w *bufio.Writer) error {
+	shape := output.Text(src.Shape)
+	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, output.Text(location), shape, output.Text(src.Type.String()))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -301,7 +302,7 @@ func namedGrid(shape []int64, e metadata.Extension, how grid.ParseOptions) (*gri
 }
 
 func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
-	size := width(t)
+	size := element.Width(t)
 	switch {
 	case c.object != nil:
 		return namedGrid(shape, *c.object, at.how)

@@ -7,6 +7,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 )
 
 func newConformanceCommand() *cobra.Command {
@@ -32,14 +33,14 @@ func conformance(cmd *cobra.Command, location string) error {
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(cmd.Context(), a, "", false)
+	src, err := source.New(cmd.Context(), a, "", false)
 	if err != nil {
 		return err
 	}
-	t := src.typ
+	t := src.Type
 	var line []byte
 	return session.Print(cmd, func(w *bufio.Writer) error {
-		return src.elements(cmd, func(elem []byte) error {
+		return src.Elements(cmd, func(elem []byte) error {
 			line = append(t.AppendJSON(line[:0], elem), '\n')
 			_, err := w.Write(line)
 			return err

@@ -10,9 +10,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 )
 
@@ -41,9 +43,9 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource(ctx, a, "", false)
+	s, err := source.New(ctx, a, "", false)
 	if err == nil {
-		err = s.blocks(ctx, func(e elements) error { return c.add(e.data) })
+		err = s.Blocks(ctx, func(e element.Values) error { return c.add(e.Data) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
@@ -58,17 +60,17 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	switch {
 	case a.Rank() != 1:
 		return nil, failure.BadArgument("--time %s: a coordinate has one axis, it has shape %v", location, a.Shape())
-	case !isNumeric(a.Type()):
+	case !element.IsNumeric(a.Type()):
 		return nil, failure.BadArgument("--time %s: elements of type %s are no times", location, a.Type())
 	case a.Shape()[0] > cf.MaxCoordinate:
 		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
 	}
-	name := attribute(a, "units")
+	name := source.Attribute(a, "units")
 	if name == "" {
 		return nil, failure.BadArgument("--time %s: it has no attribute units, which says what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
 			location, phrase.Word(location))
 	}
-	cal, err := calendar.Parse(attribute(a, "calendar"))
+	cal, err := calendar.Parse(source.Attribute(a, "calendar"))
 	if err == nil {
 		c.units, err = calendar.ParseUnits(name, cal)
 	}

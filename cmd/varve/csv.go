@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 )
@@ -16,38 +17,38 @@ import (
 // writeCSV writes a line for every index of all axes but the last; of structs a line for
 // every element. Where there are headings, one axis has a line for every element, too,
 // and lines begin with the coordinates.
-func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	if s.typ.Kind() == dtype.Struct {
+func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+	if s.Type.Kind() == dtype.Struct {
 		return writeRecords(cmd, s, w)
 	}
-	rank := len(s.shape)
+	rank := len(s.Shape)
 	columns := int64(1) // values a line
 	if rank > 1 {
-		columns = s.shape[rank-1]
+		columns = s.Shape[rank-1]
 	}
-	lines := grid.BoxOf(s.shape[:max(0, rank-1)])
+	lines := grid.BoxOf(s.Shape[:max(0, rank-1)])
 	if rank == 1 {
-		lines = grid.BoxOf(s.shape)
+		lines = grid.BoxOf(s.Shape)
 	}
-	if err := s.writeTitles(w, len(lines)); err != nil {
+	if err := writeTitles(s, w, len(lines)); err != nil {
 		return err
 	}
 	line := make([]int64, len(lines))
-	indexed := rank > 2 || s.headings != nil
+	indexed := rank > 2 || s.Headings != nil
 	var text []byte
 	var column int64
-	return s.elements(cmd, func(elem []byte) error {
+	return s.Elements(cmd, func(elem []byte) error {
 		text = text[:0]
 		if column == 0 && indexed {
-			text = s.appendIndex(text, line)
+			text = appendIndex(s, text, line)
 		}
-		if isLong(s.typ, elem) {
+		if isLong(s.Type, elem) {
 			if err := cmp.Or(second(w.Write(text)), writeLongCell(w, elem)); err != nil {
 				return err
 			}
 			text = text[:0]
 		} else {
-			text = appendCell(text, s.typ, elem)
+			text = appendCell(text, s.Type, elem)
 		}
 		if column++; column < columns {
 			text = append(text, ',')
@@ -63,10 +64,10 @@ func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 
 // appendIndex appends an index, or the coordinates that it stands for, as the first cells
 // of a line.
-func (s *source) appendIndex(text []byte, index []int64) []byte {
+func appendIndex(s *source.Source, text []byte, index []int64) []byte {
 	for axis, i := range index {
-		if s.headings != nil {
-			text = s.headings[axis].appendCell(text, i)
+		if s.Headings != nil {
+			text = appendHeading(text, s.Headings[axis], i)
 		} else {
 			text = strconv.AppendInt(text, i, 10)
 		}
@@ -77,19 +78,19 @@ func (s *source) appendIndex(text []byte, index []int64) []byte {
 
 // writeTitles writes the line of names, if there are headings: of the axes that lines
 // begin with, and then of the array, or the coordinates along the last axis.
-func (s *source) writeTitles(w *bufio.Writer, axes int) error {
-	if s.headings == nil {
+func writeTitles(s *source.Source, w *bufio.Writer, axes int) error {
+	if s.Headings == nil {
 		return nil
 	}
-	text := s.appendNames(nil, axes)
-	if axes == len(s.headings) {
-		text = appendText(text, s.valueName())
+	text := appendNames(s, nil, axes)
+	if axes == len(s.Headings) {
+		text = appendText(text, valueNameOf(s))
 	}
-	for i := range s.columns(axes) {
+	for i := range columnsOf(s, axes) {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = s.headings[axes].appendCell(text, i)
+		text = appendHeading(text, s.Headings[axes], i)
 		if _, err := w.Write(text); err != nil {
 			return err
 		}
@@ -99,21 +100,21 @@ func (s *source) writeTitles(w *bufio.Writer, axes int) error {
 	return err
 }
 
-// columns returns how many values follow those of the first axes on a line, 0 where there
+// columnsOf returns how many values follow those of the first axes on a line, 0 where there
 // is one alone.
-func (s *source) columns(axes int) int64 {
-	if axes == len(s.shape) {
+func columnsOf(s *source.Source, axes int) int64 {
+	if axes == len(s.Shape) {
 		return 0
 	}
-	return s.shape[axes]
+	return s.Shape[axes]
 }
 
 // appendNames appends the names of the first axes as cells.
-func (s *source) appendNames(text []byte, axes int) []byte {
+func appendNames(s *source.Source, text []byte, axes int) []byte {
 	for i := range axes {
 		name := fmt.Sprintf("index_%d", i)
-		if s.headings != nil {
-			name = s.headings[i].name
+		if s.Headings != nil {
+			name = s.Headings[i].Name
 		}
 		text = append(appendText(text, name), ',')
 	}
@@ -164,12 +165,12 @@ func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 // writeRecords writes a line for every struct, with a column for every field, below a
 // line of their names. Where there are several axes, the index of the element comes
 // before the fields.
-func writeRecords(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	fields := appendFields(nil, s.typ, "", 0)
+func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+	fields := appendFields(nil, s.Type, "", 0)
 	var text []byte
-	indexed := len(s.shape) > 1 || s.headings != nil
+	indexed := len(s.Shape) > 1 || s.Headings != nil
 	if indexed {
-		text = s.appendNames(text, len(s.shape))
+		text = appendNames(s, text, len(s.Shape))
 	}
 	for i, f := range fields {
 		if i > 0 {
@@ -180,12 +181,12 @@ func writeRecords(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	if _, err := w.Write(append(text, '\n')); err != nil {
 		return err
 	}
-	box := grid.BoxOf(s.shape)
+	box := grid.BoxOf(s.Shape)
 	index := make([]int64, len(box))
-	return s.elements(cmd, func(elem []byte) error {
+	return s.Elements(cmd, func(elem []byte) error {
 		text = text[:0]
 		if indexed {
-			text = s.appendIndex(text, index)
+			text = appendIndex(s, text, index)
 			box.Next(index)
 		}
 		for i, f := range fields {

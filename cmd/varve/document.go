@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -102,7 +103,7 @@ func (d *document) understandShards(how zarr.Experimental) {
 // chain returns the codecs of the document, if they go with its grid.
 func (d *document) chain(unaligned bool) (*codec.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
-	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, width(d.dtype)), Rank: len(d.Shape)})
+	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, element.Width(d.dtype)), Rank: len(d.Shape)})
 	if err == nil && d.grid != nil {
 		err = c.CheckGrid(d.grid)
 	}

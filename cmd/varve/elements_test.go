@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 )
@@ -136,9 +137,9 @@ func TestWordsOfNPY(t *testing.T) {
 // TestQuoted keeps what could take over a terminal out of blocks of values.
 func TestQuoted(t *testing.T) {
 	for text, want := range map[string]string{
-		"it's": `"it's"`, `it's "x"`: `'it\'s "x"'`, "a\x1b[2J\n\t\\": `'a\x1b[2J\n\t\\'`, strings.Repeat("x", 99): "'" + strings.Repeat("x", longestWord) + "…'",
+		"it's": `"it's"`, `it's "x"`: `'it\'s "x"'`, "a\x1b[2J\n\t\\": `'a\x1b[2J\n\t\\'`, strings.Repeat("x", 99): "'" + strings.Repeat("x", element.LongestWord) + "…'",
 	} {
-		if got := quoted(text); got != want {
+		if got := element.Quoted(text); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}

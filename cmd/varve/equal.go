@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -110,7 +111,7 @@ func differenceText(a *zarr.Array, d *zarr.Difference) string {
 	shown := *d
 	for _, raw := range []*string{&shown.A, &shown.B} {
 		if elem, err := t.ParseFill([]byte(*raw)); err == nil {
-			*raw = elementText(t)(elem)
+			*raw = element.Text(t)(elem)
 		}
 	}
 	return shown.String()

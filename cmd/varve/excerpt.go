@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 )
@@ -30,24 +31,24 @@ type excerpt struct {
 }
 
 // newExcerpt reads what is shown of a selection.
-func newExcerpt(ctx context.Context, s *source) (*excerpt, error) {
-	full := s.resolved.FullShape()
-	n := s.resolved.Len()
+func newExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
+	full := s.Selection.FullShape()
+	n := s.Selection.Len()
 	shown := shownShape(full, n)
 	places, ok := checked.Product(shown...)
 	if !ok || places > maxShown {
 		return nil, fmt.Errorf("%w: even the ends of %d axes are %d values; select fewer (--select)", zarr.ErrLimit, len(full), places)
 	}
-	e := &excerpt{shape: shownShape(s.shape, n), whole: s.shape, texts: make([]string, places)}
+	e := &excerpt{shape: shownShape(s.Shape, n), whole: s.Shape, texts: make([]string, places)}
 	e.cut = make([]bool, len(e.shape))
 	for i := range e.cut {
-		e.cut[i] = e.shape[i] < s.shape[i]
+		e.cut[i] = e.shape[i] < s.Shape[i]
 	}
 	if err := settleEnds(ctx, s, full, shown); err != nil {
 		return nil, err
 	}
-	text := s.text()
-	r := &ends{s.reader(), full, shown, func(place int64, elem []byte) { e.texts[place] = text(elem) }}
+	text := s.Text()
+	r := &ends{s.Reader(), full, shown, func(place int64, elem []byte) { e.texts[place] = text(elem) }}
 	if err := r.all(ctx); err != nil {
 		return nil, err
 	}
@@ -58,16 +59,16 @@ func newExcerpt(ctx context.Context, s *source) (*excerpt, error) {
 }
 
 // settleEnds is settle as far as a selection is shown.
-func settleEnds(ctx context.Context, s *source, full, shown []int64) error {
-	if s.decoding == nil || !s.decoding.MayOverflow() {
+func settleEnds(ctx context.Context, s *source.Source, full, shown []int64) error {
+	if s.Decoding == nil || !s.Decoding.MayOverflow() {
 		return nil
 	}
 	said := true
-	r := &ends{s.undecoded().reader(), full, shown, func(_ int64, elem []byte) { said = said && s.decoding.Fits(elem) }}
+	r := &ends{s.Undecoded().Reader(), full, shown, func(_ int64, elem []byte) { said = said && s.Decoding.Fits(elem) }}
 	if err := r.all(ctx); err != nil || said {
 		return err
 	}
-	return s.becomeText()
+	return s.BecomeText()
 }
 
 // shownShape returns how many values are shown along every axis of a selection of n
@@ -84,7 +85,7 @@ func shownShape(shape []int64, n int64) []int64 {
 
 // ends reads the ends of every axis of a selection.
 type ends struct {
-	*reader
+	*source.Reader
 	full, shown []int64 // shapes of all and of what is read, with every axis of the array
 	put         func(place int64, elem []byte)
 }
@@ -121,7 +122,7 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 	if n == 0 {
 		return nil
 	}
-	e, err := r.read(ctx, r.resolved.Part(from), int(n))
+	e, err := r.Read(ctx, r.Selection.Part(from), int(n))
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 		for axis, k := range index {
 			place = place*r.shown[axis] + k
 		}
-		r.put(place, e.at(i))
+		r.put(place, e.At(i))
 		i++
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
@@ -20,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 )
 
 // format is how the elements of an array are spelled in a file.
@@ -33,7 +35,7 @@ const (
 )
 
 // writers are the formats that arrays can be exported in.
-var writers = map[format]func(*cobra.Command, *source, *bufio.Writer) error{
+var writers = map[format]func(*cobra.Command, *source.Source, *bufio.Writer) error{
 	rawFormat: writeRaw, npyFormat: writeNPY, csvFormat: writeCSV, jsonFormat: writeNested,
 }
 
@@ -71,7 +73,7 @@ float64. Booleans and text stay as they are stored.`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	sel, decoded := selectionFlag(c), decodeFlag(c)
+	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
 	file := new(string)
 	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
@@ -100,27 +102,27 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(cmd.Context(), a, sel, decoded)
+	src, err := source.New(cmd.Context(), a, sel, decoded)
 	if err != nil {
 		return err
 	}
 	if decoded {
-		tellUndecoded(cmd, location, src)
-		tellUnmet(cmd, location, src)
+		source.TellUndecoded(cmd, location, src)
+		source.TellUnmet(cmd, location, src)
 	}
-	if err := src.settle(cmd.Context()); err != nil {
+	if err := src.Settle(cmd.Context()); err != nil {
 		return err
 	}
-	if err := src.affords(session.LimitOf(cmd), f); err != nil {
+	if err := affords(src, session.LimitOf(cmd), f); err != nil {
 		return err
 	}
 	if !toStdout {
-		if err := src.hasRoom(file, f, localfile.FreeBytes); err != nil {
+		if err := hasRoom(src, file, f, localfile.FreeBytes); err != nil {
 			return err
 		}
 	}
 	if header {
-		if err := src.entitle(cmd.Context()); err != nil {
+		if err := entitle(cmd.Context(), src); err != nil {
 			return err
 		}
 		notePacked(cmd, location, a, decoded)
@@ -141,19 +143,19 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	}
 	if !session.WantsJSON(cmd) {
 		if !toStdout {
-			session.Confirm(cmd, "%s  %s as %s", file, phrase.Plural(src.resolved.Len(), "value"), f)
+			session.Confirm(cmd, "%s  %s as %s", file, phrase.Plural(src.Selection.Len(), "value"), f)
 		}
 		return nil
 	}
 	return session.PrintDocument(cmd, messages(cmd, toStdout), map[string]any{
-		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": output.Present(file),
+		"path": location, "shape": src.Shape, "data_type": src.Type.String(), "format": f, "output": output.Present(file),
 	})
 }
 
 // notePacked tells people that a table has numbers as they are stored beside coordinates,
 // which are decoded.
 func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
-	if p, err := cf.PackingOf(a); !decoded && err == nil && isNumeric(a.Type()) && p.IsScaled() {
+	if p, err := cf.PackingOf(a); !decoded && err == nil && element.IsNumeric(a.Type()) && p.IsScaled() {
 		scale, offset := p.Scale()
 		session.Remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", scale, offset))
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -120,7 +121,7 @@ func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 // exported writes an array as JSON to w.
 func exported(t *testing.T, a *zarr.Array, w io.Writer) error {
 	t.Helper()
-	src, err := newSource(t.Context(), a, "", false)
+	src, err := source.New(t.Context(), a, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
@@ -45,7 +46,7 @@ func fitsLimit(cmd *cobra.Command, s *zarr.Spec) error {
 // what to do instead.
 func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, instead func(limit int64) string) error {
 	limit := session.Limits(cmd).OrDefault().Chunk
-	bytes, ok := checked.Product(append(slices.Clone(chunk), width(t))...)
+	bytes, ok := checked.Product(append(slices.Clone(chunk), element.Width(t))...)
 	if ok && bytes <= limit {
 		return nil
 	}
@@ -88,7 +89,7 @@ func growsWithin(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...g
 			chunk[k] = max(axis.Step(), axis.Longest(grid.Interval{Stop: axis.Cells()}))
 		}
 		chunk[i] = is.Longest(grid.Interval{Start: was.Cells(), Stop: is.Cells()})
-		err := refuseLarger(cmd, "a new chunk", chunk, a.Type(), func(limit int64) string { return shorterEdges(was, chunk, i, width(a.Type()), limit) })
+		err := refuseLarger(cmd, "a new chunk", chunk, a.Type(), func(limit int64) string { return shorterEdges(was, chunk, i, element.Width(a.Type()), limit) })
 		if err != nil {
 			return &grid.AxisError{Axis: i, Err: err}
 		}

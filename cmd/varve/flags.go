@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
-	"varve.dev/zarr/selection"
 )
 
 // flagError says in plain words what is wrong with a flag: one that there is not, or one
@@ -89,32 +86,6 @@ func valueMeant(flag, value string, err error) string {
 		return spelling.Meant(value, []string{"default/", "default.", "v2.", "v2/"})
 	case flag == "target" || flag == session.LimitFlag:
 		return phrase.SizeMeant(value)
-	}
-	return ""
-}
-
-// flagMeant returns which flag may be meant by an argument that a command does not take:
-// the selection, or the shape, which stand without one. Those from most on are too many.
-func flagMeant(cmd *cobra.Command, args []string, most int) string {
-	isList := func(text string) bool {
-		_, err := argument.ParseIntegers(strings.Trim(text, "[]()"))
-		return err == nil && text != ""
-	}
-	f := cmd.Flags()
-	extra := strings.Join(args[most:], ",")
-	switch shape, whole := f.Lookup("shape"), listContinued(cmd, args[most]); {
-	case whole != "":
-		return fmt.Sprintf(" (a list has commas and no spaces: is %s meant?)", whole)
-	case f.Lookup("output") != nil && filepath.Ext(extra) != "" && len(args) == most+1:
-		return fmt.Sprintf(" (is -o %s meant?)", extra)
-	case shape != nil && shape.Changed && isList(extra):
-		return fmt.Sprintf(" (lengths have commas and no spaces: is --shape %s meant?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
-	case shape != nil && !shape.Changed && isList(extra):
-		return fmt.Sprintf(" (is --shape %s meant?)", extra)
-	case shape != nil && !shape.Changed && isList(args[0]):
-		return fmt.Sprintf(" (is --shape %s meant?)", args[0])
-	case f.Lookup("select") != nil && selection.Syntax(extra) == nil:
-		return fmt.Sprintf(" (is --select '%s' meant?)", extra)
 	}
 	return ""
 }

@@ -8,25 +8,27 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/npy"
 )
 
-func writeRaw(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	if err := s.oneLength(rawFormat); err != nil {
+func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+	if err := checkOneLength(s, rawFormat); err != nil {
 		return err
 	}
-	p := progress.New(cmd, "exporting", s.bytes)
+	p := progress.New(cmd, "exporting", s.Bytes)
 	defer p.End()
-	return s.blocks(cmd.Context(), func(e elements) error {
-		littleEndian(s.typ, e.data)
-		_, err := w.Write(e.data)
-		p.Add(int64(len(e.data)))
+	return s.Blocks(cmd.Context(), func(e element.Values) error {
+		source.LittleEndian(s.Type, e.Data)
+		_, err := w.Write(e.Data)
+		p.Add(int64(len(e.Data)))
 		return err
 	})
 }
@@ -40,23 +42,23 @@ func oneLength(t dtype.Type, f format) error {
 	return failure.BadArgument("elements of type %s differ in length, which %s cannot say: --format json can", t, f)
 }
 
-// oneLength refuses texts, and says of times why they are some.
-func (s *source) oneLength(f format) error {
-	if axis, ok := s.units.Times(); ok && s.decoding != nil && s.typ.Variable() {
+// checkOneLength refuses texts, and says of times why they are some.
+func checkOneLength(s *source.Source, f format) error {
+	if axis, ok := s.Units.Times(); ok && s.Decoding != nil && s.Type.Variable() {
 		why := "one of them is a day that datetime64 has not"
 		if !axis.IsReal() {
 			why = fmt.Sprintf("datetime64 has not the days of the calendar %s", axis.Calendar())
 		}
 		return failure.BadArgument("these times are text, since %s, and %s has no text of any length: --format json or csv has it, and without --decode they are numbers", why, f)
 	}
-	return oneLength(s.typ, f)
+	return oneLength(s.Type, f)
 }
 
-func writeNPY(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	if err := s.oneLength(npyFormat); err != nil {
+func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+	if err := checkOneLength(s, npyFormat); err != nil {
 		return err
 	}
-	h := npy.Header{Type: s.typ, Shape: s.shape}
+	h := npy.Header{Type: s.Type, Shape: s.Shape}
 	if err := h.Check(); err != nil {
 		return failure.Unsupported("%w: --format raw, csv and json take it", err)
 	}
@@ -66,7 +68,7 @@ func writeNPY(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	return writeRaw(cmd, s, w)
 }
 
-func writeNested(cmd *cobra.Command, s *source, w *bufio.Writer) error {
+func writeNested(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if err := writeLists(cmd, s, w); err != nil {
 		return err
 	}
@@ -74,22 +76,22 @@ func writeNested(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 }
 
 // writeLists writes the elements as nested lists, without an end of line.
-func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	if s.resolved.Len() == 0 {
-		return writeEmpty(s.shape, w)
+func writeLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+	if s.Selection.Len() == 0 {
+		return writeEmpty(s.Shape, w)
 	}
-	t := s.typ
-	box := grid.BoxOf(s.shape)
+	t := s.Type
+	box := grid.BoxOf(s.Shape)
 	index := make([]int64, len(box))
 	var text []byte
 	appendElement := t.AppendJSON
-	if k := t.Kind(); s.decoding != nil && (k == dtype.Datetime || k == dtype.Timedelta) {
+	if k := t.Kind(); s.Decoding != nil && (k == dtype.Datetime || k == dtype.Timedelta) {
 		appendElement = func(dst, elem []byte) []byte { return append(t.AppendText(append(dst, '"'), elem), '"') }
 	}
 	isText := t.Kind() == dtype.String || t.Kind() == dtype.UTF32 || t.Kind() == dtype.Struct
 	var spelled []byte
 	more := false
-	return s.elements(cmd, func(elem []byte) error {
+	return s.Elements(cmd, func(elem []byte) error {
 		text = text[:0]
 		if more {
 			text = append(text, ',')
@@ -108,7 +110,7 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 		} else {
 			text = appendElement(slices.Grow(text, len(elem)+quotes), elem)
 		}
-		for i := len(index) - 1; i >= 0 && index[i] == s.shape[i]-1; i-- {
+		for i := len(index) - 1; i >= 0 && index[i] == s.Shape[i]-1; i-- {
 			text = append(text, ']')
 		}
 		more = box.Next(index)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
@@ -120,7 +121,7 @@ func FuzzSelect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		usage := selection.Syntax(text)
-		if v, err := selected(t.Context(), a, text); err == nil && usage != nil {
+		if v, err := source.Selected(t.Context(), a, text); err == nil && usage != nil {
 			t.Errorf("%q selects %v, and is wrong usage: %v", text, v.Shape(), usage)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
@@ -19,7 +20,7 @@ import (
 // appended; elements that differ in length are in memory.
 type gain struct {
 	values *values // open until it is appended
-	words  elements
+	words  element.Values
 	from   *zarr.Source // nil where there are words
 	planes int64
 	length int64 // bytes
@@ -70,10 +71,10 @@ func (g *gain) measure(shape []int64, axis int, alone bool) error {
 	}
 	if v.typ.Variable() {
 		g.words, err = v.all()
-		g.length = g.words.bytes()
+		g.length = g.words.Bytes()
 		return err
 	}
-	g.length = n * width(v.typ)
+	g.length = n * element.Width(v.typ)
 	g.from, err = v.source(shape, axis, g.planes)
 	return err
 }
@@ -81,7 +82,7 @@ func (g *gain) measure(shape []int64, axis int, alone bool) error {
 // append makes the array grow.
 func (g *gain) append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
 	if g.from == nil {
-		return zarr.Append(ctx, a, axis, g.words.words, opt)
+		return zarr.Append(ctx, a, axis, g.words.Words, opt)
 	}
 	return a.AppendFrom(ctx, axis, g.from, opt)
 }
@@ -89,7 +90,7 @@ func (g *gain) append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.Ap
 // addition returns what an array of a group grows by.
 func (g *gain) addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
 	if g.from == nil {
-		return zarr.Add(path, axis, g.words.words, opt)
+		return zarr.Add(path, axis, g.words.Words, opt)
 	}
 	return zarr.Addition{Path: path, Axis: axis, From: g.from, Options: opt}
 }

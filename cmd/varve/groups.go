@@ -66,8 +66,8 @@ func labelsOfNPY(name string, data []byte) (l labelList, err error) {
 		return l, err
 	}
 	var text []byte
-	for i := range block.len() {
-		text = v.typ.AppendText(text[:0], block.at(i))
+	for i := range block.Len() {
+		text = v.typ.AppendText(text[:0], block.At(i))
 		if err := l.add(string(text)); err != nil {
 			return l, err
 		}

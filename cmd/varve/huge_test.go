@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/source"
 )
 
 // hugeNode returns an array of 10^18 chunks, of which two are stored.
@@ -113,7 +114,7 @@ func TestHasRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	s, err := newSource(ctx, a, "", false)
+	s, err := source.New(ctx, a, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestHasRoom(t *testing.T) {
 		{rawFormat, 3999, true, false}, {rawFormat, 4000, true, true}, {rawFormat, 0, false, true},
 		{npyFormat, 4000, true, false}, {csvFormat, 1999, true, false}, {csvFormat, 2000, true, true},
 	} {
-		err := s.hasRoom(file, c.f, func(string) (int64, bool) { return c.room, c.known })
+		err := hasRoom(s, file, c.f, func(string) (int64, bool) { return c.room, c.known })
 		if (err == nil) != c.fits || !c.fits && (!errors.Is(err, syscall.ENOSPC) || zarr.KindOf(err) != "no-space") {
 			t.Errorf("%v: %v", c, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -57,8 +58,8 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	if facts.Pending = pendingAt(cmd.Context(), a); facts.Pending != nil {
 		facts.Notes = append(facts.Notes, facts.Pending.text())
 	}
-	facts.Times = endsOfTime(cmd.Context(), a)
-	if err := undecodedTimes(a, cf.UnitsOf(a)); err != nil {
+	facts.Times = source.EndsOfTime(cmd.Context(), a)
+	if err := source.UndecodedTimes(a, cf.UnitsOf(a)); err != nil {
 		facts.Notes = append(facts.Notes, "its times are left as numbers: "+failure.OneLine(err))
 	}
 	facts.readers = readersOf(cmd.Context(), a)

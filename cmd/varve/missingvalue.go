@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
@@ -59,7 +60,7 @@ func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := cf.Refused(a.Metadata())
 	fill := ""
 	if cf.Ignored(a) {
-		fill = valueText(a.Type(), fillOf(a))
+		fill = valueText(a.Type(), element.Fill(a))
 	}
 	switch {
 	case fill != "":

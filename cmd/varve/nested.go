@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -35,8 +36,8 @@ func (v *values) openJSON() error {
 		return failure.BadArgument("%s: %w", v.name, err)
 	}
 	v.shape = nestedShape(doc, v.typ)
-	e := elements{typ: v.typ}
-	if err := e.appendNested(doc, v.shape); err != nil {
+	e := element.Values{Type: v.typ}
+	if err := appendNested(&e, doc, v.shape); err != nil {
 		return failure.BadArgument("%s: %w", v.name, err)
 	}
 	v.provide(e)
@@ -98,16 +99,16 @@ func (e *elementError) Error() string {
 }
 
 // appendNested appends the elements of nested lists of the given shape.
-func (e *elements) appendNested(doc strictjson.Value, shape []int64) error {
+func appendNested(e *element.Values, doc strictjson.Value, shape []int64) error {
 	if len(shape) == 0 {
-		elem, err := parseValue(e.typ, doc)
+		elem, err := parseValue(e.Type, doc)
 		switch {
 		case err != nil:
 			return doc.Errorf("%w", err)
-		case e.typ.Variable():
-			e.words = append(e.words, elem)
+		case e.Type.Variable():
+			e.Words = append(e.Words, elem)
 		default:
-			e.data = append(e.data, elem...)
+			e.Data = append(e.Data, elem...)
 		}
 		return nil
 	}
@@ -119,7 +120,7 @@ func (e *elements) appendNested(doc strictjson.Value, shape []int64) error {
 		return doc.Errorf("a list of %d is needed here, %s", shape[0], has)
 	}
 	for _, below := range doc.Elements() {
-		if err := e.appendNested(below, shape[1:]); err != nil {
+		if err := appendNested(e, below, shape[1:]); err != nil {
 			return err
 		}
 	}

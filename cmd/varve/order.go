@@ -11,7 +11,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
@@ -45,22 +47,22 @@ func isCoordinate(a *zarr.Array) bool {
 // numbers of several parts.
 func orderOf(ctx context.Context, a *zarr.Array) *order {
 	o := &order{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
-	s, err := newSource(ctx, a, "", false)
+	s, err := source.New(ctx, a, "", false)
 	if err != nil || a.Rank() != 1 {
 		return nil
 	}
-	o.text = s.text()
+	o.text = s.Text()
 	if o.isTime {
 		o.compare = compareWhole[int64]
 		o.hasValue = func(e []byte) bool { return int64(binary.NativeEndian.Uint64(e)) != dtype.NaT }
 		return o
 	}
 	p, err := cf.PackingOf(a)
-	if err != nil || !isNumeric(a.Type()) {
+	if err != nil || !element.IsNumeric(a.Type()) {
 		return nil
 	}
 	p = p.OfCoordinate()
-	if _, o.isTime = timesOf(a); !o.isTime {
+	if _, o.isTime = source.TimesOf(a); !o.isTime {
 		o.text = p.Text // what a selection takes, and not what is stored
 	}
 	o.typ, o.compare, o.hasValue = p.Type(), compareBy(p), p.HasValue
@@ -89,9 +91,9 @@ func compareBy(p *cf.Packing) func(a, b []byte) int {
 }
 
 // follow looks at the next elements.
-func (o *order) follow(e elements) {
-	for i := 0; i < e.len() && o.fault == ""; i++ {
-		elem := e.at(i)
+func (o *order) follow(e element.Values) {
+	for i := 0; i < e.Len() && o.fault == ""; i++ {
+		elem := e.At(i)
 		if !bytes.Equal(elem, o.unwritten) || o.next == 0 && o.hasValue(elem) {
 			o.step(elem)
 			o.bridge(elem)
@@ -146,12 +148,12 @@ func unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 		return "", false
 	}
 	o := orderOf(ctx, a)
-	s, err := newSource(ctx, a, "", false)
+	s, err := source.New(ctx, a, "", false)
 	if o == nil || err != nil {
 		return "", false
 	}
-	o.unwritten = fillOf(a)
-	_ = s.blocks(ctx, func(e elements) error {
+	o.unwritten = element.Fill(a)
+	_ = s.Blocks(ctx, func(e element.Values) error {
 		if o.follow(e); o.fault != "" {
 			return errUnordered
 		}
@@ -184,11 +186,11 @@ func unorderedAfter(ctx context.Context, a *zarr.Array, more *gain) string {
 	if err := o.begin(ctx, a); err != nil {
 		return "" // the append fails, too, or the end cannot be held
 	}
-	part := elements{typ: o.typ}
+	part := element.Values{Type: o.typ}
 	for at := int64(0); at < more.planes && o.fault == ""; at += orderSlab {
 		n := min(orderSlab, more.planes-at)
-		part.grow(int(n))
-		if err := more.from.Read(ctx, grid.Box{{Start: at, Stop: at + n}}, part.data); err != nil {
+		part.Grow(int(n))
+		if err := more.from.Read(ctx, grid.Box{{Start: at, Stop: at + n}}, part.Data); err != nil {
 			return "" // which is for the append to say
 		}
 		o.follow(part)
@@ -213,9 +215,9 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > cf.MaxCoordinate {
 		return zarr.ErrLimit // a coordinate is not worth the memory
 	}
-	end := elements{typ: o.typ}
-	end.grow(int(min(extent, 2)))
-	if err := end.read(ctx, a, selection.Box{{extent - int64(end.len()), extent}}); err != nil {
+	end := element.Values{Type: o.typ}
+	end.Grow(int(min(extent, 2)))
+	if err := end.Read(ctx, a, selection.Box{{extent - int64(end.Len()), extent}}); err != nil {
 		return err
 	}
 	o.follow(end)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -120,13 +121,13 @@ func (f *planFlags) plan() (*plan, error) {
 	if c := s.inner; c.size > 0 && p.Target != nil && c.size > *p.Target {
 		return nil, failure.BadUsage("--chunks %s do not fit into objects of --target %s", c.text, f.target)
 	}
-	if p.Chunks, err = s.alone(shape, width(t)); err != nil {
+	if p.Chunks, err = s.alone(shape, element.Width(t)); err != nil {
 		return nil, err
 	}
 	if err := p.measure(t); err != nil {
 		return nil, err
 	}
-	p.Sharded, err = s.measured(shape, width(t))
+	p.Sharded, err = s.measured(shape, element.Width(t))
 	return p, err
 }
 
@@ -186,7 +187,7 @@ func (p *plan) measure(t dtype.Type) error {
 		return failure.BadArgument("%w", err)
 	}
 	p.Grid, p.Objects = g.Chunks(), objects(g)
-	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, width(t))...) }
+	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, element.Width(t))...) }
 	var ok bool
 	if p.Chunk, ok = product(p.Chunks...); !ok {
 		return fmt.Errorf("%w: the bytes of a chunk", zarr.ErrOverflow)

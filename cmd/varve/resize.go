@@ -9,12 +9,14 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -145,7 +147,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 	if more == 0 || err != nil || d == nil || len(d.Missing()) == 0 {
 		return // no element stands for a missing value
 	}
-	if fill := fillOf(a); d.HasValue(fill) {
+	if fill := element.Fill(a); d.HasValue(fill) {
 		session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
 			a.Type().AppendText(nil, fill), meaningOfElement(d, a, fill)))
 	}
@@ -157,7 +159,7 @@ func meaningOfElement(d *cf.Decoding, a *zarr.Array, elem []byte) string {
 	if !d.IsScaled() {
 		return ""
 	}
-	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.Packing.Text(elem), phrase.Shorten(attribute(a, "units"), 20)), " ") + " decoded"
+	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.Packing.Text(elem), phrase.Shorten(source.Attribute(a, "units"), 20)), " ") + " decoded"
 }
 
 // noteTimes tells people that the times by which a coordinate has grown are still to be
@@ -166,7 +168,7 @@ func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Arra
 	if !isCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
 		return
 	}
-	if _, is := timesOf(a); !is && a.Type().Kind() != dtype.Datetime {
+	if _, is := source.TimesOf(a); !is && a.Type().Kind() != dtype.Datetime {
 		return
 	}
 	more := a.Shape()[0] - before[0]

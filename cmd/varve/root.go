@@ -109,22 +109,3 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }
-
-// arguments checks the number of a command's arguments by their names; those that may be
-// missing stand in brackets.
-func arguments(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > len(names) {
-			return fmt.Errorf("unexpected argument %q%s", session.WithoutSecrets(args[len(names)]), flagMeant(cmd, args, len(names)))
-		}
-		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
-			return fmt.Errorf("%s is missing", names[len(args)])
-		}
-		for i, arg := range args {
-			if name := strings.Trim(names[i], "[]"); arg == "" && name != "KEY" && name != "JSON" {
-				return fmt.Errorf("%s is empty: is a variable of the shell not set?", name)
-			}
-		}
-		return nil
-	}
-}

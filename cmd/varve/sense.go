@@ -16,9 +16,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 )
@@ -30,7 +32,7 @@ var senses = []string{"scale_factor", "add_offset", cf.Unsigned, missing.FillVal
 // than they would here: they are stored as they are, and readers would take them for
 // wrong values. Where that array says nothing of its numbers, they are taken as raw ones.
 func (v *values) keepsSense(ctx context.Context, a *zarr.Array) error {
-	if v.array == nil || v.typ != a.Type() || !isNumeric(v.typ) {
+	if v.array == nil || v.typ != a.Type() || !element.IsNumeric(v.typ) {
 		return nil
 	}
 	faults, err := v.faults(ctx, a)
@@ -80,17 +82,17 @@ func (v *values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 // hasMissingFill reports whether the fill value of an array of format 2 says by itself
 // which element is missing. Zero does not: it is the fill value where nobody chose one.
 func hasMissingFill(a *zarr.Array) bool {
-	fill := fillOf(a)
+	fill := element.Fill(a)
 	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
 // noteSense tells people that the numbers of an array lose their units, or that those of
 // an array that says nothing of them are taken for packed ones.
 func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
-	if v.array == nil || v.typ != a.Type() || !isNumeric(v.typ) {
+	if v.array == nil || v.typ != a.Type() || !element.IsNumeric(v.typ) {
 		return
 	}
-	if units := attribute(v.array, "units"); units != "" {
+	if units := source.Attribute(v.array, "units"); units != "" {
 		if to, err := cf.UnitsIn(cmd.Context(), a); err == nil && to.Units == "" {
 			session.Remark(cmd, v.name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
@@ -106,7 +108,7 @@ func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
 // hasSense reports whether an array says anything of what its numbers stand for.
 func hasSense(a *zarr.Array) bool {
 	for _, name := range senses {
-		if v, err := attributeValue(a, name); err != nil || !v.IsZero() {
+		if v, err := source.AttributeValue(a, name); err != nil || !v.IsZero() {
 			return true
 		}
 	}
@@ -115,7 +117,7 @@ func hasSense(a *zarr.Array) bool {
 
 // sense returns an attribute for people, or that there is none.
 func sense(a *zarr.Array, name string) string {
-	v, err := attributeValue(a, name)
+	v, err := source.AttributeValue(a, name)
 	if err != nil || v.IsZero() {
 		return "none"
 	}
@@ -187,13 +189,13 @@ func (v *values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []strin
 	if len(missingBut(q, p)) == 0 {
 		return nil, nil
 	}
-	s, err := newSource(ctx, v.array, "", false)
+	s, err := source.New(ctx, v.array, "", false)
 	if err != nil {
 		return nil, err
 	}
-	err = s.blocks(ctx, func(e elements) error {
-		for i := range e.len() {
-			if elem := e.at(i); q.IsMissing(elem) && p.HasValue(elem) && !isNotATime(elem) {
+	err = s.Blocks(ctx, func(e element.Values) error {
+		for i := range e.Len() {
+			if elem := e.At(i); q.IsMissing(elem) && p.HasValue(elem) && !isNotATime(elem) {
 				faults = []string{fmt.Sprintf("%s is a number there and stands for no value here", q.Type().AppendText(nil, elem))}
 				return errFound
 			}

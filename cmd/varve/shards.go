@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
@@ -42,13 +43,13 @@ func (s sharded) check() error {
 // cut returns the grid of shards, and how each is cut.
 func (s sharded) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, []grid.Cut, error) {
 	if s.shards.isChosen() {
-		return s.proposed(shape, width(t))
+		return s.proposed(shape, element.Width(t))
 	}
 	g, err := s.shards.grid(ctx, shape, t, at)
 	if err != nil {
 		return nil, nil, err
 	}
-	cuts, err := s.within(g, width(t))
+	cuts, err := s.within(g, element.Width(t))
 	return g, cuts, s.inner.refused(err)
 }
 

@@ -11,48 +11,49 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/internal/npy"
 )
 
 // affords refuses output that is longer than the limit, as far as that is known before it
 // is made; 0 is no limit.
-func (s *source) affords(limit int64, f format) error {
-	if s.bytes == tooMany {
-		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.resolved.Len(), "value"))
+func affords(s *source.Source, limit int64, f format) error {
+	if s.Bytes == source.TooMany {
+		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.Selection.Len(), "value"))
 	}
-	if least := s.least(f); limit > 0 && least > limit {
+	if least := leastBytes(s, f); limit > 0 && least > limit {
 		return fmt.Errorf("%w: %s as %s has %s or more, --limit is %s; select a part (--select), or raise it",
-			zarr.ErrLimit, phrase.Plural(s.resolved.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(limit))
+			zarr.ErrLimit, phrase.Plural(s.Selection.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(limit))
 	}
 	return nil
 }
 
-// least returns how many bytes the values have at least in a format.
-func (s *source) least(f format) int64 {
+// leastBytes returns how many bytes the values have at least in a format.
+func leastBytes(s *source.Source, f format) int64 {
 	switch f {
 	case csvFormat, jsonFormat:
-		n := s.resolved.Len()
-		return n + min(n, tooMany-n) // a digit and what follows it
+		n := s.Selection.Len()
+		return n + min(n, source.TooMany-n) // a digit and what follows it
 	case npyFormat:
-		h := npy.Header{Type: s.typ, Shape: s.shape}
+		h := npy.Header{Type: s.Type, Shape: s.Shape}
 		if h.Check() == nil {
-			return s.bytes + min(int64(len(h.Append(nil))), tooMany-s.bytes)
+			return s.Bytes + min(int64(len(h.Append(nil))), source.TooMany-s.Bytes)
 		}
 	}
-	return s.bytes
+	return s.Bytes
 }
 
 // hasRoom refuses a file that the file system has no room for, rather than to fill the
 // file system first. Where the file system compresses, as much may fit after all, which a
 // stream tries.
-func (s *source) hasRoom(file string, f format, free func(dir string) (int64, bool)) error {
+func hasRoom(s *source.Source, file string, f format, free func(dir string) (int64, bool)) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil // a device or a pipe
 	}
-	least := s.least(f)
+	least := leastBytes(s, f)
 	if room, known := free(filepath.Dir(file)); known && least > room {
 		return failure.OfKind(syscall.ENOSPC, "write %s: %s as %s has %s or more, and there is room for %s; select a part (--select), or write to standard output",
-			file, phrase.Plural(s.resolved.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(room))
+			file, phrase.Plural(s.Selection.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(room))
 	}
 	return nil
 }

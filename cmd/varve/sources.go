@@ -13,10 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -80,13 +82,13 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	if err != nil {
 		return nil, err
 	}
-	src, err := newSource(cmd.Context(), a, "", false)
+	src, err := source.New(cmd.Context(), a, "", false)
 	switch {
 	case err != nil:
-	case !t.IsZero() && src.typ != t:
-		err = failure.BadArgument("%s has elements of type %s, the array %s%s", location, typeText(src.typ), typeText(t),
+	case !t.IsZero() && src.Type != t:
+		err = failure.BadArgument("%s has elements of type %s, the array %s%s", location, typeText(src.Type), typeText(t),
 			astype(t, fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))))
-	case src.bytes == tooMany:
+	case src.Bytes == source.TooMany:
 		err = fmt.Errorf("%w: the bytes of %s", zarr.ErrOverflow, location)
 	default:
 		err = readable(cmd.Context(), a, location)
@@ -94,23 +96,23 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	v = &values{typ: src.typ, shape: src.shape, total: src.bytes, whole: true, name: location}
-	if src.typ.Variable() { // text is in memory as a whole, as that of a file is
+	v = &values{typ: src.Type, shape: src.Shape, total: src.Bytes, whole: true, name: location}
+	if src.Type.Variable() { // text is in memory as a whole, as that of a file is
 		defer a.Close()
-		all := elements{typ: src.typ}
-		err := src.blocks(cmd.Context(), func(e elements) error {
-			all.words = append(all.words, e.words...) // each block has its texts in memory of its own
+		all := element.Values{Type: src.Type}
+		err := src.Blocks(cmd.Context(), func(e element.Values) error {
+			all.Words = append(all.Words, e.Words...) // each block has its texts in memory of its own
 			return nil
 		})
 		v.provide(all)
 		return v, err
 	}
-	slabs, err := a.Slabs(src.resolved, src.slab(nodeSlab))
+	slabs, err := a.Slabs(src.Selection, src.Slab(nodeSlab))
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	next, stop := iter.Pull(slabs)
-	v.r, v.array = &nodeReader{cmd: cmd, reader: src.reader(), next: next}, a
+	v.r, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), next: next}, a
 	v.done = func() error {
 		stop()
 		return a.Close()
@@ -162,7 +164,7 @@ const nodeSlab = 32 << 20
 
 // nodeReader reads the elements of an array as bytes, in C order and host byte order.
 type nodeReader struct {
-	*reader
+	*source.Reader
 	cmd  *cobra.Command
 	next func() (selection.Selection, bool)
 	rest []byte // of the slab that was read last
@@ -175,15 +177,15 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 		if !ok {
 			return 0, io.EOF
 		}
-		part, err := r.array.Select(slab)
+		part, err := r.Array.Select(slab)
 		if err != nil {
 			return 0, err
 		}
-		e, err := r.read(r.cmd.Context(), slab, int(part.Len()))
+		e, err := r.Reader.Read(r.cmd.Context(), slab, int(part.Len()))
 		if err != nil {
 			return 0, err
 		}
-		r.rest = e.data
+		r.rest = e.Data
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]

@@ -14,11 +14,13 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -137,7 +139,7 @@ func (v *values) openNPY() error {
 		return err
 	}
 	h.BigEndian = !dtype.LittleEndian() // all has already swapped
-	e.data = h.Arrange(e.data)
+	e.Data = h.Arrange(e.Data)
 	if worded {
 		e = asWords(want, e)
 	}
@@ -176,12 +178,12 @@ func sameBytes(a, b dtype.Type) bool {
 }
 
 // asWords returns elements of a fixed length as those of a type that may have any.
-func asWords(t dtype.Type, e elements) elements {
-	words := make([][]byte, e.len())
+func asWords(t dtype.Type, e element.Values) element.Values {
+	words := make([][]byte, e.Len())
 	for i := range words {
-		words[i] = e.typ.AppendWord(nil, e.at(i))
+		words[i] = e.Type.AppendWord(nil, e.At(i))
 	}
-	return elements{typ: t, words: words}
+	return element.Values{Type: t, Words: words}
 }
 
 // left returns how many bytes a file has from where it is read next, if it is one that
@@ -196,9 +198,9 @@ func (v *values) left() (int64, bool) {
 }
 
 // provide makes elements what is read.
-func (v *values) provide(e elements) {
-	v.r, v.swapped, v.taken, v.whole = bytes.NewReader(e.data), false, 0, true
-	v.typ, v.words, v.total = e.typ, e.words, int64(e.len())*width(e.typ)
+func (v *values) provide(e element.Values) {
+	v.r, v.swapped, v.taken, v.whole = bytes.NewReader(e.Data), false, 0, true
+	v.typ, v.words, v.total = e.Type, e.Words, int64(e.Len())*element.Width(e.Type)
 }
 
 // secure makes values of the array that they are to be written to ones that are set aside
@@ -302,18 +304,18 @@ func (v *values) lacking() string {
 }
 
 // next fills e with the next elements in host byte order.
-func (v *values) next(e *elements) error {
+func (v *values) next(e *element.Values) error {
 	if v.typ.Variable() {
-		n := copy(e.words, v.words)
+		n := copy(e.Words, v.words)
 		v.words = v.words[n:]
 		return nil // as many are there as are needed
 	}
-	n, err := io.ReadFull(v.r, e.data)
+	n, err := io.ReadFull(v.r, e.Data)
 	v.taken += int64(n)
 	if err != nil {
 		return v.broken(err)
 	}
-	v.arrange(e.data)
+	v.arrange(e.Data)
 	return nil
 }
 
@@ -324,7 +326,7 @@ func (v *values) arrange(block []byte) {
 }
 
 // fill fills e as next does. After the last elements there must be nothing more.
-func (v *values) fill(e *elements, last bool) error {
+func (v *values) fill(e *element.Values, last bool) error {
 	err := v.next(e)
 	if err == nil && last {
 		err = v.end()
@@ -346,9 +348,9 @@ func (v *values) end() error {
 
 // all returns everything that is left. Memory is taken for what is really there only, and
 // once: a stream whose length nobody knows goes aside first.
-func (v *values) all() (e elements, err error) {
+func (v *values) all() (e element.Values, err error) {
 	if v.typ.Variable() {
-		return elements{typ: v.typ, words: v.words}, nil
+		return element.Values{Type: v.typ, Words: v.words}, nil
 	}
 	data, err := v.rest()
 	v.taken += int64(len(data))
@@ -362,7 +364,7 @@ func (v *values) all() (e elements, err error) {
 		return e, failure.BadArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, len(data), v.typ)
 	}
 	v.arrange(data)
-	return elements{typ: v.typ, data: data}, nil
+	return element.Values{Type: v.typ, Data: data}, nil
 }
 
 // toEnd returns how many bytes follow, of a file or of memory; streams do not tell.
@@ -406,12 +408,12 @@ func (v *values) rest() ([]byte, error) {
 func (v *values) fits(shape []int64) error {
 	want, ok := checked.Product(shape...)
 	if ok {
-		want, ok = checked.Mul(want, width(v.typ))
+		want, ok = checked.Mul(want, element.Width(v.typ))
 	}
 	if !ok {
 		return zarr.ErrOverflow
 	}
-	if size := width(v.typ); v.total >= 0 && v.total != want {
+	if size := element.Width(v.typ); v.total >= 0 && v.total != want {
 		err := failure.BadArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)%s",
 			v.name, phrase.Plural(v.total/size, "value"), v.total, shape, v.typ, phrase.Count(want/size), want, v.rawNPY())
 		if v.typ.Variable() {
@@ -464,7 +466,7 @@ func squeezed(shape []int64) []int64 {
 // "" for nothing: astype alone would cut off what a scale keeps, count times in units of
 // its own, and make some number of NaN.
 func encodeFirst(from dtype.Type, a *zarr.Array) string {
-	if a == nil || !isNumeric(a.Type()) {
+	if a == nil || !element.IsNumeric(a.Type()) {
 		return ""
 	}
 	p, err := cf.PackingOf(a)
@@ -472,8 +474,8 @@ func encodeFirst(from dtype.Type, a *zarr.Array) string {
 		return ""
 	}
 	var steps []string
-	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && attribute(a, "units") != "" {
-		steps = append(steps, "count in "+phrase.Shorten(attribute(a, "units"), 60))
+	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && source.Attribute(a, "units") != "" {
+		steps = append(steps, "count in "+phrase.Shorten(source.Attribute(a, "units"), 60))
 	}
 	if p.IsScaled() {
 		scale, offset := p.Scale()

@@ -12,7 +12,9 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/strictjson"
@@ -197,9 +199,9 @@ func TestNestedRoundTrip(t *testing.T) {
 		if got := nestedShape(doc, typ); fmt.Sprint(got) != fmt.Sprint(shape) {
 			t.Fatalf("%s: shape %v, want %v", text, got, shape)
 		}
-		got := elements{typ: typ}
-		err = got.appendNested(doc, shape)
-		if again := nestedText(typ, shape, &got.data); err != nil || again != text {
+		got := element.Values{Type: typ}
+		err = appendNested(&got, doc, shape)
+		if again := nestedText(typ, shape, &got.Data); err != nil || again != text {
 			t.Fatalf("%s became %s: %v", text, again, err)
 		}
 	})
@@ -346,10 +348,10 @@ func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // TestWriteOfLongStreams pours streams of more than a slab that break off into an array.
 func TestWriteOfLongStreams(t *testing.T) {
-	node := newNode(t, "--shape", fmt.Sprint(slabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(slabBytes/2), "--compressor", "none")
+	node := newNode(t, "--shape", fmt.Sprint(source.SlabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(source.SlabBytes/2), "--compressor", "none")
 	must(t, "", "write", node, "--select", ":5", "--value", "7")
 	var errs bytes.Buffer
-	status := run(t.Context(), []string{"write", node}, console.Streams{In: io.LimitReader(endless{}, slabBytes+1), Out: io.Discard, Err: &errs})
+	status := run(t.Context(), []string{"write", node}, console.Streams{In: io.LimitReader(endless{}, source.SlabBytes+1), Out: io.Discard, Err: &errs})
 	if status != 1 || !strings.Contains(errs.String(), "ends after 134,217,729 bytes") {
 		t.Errorf("status %d, %s", status, errs.String())
 	}
@@ -363,7 +365,7 @@ func TestWriteOfLongStreams(t *testing.T) {
 func TestWriteOntoItself(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	node := newNode(t, "--shape", fmt.Sprint(slabBytes+4), "--dtype", "int8", "--chunks", fmt.Sprint(slabBytes/2), "--compressor", "none")
+	node := newNode(t, "--shape", fmt.Sprint(source.SlabBytes+4), "--dtype", "int8", "--chunks", fmt.Sprint(source.SlabBytes/2), "--compressor", "none")
 	must(t, "[1,2,3]", "write", node, "--select", ":3", "--format", "json")
 	must(t, "[4,5,6]", "write", node, "--select=-3:", "--format", "json")
 	link := filepath.Join(t.TempDir(), "link")
@@ -392,8 +394,8 @@ func TestSettle(t *testing.T) {
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d: %v", c.n, err)
 		}
-		if data, all := v.all(); c.want == "" && (err != nil || all != nil || string(data.data) != "12345") {
-			t.Errorf("%q, %v, %v", data.data, err, all)
+		if data, all := v.all(); c.want == "" && (err != nil || all != nil || string(data.Data) != "12345") {
+			t.Errorf("%q, %v, %v", data.Data, err, all)
 		}
 		if err := v.close(); err != nil {
 			t.Error(err)

@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 )
 
@@ -37,7 +39,7 @@ first is not read again in place of what was there.`,
 		Args:              arguments("NODE", "[FILE]"),
 		ValidArgsFunction: node.Complete,
 	}
-	sel := selectionFlag(c)
+	sel := source.SelectionFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	value := c.Flags().String("value", "", "one `VALUE` for every selected element, as metadata spells fill values: 1.5, NaN, 2024-05-05, base64 for bytes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -58,17 +60,17 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 		return err
 	}
 	defer a.Close()
-	to, err := selected(cmd.Context(), a, sel)
+	to, err := source.Selected(cmd.Context(), a, sel)
 	if err != nil {
 		return err
 	}
-	e := elements{typ: to.Type()}
-	elem, err := parseGiven(e.typ, value)
+	e := element.Values{Type: to.Type()}
+	elem, err := parseGiven(e.Type, value)
 	if err != nil {
 		return failure.BadArgument("--value %s: %w%s", value, err, countedIn(a, err))
 	}
-	noteYear(cmd, location, e.typ, "--value", value)
-	if e.typ.Variable() {
+	noteYear(cmd, location, e.Type, "--value", value)
+	if e.Type.Variable() {
 		err = zarr.Fill(cmd.Context(), a, to.Selection(), elem)
 	} else {
 		err = a.FillBytes(cmd.Context(), to.Selection(), elem)
@@ -85,7 +87,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	defer a.Close()
-	to, err := selected(cmd.Context(), a, sel)
+	to, err := source.Selected(cmd.Context(), a, sel)
 	if err != nil {
 		return err
 	}
@@ -113,10 +115,10 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 // countedIn says of times as CF has them, where err is about an element that is none of
 // the array, what its numbers count.
 func countedIn(a *zarr.Array, err error) string {
-	if _, ok := timesOf(a); !ok || !errors.Is(err, dtype.ErrInvalid) {
+	if _, ok := source.TimesOf(a); !ok || !errors.Is(err, dtype.ErrInvalid) {
 		return ""
 	}
-	return fmt.Sprintf("; its numbers count %s: give numbers", attribute(a, "units"))
+	return fmt.Sprintf("; its numbers count %s: give numbers", source.Attribute(a, "units"))
 }
 
 // isValue reports whether the name of a file that is not there is a value of a type. Any
@@ -154,9 +156,9 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 	if err := v.fits(to.Shape()); err != nil {
 		return err
 	}
-	a, e := to.Array(), elements{typ: to.Type()}
-	size := width(e.typ)
-	slabs, err := a.Slabs(to.Selection(), slabToWrite(session.LimitOf(cmd), a, to.Selection(), e.typ))
+	a, e := to.Array(), element.Values{Type: to.Type()}
+	size := element.Width(e.Type)
+	slabs, err := a.Slabs(to.Selection(), source.SlabToWrite(session.LimitOf(cmd), a, to.Selection(), e.Type))
 	if err != nil {
 		return err
 	}
@@ -176,11 +178,11 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 		}
 		n := part.Len() * size
 		left -= n
-		e.grow(int(part.Len()))
+		e.Grow(int(part.Len()))
 		if err := v.fill(&e, left == 0); err != nil {
 			return err
 		}
-		if err := e.write(cmd.Context(), a, slab); err != nil {
+		if err := e.Write(cmd.Context(), a, slab); err != nil {
 			return err
 		}
 		p.Add(n)

@@ -1,4 +1,4 @@
-package main
+package element
 
 import (
 	"bytes"
@@ -12,20 +12,20 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// longestWord is how many characters of a text people are shown in a block of values;
-// export has them all.
-const longestWord = 60
+// LongestWord is how many characters of a text are printed in a block of values. export
+// prints all of them.
+const LongestWord = 60
 
-// elementText returns how elements of a type are written for people, as NumPy does: True and
-// False, text in quotes, structs in parentheses.
-func elementText(t dtype.Type) func(elem []byte) string {
+// Text returns the function that formats elements of a type for people, as NumPy does:
+// True and False, text in quotes, structs in parentheses.
+func Text(t dtype.Type) func(elem []byte) string {
 	switch t.Kind() {
 	case dtype.Bool:
 		return boolText
-	case dtype.String: // which may be long, and is shown in part: it is not copied
-		return func(elem []byte) string { return quoted(unsafe.String(unsafe.SliceData(elem), len(elem))) }
+	case dtype.String: // it may be long, so it is not copied
+		return func(elem []byte) string { return Quoted(unsafe.String(unsafe.SliceData(elem), len(elem))) }
 	case dtype.UTF32:
-		return func(elem []byte) string { return quoted(string(t.AppendText(nil, elem))) }
+		return func(elem []byte) string { return Quoted(string(t.AppendText(nil, elem))) }
 	case dtype.Bytes, dtype.Terminated:
 		return func(elem []byte) string { return "b" + quotedBytes(t.TrimPadding(elem)) }
 	case dtype.Struct:
@@ -42,12 +42,12 @@ func boolText(elem []byte) string {
 	return "False"
 }
 
-// structText returns how structs of a type are written.
+// structText is Text for structs.
 func structText(t dtype.Type) func(elem []byte) string {
 	fields := t.Fields()
 	parts := make([]func([]byte) string, len(fields))
 	for i, f := range fields {
-		parts[i] = elementText(f.Type)
+		parts[i] = Text(f.Type)
 	}
 	return func(elem []byte) string {
 		texts := make([]string, len(fields))
@@ -58,15 +58,15 @@ func structText(t dtype.Type) func(elem []byte) string {
 	}
 }
 
-// quoted returns a text in the quotes of Python, with escapes for what cannot be seen or
-// could take over a terminal.
-func quoted(text string) string {
+// Quoted returns a text in the quotes of Python. Characters that cannot be printed, or that
+// a terminal could interpret, are escaped.
+func Quoted(text string) string {
 	quote := quoteOf(strings.Contains(text, "'"), strings.Contains(text, `"`))
 	var b strings.Builder
 	b.WriteByte(quote)
 	shown := 0
 	for _, r := range text {
-		if shown++; shown > longestWord {
+		if shown++; shown > LongestWord {
 			b.WriteString("…")
 			break
 		}
@@ -88,13 +88,13 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// quotedBytes returns bytes in the quotes of Python: those of ASCII as they are, others
-// in hexadecimal.
+// quotedBytes returns bytes in the quotes of Python. Those outside of ASCII are
+// hexadecimal.
 func quotedBytes(text []byte) string {
 	quote := quoteOf(bytes.ContainsRune(text, '\''), bytes.ContainsRune(text, '"'))
 	b := []byte{quote}
 	for i, c := range text {
-		if i == longestWord {
+		if i == LongestWord {
 			b = append(b, "…"...)
 			break
 		}
@@ -110,7 +110,7 @@ func quotedBytes(text []byte) string {
 	return string(append(b, quote))
 }
 
-// quoteOf returns the quote that Python chooses.
+// quoteOf returns the quote that Python uses for a text that contains these quotes.
 func quoteOf(single, double bool) byte {
 	if single && !double {
 		return '"'

@@ -1,4 +1,4 @@
-package main
+package source
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
@@ -25,16 +26,16 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// selectionFlag gives a command the flag --select.
-func selectionFlag(cmd *cobra.Command) *string {
+// SelectionFlag gives a command the flag --select.
+func SelectionFlag(cmd *cobra.Command) *string {
 	sel := new(string)
 	flagtext.Var(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant, as 0:10,...,3 or time=0:10, by coordinate values as "+
 		"time=2024-12-25..2025-01-01, or as JSON; everything by default: see varve help select", selection.Syntax)
 	return sel
 }
 
-// selected returns the elements that --select names of an array.
-func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, error) {
+// Selected returns the elements that --select names of an array.
+func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, error) {
 	names := a.DimensionNames()
 	if names == nil {
 		names = make([]string, a.Rank())
@@ -120,11 +121,11 @@ func hasValue(ctx context.Context, a *zarr.Array, dimension, ways string) bool {
 
 // waysByValue returns how a whole number is written that is a value of a coordinate.
 func waysByValue(c *zarr.Array, dimension string, n int64) string {
-	_, timed := timesOf(c)
+	_, timed := TimesOf(c)
 	switch k := c.Type().Kind(); {
 	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
 		return fmt.Sprintf("%s=\"%d\"", dimension, n)
-	case k == dtype.Datetime || isNumeric(c.Type()) && timed:
+	case k == dtype.Datetime || element.IsNumeric(c.Type()) && timed:
 		if date := calendar.Respell(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
 			return dimension + "=" + date
 		}
@@ -132,7 +133,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 			return ""
 		}
 		return fmt.Sprintf("%s=%d..%d", dimension, n, n)
-	case isNumeric(c.Type()) || k == dtype.Timedelta:
+	case element.IsNumeric(c.Type()) || k == dtype.Timedelta:
 		return fmt.Sprintf("%s=%d.0 or %s=%d..%d", dimension, n, dimension, n, n)
 	}
 	return ""

@@ -1,12 +1,12 @@
-package main
+package source
 
 import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// attributeValue returns a user attribute, the zero Value where there is none.
-func attributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
+// AttributeValue returns a user attribute, the zero Value where there is none.
+func AttributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
 	raw, ok := attributeOf(a.Attributes(), name)
 	if !ok {
 		return v, nil
@@ -24,21 +24,12 @@ func attributeOf(object []byte, name string) (raw []byte, ok bool) {
 	return v.Raw(), ok
 }
 
-// attribute returns a user attribute that is a text, else "".
-func attribute(a *zarr.Array, name string) string {
-	v, err := attributeValue(a, name)
+// Attribute returns a user attribute that is a text, else "".
+func Attribute(a *zarr.Array, name string) string {
+	v, err := AttributeValue(a, name)
 	if err != nil {
 		return ""
 	}
 	text, _ := v.Str() // "" for any other kind of value
 	return text
-}
-
-// fillOf returns the fill value of an array as an element.
-func fillOf(a *zarr.Array) []byte {
-	elem, err := a.FillValue().Element(a.Type())
-	if err != nil {
-		return a.Type().Default() // an array that is open has a valid one
-	}
-	return elem
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/selection"
+)
+
+// flagMeant returns which flag may be meant by an argument that a command does not take:
+// the selection, or the shape, which stand without one. Those from most on are too many.
+func flagMeant(cmd *cobra.Command, args []string, most int) string {
+	isList := func(text string) bool {
+		_, err := argument.ParseIntegers(strings.Trim(text, "[]()"))
+		return err == nil && text != ""
+	}
+	f := cmd.Flags()
+	extra := strings.Join(args[most:], ",")
+	switch shape, whole := f.Lookup("shape"), listContinued(cmd, args[most]); {
+	case whole != "":
+		return fmt.Sprintf(" (a list has commas and no spaces: is %s meant?)", whole)
+	case f.Lookup("output") != nil && filepath.Ext(extra) != "" && len(args) == most+1:
+		return fmt.Sprintf(" (is -o %s meant?)", extra)
+	case shape != nil && shape.Changed && isList(extra):
+		return fmt.Sprintf(" (lengths have commas and no spaces: is --shape %s meant?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
+	case shape != nil && !shape.Changed && isList(extra):
+		return fmt.Sprintf(" (is --shape %s meant?)", extra)
+	case shape != nil && !shape.Changed && isList(args[0]):
+		return fmt.Sprintf(" (is --shape %s meant?)", args[0])
+	case f.Lookup("select") != nil && selection.Syntax(extra) == nil:
+		return fmt.Sprintf(" (is --select '%s' meant?)", extra)
+	}
+	return ""
+}
+
+// arguments checks the number of a command's arguments by their names; those that may be
+// missing stand in brackets.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > len(names) {
+			return fmt.Errorf("unexpected argument %q%s", session.WithoutSecrets(args[len(names)]), flagMeant(cmd, args, len(names)))
+		}
+		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
+			return fmt.Errorf("%s is missing", names[len(args)])
+		}
+		for i, arg := range args {
+			if name := strings.Trim(names[i], "[]"); arg == "" && name != "KEY" && name != "JSON" {
+				return fmt.Errorf("%s is empty: is a variable of the shell not set?", name)
+			}
+		}
+		return nil
+	}
+}
