@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -66,7 +67,7 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 	}
 	axis := new(string)
 	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(argument.ParseAxis))
-	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
+	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
 	change := changeFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 && strings.Contains(args[1], "=") {
@@ -208,12 +209,12 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 		return nil
 	}
 	if !node.IsLocation(source) {
-		f, err := formatOf(g.formatName, source, true)
+		f, err := format.Of(g.formatName, source, true)
 		if err != nil {
 			return err
 		}
 		// What is read from a pipe is gone for the append itself.
-		if info, err := os.Stat(source); err != nil || f == jsonFormat || !info.Mode().IsRegular() {
+		if info, err := os.Stat(source); err != nil || f == format.JSON || !info.Mode().IsRegular() {
 			return err
 		}
 	}

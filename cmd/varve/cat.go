@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -45,14 +46,14 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 		source.TellUnmet(cmd, location, src)
 	}
 	if session.WantsJSON(cmd) {
-		if err := affords(src, session.LimitOf(cmd), jsonFormat); err != nil {
+		if err := format.CheckLimit(src, session.LimitOf(cmd), format.JSON); err != nil {
 			return err
 		}
 		if err := src.Settle(cmd.Context()); err != nil {
 			return err
 		}
 		return output.Withheld(cmd.OutOrStdout(), func(w *bufio.Writer) error {
-			return within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
+			return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
 		})
 	}
 	p, err := newExcerpt(cmd.Context(), src)
@@ -69,7 +70,7 @@ func showJSON(cmd *cobra.Command, location string, src *source.Source, w *bufio.
 	if err != nil {
 		return err
 	}
-	if err := writeLists(cmd, src, w); err != nil {
+	if err := format.WriteLists(cmd, src, w); err != nil {
 		return err
 	}
 	stats, err := session.StatsMember(cmd)

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -273,7 +274,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 		if node.IsLocation(c.from) {
 			return nil, nil, failure.BadArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
 		}
-		v, err := openValues(cmd, c.from, string(npyFormat), dtype.Type{}, nil)
+		v, err := openValues(cmd, c.from, string(format.NPY), dtype.Type{}, nil)
 		if errors.Is(err, npy.ErrInvalid) {
 			return nil, nil, fmt.Errorf("%w%s", err, instead(c.from))
 		}
@@ -299,10 +300,10 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 // instead returns how the values of a file get into a new array that is no .npy file,
 // which alone tells shape and type.
 func instead(file string) string {
-	switch format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
-	case jsonFormat:
+	switch format.Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
+	case format.JSON:
 		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", phrase.Word(file))
-	case csvFormat:
+	case format.CSV:
 		return fmt.Sprintf(": --from takes .npy; %s", npyOfCSV(file))
 	}
 	return ""

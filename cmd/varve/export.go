@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -16,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -23,21 +21,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 )
-
-// format is how the elements of an array are spelled in a file.
-type format string
-
-const (
-	rawFormat  format = "raw" // C order, little endian, no header
-	npyFormat  format = "npy"
-	csvFormat  format = "csv"
-	jsonFormat format = "json"
-)
-
-// writers are the formats that arrays can be exported in.
-var writers = map[format]func(*cobra.Command, *source.Source, *bufio.Writer) error{
-	rawFormat: writeRaw, npyFormat: writeNPY, csvFormat: writeCSV, jsonFormat: writeNested,
-}
 
 func newExportCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -74,7 +57,7 @@ float64. Booleans and text stay as they are stored.`,
 		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)
-	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
+	name := format.Flag(c, format.Raw, format.NPY, format.CSV, format.JSON)
 	file := new(string)
 	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
 	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
@@ -85,16 +68,16 @@ float64. Booleans and text stay as they are stored.`,
 }
 
 func export(cmd *cobra.Command, location, sel, name, file string, decoded, header bool) error {
-	f, err := formatOf(name, file, false)
+	f, err := format.Of(name, file, false)
 	switch {
 	case err != nil:
 		return err
-	case header && f != csvFormat:
+	case header && f != format.CSV:
 		return failure.BadUsage("--header is of csv: name the file .csv, or give --format csv")
 	}
-	write := writers[f]
+	write := format.Writers[f]
 	toStdout := file == "" || file == "-"
-	if toStdout && (f == rawFormat || f == npyFormat) && console.IsTerminal(cmd.OutOrStdout()) {
+	if toStdout && (f == format.Raw || f == format.NPY) && console.IsTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
 	a, err := node.OpenArray(cmd, location)
@@ -113,27 +96,27 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	if err := src.Settle(cmd.Context()); err != nil {
 		return err
 	}
-	if err := affords(src, session.LimitOf(cmd), f); err != nil {
+	if err := format.CheckLimit(src, session.LimitOf(cmd), f); err != nil {
 		return err
 	}
 	if !toStdout {
-		if err := hasRoom(src, file, f, localfile.FreeBytes); err != nil {
+		if err := format.CheckRoom(src, file, f, localfile.FreeBytes); err != nil {
 			return err
 		}
 	}
 	if header {
-		if err := entitle(cmd.Context(), src); err != nil {
+		if err := format.AddHeadings(cmd.Context(), src); err != nil {
 			return err
 		}
 		notePacked(cmd, location, a, decoded)
 	}
 	print := func(w *bufio.Writer) error {
-		return within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
+		return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
 	}
 	switch {
 	case !toStdout:
 		err = localfile.Replace(file, print)
-	case f == jsonFormat: // half a document is of use to nobody, as long as that can be helped
+	case f == format.JSON: // half a document is of use to nobody, as long as that can be helped
 		err = output.Withheld(cmd.OutOrStdout(), print)
 	default:
 		err = session.PrintData(cmd, print)
@@ -168,63 +151,4 @@ func messages(cmd *cobra.Command, dataToStdout bool) io.Writer {
 		return cmd.ErrOrStderr()
 	}
 	return cmd.OutOrStdout()
-}
-
-// formatFlag gives a command the flag --format.
-func formatFlag(c *cobra.Command, formats ...format) *string {
-	words := make([]string, len(formats))
-	for i, f := range formats {
-		words[i] = string(f)
-	}
-	name := new(string)
-	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default as the extension of the file says, raw where it has none"
-	flagtext.Var(c.Flags(), name, "format", "", usage, func(s string) error {
-		err := flagtext.OneOf(words...)(s)
-		if s == string(csvFormat) && err != nil {
-			err = fmt.Errorf("%w; csv is not read: in Python, numpy.loadtxt reads it and numpy.save makes npy of that (skiprows=1 and usecols of a table with a header)", err)
-		}
-		return err
-	})
-	return name
-}
-
-// formatOf returns the format that is named, or else the one that the name of a file
-// says: no name and no extension are raw. An extension that says nothing is wrong usage.
-// Raw data has no header, so a guess would write files that no other program reads, and
-// would take any file of the right size for values.
-func formatOf(name, file string, read bool) (format, error) {
-	if name != "" {
-		return format(name), nil
-	}
-	base := strings.TrimLeft(filepath.Base(file), ".") // a hidden file has a name, not an extension
-	switch f := format(strings.TrimPrefix(strings.ToLower(filepath.Ext(base)), ".")); f {
-	case npyFormat, csvFormat, jsonFormat:
-		return f, nil
-	case "", "bin", rawFormat:
-		return rawFormat, nil
-	}
-	known := ".npy, .csv, .json, .raw or .bin"
-	if read {
-		known = ".npy, .json, .raw or .bin"
-	}
-	return "", failure.BadUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
-		file, filepath.Ext(base), known, otherFormat(file, read))
-}
-
-// otherFormat returns how a file of another format is read or written.
-func otherFormat(file string, read bool) string {
-	base := filepath.Base(file)
-	switch ext := strings.ToLower(filepath.Ext(file)); {
-	case slices.Contains(node.NetCDF, ext) && read:
-		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, node.WithoutExtension(file)+".zarr")
-	case slices.Contains(node.NetCDF, ext):
-		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
-	case ext == ".zarr" && !read:
-		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", phrase.Word(file))
-	case ext == ".npz":
-		return "; .npz is an archive of .npy files, which unzip takes out"
-	case ext == ".gz" || ext == ".zst" || ext == ".bz2" || ext == ".xz":
-		return "; compressed files go through a pipe, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
-	}
-	return ""
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
@@ -128,7 +129,7 @@ func exported(t *testing.T, a *zarr.Array, w io.Writer) error {
 	cmd := new(cobra.Command)
 	cmd.SetContext(context.WithoutCancel(t.Context()))
 	b := bufio.NewWriter(w)
-	return errors.Join(writeNested(cmd, src, b), b.Flush())
+	return errors.Join(format.WriteJSON(cmd, src, b), b.Flush())
 }
 
 // letters counts what is written to it.

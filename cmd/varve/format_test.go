@@ -7,22 +7,23 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/output"
 )
 
 // TestFormatOf checks which names of files say a format.
 func TestFormatOf(t *testing.T) {
-	for name, want := range map[string]format{
-		"": rawFormat, "-": rawFormat, "a": rawFormat, "a.raw": rawFormat, "a.bin": rawFormat, "d.v1/a": rawFormat, "/dev/fd/63": rawFormat,
-		".hidden": rawFormat, "a.BIN": rawFormat, "a.": rawFormat,
-		"a.npy": npyFormat, "A.NPY": npyFormat, "a.b.npy": npyFormat, "a.csv": csvFormat, "a.CSV": csvFormat, "a.json": jsonFormat, ".a.json": jsonFormat,
+	for name, want := range map[string]format.Format{
+		"": format.Raw, "-": format.Raw, "a": format.Raw, "a.raw": format.Raw, "a.bin": format.Raw, "d.v1/a": format.Raw, "/dev/fd/63": format.Raw,
+		".hidden": format.Raw, "a.BIN": format.Raw, "a.": format.Raw,
+		"a.npy": format.NPY, "A.NPY": format.NPY, "a.b.npy": format.NPY, "a.csv": format.CSV, "a.CSV": format.CSV, "a.json": format.JSON, ".a.json": format.JSON,
 		"a.nc": "", "a.tif": "", "a.csv.gz": "", "a.npy.gz": "", "a.npz": "", "a.txt": "", "a.f32": "", "a.jsonl": "", "a.raw.zst": "",
 	} {
-		got, err := formatOf("", name, true)
+		got, err := format.Of("", name, true)
 		if got != want || (err != nil) != (want == "") || err != nil && !failure.IsUsage(err) {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
-		if got, err := formatOf("csv", name, true); got != csvFormat || err != nil {
+		if got, err := format.Of("csv", name, true); got != format.CSV || err != nil {
 			t.Errorf("%q as csv: %q, %v", name, got, err)
 		}
 	}

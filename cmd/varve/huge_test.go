@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/source"
 )
 
@@ -120,15 +121,15 @@ func TestHasRoom(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "x")
 	for _, c := range []struct {
-		f     format
+		f     format.Format
 		room  int64
 		known bool
 		fits  bool
 	}{
-		{rawFormat, 3999, true, false}, {rawFormat, 4000, true, true}, {rawFormat, 0, false, true},
-		{npyFormat, 4000, true, false}, {csvFormat, 1999, true, false}, {csvFormat, 2000, true, true},
+		{format.Raw, 3999, true, false}, {format.Raw, 4000, true, true}, {format.Raw, 0, false, true},
+		{format.NPY, 4000, true, false}, {format.CSV, 1999, true, false}, {format.CSV, 2000, true, true},
 	} {
-		err := hasRoom(s, file, c.f, func(string) (int64, bool) { return c.room, c.known })
+		err := format.CheckRoom(s, file, c.f, func(string) (int64, bool) { return c.room, c.known })
 		if (err == nil) != c.fits || !c.fits && (!errors.Is(err, syscall.ENOSPC) || zarr.KindOf(err) != "no-space") {
 			t.Errorf("%v: %v", c, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/racing"
@@ -22,14 +23,14 @@ import (
 func TestLongTextInParts(t *testing.T) {
 	text := dtype.Of[string]()
 	for _, piece := range []string{"a", "\x00", "é", "日本x", "\"", "a,b\r\n", "\u009b\u202e", "😀\\", " "} {
-		for _, more := range []int{0, 1, 2, 3, longText} {
-			word := []byte(strings.Repeat(piece, longText/len(piece)+1+more))
+		for _, more := range []int{0, 1, 2, 3, format.LongText} {
+			word := []byte(strings.Repeat(piece, format.LongText/len(piece)+1+more))
 			for name, c := range map[string]struct {
 				write func(*bufio.Writer, []byte) error
 				want  []byte
 			}{
-				"json": {writeLongJSON, output.AppendSafe(nil, text.AppendJSON(nil, word))},
-				"csv":  {writeLongCell, appendCell(nil, text, word)},
+				"json": {format.WriteLongJSON, output.AppendSafe(nil, text.AppendJSON(nil, word))},
+				"csv":  {format.WriteLongCell, format.AppendCell(nil, text, word)},
 			} {
 				var got bytes.Buffer
 				w := bufio.NewWriter(&got)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/dtype"
 )
 
@@ -46,7 +47,7 @@ func (v *values) openRaw(named bool) (err error) {
 		return v.openNPY()
 	}
 	v.swapped = !dtype.LittleEndian()
-	return oneLength(v.typ, rawFormat)
+	return format.CheckOneLength(v.typ, format.Raw)
 }
 
 // rawNPY says of a .npy file that is read as raw data that it is one.

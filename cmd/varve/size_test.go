@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/internal/racing"
 )
@@ -65,7 +66,7 @@ func TestExportLimit(t *testing.T) {
 		}
 	}
 	var to bytes.Buffer
-	err := within(10, bufio.NewWriter(&to), func(w *bufio.Writer) error { _, err := w.WriteString("more than ten"); return err })
+	err := format.Within(10, bufio.NewWriter(&to), func(w *bufio.Writer) error { _, err := w.WriteString("more than ten"); return err })
 	if !errors.Is(err, zarr.ErrLimit) {
 		t.Error(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -71,11 +72,11 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 	if formatName == "" && node.IsLocation(file) {
 		return openNodeValues(cmd, file, t)
 	}
-	f, err := formatOf(formatName, file, true)
+	f, err := format.Of(formatName, file, true)
 	if err != nil {
 		return nil, err
 	}
-	if (file == "" || file == "-") && f != jsonFormat && console.IsTerminal(cmd.InOrStdin()) {
+	if (file == "" || file == "-") && f != format.JSON && console.IsTerminal(cmd.InOrStdin()) {
 		return nil, failure.BadUsage("%s is not typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
 	v := &values{typ: t, into: a, total: -1, name: "standard input", r: localfile.Patient(cmd.Context(), cmd.InOrStdin())}
@@ -91,12 +92,12 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 		}
 	}
 	switch f {
-	case rawFormat:
+	case format.Raw:
 		v.guessed = formatName == ""
 		err = v.openRaw(!v.guessed)
-	case npyFormat:
+	case format.NPY:
 		err = v.openNPY()
-	case jsonFormat:
+	case format.JSON:
 		err = v.openJSON()
 	default:
 		err = failure.BadUsage("%s: values are not read from %s, but from raw, npy and json; %s", v.name, f, npyOfCSV(v.name))

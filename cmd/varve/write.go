@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -40,7 +41,7 @@ first is not read again in place of what was there.`,
 		ValidArgsFunction: node.Complete,
 	}
 	sel := source.SelectionFlag(c)
-	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
+	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
 	value := c.Flags().String("value", "", "one `VALUE` for every selected element, as metadata spells fill values: 1.5, NaN, 2024-05-05, base64 for bytes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("value") {

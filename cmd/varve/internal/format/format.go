@@ -1,16 +1,21 @@
-package main
+package format
 
 import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
@@ -20,7 +25,7 @@ import (
 )
 
 func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
-	if err := checkOneLength(s, rawFormat); err != nil {
+	if err := checkOneLength(s, Raw); err != nil {
 		return err
 	}
 	p := progress.New(cmd, "exporting", s.Bytes)
@@ -33,9 +38,9 @@ func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	})
 }
 
-// oneLength refuses elements that differ in length, for formats that have no ends of
+// CheckOneLength refuses elements that differ in length, for formats that have no ends of
 // elements.
-func oneLength(t dtype.Type, f format) error {
+func CheckOneLength(t dtype.Type, f Format) error {
 	if !t.Variable() {
 		return nil
 	}
@@ -43,7 +48,7 @@ func oneLength(t dtype.Type, f format) error {
 }
 
 // checkOneLength refuses texts, and says of times why they are some.
-func checkOneLength(s *source.Source, f format) error {
+func checkOneLength(s *source.Source, f Format) error {
 	if axis, ok := s.Units.Times(); ok && s.Decoding != nil && s.Type.Variable() {
 		why := "one of them is a day that datetime64 has not"
 		if !axis.IsReal() {
@@ -51,11 +56,11 @@ func checkOneLength(s *source.Source, f format) error {
 		}
 		return failure.BadArgument("these times are text, since %s, and %s has no text of any length: --format json or csv has it, and without --decode they are numbers", why, f)
 	}
-	return oneLength(s.Type, f)
+	return CheckOneLength(s.Type, f)
 }
 
 func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
-	if err := checkOneLength(s, npyFormat); err != nil {
+	if err := checkOneLength(s, NPY); err != nil {
 		return err
 	}
 	h := npy.Header{Type: s.Type, Shape: s.Shape}
@@ -68,15 +73,15 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return writeRaw(cmd, s, w)
 }
 
-func writeNested(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
-	if err := writeLists(cmd, s, w); err != nil {
+func WriteJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+	if err := WriteLists(cmd, s, w); err != nil {
 		return err
 	}
 	return w.WriteByte('\n')
 }
 
-// writeLists writes the elements as nested lists, without an end of line.
-func writeLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+// WriteLists writes the elements as nested lists, without an end of line.
+func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if s.Selection.Len() == 0 {
 		return writeEmpty(s.Shape, w)
 	}
@@ -100,7 +105,7 @@ func writeLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 			text = append(text, '[')
 		}
 		if isLong(t, elem) {
-			if err := cmp.Or(second(w.Write(text)), writeLongJSON(w, elem)); err != nil {
+			if err := cmp.Or(second(w.Write(text)), WriteLongJSON(w, elem)); err != nil {
 				return err
 			}
 			text = text[:0]
@@ -153,4 +158,78 @@ func writeEmptyLists(shape []int64, w *bufio.Writer) error {
 		}
 	}
 	return w.WriteByte(']')
+}
+
+// Format is how the elements of an array are spelled in a file.
+type Format string
+
+const (
+	Raw  Format = "raw" // C order, little endian, no header
+	NPY  Format = "npy"
+	CSV  Format = "csv"
+	JSON Format = "json"
+)
+
+// Writers are the formats that arrays can be exported in.
+var Writers = map[Format]func(*cobra.Command, *source.Source, *bufio.Writer) error{
+	Raw: writeRaw, NPY: writeNPY, CSV: writeCSV, JSON: WriteJSON,
+}
+
+// Flag gives a command the flag --format.
+func Flag(c *cobra.Command, formats ...Format) *string {
+	words := make([]string, len(formats))
+	for i, f := range formats {
+		words[i] = string(f)
+	}
+	name := new(string)
+	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default as the extension of the file says, raw where it has none"
+	flagtext.Var(c.Flags(), name, "format", "", usage, func(s string) error {
+		err := flagtext.OneOf(words...)(s)
+		if s == string(CSV) && err != nil {
+			err = fmt.Errorf("%w; csv is not read: in Python, numpy.loadtxt reads it and numpy.save makes npy of that (skiprows=1 and usecols of a table with a header)", err)
+		}
+		return err
+	})
+	return name
+}
+
+// Of returns the format that is named, or else the one that the name of a file
+// says: no name and no extension are raw. An extension that says nothing is wrong usage.
+// Raw data has no header, so a guess would write files that no other program reads, and
+// would take any file of the right size for values.
+func Of(name, file string, read bool) (Format, error) {
+	if name != "" {
+		return Format(name), nil
+	}
+	base := strings.TrimLeft(filepath.Base(file), ".") // a hidden file has a name, not an extension
+	switch f := Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(base)), ".")); f {
+	case NPY, CSV, JSON:
+		return f, nil
+	case "", "bin", Raw:
+		return Raw, nil
+	}
+	known := ".npy, .csv, .json, .raw or .bin"
+	if read {
+		known = ".npy, .json, .raw or .bin"
+	}
+	return "", failure.BadUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
+		file, filepath.Ext(base), known, otherFormat(file, read))
+}
+
+// otherFormat returns how a file of another format is read or written.
+func otherFormat(file string, read bool) string {
+	base := filepath.Base(file)
+	switch ext := strings.ToLower(filepath.Ext(file)); {
+	case slices.Contains(node.NetCDF, ext) && read:
+		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, node.WithoutExtension(file)+".zarr")
+	case slices.Contains(node.NetCDF, ext):
+		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
+	case ext == ".zarr" && !read:
+		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", phrase.Word(file))
+	case ext == ".npz":
+		return "; .npz is an archive of .npy files, which unzip takes out"
+	case ext == ".gz" || ext == ".zst" || ext == ".bz2" || ext == ".xz":
+		return "; compressed files go through a pipe, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package main
+package format
 
 import (
 	"bufio"
@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/internal/npy"
 )
 
-// affords refuses output that is longer than the limit, as far as that is known before it
+// CheckLimit refuses output that is longer than the limit, as far as that is known before it
 // is made; 0 is no limit.
-func affords(s *source.Source, limit int64, f format) error {
+func CheckLimit(s *source.Source, limit int64, f Format) error {
 	if s.Bytes == source.TooMany {
 		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.Selection.Len(), "value"))
 	}
@@ -29,12 +29,12 @@ func affords(s *source.Source, limit int64, f format) error {
 }
 
 // leastBytes returns how many bytes the values have at least in a format.
-func leastBytes(s *source.Source, f format) int64 {
+func leastBytes(s *source.Source, f Format) int64 {
 	switch f {
-	case csvFormat, jsonFormat:
+	case CSV, JSON:
 		n := s.Selection.Len()
 		return n + min(n, source.TooMany-n) // a digit and what follows it
-	case npyFormat:
+	case NPY:
 		h := npy.Header{Type: s.Type, Shape: s.Shape}
 		if h.Check() == nil {
 			return s.Bytes + min(int64(len(h.Append(nil))), source.TooMany-s.Bytes)
@@ -43,10 +43,10 @@ func leastBytes(s *source.Source, f format) int64 {
 	return s.Bytes
 }
 
-// hasRoom refuses a file that the file system has no room for, rather than to fill the
+// CheckRoom refuses a file that the file system has no room for, rather than to fill the
 // file system first. Where the file system compresses, as much may fit after all, which a
 // stream tries.
-func hasRoom(s *source.Source, file string, f format, free func(dir string) (int64, bool)) error {
+func CheckRoom(s *source.Source, file string, f Format, free func(dir string) (int64, bool)) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil // a device or a pipe
 	}
@@ -58,8 +58,8 @@ func hasRoom(s *source.Source, file string, f format, free func(dir string) (int
 	return nil
 }
 
-// within calls print with a writer to w of at most so many bytes; 0 is no limit.
-func within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) error {
+// Within calls print with a writer to w of at most so many bytes; 0 is no limit.
+func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) error {
 	if limit <= 0 {
 		return print(w)
 	}

@@ -1,4 +1,4 @@
-package main
+package format
 
 import (
 	"bytes"
@@ -22,15 +22,15 @@ import (
 func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 	switch {
 	case !h.Cells.Type.IsZero():
-		return appendCell(dst, h.Cells.Type, h.Cells.At(int(i)))
+		return AppendCell(dst, h.Cells.Type, h.Cells.At(int(i)))
 	case h.Index != nil:
 		i = h.Index[i]
 	}
 	return strconv.AppendInt(dst, i, 10)
 }
 
-// entitle gives CSV of a source a line of names, and values of coordinates.
-func entitle(ctx context.Context, s *source.Source) error {
+// AddHeadings gives CSV of a source a line of names, and values of coordinates.
+func AddHeadings(ctx context.Context, s *source.Source) error {
 	s.Headings = make([]source.Heading, len(s.Shape))
 	axes, names := s.Selection.Axes(), s.Array.DimensionNames()
 	for i := range s.Headings {

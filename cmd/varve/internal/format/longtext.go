@@ -1,4 +1,4 @@
-package main
+package format
 
 import (
 	"bufio"
@@ -11,15 +11,15 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// longText is how many bytes of a text are spelled at a time. A text of control
+// LongText is how many bytes of a text are spelled at a time. A text of control
 // characters is six times as long in JSON, and whole texts may be as long as a block.
-const longText = 64 << 10
+const LongText = 64 << 10
 
 // isLong reports whether an element is a text that is written in parts.
-func isLong(t dtype.Type, elem []byte) bool { return t.Kind() == dtype.String && len(elem) > longText }
+func isLong(t dtype.Type, elem []byte) bool { return t.Kind() == dtype.String && len(elem) > LongText }
 
-// writeLongJSON writes a text as a JSON string, part by part.
-func writeLongJSON(w *bufio.Writer, text []byte) error {
+// WriteLongJSON writes a text as a JSON string, part by part.
+func WriteLongJSON(w *bufio.Writer, text []byte) error {
 	var spelled, safe []byte // used again: little garbage beside a long text
 	w.WriteByte('"')         // the error of a bufio.Writer stays until the next call
 	for len(text) > 0 {
@@ -38,9 +38,9 @@ func writeLongJSON(w *bufio.Writer, text []byte) error {
 	return w.WriteByte('"')
 }
 
-// writeLongCell writes a text as a cell of CSV, part by part. It has the quotes that
+// WriteLongCell writes a text as a cell of CSV, part by part. It has the quotes that
 // appendCell gives it.
-func writeLongCell(w *bufio.Writer, text []byte) error {
+func WriteLongCell(w *bufio.Writer, text []byte) error {
 	if !needsQuotes(text) {
 		_, err := w.Write(text)
 		return err
@@ -59,13 +59,13 @@ func writeLongCell(w *bufio.Writer, text []byte) error {
 // partOf returns how many bytes of a text are spelled next: whole characters, as long as
 // there are any.
 func partOf(text []byte) int {
-	if len(text) <= longText {
+	if len(text) <= LongText {
 		return len(text)
 	}
-	for n := longText; n > longText-utf8.UTFMax; n-- {
+	for n := LongText; n > LongText-utf8.UTFMax; n-- {
 		if utf8.RuneStart(text[n]) {
 			return n
 		}
 	}
-	return longText
+	return LongText
 }
