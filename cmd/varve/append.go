@@ -334,18 +334,6 @@ func hasEmptyPlanes(shape []int64, axis int) bool {
 	return false
 }
 
-// planesAlong returns how many planes the values are that continue a shape, by what the
-// file says of its own shape: their elements do not tell where there are none.
-func (v *values) planesAlong(axis int, shape []int64) (int64, error) {
-	switch {
-	case v.shape == nil:
-		return 0, failure.OnAxis(axis, "a plane of shape %v has no elements, so raw data do not tell how many there are: give them as .npy or JSON", shape)
-	case len(v.shape) < len(shape):
-		return 1, nil
-	}
-	return v.shape[axis], nil
-}
-
 // wholePlanes counts the planes that n elements are, and refuses what is no whole number
 // of them, or nothing at all.
 func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {

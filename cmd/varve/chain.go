@@ -46,7 +46,7 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 	for _, v := range list.Elements() {
 		e, err := metadata.ParseExtension(v.Raw(), metadata.Limits{})
 		if err != nil {
-			return nil, known(fmt.Errorf("codec %s: %w", v.Pointer(), err))
+			return nil, failure.Known(fmt.Errorf("codec %s: %w", v.Pointer(), err))
 		}
 		if names := codec.Default.Names(); !slices.Contains(names, e.Name) {
 			return nil, failure.Unsupported("codec %q is not known here%s", e.Name, spelling.Meant(e.Name, names))
@@ -107,13 +107,4 @@ func parseCompressor(text string) ([]metadata.Extension, error) {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("zstd:LEVEL, gzip:LEVEL and none are known%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "none"}))
-}
-
-// known gives what the layers below call not supported the name that the library has for
-// it.
-func known(err error) error {
-	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
-		return failure.Unsupported("%w", err)
-	}
-	return err
 }

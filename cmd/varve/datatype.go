@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -26,10 +27,10 @@ func parseType(text string) (dataType, error) {
 	case strings.HasPrefix(trimmed, "{"):
 		e, err := metadata.ParseExtension([]byte(trimmed), metadata.Limits{})
 		if err != nil {
-			return dataType{}, known(err)
+			return dataType{}, failure.Known(err)
 		}
 		t, err := dtype.Parse(e.Name, e.Configuration)
-		return dataType{Type: t}, unknownWithin(known(err))
+		return dataType{Type: t}, unknownWithin(failure.Known(err))
 	case strings.HasPrefix(trimmed, "["):
 		v, err := strictjson.Parse([]byte(trimmed), strictjson.Limits{})
 		if err != nil {
@@ -49,7 +50,7 @@ func parseType(text string) (dataType, error) {
 	if t, ok := commonName(text); ok {
 		return dataType{Type: t}, nil
 	}
-	return dataType{}, unknownType(text, known(err))
+	return dataType{}, unknownType(text, failure.Known(err))
 }
 
 // parseFields reads a list of names and types.
@@ -87,5 +88,5 @@ func parseFields(v strictjson.Value) (dataType, error) {
 		return dataType{}, errors.New("the fields have different byte orders; the bytes of a chunk have one")
 	}
 	t, err := dtype.StructOf(fields...)
-	return dataType{t, orders[1] > 0}, known(err)
+	return dataType{t, orders[1] > 0}, failure.Known(err)
 }

@@ -117,7 +117,7 @@ func (f *gridFlags) described(how grid.ParseOptions) (*drawn, error) {
 // parseChunkGrid reads a chunk_grid object, also as ZEP 3's draft had it.
 func parseChunkGrid(text string) (metadata.Extension, error) {
 	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
-	return e, known(err)
+	return e, failure.Known(err)
 }
 
 // chunkGridMeant returns the chunk_grid object that may be meant by lengths, or an

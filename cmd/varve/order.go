@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
@@ -34,13 +33,6 @@ type order struct {
 	unwritten []byte // elements that do not count but for the first one and before others, nil for none
 	skipped   int64  // how many of them came last
 	fault     string // what is wrong with the first element that does not follow, "" for none
-}
-
-// isCoordinate reports whether an array is the coordinate of a dimension: it has one
-// axis, which has its name.
-func isCoordinate(a *zarr.Array) bool {
-	names := a.DimensionNames()
-	return a.Rank() == 1 && len(names) == 1 && names[0] != "" && names[0] == path.Base(a.Path())
 }
 
 // orderOf returns the order of the values of an array, nil where it has none: labels, and
@@ -144,7 +136,7 @@ var errUnordered = errors.New("the values neither rise nor fall")
 // for nothing. It reads the values block by block. What cannot be read is for others to
 // tell.
 func unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
-	if !isCoordinate(a) {
+	if !source.IsCoordinate(a) {
 		return "", false
 	}
 	o := orderOf(ctx, a)
@@ -176,7 +168,7 @@ func (o *order) told() string {
 // unorderedAfter returns what is wrong with the order in which new elements follow those
 // of the coordinate that an array is, "" for nothing.
 func unorderedAfter(ctx context.Context, a *zarr.Array, more *gain) string {
-	if !isCoordinate(a) || more.from == nil || more.planes == 0 {
+	if !source.IsCoordinate(a) || more.from == nil || more.planes == 0 {
 		return ""
 	}
 	o := orderOf(ctx, a)

@@ -138,7 +138,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 // noteNew tells people what the elements are by which an array has grown, where they may
 // be taken for others.
 func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
-	if isCoordinate(a) {
+	if source.IsCoordinate(a) {
 		noteTimes(cmd, location, before, a)
 		return
 	}
@@ -165,7 +165,7 @@ func meaningOfElement(d *cf.Decoding, a *zarr.Array, elem []byte) string {
 // noteTimes tells people that the times by which a coordinate has grown are still to be
 // written.
 func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
-	if !isCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
+	if !source.IsCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
 		return
 	}
 	if _, is := source.TimesOf(a); !is && a.Type().Kind() != dtype.Datetime {

@@ -66,14 +66,14 @@ func (v *values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if err != nil || also != nil || p.Type() != q.Type() {
 		return faults, nil // attributes that nobody can read are compared as they are spelled
 	}
-	if isCoordinate(v.array) {
+	if source.IsCoordinate(v.array) {
 		p = p.OfCoordinate()
 	}
 	faults = append(faults, missingDiffers(p, q)...)
 	if len(faults) > 0 {
 		return faults, nil
 	}
-	if isCoordinate(a) {
+	if source.IsCoordinate(a) {
 		q = q.OfCoordinate()
 	}
 	return v.hiddenBy(ctx, p, q)

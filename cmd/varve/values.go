@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -489,4 +490,83 @@ func encodeFirst(from dtype.Type, a *zarr.Array) string {
 		return ""
 	}
 	return "encode them first as the attributes of the array say (" + strings.Join(steps, "; ") + ")"
+}
+
+// planesAlong returns how many planes the values are that continue a shape, by what the
+// file says of its own shape: their elements do not tell where there are none.
+func (v *values) planesAlong(axis int, shape []int64) (int64, error) {
+	switch {
+	case v.shape == nil:
+		return 0, failure.OnAxis(axis, "a plane of shape %v has no elements, so raw data do not tell how many there are: give them as .npy or JSON", shape)
+	case len(v.shape) < len(shape):
+		return 1, nil
+	}
+	return v.shape[axis], nil
+}
+
+// gather makes sure that all values are there, so that they can be read at any place, and
+// returns how many they are. A stream goes aside.
+func (v *values) gather() (int64, error) {
+	if v.typ.Variable() {
+		return int64(len(v.words)), nil
+	}
+	n := v.total
+	if !v.whole {
+		copied, err := v.putAside(-1)
+		if err != nil {
+			return 0, fmt.Errorf("read %s: %w", v.name, err)
+		}
+		if v.total >= 0 && copied != v.total {
+			return 0, failure.BadArgument("%s has %d bytes of elements, its header says %d", v.name, copied, v.total)
+		}
+		n, v.total, v.whole = copied, copied, true
+		v.r = v.aside.Reader()
+	}
+	size := int64(v.typ.Size())
+	if n%size != 0 {
+		return 0, failure.BadArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, n, v.typ)
+	}
+	return n / size, nil
+}
+
+// source returns the values, which were gathered, as planes that continue a shape along
+// an axis.
+func (v *values) source(shape []int64, axis int, planes int64) (*zarr.Source, error) {
+	if axis < 0 || axis >= len(shape) {
+		return &zarr.Source{}, nil // the library refuses the axis
+	}
+	shape = slices.Clone(shape)
+	shape[axis] = planes
+	if v.array != nil {
+		return &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+			if len(v.shape) < len(box) { // one plane
+				box = slices.Delete(slices.Clone(box), axis, axis+1)
+			}
+			return v.array.ReadBytes(ctx, box, dst)
+		}}, nil
+	}
+	r, ok := v.r.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if !ok {
+		return nil, fmt.Errorf("%s: %w: it cannot be read at any place", v.name, errors.ErrUnsupported)
+	}
+	at, err := r.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, err
+	}
+	n, _ := checked.Product(append(slices.Clone(shape), int64(v.typ.Size()))...)
+	file := zarr.SourceAt(io.NewSectionReader(r, at, n), shape...)
+	return &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+		err := file.Read(ctx, box, dst)
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return fmt.Errorf("%w: %s became shorter while it was appended: %w", zarr.ErrSourceChanged, v.name, err)
+		case err != nil:
+			return fmt.Errorf("read %s: %w", v.name, err)
+		}
+		v.arrange(dst)
+		return nil
+	}}, nil
 }
