@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -82,7 +83,7 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 				return err
 			}
 		}
-		sources, err := sourcesOf(args[1:])
+		sources, err := input.Sources(args[1:])
 		if err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 			}
 		}
 	}
-	var done []appendedFile
+	var done []input.File
 	var notes []string
 	if text := was.finished(a); text != "" {
 		session.Note(cmd, location, text)
@@ -175,11 +176,11 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	for _, source := range sources {
 		file, err := g.by(cmd, source)
 		if err != nil {
-			return partly(cmd, err, done, sources)
+			return input.Partial(cmd, err, done, sources)
 		}
-		if file.note != "" {
-			session.Note(cmd, location, file.note)
-			notes = append(notes, file.note)
+		if file.Note != "" {
+			session.Note(cmd, location, file.Note)
+			notes = append(notes, file.Note)
 		}
 		done = append(done, file)
 	}
@@ -218,24 +219,24 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 			return err
 		}
 	}
-	v, err := openValues(cmd, source, g.formatName, g.array.Type(), g.array)
+	v, err := input.Open(cmd, source, g.formatName, g.array.Type(), g.array)
 	if err != nil {
 		return err
 	}
-	defer v.close()
-	if err := v.keepsSense(cmd.Context(), g.array); err != nil {
+	defer v.Close()
+	if err := v.KeepsSense(cmd.Context(), g.array); err != nil {
 		return err
 	}
 	shape := g.array.Shape()
-	if err := continues(v, shape, g.axis); err != nil || v.total < 0 || hasEmptyPlanes(shape, g.axis) {
+	if err := continues(v, shape, g.axis); err != nil || v.Total < 0 || hasEmptyPlanes(shape, g.axis) {
 		return err
 	}
-	_, err = wholePlanes(v, shape, g.axis, v.total/element.Width(v.typ))
+	_, err = wholePlanes(v, shape, g.axis, v.Total/element.Width(v.Type))
 	return err
 }
 
 // by makes the array grow by a source, and returns its shapes around that.
-func (g *appending) by(cmd *cobra.Command, source string) (done appendedFile, err error) {
+func (g *appending) by(cmd *cobra.Command, source string) (done input.File, err error) {
 	a, at := g.array, g.axis
 	more, err := gained(cmd, source, g.formatName, a, at, true)
 	if err != nil {
@@ -262,7 +263,7 @@ func (g *appending) by(cmd *cobra.Command, source string) (done appendedFile, er
 		err = appendsWithin(cmd, a, at, planes, opt)
 	}
 	if err == nil {
-		done.note = unorderedAfter(cmd.Context(), a, more)
+		done.Note = unorderedAfter(cmd.Context(), a, more)
 	}
 	if err == nil && (planes > 0 || !hasEmptyPlanes(a.Shape(), at)) {
 		p := progress.NewEstimate(cmd, "appending", more.length, progress.CodedBytes)
@@ -305,22 +306,22 @@ func shapesAround(a *zarr.Array, axis int, planes int64) (before, after []int64)
 
 // continues refuses values whose shape is not that of the array but for the axis that
 // grows; one plane may lack that axis.
-func continues(v *values, shape []int64, axis int) error {
-	if v.shape == nil || axis < 0 || axis >= len(shape) {
+func continues(v *input.Values, shape []int64, axis int) error {
+	if v.Shape == nil || axis < 0 || axis >= len(shape) {
 		return nil // there is nothing to compare, or the library refuses the axis
 	}
-	have := v.shape
+	have := v.Shape
 	if len(have) == len(shape)-1 {
 		have = slices.Insert(slices.Clone(have), axis, 1)
 	}
 	differs := axis
 	if len(have) == len(shape) {
-		differs = unequal(have, shape, axis)
+		differs = input.Unequal(have, shape, axis)
 	}
 	if differs < 0 {
 		return nil
 	}
-	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
+	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.Name, v.Shape, shape, axis)
 }
 
 // hasEmptyPlanes reports whether the planes of an array along an axis have no elements,
@@ -336,7 +337,7 @@ func hasEmptyPlanes(shape []int64, axis int) bool {
 
 // wholePlanes counts the planes that n elements are, and refuses what is no whole number
 // of them, or nothing at all.
-func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {
+func wholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, error) {
 	if axis < 0 || axis >= len(shape) {
 		return 0, nil // the library refuses the axis
 	}
@@ -345,13 +346,13 @@ func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {
 	case !ok || plane == 0:
 		return 0, nil
 	case n == 0:
-		return 0, failure.OnAxis(axis, "no values were given: %s is empty", v.name)
+		return 0, failure.OnAxis(axis, "no values were given: %s is empty", v.Name)
 	case n%plane == 0:
 		return n / plane, nil
-	case v.typ.Variable():
-		return 0, failure.OnAxis(axis, "%s has %s, a plane has %s", v.name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
+	case v.Type.Variable():
+		return 0, failure.OnAxis(axis, "%s has %s, a plane has %s", v.Name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
 	}
-	size := element.Width(v.typ)
+	size := element.Width(v.Type)
 	return 0, failure.OnAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
-		v.name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.typ, v.rawNPY())
+		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
 }

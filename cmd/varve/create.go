@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -77,7 +78,7 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	c := new(creation)
 	f := cmd.Flags()
 	argument.ShapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
-	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, float, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", flagtext.Syntax(parseType))
+	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, float, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", flagtext.Syntax(input.ParseType))
 	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", flagtext.Syntax(parseChunking))
 	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", flagtext.Syntax(parseChunking))
 	flagtext.Var(f, &c.index, "index-location", "end", "the `END` of a shard that its index is at: start or end", flagtext.OneOf("start", "end"))
@@ -204,13 +205,13 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 		return err
 	}
 	if data != nil {
-		defer data.close()
+		defer data.Close()
 	}
 	if err := c.complete(cmd, location, spec); err != nil {
 		return err
 	}
 	if data != nil {
-		if err := data.settle(data.total); err != nil {
+		if err := data.Settle(data.Total); err != nil {
 			return err
 		}
 	}
@@ -269,19 +270,19 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 
 // begin returns a specification with shape and type, from the flags or from the file
 // whose values it also opens.
-func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
+func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) {
 	if c.from != "" {
 		if node.IsLocation(c.from) {
 			return nil, nil, failure.BadArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
 		}
-		v, err := openValues(cmd, c.from, string(format.NPY), dtype.Type{}, nil)
+		v, err := input.Open(cmd, c.from, string(format.NPY), dtype.Type{}, nil)
 		if errors.Is(err, npy.ErrInvalid) {
 			return nil, nil, fmt.Errorf("%w%s", err, instead(c.from))
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		return &zarr.Spec{Shape: v.shape, Type: v.typ}, v, nil // in the byte order that is usual, whatever that of the file is
+		return &zarr.Spec{Shape: v.Shape, Type: v.Type}, v, nil // in the byte order that is usual, whatever that of the file is
 	}
 	for _, name := range []string{"shape", "dtype"} {
 		if !cmd.Flags().Changed(name) {
@@ -292,8 +293,8 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := parseType(c.dtype)
-	c.big = t.big
+	t, err := input.ParseType(c.dtype)
+	c.big = t.Big
 	return &zarr.Spec{Shape: shape, Type: t.Type}, nil, err
 }
 
@@ -304,7 +305,7 @@ func instead(file string) string {
 	case format.JSON:
 		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", phrase.Word(file))
 	case format.CSV:
-		return fmt.Sprintf(": --from takes .npy; %s", npyOfCSV(file))
+		return fmt.Sprintf(": --from takes .npy; %s", input.NPYOfCSV(file))
 	}
 	return ""
 }
@@ -345,7 +346,7 @@ func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 		s.FillValue = zarr.FillJSON("null")
 		return nil
 	}
-	elem, err := parseGiven(s.Type, c.fill)
+	elem, err := input.ParseGiven(s.Type, c.fill)
 	switch {
 	case err == nil:
 		text, err := s.Type.FormatFill(elem)

@@ -72,7 +72,7 @@ func longer(shape []int64, axis int, more int64) []int64 {
 }
 
 // openInputs opens the arrays and finds the axis along which each of them grows.
-func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*input, location, axis string) (err error) {
+func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location, axis string) (err error) {
 	for _, in := range inputs {
 		if in.array, err = g.At(in.name).OpenArray(cmd.Context(), nil); err != nil {
 			return err
@@ -90,7 +90,7 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*input, location, ax
 // growing returns the name of the dimension that --axis means: the name itself, or that
 // which the array of the highest rank, the first of several, has for the number. It is ""
 // where none has a name for it.
-func growing(inputs []*input, axis string) string {
+func growing(inputs []*addition, axis string) string {
 	n, err := strconv.Atoi(axis)
 	if err != nil {
 		return axis
@@ -111,7 +111,7 @@ func growing(inputs []*input, axis string) string {
 
 // along returns the axis of a dimension of the given name, or what --axis says where the
 // array names no dimensions.
-func (i *input) along(name, axis string) (int, error) {
+func (i *addition) along(name, axis string) (int, error) {
 	names := i.array.DimensionNames()
 	if name == "" || !slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
 		return argument.AxisOfArray(axis, i.array)

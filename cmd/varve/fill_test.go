@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 )
@@ -27,7 +28,7 @@ func everyType(t *testing.T) map[string]dtype.Type {
 		types[typ.Name()] = typ
 	}
 	for _, text := range configuredTypes {
-		typ, err := parseType(strings.ReplaceAll(text, "?", "|b1"))
+		typ, err := input.ParseType(strings.ReplaceAll(text, "?", "|b1"))
 		if err != nil {
 			t.Fatal(text, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 )
@@ -15,7 +16,7 @@ import (
 // gain is what an array grows by. Files, streams and other arrays are read while they are
 // appended; elements that differ in length are in memory.
 type gain struct {
-	values *values // open until it is appended
+	values *input.Values // open until it is appended
 	words  element.Values
 	from   *zarr.Source // nil where there are words
 	planes int64
@@ -25,22 +26,22 @@ type gain struct {
 // gained opens what is to be appended to an array along an axis, and counts its planes.
 // There may be none where a file of no length says so and nothing else grows.
 func gained(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (*gain, error) {
-	v, err := openValues(cmd, file, formatName, a.Type(), a)
+	v, err := input.Open(cmd, file, formatName, a.Type(), a)
 	if err != nil {
 		return nil, err
 	}
 	g := &gain{values: v}
-	if err := v.keepsSense(cmd.Context(), a); err != nil {
+	if err := v.KeepsSense(cmd.Context(), a); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
-	v.noteSense(cmd, a)
+	v.NoteSense(cmd, a)
 	if err := g.measure(a.Shape(), axis, alone); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
 }
 
-func (g *gain) close() error { return g.values.close() }
+func (g *gain) close() error { return g.values.Close() }
 
 // measure finds out how many planes there are for an array of the given shape.
 func (g *gain) measure(shape []int64, axis int, alone bool) error {
@@ -48,30 +49,30 @@ func (g *gain) measure(shape []int64, axis int, alone bool) error {
 	if err := continues(v, shape, axis); err != nil {
 		return err
 	}
-	n, err := v.gather()
+	n, err := v.Gather()
 	if err != nil {
 		return err
 	}
 	switch {
 	case n == 0 && hasEmptyPlanes(shape, axis):
-		g.planes, err = v.planesAlong(axis, shape)
-	case n == 0 && v.shape != nil && alone:
+		g.planes, err = v.PlanesAlong(axis, shape)
+	case n == 0 && v.Shape != nil && alone:
 	default:
 		g.planes, err = wholePlanes(v, shape, axis, n)
 	}
 	if err == nil && n > 0 && g.planes == 0 && axis >= 0 && axis < len(shape) {
-		err = failure.OnAxis(axis, "%s has %s, but planes of shape %v have none", v.name, phrase.Plural(n, "value"), shape)
+		err = failure.OnAxis(axis, "%s has %s, but planes of shape %v have none", v.Name, phrase.Plural(n, "value"), shape)
 	}
 	if err != nil {
 		return err
 	}
-	if v.typ.Variable() {
-		g.words, err = v.all()
+	if v.Type.Variable() {
+		g.words, err = v.All()
 		g.length = g.words.Bytes()
 		return err
 	}
-	g.length = n * element.Width(v.typ)
-	g.from, err = v.source(shape, axis, g.planes)
+	g.length = n * element.Width(v.Type)
+	g.from, err = v.Source(shape, axis, g.planes)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
@@ -51,23 +52,23 @@ func readLabels(name string, data []byte) (labelList, error) {
 }
 
 func labelsOfNPY(name string, data []byte) (l labelList, err error) {
-	v := &values{name: name, r: bytes.NewReader(data), total: int64(len(data)), whole: true}
-	if err := v.openNPY(); err != nil {
+	v := &input.Values{Name: name, Reader: bytes.NewReader(data), Total: int64(len(data)), Whole: true}
+	if err := v.OpenNPY(); err != nil {
 		return l, err
 	}
-	if len(v.shape) != 1 {
-		return l, fmt.Errorf("labels and counts have one axis, it has shape %v", v.shape)
+	if len(v.Shape) != 1 {
+		return l, fmt.Errorf("labels and counts have one axis, it has shape %v", v.Shape)
 	}
-	if k := v.typ.Kind(); k != dtype.Int && k != dtype.Uint && k != dtype.Float {
-		return l, fmt.Errorf("elements of type %s are neither labels nor counts", v.typ)
+	if k := v.Type.Kind(); k != dtype.Int && k != dtype.Uint && k != dtype.Float {
+		return l, fmt.Errorf("elements of type %s are neither labels nor counts", v.Type)
 	}
-	block, err := v.all()
+	block, err := v.All()
 	if err != nil {
 		return l, err
 	}
 	var text []byte
 	for i := range block.Len() {
-		text = v.typ.AppendText(text[:0], block.At(i))
+		text = v.Type.AppendText(text[:0], block.At(i))
 		if err := l.add(string(text)); err != nil {
 			return l, err
 		}

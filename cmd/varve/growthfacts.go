@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -15,12 +16,12 @@ import (
 
 // growthFacts is how one array has changed its shape, as programs read it.
 type growthFacts struct {
-	Path   string         `json:"path"` // relative to the group where several change
-	Before []int64        `json:"shape_before"`
-	Shape  []int64        `json:"shape"`
-	Sizes  output.Sizes   `json:"chunk_sizes,omitempty"` // after the change, as runs
-	Files  []appendedFile `json:"files,omitempty"`
-	Notes  []string       `json:"notes,omitempty"`
+	Path   string       `json:"path"` // relative to the group where several change
+	Before []int64      `json:"shape_before"`
+	Shape  []int64      `json:"shape"`
+	Sizes  output.Sizes `json:"chunk_sizes,omitempty"` // after the change, as runs
+	Files  []input.File `json:"files,omitempty"`
+	Notes  []string     `json:"notes,omitempty"`
 
 	grid *grid.Grid
 }

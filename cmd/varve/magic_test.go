@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 )
 
@@ -53,22 +54,22 @@ func TestPeekNPY(t *testing.T) {
 		data string
 		want bool
 		read int // at most
-	}{{"", false, 0}, {"\x93", false, 1}, {"\x93NUMPX", false, 6}, {"abcdefg", false, 1}, {magicNPY + "\x01", true, 6}} {
+	}{{"", false, 0}, {"\x93", false, 1}, {"\x93NUMPX", false, 6}, {"abcdefg", false, 1}, {input.MagicNPY + "\x01", true, 6}} {
 		under := bytes.NewReader([]byte(c.data))
-		v := &values{r: iotest.OneByteReader(under), total: -1}
-		got, err := v.peekNPY()
+		v := &input.Values{Reader: iotest.OneByteReader(under), Total: -1}
+		got, err := v.PeekNPY()
 		if read := len(c.data) - under.Len(); got != c.want || err != nil || read > c.read {
 			t.Errorf("%q: %v, %v, %d bytes read", c.data, got, err, read)
 		}
 		var rest bytes.Buffer
-		if _, err := rest.ReadFrom(v.r); err != nil || rest.String() != c.data {
+		if _, err := rest.ReadFrom(v.Reader); err != nil || rest.String() != c.data {
 			t.Errorf("%q: left %q, %v", c.data, rest.String(), err)
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	v := &values{r: localfile.Patient(ctx, os.Stdin), name: "standard input"}
-	if _, err := v.peekNPY(); err == nil {
+	v := &input.Values{Reader: localfile.Patient(ctx, os.Stdin), Name: "standard input"}
+	if _, err := v.PeekNPY(); err == nil {
 		t.Error("no error")
 	}
 }

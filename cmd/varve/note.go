@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
@@ -22,7 +23,7 @@ func noteYear(cmd *cobra.Command, location string, t dtype.Type, flag, text stri
 	if t.Kind() != dtype.Datetime || !year.MatchString(text) {
 		return
 	}
-	if elem, err := parseGiven(t, text); err == nil {
+	if elem, err := input.ParseGiven(t, text); err == nil {
 		session.Remark(cmd, location, fmt.Sprintf("%s %s counts units of the type, so it is %s; the year begins at %s %s-01-01",
 			flag, text, t.AppendText(nil, elem), flag, text))
 	}

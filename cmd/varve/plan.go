@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -37,7 +38,7 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 	}
 	f := new(planFlags)
 	argument.ShapeFlag(c, &f.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
-	flagtext.Var(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", flagtext.Syntax(parseType))
+	flagtext.Var(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", flagtext.Syntax(input.ParseType))
 	flagtext.Var(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", flagtext.Syntax(phrase.ParseSize))
 	flagtext.Var(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", flagtext.Syntax(parseEven))
 	flagtext.Propose(c, "target", "1MiB", "8MiB", "64MiB", "512MiB", "8GiB")
@@ -102,7 +103,7 @@ func (f *planFlags) plan() (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, err := parseType(f.dtype)
+	named, err := input.ParseType(f.dtype)
 	if err != nil {
 		return nil, err
 	}

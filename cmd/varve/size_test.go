@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/format"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/internal/racing"
 )
@@ -91,12 +92,12 @@ func TestRest(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		v := &values{r: r}
-		got, err := v.rest()
+		v := &input.Values{Reader: r}
+		got, err := v.Rest()
 		if want := data[5:]; err != nil || what != "nothing" && !bytes.Equal(got, want) || cap(got) > len(got)+len(got)/16 {
 			t.Errorf("%s: %d bytes, room for %d, %v", what, len(got), cap(got), err)
 		}
-		if err := v.close(); err != nil {
+		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
 	}

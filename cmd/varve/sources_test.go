@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 )
@@ -130,7 +131,7 @@ func TestCompareNaturally(t *testing.T) {
 	want := []string{"a", "a1", "a2", "a02b", "a10", "a10b2", "a10b11", "a99999999999999999999998", "a99999999999999999999999", "b"}
 	got := slices.Clone(want)
 	slices.Reverse(got)
-	slices.SortFunc(got, compareNaturally)
+	slices.SortFunc(got, input.CompareNaturally)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

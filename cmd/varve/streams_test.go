@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -60,9 +61,9 @@ func TestProgressOfStreams(t *testing.T) {
 	promptly(t)
 	for _, n := range []int64{-1, 2} {
 		shown := new(shared)
-		v := &values{r: &slowly{shown: shown}, name: "x"}
-		v.watch = func(total int64) *progress.Line { return progress.On(shown, "reading", total) }
-		if copied, err := v.putAside(n); copied != 2 || err != nil {
+		v := &input.Values{Reader: &slowly{shown: shown}, Name: "x"}
+		v.Watch = func(total int64) *progress.Line { return progress.On(shown, "reading", total) }
+		if copied, err := v.PutAside(n); copied != 2 || err != nil {
 			t.Errorf("%d bytes, %v", copied, err)
 		}
 	}

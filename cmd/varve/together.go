@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -25,8 +26,8 @@ func isGroup(cmd *cobra.Command, location string) (bool, error) {
 	return is, n.Close()
 }
 
-// input is what one array of a group is to grow by.
-type input struct {
+// addition is what one array of a group is to grow by.
+type addition struct {
 	name  string // relative to the group
 	file  string
 	array *zarr.Array
@@ -43,7 +44,7 @@ type input struct {
 // parseRounds reads NAME=FILE, where FILE may be a pattern and a name may stand several
 // times, as files of one array may. The first files of all names are appended together,
 // then the second ones, so each name needs as many. Only one file can be standard input.
-func parseRounds(args []string) ([][]*input, error) {
+func parseRounds(args []string) ([][]*addition, error) {
 	var names []string
 	files, streams := map[string][]string{}, 0
 	for _, arg := range args {
@@ -60,7 +61,7 @@ func parseRounds(args []string) ([][]*input, error) {
 		if streams > 1 {
 			return nil, failure.BadUsage("%q: standard input can be one file only", arg)
 		}
-		found, err := sourcesOf([]string{file})
+		found, err := input.Sources([]string{file})
 		if err != nil {
 			return nil, err
 		}
@@ -69,14 +70,14 @@ func parseRounds(args []string) ([][]*input, error) {
 		}
 		files[name] = append(files[name], found...)
 	}
-	rounds := make([][]*input, len(files[names[0]]))
+	rounds := make([][]*addition, len(files[names[0]]))
 	for _, name := range names {
 		if n := len(files[name]); n != len(rounds) {
 			return nil, failure.BadUsage("%s is to grow by %s and %s by %d: arrays that grow together take as many files each",
 				names[0], phrase.Plural(int64(len(rounds)), "file"), name, n)
 		}
 		for k, file := range files[name] {
-			rounds[k] = append(rounds[k], &input{name: name, file: file})
+			rounds[k] = append(rounds[k], &addition{name: name, file: file})
 		}
 	}
 	return rounds, nil
@@ -103,7 +104,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	for k, inputs := range rounds {
 		facts, err := growRound(cmd, location, inputs, formatName, axis, c)
 		if err != nil && k > 0 {
-			err = appendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" a name", rounds[k-1][0].file)
+			err = input.AppendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" a name", rounds[k-1][0].file)
 		}
 		if err != nil {
 			return err
@@ -125,7 +126,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 
 // growRound appends a file to each of several arrays of a group: to all of them or to
 // none.
-func growRound(cmd *cobra.Command, location string, inputs []*input, formatName, axis string, c *change) (facts []growthFacts, err error) {
+func growRound(cmd *cobra.Command, location string, inputs []*addition, formatName, axis string, c *change) (facts []growthFacts, err error) {
 	p, err := c.policy(cmd)
 	if err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 }
 
 // read opens the file, and counts its planes.
-func (i *input) read(cmd *cobra.Command, location, formatName, axis string) (err error) {
+func (i *addition) read(cmd *cobra.Command, location, formatName, axis string) (err error) {
 	at, rank := node.Clean(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
 		return failure.On(cmd.Name(), at, failure.BadArgument("axis %s of an array with %s", axis, phrase.Plural(int64(rank), "axis")))
@@ -202,7 +203,7 @@ func (i *input) read(cmd *cobra.Command, location, formatName, axis string) (err
 }
 
 // closeInputs lets go of all files.
-func closeInputs(inputs []*input) (err error) {
+func closeInputs(inputs []*addition) (err error) {
 	for _, in := range inputs {
 		if in.more != nil {
 			err = errors.Join(err, in.more.close())
@@ -212,7 +213,7 @@ func closeInputs(inputs []*input) (err error) {
 }
 
 // dimension returns the name of the axis that grows, "" where it has none.
-func (i *input) dimension() string {
+func (i *addition) dimension() string {
 	if names := i.array.DimensionNames(); names != nil {
 		return names[i.axis]
 	}
@@ -221,8 +222,8 @@ func (i *input) dimension() string {
 
 // sameGrowth refuses inputs that would make one dimension as long in one array and longer
 // in another.
-func sameGrowth(inputs []*input) error {
-	first := map[string]*input{}
+func sameGrowth(inputs []*addition) error {
+	first := map[string]*addition{}
 	for _, in := range inputs {
 		name := in.dimension()
 		f, known := first[name]
@@ -236,21 +237,21 @@ func sameGrowth(inputs []*input) error {
 	return nil
 }
 
-func (i *input) extent() int64 { return i.array.Shape()[i.axis] }
+func (i *addition) extent() int64 { return i.array.Shape()[i.axis] }
 
 // output.IsListed reports whether the chunks of the axis that grows are a list, which a policy
 // can lengthen.
-func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
+func (i *addition) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
 
 // placeAll makes the policy a part of the options of all arrays whose chunks are listed,
 // or that which is stored with them. Regular chunks follow the extent; a policy that is
 // of no use to any array is refused.
-func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*input) error {
+func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*addition) error {
 	g := given{}
 	for _, in := range inputs {
 		g[node.Clean(location)+"/"+in.name] = in.more
 	}
-	someListed := slices.ContainsFunc(inputs, (*input).isListed)
+	someListed := slices.ContainsFunc(inputs, (*addition).isListed)
 	known := map[string]timeline{}
 	for _, in := range inputs {
 		if someListed && !in.isListed() {
@@ -265,7 +266,7 @@ func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, i
 
 // placeOne makes the policy a part of the options of one array. Times that several arrays
 // have are read once.
-func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, in *input, g given, known map[string]timeline) error {
+func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, in *addition, g given, known map[string]timeline) error {
 	at := node.Clean(location) + "/" + in.name
 	p, when, err := c.along(cmd, p, in.array, at, in.axis)
 	if err != nil {
@@ -297,7 +298,7 @@ func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, i
 }
 
 // factsOf returns how the arrays have grown.
-func factsOf(cmd *cobra.Command, inputs []*input) []growthFacts {
+func factsOf(cmd *cobra.Command, inputs []*addition) []growthFacts {
 	arrays := make([]growthFacts, len(inputs))
 	for i, in := range inputs {
 		if in.array.Refresh(cmd.Context()) == nil {

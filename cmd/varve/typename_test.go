@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
 )
@@ -26,7 +27,7 @@ func TestTypeNames(t *testing.T) {
 			t.Error(name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Values(typeNames)) {
+	for _, name := range slices.Sorted(maps.Values(input.TypeNames)) {
 		if _, err := dtype.Parse(name, nil); err != nil {
 			t.Error(err)
 		}
@@ -40,7 +41,7 @@ func TestTypesWithParameters(t *testing.T) {
 		"datetime64[ns]": "<M8[ns]", "timedelta64[s]": "<m8[s]", "timedelta64[15m]": "<m8[15m]", "np.datetime64[D]": "<M8[D]", "<M8[us]": "<M8[us]",
 		"<U12": "<U12", "U12": "<U12", "S8": "|S8", "|S8": "|S8", "a8": "|S8", "V4": "|V4",
 	} {
-		got, err := parseType(name)
+		got, err := input.ParseType(name)
 		if numpy, _ := got.NumPy(); err != nil || numpy != want {
 			t.Errorf("%s: %s, want %s, %v", name, numpy, want, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
@@ -196,11 +197,11 @@ func TestNestedRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := nestedShape(doc, typ); fmt.Sprint(got) != fmt.Sprint(shape) {
+		if got := input.NestedShape(doc, typ); fmt.Sprint(got) != fmt.Sprint(shape) {
 			t.Fatalf("%s: shape %v, want %v", text, got, shape)
 		}
 		got := element.Values{Type: typ}
-		err = appendNested(&got, doc, shape)
+		err = input.AppendNested(&got, doc, shape)
 		if again := nestedText(typ, shape, &got.Data); err != nil || again != text {
 			t.Fatalf("%s became %s: %v", text, again, err)
 		}
@@ -227,16 +228,16 @@ func FuzzNested(f *testing.F) {
 	f.Add([]byte(`[[1,"NaN"],[]]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, typ := range []dtype.Type{dtype.Of[int8](), dtype.Of[float64](), dtype.Of[complex64]()} {
-			v := &values{typ: typ, name: "x", r: bytes.NewReader(text)}
-			if err := v.openJSON(); err != nil {
+			v := &input.Values{Type: typ, Name: "x", Reader: bytes.NewReader(text)}
+			if err := v.OpenJSON(); err != nil {
 				continue
 			}
 			n := int64(typ.Size())
-			for _, length := range v.shape {
+			for _, length := range v.Shape {
 				n *= length
 			}
-			if v.total != n {
-				t.Errorf("%d bytes for shape %v of %s", v.total, v.shape, typ)
+			if v.Total != n {
+				t.Errorf("%d bytes for shape %v of %s", v.Total, v.Shape, typ)
 			}
 		}
 	})
@@ -389,15 +390,15 @@ func TestSettle(t *testing.T) {
 		n    int64 // bytes of the stream
 		want string
 	}{{5, ""}, {4, "ends after 4 bytes"}, {6, "more than the 5 bytes"}} {
-		v := &values{typ: dtype.Of[int8](), total: -1, name: "x", r: strings.NewReader("123456"[:c.n])}
-		err := v.settle(5)
+		v := &input.Values{Type: dtype.Of[int8](), Total: -1, Name: "x", Reader: strings.NewReader("123456"[:c.n])}
+		err := v.Settle(5)
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d: %v", c.n, err)
 		}
-		if data, all := v.all(); c.want == "" && (err != nil || all != nil || string(data.Data) != "12345") {
+		if data, all := v.All(); c.want == "" && (err != nil || all != nil || string(data.Data) != "12345") {
 			t.Errorf("%q, %v, %v", data.Data, err, all)
 		}
-		if err := v.close(); err != nil {
+		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -426,12 +427,12 @@ func TestAppendTellsTheAxis(t *testing.T) {
 }
 
 func TestSqueezedShapesFit(t *testing.T) {
-	v := &values{typ: dtype.Of[int8](), total: 6, name: "x", shape: []int64{1, 2, 3}}
+	v := &input.Values{Type: dtype.Of[int8](), Total: 6, Name: "x", Shape: []int64{1, 2, 3}}
 	for _, c := range []struct {
 		shape []int64
 		want  bool
 	}{{[]int64{2, 3}, true}, {[]int64{2, 1, 3}, true}, {[]int64{3, 2}, false}, {[]int64{6}, false}, {[]int64{7}, false}} {
-		if err := v.fits(c.shape); (err == nil) != c.want || err != nil && zarr.KindOf(err) != "invalid-argument" {
+		if err := v.Fits(c.shape); (err == nil) != c.want || err != nil && zarr.KindOf(err) != "invalid-argument" {
 			t.Errorf("%v: %v", c.shape, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/format"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -66,7 +67,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 		return err
 	}
 	e := element.Values{Type: to.Type()}
-	elem, err := parseGiven(e.Type, value)
+	elem, err := input.ParseGiven(e.Type, value)
 	if err != nil {
 		return failure.BadArgument("--value %s: %w%s", value, err, countedIn(a, err))
 	}
@@ -92,19 +93,19 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	if err != nil {
 		return err
 	}
-	v, err := openValues(cmd, file, formatName, to.Type(), a)
+	v, err := input.Open(cmd, file, formatName, to.Type(), a)
 	if errors.Is(err, fs.ErrNotExist) && isValue(to.Type(), file) {
 		return fmt.Errorf("%w: FILE comes here; is --value %s meant?", err, phrase.Word(file))
 	}
 	if err != nil {
 		return unwritten(cmd, fmt.Errorf("%w%s", err, countedIn(a, err)))
 	}
-	defer v.close()
-	if err := v.keepsSense(cmd.Context(), a); err != nil {
+	defer v.Close()
+	if err := v.KeepsSense(cmd.Context(), a); err != nil {
 		return err
 	}
-	v.noteSense(cmd, a)
-	if err := v.secure(cmd, a); err != nil {
+	v.NoteSense(cmd, a)
+	if err := v.Secure(cmd, a); err != nil {
 		return err
 	}
 	if err := pour(cmd, v, to); err != nil {
@@ -127,7 +128,7 @@ func countedIn(a *zarr.Array, err error) string {
 func isValue(t dtype.Type, name string) bool {
 	switch t.Kind() {
 	case dtype.Bool, dtype.Int, dtype.Uint, dtype.Float, dtype.Complex, dtype.Datetime, dtype.Timedelta:
-		_, err := parseGiven(t, name)
+		_, err := input.ParseGiven(t, name)
 		return err == nil
 	}
 	return false
@@ -153,8 +154,8 @@ func wrote(cmd *cobra.Command, location string, n int64) error {
 
 // pour writes values into the selected elements, slab by slab. Before it writes anything
 // it makes sure that there are just as many values as needed.
-func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
-	if err := v.fits(to.Shape()); err != nil {
+func pour(cmd *cobra.Command, v *input.Values, to *zarr.View) error {
+	if err := v.Fits(to.Shape()); err != nil {
 		return err
 	}
 	a, e := to.Array(), element.Values{Type: to.Type()}
@@ -165,9 +166,9 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 	}
 	left := to.Selection().Len() * size
 	if left == 0 {
-		return v.end()
+		return v.End()
 	}
-	if err := v.settle(left); err != nil {
+	if err := v.Settle(left); err != nil {
 		return unwritten(cmd, err)
 	}
 	p := progress.New(cmd, "writing", left)
@@ -180,7 +181,7 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 		n := part.Len() * size
 		left -= n
 		e.Grow(int(part.Len()))
-		if err := v.fill(&e, left == 0); err != nil {
+		if err := v.Fill(&e, left == 0); err != nil {
 			return err
 		}
 		if err := e.Write(cmd.Context(), a, slab); err != nil {
@@ -192,7 +193,7 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 }
 
 // pourAll writes values into all of an array.
-func pourAll(cmd *cobra.Command, v *values, a *zarr.Array) error {
+func pourAll(cmd *cobra.Command, v *input.Values, a *zarr.Array) error {
 	all, err := a.View(nil)
 	if err != nil {
 		return err

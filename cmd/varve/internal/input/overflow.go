@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"cmp"
@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// parseGiven is [dtype.Type.ParseText] of a value that somebody gives: it refuses a
+// ParseGiven is [dtype.Type.ParseText] of a value that somebody gives: it refuses a
 // number that is too large for a type of floats, as for one of integers. In documents
 // such numbers are infinite, as other programs read them.
-func parseGiven(t dtype.Type, text string) ([]byte, error) {
+func ParseGiven(t dtype.Type, text string) ([]byte, error) {
 	elem, err := t.ParseText(text)
 	if err != nil {
 		other, ok := respelled(t, text)

@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"bytes"
@@ -28,11 +28,11 @@ import (
 // senses are the attributes that say what the numbers of an array stand for.
 var senses = []string{"scale_factor", "add_offset", cf.Unsigned, missing.FillValue, missing.Value, "units", "calendar"}
 
-// keepsSense refuses the numbers of another array that stand for something else there
+// KeepsSense refuses the numbers of another array that stand for something else there
 // than they would here: they are stored as they are, and readers would take them for
 // wrong values. Where that array says nothing of its numbers, they are taken as raw ones.
-func (v *values) keepsSense(ctx context.Context, a *zarr.Array) error {
-	if v.array == nil || v.typ != a.Type() || !element.IsNumeric(v.typ) {
+func (v *Values) KeepsSense(ctx context.Context, a *zarr.Array) error {
+	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return nil
 	}
 	faults, err := v.faults(ctx, a)
@@ -41,11 +41,11 @@ func (v *values) keepsSense(ctx context.Context, a *zarr.Array) error {
 	}
 	return failure.BadArgument("the numbers of %s mean something else there than here: %s; encode them anew first, as xarray does, "+
 		"or give both the same attributes if they mean the same (varve attrs), or take bare numbers by way of a file: varve export %s -o FILE.npy",
-		v.name, strings.Join(faults, "; "), phrase.Word(v.name))
+		v.Name, strings.Join(faults, "; "), phrase.Word(v.Name))
 }
 
 // faults returns how the numbers of the node mean something else than those of an array.
-func (v *values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {
+func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {
 	from, err := cf.UnitsIn(ctx, v.array)
 	if err != nil {
 		return nil, err
@@ -86,22 +86,22 @@ func hasMissingFill(a *zarr.Array) bool {
 	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
-// noteSense tells people that the numbers of an array lose their units, or that those of
+// NoteSense tells people that the numbers of an array lose their units, or that those of
 // an array that says nothing of them are taken for packed ones.
-func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
-	if v.array == nil || v.typ != a.Type() || !element.IsNumeric(v.typ) {
+func (v *Values) NoteSense(cmd *cobra.Command, a *zarr.Array) {
+	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return
 	}
 	if units := source.Attribute(v.array, "units"); units != "" {
 		if to, err := cf.UnitsIn(cmd.Context(), a); err == nil && to.Units == "" {
-			session.Remark(cmd, v.name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
+			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
 	}
 	if hasSense(v.array) {
 		return
 	}
 	if p, err := cf.PackingOf(a); err == nil && (p.IsScaled() || p.Type() != a.Type()) {
-		session.Remark(cmd, v.name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
+		session.Remark(cmd, v.Name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
 	}
 }
 
@@ -185,7 +185,7 @@ func isNotATime(elem []byte) bool {
 // hiddenBy returns which numbers of the node, which is packed as p, are missing where
 // elements are packed as q. The values are read to see whether there are any: most arrays
 // that differ in the missing value alone have none.
-func (v *values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
+func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
 	if len(missingBut(q, p)) == 0 {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"cmp"
@@ -23,10 +23,10 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// sourcesOf returns the files and nodes that arguments name. One with *, ? or [ that is
+// Sources returns the files and nodes that arguments name. One with *, ? or [ that is
 // no file stands for all files that match, in natural order, in which day-9 comes before
 // day-10. All others keep the order in which they are given.
-func sourcesOf(args []string) ([]string, error) {
+func Sources(args []string) ([]string, error) {
 	var sources []string
 	streams := 0
 	for _, arg := range args {
@@ -46,14 +46,14 @@ func sourcesOf(args []string) ([]string, error) {
 		if len(found) == 0 {
 			return nil, failure.NotFound("no file matches %q", arg)
 		}
-		slices.SortFunc(found, compareNaturally)
+		slices.SortFunc(found, CompareNaturally)
 		sources = append(sources, found...)
 	}
 	return sources, nil
 }
 
-// compareNaturally compares names of files, and whole numbers in them by their value.
-func compareNaturally(a, b string) int {
+// CompareNaturally compares names of files, and whole numbers in them by their value.
+func CompareNaturally(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		n, m := leadingDigits(x), leadingDigits(y)
 		if n == 0 || m == 0 {
@@ -77,7 +77,7 @@ func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123
 
 // openNodeValues opens an array whose elements are of type t, the zero Type standing for
 // any.
-func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *values, err error) {
+func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Values, err error) {
 	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	v = &values{typ: src.Type, shape: src.Shape, total: src.Bytes, whole: true, name: location}
+	v = &Values{Type: src.Type, Shape: src.Shape, Total: src.Bytes, Whole: true, Name: location}
 	if src.Type.Variable() { // text is in memory as a whole, as that of a file is
 		defer a.Close()
 		all := element.Values{Type: src.Type}
@@ -112,7 +112,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 		return nil, errors.Join(err, a.Close())
 	}
 	next, stop := iter.Pull(slabs)
-	v.r, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), next: next}, a
+	v.Reader, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), next: next}, a
 	v.done = func() error {
 		stop()
 		return a.Close()
@@ -192,27 +192,27 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// appendedFile is how an array has grown by one source, as programs read it.
-type appendedFile struct {
+// File is how an array has grown by one source, as programs read it.
+type File struct {
 	Source string  `json:"file"`
 	Before []int64 `json:"shape_before"`
 	Shape  []int64 `json:"shape"`
 
-	note string // about its order, "" for none
+	Note string // about its order, "" for none
 }
 
-// partly adds to the error of a source how many before it were appended, and so must not
+// Partial adds to the error of a source how many before it were appended, and so must not
 // be given again.
-func partly(cmd *cobra.Command, err error, done []appendedFile, all []string) error {
+func Partial(cmd *cobra.Command, err error, done []File, all []string) error {
 	if err == nil || len(done) == 0 {
 		return err
 	}
-	return appendedBefore(cmd, err, len(done), phrase.Plural(int64(len(all)), "file"), done[len(done)-1].Source)
+	return AppendedBefore(cmd, err, len(done), phrase.Plural(int64(len(all)), "file"), done[len(done)-1].Source)
 }
 
-// appendedBefore adds to an error how many of all files were appended before, the last
+// AppendedBefore adds to an error how many of all files were appended before, the last
 // one of them by name, or in a dry run would have been.
-func appendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
+func AppendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
 	if session.IsDryRun(cmd) {
 		return failure.Leftover(err, "dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)
 	}

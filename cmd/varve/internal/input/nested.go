@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"fmt"
@@ -18,34 +18,34 @@ const (
 	maxDepth = 66 // lists: 64 axes and an element that is a list
 )
 
-// openJSON reads nested lists of values that are spelled as fill values, or as times are
+// OpenJSON reads nested lists of values that are spelled as fill values, or as times are
 // written.
-func (v *values) openJSON() error {
-	if v.typ.IsZero() {
-		return failure.BadArgument("%s: JSON does not tell the data type", v.name)
+func (v *Values) OpenJSON() error {
+	if v.Type.IsZero() {
+		return failure.BadArgument("%s: JSON does not tell the data type", v.Name)
 	}
-	text, err := io.ReadAll(io.LimitReader(v.r, localfile.MaxText+1))
+	text, err := io.ReadAll(io.LimitReader(v.Reader, localfile.MaxText+1))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", v.name, err)
+		return fmt.Errorf("read %s: %w", v.Name, err)
 	}
 	if len(text) > localfile.MaxText {
-		return fmt.Errorf("%w: %s has more than %s of JSON", zarr.ErrLimit, v.name, phrase.Bytes(localfile.MaxText))
+		return fmt.Errorf("%w: %s has more than %s of JSON", zarr.ErrLimit, v.Name, phrase.Bytes(localfile.MaxText))
 	}
 	doc, err := strictjson.Parse(text, strictjson.Limits{Size: localfile.MaxText, Depth: maxDepth})
 	if err != nil {
-		return failure.BadArgument("%s: %w", v.name, err)
+		return failure.BadArgument("%s: %w", v.Name, err)
 	}
-	v.shape = nestedShape(doc, v.typ)
-	e := element.Values{Type: v.typ}
-	if err := appendNested(&e, doc, v.shape); err != nil {
-		return failure.BadArgument("%s: %w", v.name, err)
+	v.Shape = NestedShape(doc, v.Type)
+	e := element.Values{Type: v.Type}
+	if err := AppendNested(&e, doc, v.Shape); err != nil {
+		return failure.BadArgument("%s: %w", v.Name, err)
 	}
 	v.provide(e)
 	return nil
 }
 
-// nestedShape returns the shape of nested lists, judged by their first elements.
-func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
+// NestedShape returns the shape of nested lists, judged by their first elements.
+func NestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	shape := []int64{}
 	for doc.Kind() == strictjson.Array {
 		n := int64(doc.Len())
@@ -98,8 +98,8 @@ func (e *elementError) Error() string {
 	return strings.Replace(e.err.Error(), ": fill value ", ": value ", 1)
 }
 
-// appendNested appends the elements of nested lists of the given shape.
-func appendNested(e *element.Values, doc strictjson.Value, shape []int64) error {
+// AppendNested appends the elements of nested lists of the given shape.
+func AppendNested(e *element.Values, doc strictjson.Value, shape []int64) error {
 	if len(shape) == 0 {
 		elem, err := parseValue(e.Type, doc)
 		switch {
@@ -120,7 +120,7 @@ func appendNested(e *element.Values, doc strictjson.Value, shape []int64) error 
 		return doc.Errorf("a list of %d is needed here, %s", shape[0], has)
 	}
 	for _, below := range doc.Elements() {
-		if err := appendNested(e, below, shape[1:]); err != nil {
+		if err := AppendNested(e, below, shape[1:]); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"errors"
@@ -14,13 +14,13 @@ import (
 // dataType is what --dtype names.
 type dataType struct {
 	dtype.Type
-	big bool // NumPy's name asks for the most significant byte first
+	Big bool // NumPy's name asks for the most significant byte first
 }
 
-// parseType reads a data type: a name or an object as metadata has it, the name that
+// ParseType reads a data type: a name or an object as metadata has it, the name that
 // NumPy has for it, or a list of fields as NumPy has it in JSON, [["x", "<i4"], ["y",
 // "<f8"]].
-func parseType(text string) (dataType, error) {
+func ParseType(text string) (dataType, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
 		return dataType{}, errors.New("the name of a type is needed, as float32")
@@ -73,11 +73,11 @@ func parseFields(v strictjson.Value) (dataType, error) {
 		if s, err := parts[1].Str(); err == nil {
 			text = s
 		}
-		t, err := parseType(text)
+		t, err := ParseType(text)
 		if err != nil {
 			return dataType{}, fmt.Errorf("field %q: %w", name, err)
 		}
-		if t.Ordered() && t.big {
+		if t.Ordered() && t.Big {
 			orders[1]++
 		} else if t.Ordered() {
 			orders[0]++

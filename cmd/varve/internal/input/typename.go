@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// typeNames are the names that NumPy and Python have for data types and that mean the
+// TypeNames are the names that NumPy and Python have for data types and that mean the
 // same on every machine.
-var typeNames = map[string]string{
+var TypeNames = map[string]string{
 	"half": "float16", "single": "float32", "double": "float64", "float": "float64", "float_": "float64",
 	"csingle": "complex64", "cdouble": "complex128", "complex": "complex128", "complex_": "complex128",
 	"byte": "int8", "short": "int16", "intc": "int32", "longlong": "int64", "int": "int64", "int_": "int64",
@@ -47,7 +47,7 @@ func commonName(text string) (dtype.Type, bool) {
 			return t, err == nil
 		}
 	}
-	name, ok := typeNames[strings.ToLower(text)]
+	name, ok := TypeNames[strings.ToLower(text)]
 	if !ok {
 		name = strings.ToLower(text)
 	}
@@ -94,7 +94,7 @@ func unknownType(text string, err error) error {
 	if other, ok := otherNames[name]; ok {
 		return fmt.Errorf("%w (is %s meant?)", err, other)
 	}
-	known := slices.Sorted(maps.Keys(typeNames))
+	known := slices.Sorted(maps.Keys(TypeNames))
 	for _, t := range dtype.All() {
 		known = append(known, t.Name())
 	}
