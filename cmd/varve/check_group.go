@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -38,7 +40,7 @@ type groupFindings struct {
 // staleFact is a group whose consolidated metadata differs from the nodes below it.
 type staleFact struct {
 	Path string `json:"path"`
-	*drift
+	*consolidated.Drift
 }
 
 // checkGroup looks for damage in all arrays below a group, those that stale consolidated
@@ -48,16 +50,16 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 	all := &groupFindings{Path: location, Arrays: []*findings{}, Differ: []string{}, Stale: []staleFact{}}
 	names := naming{}
 	stale, bad := all.addGroup(cmd, g, "")
-	for m, err := range membersThere(cmd.Context(), g, stale, true) {
+	for m, err := range consolidated.MembersThere(cmd.Context(), g, stale, true) {
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
 		}
-		if errors.Is(m.Err, errGone) {
+		if errors.Is(m.Err, consolidated.ErrGone) {
 			continue // staleness tells of it
 		}
 		if below, ok := m.Node.(*zarr.Group); ok {
-			_, err := all.addGroup(cmd, asStored(below, stale), m.Path)
+			_, err := all.addGroup(cmd, consolidated.AsStored(below, stale), m.Path)
 			bad = errors.Join(bad, err)
 		}
 		c, err := checkMember(cmd, location, m, how)
@@ -110,20 +112,20 @@ func (g *groupFindings) verdict() error {
 // addGroup adds what is wrong with a group itself: stale consolidated metadata, and
 // dimensions along which its arrays differ. path is relative to the group that is
 // checked. It also returns the staleness of the group.
-func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string) (stale *drift, err error) {
+func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string) (stale *consolidated.Drift, err error) {
 	prefix, location := "", g.Path
 	if path != "" {
 		prefix, location = path+": ", node.Clean(g.Path)+"/"+path
 	}
 	if path == "" { // its own document is known, and may be long
-		stale, err = stalenessOf(cmd.Context(), at, at.Metadata(), true)
+		stale, err = consolidated.StalenessOf(cmd.Context(), at, at.Metadata(), true)
 	} else {
-		stale, err = staleness(cmd.Context(), at, true)
+		stale, err = consolidated.Staleness(cmd.Context(), at, true)
 	}
 	if stale != nil {
 		g.Stale = append(g.Stale, staleFact{location, stale})
 	}
-	for _, text := range disagreements(cmd, asStored(at, stale)) {
+	for _, text := range disagreements(cmd, consolidated.AsStored(at, stale)) {
 		g.Differ = append(g.Differ, prefix+text)
 	}
 	return stale, err
@@ -181,11 +183,45 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 			fmt.Fprintln(w, phrase.Printable(text))
 		}
 		for _, f := range g.Stale {
-			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(f.Path), f.staleText())
+			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(f.Path), f.StaleText())
 		}
 		writeTemporary(w, g.Temporary)
 		_, err := fmt.Fprintf(w, "%s  %s, %s, %s: %s\n", phrase.Printable(g.Path), phrase.Plural(int64(len(g.Arrays)), "array"),
 			phrase.Plural(g.Chunks, "stored chunk"), phrase.Bytes(g.Bytes), phrase.Plural(g.Faults, "fault"))
 		return err
 	})
+}
+
+// naming has the findings of the arrays of groups by whether they name their dimensions.
+type naming map[string]*neighbors
+
+// add adds an array at a path, of which c is what was found.
+func (n naming) add(at string, a *zarr.Array, c *findings) {
+	group := path.Dir(at)
+	if n[group] == nil {
+		n[group] = new(neighbors)
+	}
+	switch unnamed(a.Metadata()) {
+	case "":
+		n[group].named = n[group].named || a.Rank() > 0
+	case noNames:
+		n[group].unnamed = append(n[group].unnamed, c)
+	}
+}
+
+// note adds to the findings of arrays without names that others of their group have some.
+func (n naming) note() {
+	for _, g := range n {
+		for _, c := range g.unnamed {
+			if g.named {
+				c.Notes = append(c.Notes, noNames+", and other arrays of its group have some: xarray does not open such a group")
+			}
+		}
+	}
+}
+
+// neighbors are the arrays right below one group.
+type neighbors struct {
+	named   bool
+	unnamed []*findings
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -44,7 +45,7 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 	}
 	defer g.Close()
 	p := progress.NewCount(cmd, "reading nodes", 0)
-	d, err := findDrift(cmd.Context(), location, func() { p.Add(1) })
+	d, err := consolidated.FindDrift(cmd.Context(), location, func() { p.Add(1) })
 	p.End()
 	if err != nil {
 		return err
@@ -65,19 +66,19 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		return session.PrintJSON(cmd, struct {
 			Path   string `json:"path"`
 			DryRun bool   `json:"dry_run"`
-			*drift
+			*consolidated.Drift
 		}{location, dry, d})
 	}
 	return d.print(cmd.OutOrStdout(), location, dry)
 }
 
 // printPlan prints what would be published.
-func (d *drift) printPlan(cmd *cobra.Command, location string) error {
+func (d *consolidated.Drift) printPlan(cmd *cobra.Command, location string) error {
 	p := struct {
 		dryrun.Head
 		Path   string `json:"path"`
 		DryRun bool   `json:"dry_run"`
-		*drift
+		*consolidated.Drift
 		dryrun.Counts
 	}{
 		dryrun.Head{Operation: cmd.Name(), Node: location, Strategy: dryrun.Strategy(cmd), Guarantee: "atomic", Stages: []dryrun.Stage{{Name: "publish", Tasks: 1}}},
@@ -95,7 +96,7 @@ func (d *drift) printPlan(cmd *cobra.Command, location string) error {
 }
 
 // print tells what differed. Where there was nothing to differ from, a number is enough.
-func (d *drift) print(w io.Writer, location string, dry bool) error {
+func (d *consolidated.Drift) print(w io.Writer, location string, dry bool) error {
 	done := "the metadata of " + phrase.Plural(int64(d.Nodes), "node") + " is in the group's document now"
 	if dry {
 		done = phrase.Plural(int64(d.Nodes), "node") + " below the group, nothing was changed"
@@ -104,7 +105,7 @@ func (d *drift) print(w io.Writer, location string, dry bool) error {
 		_, err := fmt.Fprintf(w, "%s  %s\n", phrase.Printable(location), done)
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s  %s: %s\n", phrase.Printable(location), done, d.text()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s  %s: %s\n", phrase.Printable(location), done, d.Text()); err != nil {
 		return err
 	}
 	for _, list := range []struct {

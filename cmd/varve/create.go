@@ -23,8 +23,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -90,8 +93,8 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	flagtext.Propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	flagtext.Propose(cmd, "index-location", "end", "start")
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as metadata spells it: 0, NaN, [0, 1], 2024-05-05, base64 for bytes; zero by default, null in format 2 with dimension names; null means no fill value there; the text null needs quotes")
-	flagtext.Var(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", flagtext.Syntax(parseCodecs))
-	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", flagtext.Syntax(parseCompressor))
+	flagtext.Var(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", flagtext.Syntax(argument.Codecs))
+	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", flagtext.Syntax(argument.Compressor))
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none", flagtext.Syntax(parseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", flagtext.Syntax(parseAttributes))
@@ -430,4 +433,74 @@ func keyEncoding(text string) (metadata.KeyEncoding, error) {
 		}
 	}
 	return 0, errors.New("default/, default., v2. and v2/ are known")
+}
+
+// chain returns the codecs that --codecs or --compressor ask for, nil for the library's
+// choice.
+func (c *creation) chain(t dtype.Type) ([]metadata.Extension, error) {
+	switch {
+	case c.codecs != "":
+		return argument.Codecs(c.codecs)
+	case c.compressor != "":
+		return c.compressed(t, c.compressor)
+	case c.big:
+		return c.compressed(t, "zstd:0")
+	}
+	return nil, nil
+}
+
+// storeGrowth adds the policy of --grow to the attributes of a new array.
+func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
+	object, _ := s.Attributes.(json.RawMessage)
+	if len(object) == 0 {
+		object = json.RawMessage("{}")
+	}
+	value, there, err := metadata.Attribute(object, own.GrowthAttribute)
+	switch given := cmd.Flags().Changed("grow"); {
+	case err != nil:
+		return err
+	case given && there:
+		return failure.BadUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
+	case there:
+		return followable(value)
+	case !given:
+		return nil
+	}
+	p, err := parsePolicy(c.grow)
+	if err != nil {
+		return failure.BadUsage("--grow %s: %w", c.grow, err)
+	}
+	if err := growsBy(s, p); err != nil {
+		return err
+	}
+	v := storedGrowth{Policy: c.grow}
+	if p.unit != 0 {
+		v.Time, v.Start, v.Step, v.Calendar = c.times.coordinate, c.times.start, c.times.step, c.times.calendar
+	}
+	if strings.Contains(v.Time, "/") {
+		return failure.BadArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
+	}
+	if value, err = json.Marshal(v); err != nil {
+		return err
+	}
+	raw, err := metadata.SetAttribute(object, own.GrowthAttribute, value)
+	s.Attributes = json.RawMessage(raw)
+	return err
+}
+
+// compressed returns the codec that makes bytes of elements, and a compressor: zstd:3,
+// gzip:5 or none.
+func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
+	compressor, err := argument.Compressor(text)
+	if t.Variable() {
+		return append([]metadata.Extension{vlen.Extension(t)}, compressor...), err
+	}
+	order := ""
+	switch {
+	case t.Ordered() && c.big:
+		order = "big"
+	case t.Ordered():
+		order = "little"
+	}
+	return append([]metadata.Extension{bytescodec.Extension(order)}, compressor...), err
 }

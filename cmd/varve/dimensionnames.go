@@ -126,37 +126,3 @@ func othersNamed(ctx context.Context, g *zarr.Group, name string) bool {
 	}
 	return false
 }
-
-// naming has the findings of the arrays of groups by whether they name their dimensions.
-type naming map[string]*neighbors
-
-// neighbors are the arrays right below one group.
-type neighbors struct {
-	named   bool
-	unnamed []*findings
-}
-
-// add adds an array at a path, of which c is what was found.
-func (n naming) add(at string, a *zarr.Array, c *findings) {
-	group := path.Dir(at)
-	if n[group] == nil {
-		n[group] = new(neighbors)
-	}
-	switch unnamed(a.Metadata()) {
-	case "":
-		n[group].named = n[group].named || a.Rank() > 0
-	case noNames:
-		n[group].unnamed = append(n[group].unnamed, c)
-	}
-}
-
-// note adds to the findings of arrays without names that others of their group have some.
-func (n naming) note() {
-	for _, g := range n {
-		for _, c := range g.unnamed {
-			if g.named {
-				c.Notes = append(c.Notes, noNames+", and other arrays of its group have some: xarray does not open such a group")
-			}
-		}
-	}
-}

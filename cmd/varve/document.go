@@ -150,3 +150,5 @@ func (d *document) stored(ctx context.Context, use func(index []int64, size int6
 	}
 	return nil
 }
+
+func isSharding(e metadata.Extension) bool { return e.Name == sharding.Name }

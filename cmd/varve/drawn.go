@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -68,7 +69,7 @@ func drawnArray(title string, a *zarr.Array) *drawn {
 
 // drawnDocument returns the grid of an array that cannot be opened for another reason.
 func drawnDocument(cmd *cobra.Command, location string, reason error) (*drawn, error) {
-	if !undecodable(reason) {
+	if !consolidated.Undecodable(reason) {
 		return nil, reason
 	}
 	doc := readDocument(cmd.Context(), location, session.Permitted(cmd))

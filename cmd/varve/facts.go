@@ -175,3 +175,11 @@ func (f *arrayFacts) addStored(cmd *cobra.Command, a *zarr.Array) error {
 	f.storedFacts = s
 	return nil
 }
+
+// attributesOf returns the attributes of a document, which is {} where it has none.
+func attributesOf(doc *metadata.Array) json.RawMessage {
+	if len(doc.Attributes) == 0 {
+		return json.RawMessage("{}")
+	}
+	return doc.Attributes
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -79,7 +80,7 @@ func valueMeant(flag, value string, err error) string {
 	case flag == session.ExperimentalFlag:
 		return spelling.Meant(value, session.ExperimentNames())
 	case flag == "codecs":
-		return codecsMeant(value)
+		return argument.CodecsMeant(value)
 	case flag == "chunk-grid":
 		return chunkGridMeant(value)
 	case flag == "chunk-key-encoding":

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -73,7 +74,7 @@ func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	if err != nil {
 		return false
 	}
-	raw, _, err := a.Location().Store().Get(ctx, p.MustKey(a.Metadata().Document()), store.Request{Limit: largestCopy}, nil)
+	raw, _, err := a.Location().Store().Get(ctx, p.MustKey(a.Metadata().Document()), store.Request{Limit: consolidated.LargestCopy}, nil)
 	if err != nil {
 		return false // larger documents are not looked at
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -65,7 +66,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts.readers = readersOf(cmd.Context(), a)
 	facts.addGrid(a.Grid())
 	facts.addInner(a)
-	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a)...)
+	facts.Notes = append(facts.Notes, consolidated.OlderCopies(cmd.Context(), location, a)...)
 	facts.Notes = append(facts.Notes, session.TakeRemarks(cmd)...)
 	facts.addSize(a.Type())
 	if stats {
@@ -79,7 +80,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 // infoUndecodable shows as much of an array as can be read where something in its
 // document stands in the way.
 func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bool) error {
-	if !undecodable(reason) {
+	if !consolidated.Undecodable(reason) {
 		return reason
 	}
 	doc := readDocument(cmd.Context(), location, session.Permitted(cmd))
@@ -115,38 +116,35 @@ func shadowed(ctx context.Context, n zarr.Node) []string {
 	return []string{fmt.Sprintf("both formats stand here: zarr.json was read, and %s was not", strings.Join(names, " and "))}
 }
 
-// mostCompared is how many nodes info compares with the group's consolidated metadata.
-const mostCompared = 1000
-
 // addNotes tells where consolidated metadata is older than the nodes.
 func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 	group := g.Metadata()
 	if group.Consolidated == nil {
 		return
 	}
-	d, err := driftOf(ctx, g.Path(), group, &nodeWalk{hierarchy: g.Location().Root(), most: mostCompared, deep: true})
+	d, err := consolidated.DriftOf(ctx, g.Path(), group, &consolidated.NodeWalk{Hierarchy: g.Location().Root(), Most: mostCompared, Deep: true})
 	switch {
 	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist): // it cannot be listed, or is not there yet
 	case err != nil:
 		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+failure.OneLine(err))
-	case !d.isNone():
-		f.Notes = append(f.Notes, d.staleText())
+	case !d.IsNone():
+		f.Notes = append(f.Notes, d.StaleText())
 	}
 }
 
 // infoGroup shows a group. Its members, which may be very many, are passed on one by one.
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes()}
-	stale, _ := stalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes tells why they cannot be compared
+	stale, _ := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes tells why they cannot be compared
 	facts.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
 	facts.addNotes(cmd.Context(), g)
 	facts.Notes = append(facts.Notes, pendingBelow(cmd.Context(), location, g)...)
-	for _, text := range disagreements(cmd, asStored(g, stale)) {
+	for _, text := range disagreements(cmd, consolidated.AsStored(g, stale)) {
 		facts.Notes = append(facts.Notes, unopened(text, ""))
 	}
 	var bad error
 	members := func(yield func(zarr.Member) bool) {
-		for m, err := range membersThere(cmd.Context(), g, stale, false) {
+		for m, err := range consolidated.MembersThere(cmd.Context(), g, stale, false) {
 			if err != nil {
 				bad = errors.Join(bad, err)
 			} else if !yield(m) {
@@ -191,19 +189,3 @@ func (f *groupFacts) print(w *bufio.Writer, members iter.Seq[zarr.Member]) error
 
 // membersAtATime is how many members are told before they are passed on.
 const membersAtATime = 1 << 10
-
-// label returns the name of a line, which only the first of several has.
-func label(name string, i int) string {
-	if i > 0 {
-		return ""
-	}
-	return name
-}
-
-// attributesOf returns the attributes of a document, which is {} where it has none.
-func attributesOf(doc *metadata.Array) json.RawMessage {
-	if len(doc.Attributes) == 0 {
-		return json.RawMessage("{}")
-	}
-	return doc.Attributes
-}

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -74,8 +74,6 @@ func aroundShards(codecs []metadata.Extension) (notes []string) {
 	return notes
 }
 
-func isSharding(e metadata.Extension) bool { return e.Name == sharding.Name }
-
 // addCodecs adds a chain of codecs, and below it those of inner chunks and of the index.
 func (s *sheet) addCodecs(label, indent string, codecs []metadata.Extension, more string) {
 	nested := make([]*nestedCodecs, len(codecs))
@@ -113,9 +111,9 @@ func parseNested(e metadata.Extension) *nestedCodecs {
 	for name, value := range v.Members() {
 		switch name {
 		case "codecs":
-			n.inner, err = parseCodecs(string(value.Raw()))
+			n.inner, err = argument.Codecs(string(value.Raw()))
 		case "index_codecs":
-			n.index, err = parseCodecs(string(value.Raw()))
+			n.index, err = argument.Codecs(string(value.Raw()))
 		case "index_location":
 			n.location, err = value.Str()
 		default:

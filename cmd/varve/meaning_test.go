@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 )
 
 const little = `{"name":"bytes","configuration":{"endian":"little"}}`
@@ -60,10 +62,10 @@ func TestAlike(t *testing.T) {
 		{`{".zarray":{"fill_value":null}}`, `{".zarray":{"fill_value":0}}`, false},
 		{`{"zarr_format":3`, `{"zarr_format":4`, false},
 	} {
-		if got := alike([]byte(c.a), []byte(c.b)); got != c.want {
+		if got := consolidated.Alike([]byte(c.a), []byte(c.b)); got != c.want {
 			t.Errorf("%s\n%s: %v", c.a, c.b, got)
 		}
-		if got := alike([]byte(c.b), []byte(c.a)); got != c.want {
+		if got := consolidated.Alike([]byte(c.b), []byte(c.a)); got != c.want {
 			t.Errorf("%s\n%s: %v", c.b, c.a, got)
 		}
 	}

@@ -113,3 +113,6 @@ func (i *interruption) finished(a *zarr.Array) string {
 	return fmt.Sprintf("an append to %s together that was decided before was finished first: %s; what is appended now comes after it "+
 		"(--expect keeps a batch from being appended twice)", phrase.Plural(int64(len(i.change.Arrays)), "array"), what)
 }
+
+// mostCompared is how many nodes info compares with the group's consolidated metadata.
+const mostCompared = 1000

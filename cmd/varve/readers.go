@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/metadata"
 )
 
@@ -160,7 +161,7 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 		if json.Unmarshal(c.Configuration, &inner) != nil {
 			return nil, false
 		}
-		below, err := parseCodecs("[" + joined(append(inner.Codecs, inner.Index...)) + "]")
+		below, err := argument.Codecs("[" + joined(append(inner.Codecs, inner.Index...)) + "]")
 		if err != nil {
 			return nil, false
 		}

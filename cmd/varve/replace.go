@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
@@ -53,6 +54,6 @@ func standing(ctx context.Context, location string) (isArray bool, members int64
 	if err != nil {
 		return false, 0, err
 	}
-	names, err := folders(ctx, at.Store(), p)
+	names, err := consolidated.Folders(ctx, at.Store(), p)
 	return false, int64(len(names)), err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -242,7 +243,7 @@ func memberText(m zarr.Member) string {
 	if m.Kind != "" {
 		text += "  " + m.Kind
 	}
-	if errors.Is(m.Err, errGone) {
+	if errors.Is(m.Err, consolidated.ErrGone) {
 		return text + "  " + m.Err.Error()
 	}
 	if m.Err != nil {
@@ -262,4 +263,12 @@ func memberText(m zarr.Member) string {
 		}
 	}
 	return text + "  chunks " + phrase.Chunks(a.Grid())
+}
+
+// label returns the name of a line, which only the first of several has.
+func label(name string, i int) string {
+	if i > 0 {
+		return ""
+	}
+	return name
 }

@@ -157,45 +157,6 @@ func (c *change) depart(cmd *cobra.Command, s storedGrowth, location string) {
 		phrase.Printable(location), phrase.Printable(c.grow), phrase.Printable(s.Policy))
 }
 
-// storeGrowth adds the policy of --grow to the attributes of a new array.
-func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
-	object, _ := s.Attributes.(json.RawMessage)
-	if len(object) == 0 {
-		object = json.RawMessage("{}")
-	}
-	value, there, err := metadata.Attribute(object, own.GrowthAttribute)
-	switch given := cmd.Flags().Changed("grow"); {
-	case err != nil:
-		return err
-	case given && there:
-		return failure.BadUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
-	case there:
-		return followable(value)
-	case !given:
-		return nil
-	}
-	p, err := parsePolicy(c.grow)
-	if err != nil {
-		return failure.BadUsage("--grow %s: %w", c.grow, err)
-	}
-	if err := growsBy(s, p); err != nil {
-		return err
-	}
-	v := storedGrowth{Policy: c.grow}
-	if p.unit != 0 {
-		v.Time, v.Start, v.Step, v.Calendar = c.times.coordinate, c.times.start, c.times.step, c.times.calendar
-	}
-	if strings.Contains(v.Time, "/") {
-		return failure.BadArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
-	}
-	if value, err = json.Marshal(v); err != nil {
-		return err
-	}
-	raw, err := metadata.SetAttribute(object, own.GrowthAttribute, value)
-	s.Attributes = json.RawMessage(raw)
-	return err
-}
-
 // followable refuses a value of the attribute varve:growth that cannot be followed,
 // whatever array has it.
 func followable(value []byte) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -140,8 +141,8 @@ var leaves = struct {
 }{
 	&branch{kind: &groupKind},
 	map[string]*branch{
-		groupKind: {kind: &groupKind, nodeFacts: nodeFacts{Error: goneText}},
-		arrayKind: {kind: &arrayKind, nodeFacts: nodeFacts{Error: goneText}},
+		groupKind: {kind: &groupKind, nodeFacts: nodeFacts{Error: consolidated.GoneText}},
+		arrayKind: {kind: &arrayKind, nodeFacts: nodeFacts{Error: consolidated.GoneText}},
 	},
 }
 
@@ -158,8 +159,8 @@ func (b twig) line() string {
 	switch b.Error {
 	case "":
 		return text
-	case goneText:
-		return text + "  " + goneText
+	case consolidated.GoneText:
+		return text + "  " + consolidated.GoneText
 	}
 	return text + "  cannot be read: " + b.Error
 }
@@ -167,13 +168,13 @@ func (b twig) line() string {
 // newBranch returns a node without those below it.
 func newBranch(m zarr.Member) *branch {
 	switch gone := leaves.gone[m.Kind]; {
-	case m.Err == errGone && gone != nil:
+	case m.Err == consolidated.ErrGone && gone != nil:
 		return gone
 	case m.Err == nil && m.Kind == groupKind:
 		return leaves.group
 	}
 	b := &branch{kind: output.Present(m.Kind)}
-	if b.Error = goneText; m.Err != errGone {
+	if b.Error = consolidated.GoneText; m.Err != consolidated.ErrGone {
 		b.Error = ""
 		if m.Err != nil {
 			b.Error = failure.OneLine(m.Err)
@@ -194,7 +195,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	name := filepath.Base(node.LocalPath(location))
 	n, err := node.Open(cmd, location)
 	if err != nil {
-		if undecodable(err) && readDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
+		if consolidated.Undecodable(err) && readDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
 			b := newTwig(zarr.Member{Path: name, Kind: arrayKind, Err: err})
 			b.text = name + "  array  cannot be read" // the error that follows says why
 			return b, err
@@ -207,29 +208,24 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 		return newTwig(zarr.Member{Path: name, Kind: arrayKind, Node: n}), nil
 	}
 	root := &twig{name, &branch{kind: &groupKind, text: name}}
-	stale, err := stalenessOf(cmd.Context(), g, g.Metadata(), deep)
+	stale, err := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), deep)
 	root.notes(cmd, location, stale)
 	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
 }
 
 // notes tells where consolidated metadata is stale: programs in the document, people on
 // standard error.
-func (b *branch) notes(cmd *cobra.Command, location string, stale *drift) {
+func (b *branch) notes(cmd *cobra.Command, location string, stale *consolidated.Drift) {
 	if stale != nil {
-		b.Notes = []string{stale.staleText()}
-		session.Note(cmd, location, stale.staleText())
+		b.Notes = []string{stale.StaleText()}
+		session.Note(cmd, location, stale.StaleText())
 	}
 }
 
 func newTwig(m zarr.Member) *twig { return &twig{m.Name(), newBranch(m)} }
 
-// undecodable reports whether a node is there that this program cannot make sense of.
-func undecodable(err error) bool {
-	return errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrInvalidMetadata)
-}
-
 // grow adds the members of the group that b is.
-func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *drift, deep bool) error {
+func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidated.Drift, deep bool) error {
 	var bad error
 	at := map[string]*branch{".": b}
 	if stale != nil { // there may be very many, and a slice that grows is there twice
@@ -241,7 +237,7 @@ func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *drift, deep bool
 		}
 		b.members = slices.Grow(b.members, n)
 	}
-	for m, err := range membersThere(cmd.Context(), g, stale, deep) {
+	for m, err := range consolidated.MembersThere(cmd.Context(), g, stale, deep) {
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue

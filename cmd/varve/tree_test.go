@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -61,7 +62,7 @@ func TestTreeBelowLeaves(t *testing.T) {
 	}
 	for _, p := range []string{"c/x", "b/y", "a/z/deep", "none/w", "b/v"} {
 		parent := place(at, path.Dir(p))
-		parent.members = append(parent.members, twig{path.Base(p), newBranch(zarr.Member{Path: p, Kind: arrayKind, Err: errGone})})
+		parent.members = append(parent.members, twig{path.Base(p), newBranch(zarr.Member{Path: p, Kind: arrayKind, Err: consolidated.ErrGone})})
 	}
 	var out bytes.Buffer
 	w := bufio.NewWriter(&out)
@@ -70,7 +71,7 @@ func TestTreeBelowLeaves(t *testing.T) {
 	}
 	want := "├── b\n│   ├── y  array  gone\n│   └── v  array  gone\n├── a\n│   └── z  group  without a document\n│       └── deep  array  gone\n" +
 		"├── c\n│   └── x  array  gone\n└── none  group  without a document\n    └── w  array  gone\n"
-	if got := strings.ReplaceAll(out.String(), goneText, "gone"); got != want {
+	if got := strings.ReplaceAll(out.String(), consolidated.GoneText, "gone"); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	if len(leaves.group.members) > 0 {

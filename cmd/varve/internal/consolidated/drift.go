@@ -1,4 +1,4 @@
-package main
+package consolidated
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// drift is how the consolidated metadata of a group differs from the documents of the
+// Drift is how the consolidated metadata of a group differs from the documents of the
 // nodes below it. Paths are relative to the group.
-type drift struct {
+type Drift struct {
 	Consolidated bool     `json:"consolidated"` // there is such metadata
 	Nodes        int      `json:"nodes"`        // below the group
 	New          []string `json:"new"`          // not in the metadata
@@ -26,19 +26,19 @@ type drift struct {
 	Gone         []string `json:"gone"` // only in the metadata
 }
 
-func (d *drift) isNone() bool { return len(d.New)+len(d.Changed)+len(d.Gone) == 0 }
+func (d *Drift) IsNone() bool { return len(d.New)+len(d.Changed)+len(d.Gone) == 0 }
 
-// text says in short what differs.
-func (d *drift) text() string {
-	if d.isNone() {
+// Text says in short what differs.
+func (d *Drift) Text() string {
+	if d.IsNone() {
 		return "no node differs"
 	}
 	return fmt.Sprintf("%s new, %s changed, %s gone", phrase.Count(int64(len(d.New))), phrase.Count(int64(len(d.Changed))), phrase.Count(int64(len(d.Gone))))
 }
 
-// findDrift compares the consolidated metadata of the group at a location with all nodes
+// FindDrift compares the consolidated metadata of the group at a location with all nodes
 // below it, also if there is no such metadata. found is told of each of them.
-func findDrift(ctx context.Context, location string, found func()) (*drift, error) {
+func FindDrift(ctx context.Context, location string, found func()) (*Drift, error) {
 	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil, err
@@ -52,16 +52,16 @@ func findDrift(ctx context.Context, location string, found func()) (*drift, erro
 	if !ok {
 		return nil, failure.BadArgument("%s is an array; only groups have consolidated metadata", location)
 	}
-	return driftOf(ctx, at.Path(), group, &nodeWalk{hierarchy: at.Root(), deep: true, found: found})
+	return DriftOf(ctx, at.Path(), group, &NodeWalk{Hierarchy: at.Root(), Deep: true, found: found})
 }
 
-func newDrift(group *metadata.Group) *drift {
-	return &drift{Consolidated: group.Consolidated != nil, New: []string{}, Changed: []string{}, Gone: []string{}}
+func newDrift(group *metadata.Group) *Drift {
+	return &Drift{Consolidated: group.Consolidated != nil, New: []string{}, Changed: []string{}, Gone: []string{}}
 }
 
-// driftOf compares the consolidated metadata of the group at a path with the nodes that a
+// DriftOf compares the consolidated metadata of the group at a path with the nodes that a
 // walk finds.
-func driftOf(ctx context.Context, path string, group *metadata.Group, w *nodeWalk) (*drift, error) {
+func DriftOf(ctx context.Context, path string, group *metadata.Group, w *NodeWalk) (*Drift, error) {
 	w.format, w.records = group.Format(), map[string][]byte{}
 	p, err := store.ParsePath(path)
 	if err == nil {
@@ -81,7 +81,7 @@ func driftOf(ctx context.Context, path string, group *metadata.Group, w *nodeWal
 }
 
 // compare fills the lists. Only where all nodes are known is there anything to be missed.
-func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
+func (d *Drift) compare(recorded *metadata.Consolidated, there *NodeWalk) {
 	refused := map[string]bool{}
 	for path := range recorded.Refused() {
 		refused[path] = true
@@ -94,7 +94,7 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 		switch {
 		case err == nil && was == nil:
 			d.New = append(d.New, path)
-		case err != nil || !alike(there.records[path], was): // what is damaged differs
+		case err != nil || !Alike(there.records[path], was): // what is damaged differs
 			d.Changed = append(d.Changed, path)
 		}
 	}
@@ -109,9 +109,9 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 
 // addGone adds the nodes that are only in the metadata. These may be all of very many,
 // and a list that grows is there twice: they are counted first.
-func (d *drift) addGone(recorded *metadata.Consolidated, there *nodeWalk) {
+func (d *Drift) addGone(recorded *metadata.Consolidated, there *NodeWalk) {
 	isGone := func(path string) bool {
-		return there.records[path] == nil && !there.stopped && (there.deep || !strings.Contains(path, "/"))
+		return there.records[path] == nil && !there.stopped && (there.Deep || !strings.Contains(path, "/"))
 	}
 	n := 0
 	for path := range recorded.Nodes() {
@@ -151,12 +151,12 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 	return []byte(phrase.Compact(record)), err
 }
 
-// nodeWalk collects the records of nodes of one format, whatever consolidated metadata
+// NodeWalk collects the records of nodes of one format, whatever consolidated metadata
 // says.
-type nodeWalk struct {
-	hierarchy *zarr.Location
-	most      int    // 0 is no bound
-	deep      bool   // also nodes below groups
+type NodeWalk struct {
+	Hierarchy *zarr.Location
+	Most      int    // 0 is no bound
+	Deep      bool   // also nodes below groups
 	found     func() // nil where nobody asks
 	tolerant  bool   // nodes whose documents are damaged are passed over, and not compared
 	format    int
@@ -167,25 +167,25 @@ type nodeWalk struct {
 
 // below collects what lies below a directory, whose own path is relative to where the
 // walk begins.
-func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) error {
-	names, err := folders(ctx, w.hierarchy.Store(), dir)
+func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) error {
+	names, err := Folders(ctx, w.Hierarchy.Store(), dir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if w.stopped = w.stopped || w.most > 0 && len(w.paths) == w.most; w.stopped {
+		if w.stopped = w.stopped || w.Most > 0 && len(w.paths) == w.Most; w.stopped {
 			return nil
 		}
 		p, err := dir.Join(name)
 		if err != nil {
 			continue // no legal name of a node
 		}
-		node, err := w.hierarchy.At(p.String()).Metadata(ctx, nil)
+		node, err := w.Hierarchy.At(p.String()).Metadata(ctx, nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if node == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
-			if w.tolerant && undecodable(err) {
+			if w.tolerant && Undecodable(err) {
 				w.records[strings.TrimPrefix(relative+"/"+name, "/")] = []byte{}
 				continue
 			}
@@ -196,7 +196,7 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 		}
 		path := strings.TrimPrefix(relative+"/"+name, "/")
 		record, err := spelled(node, func() ([]byte, error) { return w.stored(ctx, p, node) })
-		if w.tolerant && undecodable(err) {
+		if w.tolerant && Undecodable(err) {
 			w.records[path] = []byte{}
 			continue
 		}
@@ -207,7 +207,7 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 		if w.found != nil {
 			w.found()
 		}
-		if _, isGroup := node.(*metadata.Group); isGroup && w.deep {
+		if _, isGroup := node.(*metadata.Group); isGroup && w.Deep {
 			if err := w.below(ctx, p, path); err != nil {
 				return err
 			}
@@ -217,7 +217,7 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 }
 
 // stored returns the record of a node as its documents are.
-func (w *nodeWalk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byte, error) {
+func (w *NodeWalk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byte, error) {
 	document, err := w.document(ctx, p, n.Document())
 	if err != nil || n.Format() == 3 {
 		return document, err
@@ -229,8 +229,8 @@ func (w *nodeWalk) stored(ctx context.Context, p store.Path, n metadata.Node) ([
 	return metadata.RecordV2(n.Document(), document, attributes, metadata.Limits{})
 }
 
-func (w *nodeWalk) document(ctx context.Context, p store.Path, name string) ([]byte, error) {
-	document, _, err := w.hierarchy.Store().Get(ctx, p.MustKey(name), store.Request{Limit: mostDocument}, nil)
+func (w *NodeWalk) document(ctx context.Context, p store.Path, name string) ([]byte, error) {
+	document, _, err := w.Hierarchy.Store().Get(ctx, p.MustKey(name), store.Request{Limit: mostDocument}, nil)
 	return document, err
 }
 
@@ -238,13 +238,13 @@ func (w *nodeWalk) document(ctx context.Context, p store.Path, name string) ([]b
 // as one that can be opened.
 const mostDocument = 64 << 20
 
-// staleText says that consolidated metadata is stale, and what to do about it.
-func (d *drift) staleText() string {
-	return "consolidated metadata is older than the nodes (" + d.text() + "): varve consolidate makes it new"
+// StaleText says that consolidated metadata is stale, and what to do about it.
+func (d *Drift) StaleText() string {
+	return "consolidated metadata is older than the nodes (" + d.Text() + "): varve consolidate makes it new"
 }
 
-// folders returns the names of the directories in a directory, in order.
-func folders(ctx context.Context, s store.Store, dir store.Path) ([]string, error) {
+// Folders returns the names of the directories in a directory, in order.
+func Folders(ctx context.Context, s store.Store, dir store.Path) ([]string, error) {
 	var names []string
 	for e, err := range store.List(ctx, s, dir, false) {
 		if err != nil {
@@ -256,4 +256,9 @@ func folders(ctx context.Context, s store.Store, dir store.Path) ([]string, erro
 	}
 	slices.SortFunc(names, strings.Compare)
 	return names, nil
+}
+
+// Undecodable reports whether a node is there that this program cannot make sense of.
+func Undecodable(err error) bool {
+	return errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrInvalidMetadata)
 }

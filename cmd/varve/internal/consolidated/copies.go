@@ -1,4 +1,4 @@
-package main
+package consolidated
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// largestCopy is how large the document of a group may be that info looks into for its
+// LargestCopy is how large the document of a group may be that info looks into for its
 // copy of an array's metadata.
-const largestCopy = 1 << 20
+const LargestCopy = 1 << 20
 
-// olderCopies returns a note for every group above the array whose consolidated metadata
+// OlderCopies returns a note for every group above the array whose consolidated metadata
 // says something else of the array, or nothing. Groups that cannot be read, or that are
 // large, are passed by.
-func olderCopies(ctx context.Context, location string, a *zarr.Array) []string {
+func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 	path := a.Path()
 	root, ok := strings.CutSuffix(node.Clean(location), "/"+path)
 	if !ok || path == "" {
@@ -30,13 +30,13 @@ func olderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 	var notes []string
 	for above := path; above != ""; {
 		above = above[:max(0, strings.LastIndexByte(above, '/'))]
-		node, err := a.Location().Root().At(above).Metadata(ctx, &zarr.Options{Limits: zarr.Limits{Document: largestCopy}})
+		node, err := a.Location().Root().At(above).Metadata(ctx, &zarr.Options{Limits: zarr.Limits{Document: LargestCopy}})
 		g, ok := node.(*metadata.Group)
 		if err != nil || !ok || g == nil || g.Consolidated == nil || g.Format() != a.Format() {
 			continue
 		}
 		was, err := canonical(g.Consolidated, strings.TrimPrefix(path[len(above):], "/"))
-		if err != nil || !alike(was, is) {
+		if err != nil || !Alike(was, is) {
 			group := strings.TrimSuffix(root+"/"+above, "/")
 			notes = append(notes, fmt.Sprintf("the consolidated metadata of %s is older than this array: varve consolidate makes it new", group))
 		}

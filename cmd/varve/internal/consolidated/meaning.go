@@ -1,4 +1,4 @@
-package main
+package consolidated
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// alike reports whether two records of a node mean the same. zarr-python, which makes
+// Alike reports whether two records of a node mean the same. zarr-python, which makes
 // consolidated metadata from documents that it has read, spells out members that Varve
 // leaves out, and the other way round.
-func alike(a, b []byte) bool {
+func Alike(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}

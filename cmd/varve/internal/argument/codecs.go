@@ -1,4 +1,4 @@
-package main
+package argument
 
 import (
 	"errors"
@@ -10,31 +10,14 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
 
-// chain returns the codecs that --codecs or --compressor ask for, nil for the library's
-// choice.
-func (c *creation) chain(t dtype.Type) ([]metadata.Extension, error) {
-	switch {
-	case c.codecs != "":
-		return parseCodecs(c.codecs)
-	case c.compressor != "":
-		return c.compressed(t, c.compressor)
-	case c.big:
-		return c.compressed(t, "zstd:0")
-	}
-	return nil, nil
-}
-
-// parseCodecs reads a chain as metadata has it.
-func parseCodecs(text string) ([]metadata.Extension, error) {
+// Codecs reads a chain as metadata has it.
+func Codecs(text string) ([]metadata.Extension, error) {
 	list, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err == nil && (list.Kind() != strictjson.Array || list.Len() == 0) {
 		err = list.Errorf("a list of at least one codec is needed")
@@ -56,10 +39,10 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 	return chain, nil
 }
 
-// codecsMeant returns how what is no chain of codecs is given: a compressor by its flag,
+// CodecsMeant returns how what is no chain of codecs is given: a compressor by its flag,
 // anything else as a list.
-func codecsMeant(text string) string {
-	if _, err := parseCompressor(text); err == nil {
+func CodecsMeant(text string) string {
+	if _, err := Compressor(text); err == nil {
 		return fmt.Sprintf(" (is --compressor %s meant?)", text)
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
@@ -68,29 +51,12 @@ func codecsMeant(text string) string {
 	return ` (write a list, as '["bytes","zstd"]')`
 }
 
-// compressed returns the codec that makes bytes of elements, and a compressor: zstd:3,
-// gzip:5 or none.
-func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
-	compressor, err := parseCompressor(text)
-	if t.Variable() {
-		return append([]metadata.Extension{vlen.Extension(t)}, compressor...), err
-	}
-	order := ""
-	switch {
-	case t.Ordered() && c.big:
-		order = "big"
-	case t.Ordered():
-		order = "little"
-	}
-	return append([]metadata.Extension{bytescodec.Extension(order)}, compressor...), err
-}
-
 // gzipLevel is what --compressor gzip stands for: zarr-python's default.
 const gzipLevel = 5
 
-// parseCompressor returns the codec that a name and a level stand for; there is none for
+// Compressor returns the codec that a name and a level stand for; there is none for
 // "none".
-func parseCompressor(text string) ([]metadata.Extension, error) {
+func Compressor(text string) ([]metadata.Extension, error) {
 	name, parameter, given := strings.Cut(text, ":")
 	level, err := strconv.Atoi(parameter)
 	if given && err != nil {
