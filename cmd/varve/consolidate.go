@@ -60,7 +60,7 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		}
 	}
 	if session.WantsJSON(cmd) && dry {
-		return d.printPlan(cmd, location)
+		return printConsolidation(cmd, d, location)
 	}
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, struct {
@@ -69,11 +69,11 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 			*consolidated.Drift
 		}{location, dry, d})
 	}
-	return d.print(cmd.OutOrStdout(), location, dry)
+	return printDrift(cmd.OutOrStdout(), d, location, dry)
 }
 
-// printPlan prints what would be published.
-func (d *consolidated.Drift) printPlan(cmd *cobra.Command, location string) error {
+// printConsolidation prints what would be published.
+func printConsolidation(cmd *cobra.Command, d *consolidated.Drift, location string) error {
 	p := struct {
 		dryrun.Head
 		Path   string `json:"path"`
@@ -95,8 +95,8 @@ func (d *consolidated.Drift) printPlan(cmd *cobra.Command, location string) erro
 	return session.PrintJSON(cmd, p)
 }
 
-// print tells what differed. Where there was nothing to differ from, a number is enough.
-func (d *consolidated.Drift) print(w io.Writer, location string, dry bool) error {
+// printDrift tells what differed. Where there was nothing to differ from, a number is enough.
+func printDrift(w io.Writer, d *consolidated.Drift, location string, dry bool) error {
 	done := "the metadata of " + phrase.Plural(int64(d.Nodes), "node") + " is in the group's document now"
 	if dry {
 		done = phrase.Plural(int64(d.Nodes), "node") + " below the group, nothing was changed"

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
-// consolidated creates a group with four nodes, and consolidates it.
-func consolidated(t *testing.T) string {
+// consolidatedGroup creates a group with four nodes, and consolidates it.
+func consolidatedGroup(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"a", "b", "deep/c"} {
@@ -24,7 +24,7 @@ func consolidated(t *testing.T) string {
 }
 
 func TestConsolidate(t *testing.T) {
-	group := consolidated(t)
+	group := consolidatedGroup(t)
 	document, err := os.ReadFile(filepath.Join(group, "zarr.json"))
 	if err != nil || !strings.Contains(phrase.Compact(document), `"consolidated_metadata":{"kind":"inline"`) {
 		t.Errorf("%s, %v", document, err)
@@ -46,7 +46,7 @@ func TestConsolidate(t *testing.T) {
 // drifted is a consolidated group whose nodes another program has changed.
 func drifted(t *testing.T) string {
 	t.Helper()
-	group := consolidated(t)
+	group := consolidatedGroup(t)
 	document, err := os.ReadFile(filepath.Join(group, "a", "zarr.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestConsolidateAnew(t *testing.T) {
 // TestConsolidateManyNodes shows some of the paths only, and info looks at no more nodes
 // than it may.
 func TestConsolidateManyNodes(t *testing.T) {
-	group := consolidated(t)
+	group := consolidatedGroup(t)
 	document, err := os.ReadFile(filepath.Join(group, "a", "zarr.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestConsolidateManyNodes(t *testing.T) {
 }
 
 func TestConsolidateDamaged(t *testing.T) {
-	group := consolidated(t)
+	group := consolidatedGroup(t)
 	overwrite(t, filepath.Join(group, "b", "zarr.json"), `{"zarr_format": 3, "node_type": "array"}`)
 	for _, more := range []string{"--json", "--dry-run"} {
 		_, errs, status := execute(t, "", "consolidate", group, "--json", more)

@@ -10,7 +10,7 @@ import (
 // TestTreeRefused shows a group whose consolidated metadata has an entry that leads out
 // of it: tree prints what is sound and fails naming the entry, consolidate mends it.
 func TestTreeRefused(t *testing.T) {
-	group := consolidated(t)
+	group := consolidatedGroup(t)
 	sound := must(t, "", "tree", group)
 	file := filepath.Join(group, "zarr.json")
 	document, err := os.ReadFile(file)
