@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
@@ -142,7 +143,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	if err != nil {
 		return err
 	}
-	was := interrupted(cmd, location)
+	was := facts.Interrupted(cmd, location)
 	a, err := zarr.OpenArray(cmd.Context(), location, c.options(cmd))
 	if err != nil {
 		if many, _ := isGroup(cmd, location); many {
@@ -169,7 +170,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	}
 	var done []input.File
 	var notes []string
-	if text := was.finished(a); text != "" {
+	if text := was.Finished(a); text != "" {
 		session.Note(cmd, location, text)
 		notes = append(notes, text)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -113,10 +114,10 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key string) {
 	switch {
 	case verb == "set" && (key == missing.FillValue || key == missing.Unsigned):
-		noteMissing(cmd, location, a)
-	case key == dimensionsAttribute && a.Format() == 2:
-		if unnamed(a.Metadata()) == noNames {
-			session.Remark(cmd, location, noNames+": xarray does not open a group with such an array")
+		facts.NoteMissing(cmd, location, a)
+	case key == facts.DimensionsAttribute && a.Format() == 2:
+		if facts.Unnamed(a.Metadata()) == facts.NoNames {
+			session.Remark(cmd, location, facts.NoNames+": xarray does not open a group with such an array")
 			return
 		}
 		noteDimensions(cmd, location, a)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -109,7 +110,7 @@ type findings struct {
 	Notes   []string    `json:"notes"`           // what keeps xarray from opening the group
 	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
 
-	Pending *pendingFact `json:"pending,omitempty"` // a change of several arrays that is not finished
+	Pending *facts.Pending `json:"pending,omitempty"` // a change of several arrays that is not finished
 
 	Temporary []temporaryFact `json:"temporary,omitzero"` // of the array that was named; a group tells of its members' itself
 
@@ -159,10 +160,10 @@ func (c *findings) verdict() error {
 	if c.times {
 		text += "; the times of the coordinate do not follow each other"
 	}
-	if c.Pending.isFinding() {
+	if c.Pending.IsFinding() {
 		text += "; a change of several arrays is not finished"
 	}
-	if c.times || c.Faults > 0 || c.Pending.isFinding() {
+	if c.times || c.Faults > 0 || c.Pending.IsFinding() {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -187,8 +188,8 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	chunks, _ := a.Grid().NumChunks()
 	p := progress.NewCount(cmd, "chunks", chunks)
 	c := &findings{Path: location, Found: []faultFact{}, Notes: []string{}, sharded: a.Inner() != nil}
-	c.Pending = pendingAt(cmd.Context(), a)
-	if why := unnamed(a.Metadata()); why != "" && why != noNames {
+	c.Pending = facts.PendingAt(cmd.Context(), a)
+	if why := facts.Unnamed(a.Metadata()); why != "" && why != facts.NoNames {
 		c.Notes = append(c.Notes, why+": xarray does not open such a group")
 	}
 	how.Progress = func(_ []int64, found *codec.Check) {
@@ -275,7 +276,7 @@ func (c *findings) write(w *bufio.Writer) error {
 		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))
 	}
 	if c.Pending != nil {
-		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.text()))
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.Text()))
 	}
 	writeTemporary(w, c.Temporary)
 	return err

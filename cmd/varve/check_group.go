@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -161,7 +162,7 @@ func (g *groupFindings) add(c *findings) {
 	if c.Error != nil {
 		g.Failed++
 	}
-	if c.Pending.isFinding() {
+	if c.Pending.IsFinding() {
 		g.Pending++
 	}
 	if c.times {
@@ -201,10 +202,10 @@ func (n naming) add(at string, a *zarr.Array, c *findings) {
 	if n[group] == nil {
 		n[group] = new(neighbors)
 	}
-	switch unnamed(a.Metadata()) {
+	switch facts.Unnamed(a.Metadata()) {
 	case "":
 		n[group].named = n[group].named || a.Rank() > 0
-	case noNames:
+	case facts.NoNames:
 		n[group].unnamed = append(n[group].unnamed, c)
 	}
 }
@@ -214,7 +215,7 @@ func (n naming) note() {
 	for _, g := range n {
 		for _, c := range g.unnamed {
 			if g.named {
-				c.Notes = append(c.Notes, noNames+", and other arrays of its group have some: xarray does not open such a group")
+				c.Notes = append(c.Notes, facts.NoNames+", and other arrays of its group have some: xarray does not open such a group")
 			}
 		}
 	}

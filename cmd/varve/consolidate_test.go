@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
@@ -103,7 +104,7 @@ func TestConsolidateManyNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range mostCompared {
+	for i := range facts.MostCompared {
 		overwrite(t, filepath.Join(group, fmt.Sprintf("n%04d", i), "zarr.json"), string(document))
 	}
 	if out := must(t, "", "info", group); !strings.Contains(out, "996 new, 0 changed, 0 gone") {

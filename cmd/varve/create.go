@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
@@ -96,7 +97,7 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	flagtext.Var(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", flagtext.Syntax(argument.Codecs))
 	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", flagtext.Syntax(argument.Compressor))
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
-	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none", flagtext.Syntax(parseNames))
+	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", flagtext.Syntax(parseAttributes))
 	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from `FILE`, which is .npy", argument.FileName)
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
@@ -246,7 +247,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 		}
 	}
 	noteDimensions(cmd, location, a)
-	noteMissing(cmd, location, a)
+	facts.NoteMissing(cmd, location, a)
 	noteFolder(cmd, location)
 	if session.WantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
@@ -329,7 +330,7 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if s.KeyEncoding, err = keyEncoding(c.keys); err != nil {
 		return err
 	}
-	if s.DimensionNames, err = parseNames(c.names); err != nil {
+	if s.DimensionNames, err = facts.ParseNames(c.names); err != nil {
 		return failure.BadUsage("--dimension-names: %w", err)
 	}
 	if s.Attributes, err = c.attributesJSON(); err != nil {

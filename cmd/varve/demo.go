@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
@@ -300,7 +301,7 @@ func repeated(a *zarr.Array) (*origin, error) {
 	return &origin{
 		spec: zarr.Spec{
 			Shape: a.Shape(), Type: a.Type(), Chunks: listed(a.Grid()), FillValue: a.FillValue(), Codecs: doc.Codecs,
-			KeyEncoding: keys, DimensionNames: a.DimensionNames(), Attributes: json.RawMessage(attributesOf(doc)),
+			KeyEncoding: keys, DimensionNames: a.DimensionNames(), Attributes: json.RawMessage(facts.AttributesOf(doc)),
 		},
 		fill: func(ctx context.Context, box grid.Box, dst []byte) error {
 			if box[0].Stop <= planes {
@@ -365,7 +366,7 @@ func (d *demo) archive(ctx context.Context) error {
 		return err
 	}
 	return d.say("1  The archive: %s\n\n   %s  %s %s%s, %s\n   chunks   %s\n%s   stored   %s in %s, after %.1f s\n\n",
-		d.origin.story, phrase.Printable(d.facts.Path), phrase.Shape(a.Shape()), a.Type(), phrase.Printable(namesText(a.Metadata().DimensionNames)),
+		d.origin.story, phrase.Printable(d.facts.Path), phrase.Shape(a.Shape()), a.Type(), phrase.Printable(facts.NamesText(a.Metadata().DimensionNames)),
 		phrase.Bytes(d.bytes(grid.BoxOf(a.Shape()))), phrase.Chunks(a.Grid()), d.conversion(),
 		phrase.Bytes(d.facts.Before.Bytes), phrase.Plural(d.facts.Before.Chunks, "chunk"), time.Since(begun).Seconds())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -176,7 +177,7 @@ func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 	if err != nil {
 		return // the group is none, or not to be read; the array is there all the same
 	}
-	noteUnnamed(cmd, location, a, g)
+	facts.NoteUnnamed(cmd, location, a, g)
 	for _, text := range disagreements(cmd, g) {
 		for _, name := range a.DimensionNames() {
 			if name != "" && strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", name)) {

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -72,22 +73,22 @@ func drawnDocument(cmd *cobra.Command, location string, reason error) (*drawn, e
 	if !consolidated.Undecodable(reason) {
 		return nil, reason
 	}
-	doc := readDocument(cmd.Context(), location, session.Permitted(cmd))
-	if doc == nil || doc.grid == nil {
+	doc := facts.ReadDocument(cmd.Context(), location, session.Permitted(cmd))
+	if doc == nil || doc.Grid == nil {
 		return nil, reason
 	}
-	d := &drawn{title: location, grid: doc.grid, inner: doc.inner}
+	d := &drawn{title: location, grid: doc.Grid, inner: doc.Inner}
 	for _, name := range doc.DimensionNames {
 		if name == nil {
 			name = new(string)
 		}
 		d.names = append(d.names, *name)
 	}
-	if doc.counted {
+	if doc.Counted {
 		d.each = func(ctx context.Context, use func([]int64) error) error {
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
-			err := doc.stored(ctx, func(index []int64, _ int64) {
+			err := doc.Stored(ctx, func(index []int64, _ int64) {
 				if err := use(index); err != nil {
 					cancel(err)
 				}

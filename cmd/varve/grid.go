@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -199,7 +200,7 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 func (d *drawn) summary() string {
 	text := fmt.Sprintf("%s in %s, %s", phrase.Shape(d.grid.Shape()), chunkCount(d.grid), d.grid.Name())
 	if d.inner != nil && d.grid.Rank() > 0 {
-		text += "; each is a shard of inner chunks " + innerText(d.inner)
+		text += "; each is a shard of inner chunks " + facts.InnerText(d.inner)
 	}
 	return text
 }

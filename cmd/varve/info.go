@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -53,28 +54,28 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 }
 
 func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
-	facts := describe(location, a.Metadata())
-	facts.Notes = append(facts.Notes, a.Notes()...)
-	facts.Notes = append(facts.Notes, shadowed(cmd.Context(), a)...)
-	if facts.Pending = pendingAt(cmd.Context(), a); facts.Pending != nil {
-		facts.Notes = append(facts.Notes, facts.Pending.text())
+	f := facts.Describe(location, a.Metadata())
+	f.Notes = append(f.Notes, a.Notes()...)
+	f.Notes = append(f.Notes, shadowed(cmd.Context(), a)...)
+	if f.Pending = facts.PendingAt(cmd.Context(), a); f.Pending != nil {
+		f.Notes = append(f.Notes, f.Pending.Text())
 	}
-	facts.Times = source.EndsOfTime(cmd.Context(), a)
+	f.Times = source.EndsOfTime(cmd.Context(), a)
 	if err := source.UndecodedTimes(a, cf.UnitsOf(a)); err != nil {
-		facts.Notes = append(facts.Notes, "its times are left as numbers: "+failure.OneLine(err))
+		f.Notes = append(f.Notes, "its times are left as numbers: "+failure.OneLine(err))
 	}
-	facts.readers = readersOf(cmd.Context(), a)
-	facts.addGrid(a.Grid())
-	facts.addInner(a)
-	facts.Notes = append(facts.Notes, consolidated.OlderCopies(cmd.Context(), location, a)...)
-	facts.Notes = append(facts.Notes, session.TakeRemarks(cmd)...)
-	facts.addSize(a.Type())
+	f.Readers = facts.ReadersOf(cmd.Context(), a)
+	f.AddGrid(a.Grid())
+	f.AddInner(a)
+	f.Notes = append(f.Notes, consolidated.OlderCopies(cmd.Context(), location, a)...)
+	f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
+	f.AddSize(a.Type())
 	if stats {
-		if err := facts.addStored(cmd, a); err != nil {
+		if err := f.AddStored(cmd, a); err != nil {
 			return err
 		}
 	}
-	return facts.print(cmd)
+	return f.Print(cmd)
 }
 
 // infoUndecodable shows as much of an array as can be read where something in its
@@ -83,17 +84,17 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 	if !consolidated.Undecodable(reason) {
 		return reason
 	}
-	doc := readDocument(cmd.Context(), location, session.Permitted(cmd))
+	doc := facts.ReadDocument(cmd.Context(), location, session.Permitted(cmd))
 	if doc == nil {
 		return reason
 	}
-	facts := describe(location, doc.Array)
-	facts.addDocument(doc)
+	f := facts.Describe(location, doc.Array)
+	f.AddDocument(doc)
 	var err error
 	if stats {
-		err = facts.countDocument(cmd, doc)
+		err = f.CountDocument(cmd, doc)
 	}
-	return errors.Join(err, facts.print(cmd), reason)
+	return errors.Join(err, f.Print(cmd), reason)
 }
 
 // groupFacts is a group as programs read it.
@@ -122,7 +123,7 @@ func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 	if group.Consolidated == nil {
 		return
 	}
-	d, err := consolidated.DriftOf(ctx, g.Path(), group, &consolidated.NodeWalk{Hierarchy: g.Location().Root(), Most: mostCompared, Deep: true})
+	d, err := consolidated.DriftOf(ctx, g.Path(), group, &consolidated.NodeWalk{Hierarchy: g.Location().Root(), Most: facts.MostCompared, Deep: true})
 	switch {
 	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist): // it cannot be listed, or is not there yet
 	case err != nil:
@@ -134,13 +135,13 @@ func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 
 // infoGroup shows a group. Its members, which may be very many, are passed on one by one.
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
-	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes()}
+	f := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes()}
 	stale, _ := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes tells why they cannot be compared
-	facts.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
-	facts.addNotes(cmd.Context(), g)
-	facts.Notes = append(facts.Notes, pendingBelow(cmd.Context(), location, g)...)
+	f.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
+	f.addNotes(cmd.Context(), g)
+	f.Notes = append(f.Notes, facts.PendingBelow(cmd.Context(), location, g)...)
 	for _, text := range disagreements(cmd, consolidated.AsStored(g, stale)) {
-		facts.Notes = append(facts.Notes, unopened(text, ""))
+		f.Notes = append(f.Notes, unopened(text, ""))
 	}
 	var bad error
 	members := func(yield func(zarr.Member) bool) {
@@ -153,38 +154,38 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 		}
 	}
 	if session.WantsJSON(cmd) {
-		facts.Members = func(yield func(string) bool) {
+		f.Members = func(yield func(string) bool) {
 			for m := range members {
 				if !yield(m.Name()) {
 					return
 				}
 			}
 		}
-		facts.Attributes = metadata.PlainText(facts.Attributes)
-		return errors.Join(session.PrintJSON(cmd, facts), bad)
+		f.Attributes = metadata.PlainText(f.Attributes)
+		return errors.Join(session.PrintJSON(cmd, f), bad)
 	}
-	err := session.Print(cmd, func(w *bufio.Writer) error { return facts.print(w, members) })
+	err := session.Print(cmd, func(w *bufio.Writer) error { return f.print(w, members) })
 	return errors.Join(err, bad)
 }
 
 // print shows the group for people.
 func (f *groupFacts) print(w *bufio.Writer, members iter.Seq[zarr.Member]) error {
-	s := sheet{title: "group " + f.Path}
-	s.add("format", formatText(f.Format))
-	s.attributes(f.Attributes)
+	s := facts.Sheet{Title: "group " + f.Path}
+	s.Add("format", facts.FormatText(f.Format))
+	s.Attributes(f.Attributes)
 	n := 0
 	for m := range members {
-		s.add(label("members", n), memberText(m))
+		s.Add(facts.Label("members", n), facts.MemberText(m))
 		if n++; n%membersAtATime == 0 {
-			if err := s.pass(w); err != nil {
+			if err := s.Pass(w); err != nil {
 				return err
 			}
 		}
 	}
 	for i, n := range f.Notes {
-		s.add(label("notes", i), n)
+		s.Add(facts.Label("notes", i), n)
 	}
-	return s.pass(w)
+	return s.Pass(w)
 }
 
 // membersAtATime is how many members are told before they are passed on.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/metadata"
 )
 
@@ -25,14 +26,14 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	var s sheet
-	s.attributes(object.Bytes())
+	var s facts.Sheet
+	s.Attributes(object.Bytes())
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
 		t.Errorf("%d bytes for attributes of %d", n, object.Len())
 	}
 	var out bytes.Buffer
-	if err := s.print(&out); err != nil {
+	if err := s.Print(&out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"long: \"éé", "list: [1, 2, 2", "…", "more"} {
@@ -59,8 +60,8 @@ func TestReadersTakeNoMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	readersOfDocument(doc, specified)
-	text := describe("a", doc).missingText()
+	facts.ReadersOfDocument(doc, facts.Specified)
+	text := facts.Describe("a", doc).MissingText()
 	runtime.ReadMemStats(&after)
 	if text != "3" {
 		t.Errorf("the missing value is %q", text)
@@ -73,14 +74,14 @@ func TestReadersTakeNoMemory(t *testing.T) {
 // TestLongTextsAreCut shows names and texts of a megabyte to people by their beginning.
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)
-	s := sheet{title: "x"}
-	s.add(long, long)
-	s.attributes([]byte(`{"` + long + `": 1}`))
-	s.add("codecs", extensionsText([]metadata.Extension{{Name: "x", Configuration: []byte(`{"` + long + `":"` + long + `"}`)}}))
-	f := arrayFacts{doc: &metadata.Array{DataType: metadata.Extension{Name: "x", Configuration: []byte("{}")}}, DataType: []byte(`{"name":"` + long + `"}`)}
-	s.add("data type", f.typeText())
+	s := facts.Sheet{Title: "x"}
+	s.Add(long, long)
+	s.Attributes([]byte(`{"` + long + `": 1}`))
+	s.Add("codecs", facts.ExtensionsText([]metadata.Extension{{Name: "x", Configuration: []byte(`{"` + long + `":"` + long + `"}`)}}))
+	f := facts.Array{Doc: &metadata.Array{DataType: metadata.Extension{Name: "x", Configuration: []byte("{}")}}, DataType: []byte(`{"name":"` + long + `"}`)}
+	s.Add("data type", f.TypeText())
 	var out bytes.Buffer
-	if err := s.print(&out); err != nil || out.Len() > 20<<10 || strings.Count(out.String(), "…") < 5 {
+	if err := s.Print(&out); err != nil || out.Len() > 20<<10 || strings.Count(out.String(), "…") < 5 {
 		t.Errorf("%v, %d bytes: %.5000s", err, out.Len(), out.String())
 	}
 }
@@ -92,13 +93,13 @@ func TestManyMissingValues(t *testing.T) {
 		fmt.Fprintf(&list, "%d,", i)
 	}
 	doc := &metadata.Array{DataType: metadata.Extension{Name: "int32"}, Attributes: []byte(`{"missing_value":[` + list.String() + `0]}`)}
-	f := arrayFacts{doc: doc, Attributes: doc.Attributes}
-	if text := f.missingText(); !strings.HasPrefix(text, "0, 1, 2,") || !strings.HasSuffix(text, "98, 99, …") {
+	f := facts.Array{Doc: doc, Attributes: doc.Attributes}
+	if text := f.MissingText(); !strings.HasPrefix(text, "0, 1, 2,") || !strings.HasSuffix(text, "98, 99, …") {
 		t.Errorf("missing values %.1000s", text)
 	}
 	doc = &metadata.Array{DataType: doc.DataType, Attributes: []byte(`{"_FillValue":5,"missing_value":[5,-1]}`)}
-	few := arrayFacts{doc: doc, Attributes: doc.Attributes}
-	if text := few.missingText(); text != "5, -1" {
+	few := facts.Array{Doc: doc, Attributes: doc.Attributes}
+	if text := few.MissingText(); text != "5, -1" {
 		t.Errorf("missing values %s", text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/input"
@@ -56,7 +57,7 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 		if session.WantsJSON(cmd) {
 			return session.PrintJSON(cmd, p)
 		}
-		return p.sheet().print(cmd.OutOrStdout())
+		return p.sheet().Print(cmd.OutOrStdout())
 	}
 	return c
 }
@@ -199,33 +200,33 @@ func (p *plan) measure(t dtype.Type) error {
 	return nil
 }
 
-func (p *plan) sheet() *sheet {
-	s := &sheet{title: "plan for " + phrase.Shape(p.Shape) + " of " + p.DataType}
+func (p *plan) sheet() *facts.Sheet {
+	s := &facts.Sheet{Title: "plan for " + phrase.Shape(p.Shape) + " of " + p.DataType}
 	create := fmt.Sprintf("varve create NODE --shape '%s' --dtype %s", commas(p.Shape), p.DataType)
-	s.add("size", countable(p.Logical, phrase.Bytes))
-	s.add("chunks", phrase.Shape(p.Chunks)+", "+phrase.Bytes(p.Chunk)+" each")
-	s.add("grid", phrase.Shape(p.Grid))
-	s.add("objects", objectsText(p.Objects, "chunk"))
-	s.add("create", fmt.Sprintf("%s --chunks '[%s]'", create, commas(p.Chunks)))
+	s.Add("size", countable(p.Logical, phrase.Bytes))
+	s.Add("chunks", phrase.Shape(p.Chunks)+", "+phrase.Bytes(p.Chunk)+" each")
+	s.Add("grid", phrase.Shape(p.Grid))
+	s.Add("objects", objectsText(p.Objects, "chunk"))
+	s.Add("create", fmt.Sprintf("%s --chunks '[%s]'", create, commas(p.Chunks)))
 	p.Sharded.add(s, create)
 	return s
 }
 
 // add adds the proposal with shards, or only why there is none worth it.
-func (p *shardedPlan) add(s *sheet, create string) {
+func (p *shardedPlan) add(s *facts.Sheet, create string) {
 	if p.PerShard == 1 && p.Advice != nil {
-		s.add("with shards", *p.Advice)
+		s.Add("with shards", *p.Advice)
 		return
 	}
-	s.add("with shards", phrase.Shape(p.Shards)+", "+phrase.Bytes(p.Shard)+" each")
-	s.add("  chunks", fmt.Sprintf("%s, %s each, %s in a shard", phrase.Shape(p.Chunks), phrase.Bytes(p.Chunk), phrase.Count(p.PerShard)))
-	s.add("  grid", phrase.Shape(p.Grid))
-	s.add("  objects", objectsText(p.Objects, "shard"))
-	s.add("  holding", countable(p.Inner, func(n int64) string { return phrase.Plural(n, "chunk") }))
+	s.Add("with shards", phrase.Shape(p.Shards)+", "+phrase.Bytes(p.Shard)+" each")
+	s.Add("  chunks", fmt.Sprintf("%s, %s each, %s in a shard", phrase.Shape(p.Chunks), phrase.Bytes(p.Chunk), phrase.Count(p.PerShard)))
+	s.Add("  grid", phrase.Shape(p.Grid))
+	s.Add("  objects", objectsText(p.Objects, "shard"))
+	s.Add("  holding", countable(p.Inner, func(n int64) string { return phrase.Plural(n, "chunk") }))
 	if p.Advice != nil {
-		s.add("  but", *p.Advice)
+		s.Add("  but", *p.Advice)
 	}
-	s.add("  create", fmt.Sprintf("%s --shards '[%s]' --chunks '[%s]'", create, commas(p.Shards), commas(p.Chunks)))
+	s.Add("  create", fmt.Sprintf("%s --shards '[%s]' --chunks '[%s]'", create, commas(p.Shards), commas(p.Chunks)))
 }
 
 // objectsText says how many objects there are.

@@ -125,8 +125,8 @@ func operation(cmd *cobra.Command, err error) (op, path string) {
 	return cmd.Name(), session.Subject(cmd)
 }
 
-// facts is what a program wants to know of a failure; what does not apply is null.
-type facts struct {
+// errorFacts is what a program wants to know of a failure; what does not apply is null.
+type errorFacts struct {
 	Message string  `json:"message"`
 	Kind    string  `json:"kind"`
 	Op      *string `json:"op"`
@@ -137,7 +137,7 @@ type facts struct {
 }
 
 func reportJSON(cmd *cobra.Command, err error, usage bool) {
-	f := facts{Message: sentence(cmd, err), Kind: string(zarr.KindOf(err))}
+	f := errorFacts{Message: sentence(cmd, err), Kind: string(zarr.KindOf(err))}
 	switch {
 	case usage:
 		f.Kind = "invalid-argument"
@@ -154,7 +154,7 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 		}
 	}
 	// A standard error that cannot be written leaves the status to tell.
-	_ = output.WriteJSON(cmd.ErrOrStderr(), map[string]facts{"error": f})
+	_ = output.WriteJSON(cmd.ErrOrStderr(), map[string]errorFacts{"error": f})
 }
 
 // leftBy says what a command that was stopped has left, where all that it may have begun

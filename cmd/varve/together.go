@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -38,7 +39,7 @@ type addition struct {
 	expect []int64 // the length of the axis that the array has to have; nil is any
 	note   string  // about the order of a coordinate, "" for none
 
-	interrupted *interruption // that was finished when the array was opened, nil for none
+	interrupted *facts.Interruption // that was finished when the array was opened, nil for none
 }
 
 // parseRounds reads NAME=FILE, where FILE may be a pattern and a name may stand several
@@ -98,7 +99,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		return err
 	}
 	for _, in := range rounds[0] {
-		in.expect, in.interrupted = expect, interrupted(cmd, node.Clean(location)+"/"+in.name)
+		in.expect, in.interrupted = expect, facts.Interrupted(cmd, node.Clean(location)+"/"+in.name)
 	}
 	var all []growthFacts
 	for k, inputs := range rounds {
@@ -142,7 +143,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	}
 	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
 	for _, in := range inputs {
-		if text := in.interrupted.finished(in.array); text != "" {
+		if text := in.interrupted.Finished(in.array); text != "" {
 			session.Note(cmd, node.Clean(location)+"/"+in.name, text)
 		}
 	}
@@ -174,7 +175,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	}
 	facts = factsOf(cmd, inputs)
 	for i, in := range inputs {
-		if text := in.interrupted.finished(in.array); text != "" {
+		if text := in.interrupted.Finished(in.array); text != "" {
 			facts[i].Notes = append(facts[i].Notes, text)
 		}
 		if in.note != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -106,7 +107,7 @@ type arrayShape struct {
 // newArrayShape returns what a tree tells of an array.
 func newArrayShape(a *zarr.Array) *arrayShape {
 	doc := a.Metadata()
-	s := &arrayShape{Shape: a.Shape(), DataType: typeJSON(doc.DataType), Chunks: edgesJSON(a.Grid()), Names: doc.DimensionNames}
+	s := &arrayShape{Shape: a.Shape(), DataType: facts.TypeJSON(doc.DataType), Chunks: edgesJSON(a.Grid()), Names: doc.DimensionNames}
 	if inner := a.Inner(); inner != nil {
 		if g, err := inner.Grid(); err == nil {
 			s.Chunks, s.Shards = edgesJSON(g), s.Chunks
@@ -181,7 +182,7 @@ func newBranch(m zarr.Member) *branch {
 		}
 	}
 	if m.Node != nil && m.Kind != groupKind {
-		b.text = memberText(m)
+		b.text = facts.MemberText(m)
 	}
 	if a, ok := m.Node.(*zarr.Array); ok {
 		b.arrayShape = newArrayShape(a)
@@ -195,7 +196,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	name := filepath.Base(node.LocalPath(location))
 	n, err := node.Open(cmd, location)
 	if err != nil {
-		if consolidated.Undecodable(err) && readDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
+		if consolidated.Undecodable(err) && facts.ReadDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
 			b := newTwig(zarr.Member{Path: name, Kind: arrayKind, Err: err})
 			b.text = name + "  array  cannot be read" // the error that follows says why
 			return b, err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -53,11 +54,11 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 
 // unlocked is what unlocking has made of an array, as programs read it.
 type unlocked struct {
-	Path    string          `json:"path"`
-	Changed bool            `json:"changed"`
-	Before  json.RawMessage `json:"chunk_grid_before"`
-	After   json.RawMessage `json:"chunk_grid"`
-	readers                 // afterwards
+	Path          string          `json:"path"`
+	Changed       bool            `json:"changed"`
+	Before        json.RawMessage `json:"chunk_grid_before"`
+	After         json.RawMessage `json:"chunk_grid"`
+	facts.Readers                 // afterwards
 
 	grid *grid.Grid
 }
@@ -94,7 +95,7 @@ func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.Rectil
 func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 	var said []string
 	for _, u := range arrays {
-		if text := u.readers.text(); !slices.Contains(said, text) {
+		if text := u.Readers.Text(); !slices.Contains(said, text) {
 			said = append(said, text)
 			_, printErr := fmt.Fprintf(cmd.OutOrStdout(), "  readable by %s\n", text)
 			err = errors.Join(err, printErr)
@@ -114,7 +115,7 @@ func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.R
 		return nil, err
 	}
 	after := gridJSON(a.Grid())
-	return &unlocked{location, !bytes.Equal(before, after), before, after, readersOf(cmd.Context(), a), a.Grid()}, nil
+	return &unlocked{location, !bytes.Equal(before, after), before, after, facts.ReadersOf(cmd.Context(), a), a.Grid()}, nil
 }
 
 func (u *unlocked) print(cmd *cobra.Command) error {

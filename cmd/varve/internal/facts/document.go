@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"context"
@@ -19,22 +19,22 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// document is the metadata of an array that cannot be opened, and what can be made of it.
-type document struct {
+// Document is the metadata of an array that cannot be opened, and what can be made of it.
+type Document struct {
 	*metadata.Array
 	location string
 	dtype    dtype.Type // zero where it is not known
-	grid     *grid.Grid // nil where it is not known
-	inner    *grid.Grid // of inner chunks, nil where there are none or they are not known
+	Grid     *grid.Grid // nil where it is not known
+	Inner    *grid.Grid // of inner chunks, nil where there are none or they are not known
 	keys     metadata.KeyEncoding
-	counted  bool     // the keys of chunks are known
+	Counted  bool     // the keys of chunks are known
 	decoded  bool     // the codecs are known
 	unknown  []string // what is not known, in short
 }
 
-// readDocument reads the document of an array at a location, also one that asks for more
+// ReadDocument reads the document of an array at a location, also one that asks for more
 // than this program knows. It is nil where nothing can be said of one.
-func readDocument(ctx context.Context, location string, how zarr.Experimental) *document {
+func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *Document {
 	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil
@@ -45,7 +45,7 @@ func readDocument(ctx context.Context, location string, how zarr.Experimental) *
 	if !ok || doc == nil {
 		return nil
 	}
-	d := &document{Array: doc, location: location}
+	d := &Document{Array: doc, location: location}
 	d.understand(how)
 	if d.unknown == nil {
 		d.unknown = []string{"it cannot be opened as a whole"}
@@ -57,18 +57,18 @@ func readDocument(ctx context.Context, location string, how zarr.Experimental) *
 }
 
 // understand makes what can be made of the document, and notes what cannot.
-func (d *document) understand(how zarr.Experimental) {
+func (d *Document) understand(how zarr.Experimental) {
 	var err error
 	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.miss("data type", d.DataType.Name, err) {
 		_, err = d.dtype.ParseFill(d.FillValue)
 		d.miss("fill value", glimpse(d.FillValue), err)
 	}
 	parse := grid.ParseOptions{EncodedShapes: how.EncodedShapes}
-	if d.grid, err = parse.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {
-		d.grid = nil
+	if d.Grid, err = parse.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {
+		d.Grid = nil
 	}
 	d.keys, err = metadata.ParseKeyEncoding(d.ChunkKeyEncoding)
-	d.counted = !d.miss("chunk key encoding", d.ChunkKeyEncoding.Name, err) && d.grid != nil
+	d.Counted = !d.miss("chunk key encoding", d.ChunkKeyEncoding.Name, err) && d.Grid != nil
 	d.decoded = true
 	for _, c := range d.Codecs {
 		_, err := codec.Default.New(c)
@@ -79,12 +79,12 @@ func (d *document) understand(how zarr.Experimental) {
 	}
 	for _, t := range d.StorageTransformers {
 		d.miss("storage transformer", t.Name, metadata.ErrUnsupported)
-		d.decoded, d.counted = false, false // it says where chunks are, and what they look like
+		d.decoded, d.Counted = false, false // it says where chunks are, and what they look like
 	}
 }
 
 // understandShards looks into the shards.
-func (d *document) understandShards(how zarr.Experimental) {
+func (d *Document) understandShards(how zarr.Experimental) {
 	chain, err := d.chain(how.InnerChunks)
 	if _, allowed := d.chain(true); err != nil && allowed == nil {
 		d.unknown = append(d.unknown, "the inner chunks are an experiment: --experimental inner-chunks reads them")
@@ -95,23 +95,23 @@ func (d *document) understandShards(how zarr.Experimental) {
 	for e := (*codec.Error)(nil); errors.As(err, &e); err = e.Err {
 		name = e.Codec
 	}
-	if d.decoded = !d.miss("codec", name, err); d.decoded && d.grid != nil && chain.Divided() {
-		d.inner, _ = d.grid.Divided(chain.Inner()...)
+	if d.decoded = !d.miss("codec", name, err); d.decoded && d.Grid != nil && chain.Divided() {
+		d.Inner, _ = d.Grid.Divided(chain.Inner()...)
 	}
 }
 
 // chain returns the codecs of the document, if they go with its grid.
-func (d *document) chain(unaligned bool) (*codec.Chain, error) {
+func (d *Document) chain(unaligned bool) (*codec.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
 	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, element.Width(d.dtype)), Rank: len(d.Shape)})
-	if err == nil && d.grid != nil {
-		err = c.CheckGrid(d.grid)
+	if err == nil && d.Grid != nil {
+		err = c.CheckGrid(d.Grid)
 	}
 	return c, err
 }
 
 // miss notes that a part of the document cannot be used, and reports whether that is so.
-func (d *document) miss(what, name string, err error) bool {
+func (d *Document) miss(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
 		if zarr.KindOf(failure.On("open", d.location, err)) == zarr.KindUnsupported {
@@ -122,15 +122,15 @@ func (d *document) miss(what, name string, err error) bool {
 	return err != nil
 }
 
-// stored calls use with the index and the bytes of every chunk that is stored. The index
+// Stored calls use with the index and the bytes of every chunk that is stored. The index
 // is reused.
-func (d *document) stored(ctx context.Context, use func(index []int64, size int64)) error {
+func (d *Document) Stored(ctx context.Context, use func(index []int64, size int64)) error {
 	s, err := node.OpenStore(ctx, d.location)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	chunks, index := grid.BoxOf(d.grid.Chunks()), []int64(nil)
+	chunks, index := grid.BoxOf(d.Grid.Chunks()), []int64(nil)
 	for e, err := range store.List(ctx, s, store.Path{}, true) {
 		if err != nil {
 			return err

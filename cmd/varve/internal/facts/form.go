@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 type form int
 
 const (
-	specified   form = iota
+	Specified   form = iota
 	bareNumbers      // NaN and Infinity without quotes, as Python's json module writes and reads them
 	lenient          // what zarr-python reads besides
 	odd              // what zarr-python refuses
@@ -35,7 +35,7 @@ var lenientNotes = []string{
 
 // formOf returns the form of the stored document of an array.
 func formOf(ctx context.Context, a *zarr.Array) form {
-	f := specified
+	f := Specified
 	if len(a.Grid().Notes()) > 0 {
 		f = draft
 	}

@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// readers are the programs besides Varve that are known to read an array as it is stored,
+// Readers are the programs besides Varve that are known to read an array as it is stored,
 // those that are known not to, and the names of those of which neither is known.
-type readers struct {
+type Readers struct {
 	Known   []string `json:"readable_by"`
 	Not     []string `json:"not_readable_by"`
 	unknown []string
@@ -31,17 +31,17 @@ const (
 	readsIt
 )
 
-// readersOf returns who reads an array as it is stored.
-func readersOf(ctx context.Context, a *zarr.Array) readers {
-	return readersOfDocument(a.Metadata(), formOf(ctx, a))
+// ReadersOf returns who reads an array as it is stored.
+func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
+	return ReadersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
-// readersOfDocument returns who reads an array with a document that is stored in such a
+// ReadersOfDocument returns who reads an array with a document that is stored in such a
 // form. Of several versions of a program the oldest one that reads it counts.
-func readersOfDocument(doc *metadata.Array, stored form) readers {
-	r := readers{Known: []string{}, Not: []string{}}
+func ReadersOfDocument(doc *metadata.Array, stored form) Readers {
+	r := Readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
-	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: unnamed(doc)}
+	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: Unnamed(doc)}
 	asked.refusal, _ = cf.Refused(doc)
 	for i := 0; i < len(programs); {
 		name := programs[i].name
@@ -189,8 +189,8 @@ func joined(values []json.RawMessage) string {
 	return strings.Join(texts, ",")
 }
 
-// text returns in one line who reads an array.
-func (r readers) text() string {
+// Text returns in one line who reads an array.
+func (r Readers) Text() string {
 	text := strings.Join(append([]string{"Varve"}, r.Known...), ", ")
 	for _, list := range []struct {
 		what  string

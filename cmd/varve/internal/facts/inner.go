@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// addInner adds the inner chunks of an array whose chunks are shards.
-func (f *arrayFacts) addInner(a *zarr.Array) {
-	f.Notes = append(f.Notes, aroundShards(f.doc.Codecs)...)
+// AddInner adds the inner chunks of an array whose chunks are shards.
+func (f *Array) AddInner(a *zarr.Array) {
+	f.Notes = append(f.Notes, aroundShards(f.Doc.Codecs)...)
 	n := a.Inner()
 	if n == nil {
 		return
@@ -28,8 +28,8 @@ func (f *arrayFacts) addInner(a *zarr.Array) {
 
 // addInnerGrid adds the grid of inner chunks, or why it is not known. As in zarr-python
 // read_chunk_sizes has them only where there are no other codecs around.
-func (f *arrayFacts) addInnerGrid(g *grid.Grid, err error) {
-	alone := len(f.doc.Codecs) == 1
+func (f *Array) addInnerGrid(g *grid.Grid, err error) {
+	alone := len(f.Doc.Codecs) == 1
 	if alone {
 		f.ReadSizes = nil
 	}
@@ -75,7 +75,7 @@ func aroundShards(codecs []metadata.Extension) (notes []string) {
 }
 
 // addCodecs adds a chain of codecs, and below it those of inner chunks and of the index.
-func (s *sheet) addCodecs(label, indent string, codecs []metadata.Extension, more string) {
+func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, more string) {
 	nested := make([]*nestedCodecs, len(codecs))
 	shown := slices.Clone(codecs)
 	for i, e := range codecs {
@@ -83,7 +83,7 @@ func (s *sheet) addCodecs(label, indent string, codecs []metadata.Extension, mor
 			shown[i].Configuration = nested[i].rest
 		}
 	}
-	s.add(indent+label, extensionsText(shown)+more)
+	s.Add(indent+label, ExtensionsText(shown)+more)
 	for _, n := range nested {
 		if n != nil {
 			s.addCodecs("inner", indent+"  ", n.inner, "")
@@ -127,8 +127,8 @@ func parseNested(e metadata.Extension) *nestedCodecs {
 	return n
 }
 
-// innerText returns in short how shards are cut: 8 × 8, or lengths where they differ.
-func innerText(g *grid.Grid) string {
+// InnerText returns in short how shards are cut: 8 × 8, or lengths where they differ.
+func InnerText(g *grid.Grid) string {
 	steps := make([]int64, g.Rank())
 	for i := range steps {
 		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {

@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"encoding/json"
@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// arrayFacts is an array as programs read it. What is not known is null.
-type arrayFacts struct {
+// Array is an array as programs read it. What is not known is null.
+type Array struct {
 	Path           string            `json:"path"`
 	Kind           string            `json:"kind"`
 	Format         int               `json:"zarr_format"`
@@ -34,12 +34,12 @@ type arrayFacts struct {
 	WriteSizes     output.Sizes      `json:"write_chunk_sizes"`
 	ReadSizes      output.Sizes      `json:"read_chunk_sizes"`
 	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
-	readers                          // null where they are not known
+	Readers                          // null where they are not known
 	Notes          []string          `json:"notes"`
-	Pending        *pendingFact      `json:"pending,omitempty"`
+	Pending        *Pending          `json:"pending,omitempty"`
 	*storedFacts
 
-	doc     *metadata.Array
+	Doc     *metadata.Array `json:"-"`
 	grid    *grid.Grid
 	inner   *grid.Grid // nil where chunks are no shards, or cannot be read in parts
 	logical int64      // bytes, -1 where they are not known
@@ -52,15 +52,15 @@ type storedFacts struct {
 	Logical *int64 `json:"bytes_logical"`
 }
 
-// describe returns what the document of an array says.
-func describe(location string, doc *metadata.Array) *arrayFacts {
-	f := &arrayFacts{
+// Describe returns what the document of an array says.
+func Describe(location string, doc *metadata.Array) *Array {
+	f := &Array{
 		Path: location, Kind: "array", Format: doc.Format(), Shape: doc.Shape,
-		DataType: typeJSON(doc.DataType), FillValue: doc.FillValue,
+		DataType: TypeJSON(doc.DataType), FillValue: doc.FillValue,
 		ChunkGrid:      func() []byte { return doc.ChunkGrid.Append(nil) },
 		KeyEncoding:    doc.ChunkKeyEncoding.Append(nil),
-		DimensionNames: doc.DimensionNames, Attributes: attributesOf(doc), Notes: []string{},
-		doc: doc, logical: -1,
+		DimensionNames: doc.DimensionNames, Attributes: AttributesOf(doc), Notes: []string{},
+		Doc: doc, logical: -1,
 	}
 	if f.Shape == nil {
 		f.Shape = []int64{}
@@ -74,16 +74,16 @@ func describe(location string, doc *metadata.Array) *arrayFacts {
 	return f
 }
 
-// typeJSON returns a data type as metadata spells it: a plain name where there is nothing
+// TypeJSON returns a data type as metadata spells it: a plain name where there is nothing
 // else to say.
-func typeJSON(e metadata.Extension) json.RawMessage {
+func TypeJSON(e metadata.Extension) json.RawMessage {
 	if e.Configuration == nil && !e.Optional {
 		return strictjson.AppendQuote(nil, e.Name)
 	}
 	return e.Append(nil)
 }
 
-func (f *arrayFacts) addGrid(g *grid.Grid) {
+func (f *Array) AddGrid(g *grid.Grid) {
 	regular := g.IsRegular()
 	f.grid, f.IsRegular, f.GridShape, f.GridCells = g, &regular, g.Chunks(), g.Cells()
 	f.WriteSizes, f.ReadSizes = output.SizesOf(g), output.SizesOf(g)
@@ -104,25 +104,25 @@ func declaredText(axis int, a grid.Axis) string {
 	return text + "; what is appended fills them first"
 }
 
-// addDocument adds what is known of an array that cannot be opened, and what is not.
-func (f *arrayFacts) addDocument(d *document) {
+// AddDocument adds what is known of an array that cannot be opened, and what is not.
+func (f *Array) AddDocument(d *Document) {
 	f.Notes = append(f.Notes, d.unknown...)
-	if d.grid != nil {
-		f.Notes = append(f.Notes, d.grid.Notes()...)
-		f.addGrid(d.grid)
+	if d.Grid != nil {
+		f.Notes = append(f.Notes, d.Grid.Notes()...)
+		f.AddGrid(d.Grid)
 	}
 	if !d.decoded {
 		f.ReadSizes = nil
 	}
-	if d.inner != nil {
-		f.addInnerGrid(d.inner, nil)
+	if d.Inner != nil {
+		f.addInnerGrid(d.Inner, nil)
 	}
 	if !d.dtype.IsZero() {
-		f.addSize(d.dtype)
+		f.AddSize(d.dtype)
 	}
 }
 
-func (f *arrayFacts) addSize(t dtype.Type) {
+func (f *Array) AddSize(t dtype.Type) {
 	n, ok := checked.Product(f.Shape...)
 	if ok = ok && !t.Variable(); ok {
 		n, ok = checked.Mul(n, int64(t.Size()))
@@ -133,7 +133,7 @@ func (f *arrayFacts) addSize(t dtype.Type) {
 }
 
 // uncounted returns the facts of chunks before the first one is counted.
-func (f *arrayFacts) uncounted() *storedFacts {
+func (f *Array) uncounted() *storedFacts {
 	s := new(storedFacts)
 	if f.logical >= 0 {
 		s.Logical = &f.logical
@@ -147,19 +147,19 @@ func (s *storedFacts) add(size int64) {
 	*s.Bytes += size
 }
 
-// countDocument counts the stored chunks of an array that cannot be opened, where its
+// CountDocument counts the stored chunks of an array that cannot be opened, where its
 // grid and keys are known.
-func (f *arrayFacts) countDocument(cmd *cobra.Command, d *document) error {
+func (f *Array) CountDocument(cmd *cobra.Command, d *Document) error {
 	f.storedFacts = f.uncounted()
-	if !d.counted {
+	if !d.Counted {
 		return nil
 	}
 	f.Chunks, f.Bytes = new(int64), new(int64)
-	return d.stored(cmd.Context(), func(_ []int64, size int64) { f.storedFacts.add(size) })
+	return d.Stored(cmd.Context(), func(_ []int64, size int64) { f.storedFacts.add(size) })
 }
 
-// addStored counts the stored chunks.
-func (f *arrayFacts) addStored(cmd *cobra.Command, a *zarr.Array) error {
+// AddStored counts the stored chunks.
+func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 	s := f.uncounted()
 	s.Chunks, s.Bytes = new(int64), new(int64)
 	for index, err := range a.StoredChunks(cmd.Context()) {
@@ -176,8 +176,8 @@ func (f *arrayFacts) addStored(cmd *cobra.Command, a *zarr.Array) error {
 	return nil
 }
 
-// attributesOf returns the attributes of a document, which is {} where it has none.
-func attributesOf(doc *metadata.Array) json.RawMessage {
+// AttributesOf returns the attributes of a document, which is {} where it has none.
+func AttributesOf(doc *metadata.Array) json.RawMessage {
 	if len(doc.Attributes) == 0 {
 		return json.RawMessage("{}")
 	}

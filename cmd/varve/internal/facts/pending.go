@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"context"
@@ -17,36 +17,36 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// pendingFact is an unfinished change of several arrays, as programs read it.
-type pendingFact struct {
+// Pending is an unfinished change of several arrays, as programs read it.
+type Pending struct {
 	Decided bool     `json:"decided"` // the next writer finishes it, else the next one undoes it
 	Arrays  []string `json:"arrays"`  // that change, by their paths in the store
 	Shape   []int64  `json:"shape"`   // of this array, once it is finished
 	Error   *string  `json:"error,omitempty"`
 }
 
-// pendingAt returns the unfinished change of several arrays that an array is part of, nil
+// PendingAt returns the unfinished change of several arrays that an array is part of, nil
 // where there is none.
-func pendingAt(ctx context.Context, a *zarr.Array) *pendingFact {
+func PendingAt(ctx context.Context, a *zarr.Array) *Pending {
 	p, err := a.PendingChange(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &pendingFact{Arrays: []string{}, Error: output.Present(failure.OneLine(err))}
+		return &Pending{Arrays: []string{}, Error: output.Present(failure.OneLine(err))}
 	}
-	f := &pendingFact{Decided: p.Decided, Arrays: p.Arrays, Shape: p.Shape}
+	f := &Pending{Decided: p.Decided, Arrays: p.Arrays, Shape: p.Shape}
 	if f.Arrays == nil {
 		f.Arrays = []string{}
 	}
 	return f
 }
 
-// isFinding reports whether something is to be done about it.
-func (p *pendingFact) isFinding() bool { return p != nil && (p.Decided || p.Error != nil) }
+// IsFinding reports whether something is to be done about it.
+func (p *Pending) IsFinding() bool { return p != nil && (p.Decided || p.Error != nil) }
 
-// text says what is pending, and what finishes it.
-func (p *pendingFact) text() string {
+// Text says what is pending, and what finishes it.
+func (p *Pending) Text() string {
 	switch {
 	case p.Error != nil:
 		return "what is pending cannot be read: " + *p.Error
@@ -58,9 +58,9 @@ func (p *pendingFact) text() string {
 		phrase.Plural(int64(len(p.Arrays)), "array"), p.Shape)
 }
 
-// pendingBelow returns a note about the first unfinished change of several arrays below a
+// PendingBelow returns a note about the first unfinished change of several arrays below a
 // group, nil where there is none. In a store that cannot be listed nobody looks.
-func pendingBelow(ctx context.Context, location string, g *zarr.Group) []string {
+func PendingBelow(ctx context.Context, location string, g *zarr.Group) []string {
 	if _, lists := store.As[store.Lister](g.Location().Store()); !lists {
 		return nil
 	}
@@ -70,39 +70,39 @@ func pendingBelow(ctx context.Context, location string, g *zarr.Group) []string 
 		if err != nil || !isArray {
 			continue
 		}
-		if p := pendingAt(ctx, a); p != nil {
-			return []string{node.Clean(location) + "/" + m.Path + ": " + p.text()}
+		if p := PendingAt(ctx, a); p != nil {
+			return []string{node.Clean(location) + "/" + m.Path + ": " + p.Text()}
 		}
-		if n++; n == mostCompared {
+		if n++; n == MostCompared {
 			break
 		}
 	}
 	return nil
 }
 
-// interruption is a change of several arrays that was not finished when a command came,
+// Interruption is a change of several arrays that was not finished when a command came,
 // which opens one of them for writing and so finishes it.
-type interruption struct {
+type Interruption struct {
 	shape  []int64 // of the array before
-	change *pendingFact
+	change *Pending
 }
 
-// interrupted returns the interruption of an array, nil where there is none. What cannot
+// Interrupted returns the interruption of an array, nil where there is none. What cannot
 // be read the command tells itself, once it opens the array.
-func interrupted(cmd *cobra.Command, location string) *interruption {
+func Interrupted(cmd *cobra.Command, location string) *Interruption {
 	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
 		return nil
 	}
 	defer a.Close()
-	if p := pendingAt(cmd.Context(), a); p != nil && p.Decided {
-		return &interruption{a.Shape(), p}
+	if p := PendingAt(cmd.Context(), a); p != nil && p.Decided {
+		return &Interruption{a.Shape(), p}
 	}
 	return nil
 }
 
-// finished says what became of the array since, "" where there was no interruption.
-func (i *interruption) finished(a *zarr.Array) string {
+// Finished says what became of the array since, "" where there was no interruption.
+func (i *Interruption) Finished(a *zarr.Array) string {
 	if i == nil {
 		return ""
 	}
@@ -114,5 +114,5 @@ func (i *interruption) finished(a *zarr.Array) string {
 		"(--expect keeps a batch from being appended twice)", phrase.Plural(int64(len(i.change.Arrays)), "array"), what)
 }
 
-// mostCompared is how many nodes info compares with the group's consolidated metadata.
-const mostCompared = 1000
+// MostCompared is how many nodes info compares with the group's consolidated metadata.
+const MostCompared = 1000

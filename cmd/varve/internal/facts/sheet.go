@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"errors"
@@ -21,9 +21,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// sheet is a title and lines of labels and values, aligned for people.
-type sheet struct {
-	title string
+// Sheet is a title and lines of labels and values, aligned for people.
+type Sheet struct {
+	Title string
 	lines [][2]string
 	last  string // a line without a label, "" for none
 	width int    // of the labels of what was passed on
@@ -32,22 +32,22 @@ type sheet struct {
 // longestLine bounds the characters of a line: texts of a document may have megabytes.
 const longestLine = 4 << 10
 
-func (s *sheet) add(label, value string) {
+func (s *Sheet) Add(label, value string) {
 	s.lines = append(s.lines, [2]string{phrase.Printable(phrase.Shorten(label, 100)), phrase.Printable(phrase.Shorten(value, longestLine))})
 }
 
 // shownAttributes is how many user attributes people are shown; attrs shows all.
 const shownAttributes = 20
 
-// attributes adds user attributes, each on a line of its own.
-func (s *sheet) attributes(object []byte) {
+// Attributes adds user attributes, each on a line of its own.
+func (s *Sheet) Attributes(object []byte) {
 	v, i := strictjson.Parsed(object), 0 // of a document that was read
 	for name, value := range v.Members() {
 		if i == shownAttributes {
-			s.add("", fmt.Sprintf("… %s more", phrase.Count(int64(v.Len()-i))))
+			s.Add("", fmt.Sprintf("… %s more", phrase.Count(int64(v.Len()-i))))
 			return
 		}
-		s.add(label("attributes", i), phrase.Shorten(name, longestLine)+": "+glimpse(value.Raw()))
+		s.Add(Label("attributes", i), phrase.Shorten(name, longestLine)+": "+glimpse(value.Raw()))
 		i++
 	}
 }
@@ -62,24 +62,24 @@ func glimpse(raw []byte) string {
 	return phrase.Shorten(string(metadata.BareNumbers([]byte(phrase.Compact(raw)))), 100)
 }
 
-// print prints the sheet.
-func (s *sheet) print(w io.Writer) error {
+// Print prints the sheet.
+func (s *Sheet) Print(w io.Writer) error {
 	var b strings.Builder
-	if err := s.pass(&b); err != nil {
+	if err := s.Pass(&b); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// pass prints the lines that there are and forgets them: more may follow, aligned with
+// Pass prints the lines that there are and forgets them: more may follow, aligned with
 // the first.
-func (s *sheet) pass(w io.Writer) error {
+func (s *Sheet) Pass(w io.Writer) error {
 	if s.width == 0 {
 		for _, l := range s.lines {
 			s.width = max(s.width, utf8.RuneCountInString(l[0]))
 		}
-		if _, err := fmt.Fprintln(w, phrase.Printable(s.title)); err != nil {
+		if _, err := fmt.Fprintln(w, phrase.Printable(s.Title)); err != nil {
 			return err
 		}
 	}
@@ -96,49 +96,49 @@ func (s *sheet) pass(w io.Writer) error {
 	return nil
 }
 
-// print shows the array for people or for programs.
-func (f *arrayFacts) print(cmd *cobra.Command) error {
+// Print shows the array for people or for programs.
+func (f *Array) Print(cmd *cobra.Command) error {
 	if session.WantsJSON(cmd) {
 		f.Attributes = metadata.PlainText(f.Attributes)
 		return session.PrintJSON(cmd, f)
 	}
-	s := sheet{title: "array " + f.Path}
-	s.add("format", formatText(f.Format))
-	s.add("shape", phrase.Shape(f.Shape)+namesText(f.DimensionNames))
-	s.add("data type", f.typeText())
+	s := Sheet{Title: "array " + f.Path}
+	s.Add("format", FormatText(f.Format))
+	s.Add("shape", phrase.Shape(f.Shape)+NamesText(f.DimensionNames))
+	s.Add("data type", f.TypeText())
 	if f.logical >= 0 {
-		s.add("size", phrase.Bytes(f.logical))
+		s.Add("size", phrase.Bytes(f.logical))
 	}
 	if f.Times != nil {
-		s.add("times", strings.Join(slices.Compact(slices.Clone(f.Times)), " … "))
+		s.Add("times", strings.Join(slices.Compact(slices.Clone(f.Times)), " … "))
 	}
 	f.addChunks(&s)
-	s.add("fill value", f.fillText())
-	if text := f.missingText(); text != "" {
-		s.add("missing value", text)
+	s.Add("fill value", f.fillText())
+	if text := f.MissingText(); text != "" {
+		s.Add("missing value", text)
 	}
-	s.addCodecs("codecs", "", f.doc.Codecs, "")
-	s.add("chunk keys", extensionsText([]metadata.Extension{f.doc.ChunkKeyEncoding}))
+	s.addCodecs("codecs", "", f.Doc.Codecs, "")
+	s.Add("chunk keys", ExtensionsText([]metadata.Extension{f.Doc.ChunkKeyEncoding}))
 	if f.storedFacts != nil && f.Chunks != nil {
-		s.add("stored", f.storedText())
+		s.Add("stored", f.storedText())
 	}
-	s.attributes(f.Attributes)
+	s.Attributes(f.Attributes)
 	for i, n := range f.Notes {
-		s.add(label("notes", i), n)
+		s.Add(Label("notes", i), n)
 	}
 	if f.Known != nil {
-		s.last = "readable by " + f.readers.text()
+		s.last = "readable by " + f.Readers.Text()
 	}
-	return s.print(cmd.OutOrStdout())
+	return s.Print(cmd.OutOrStdout())
 }
 
-// typeText returns the data type in short where it is known, else as it is spelled.
-func (f *arrayFacts) typeText() string {
-	if t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration); err == nil && f.doc.DataType.Configuration != nil {
+// TypeText returns the data type in short where it is known, else as it is spelled.
+func (f *Array) TypeText() string {
+	if t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration); err == nil && f.Doc.DataType.Configuration != nil {
 		return t.String()
 	}
-	if f.doc.DataType.Configuration == nil {
-		return f.doc.DataType.Name
+	if f.Doc.DataType.Configuration == nil {
+		return f.Doc.DataType.Name
 	}
 	if len(f.DataType) > longestLine {
 		return glimpse(f.DataType)
@@ -146,38 +146,38 @@ func (f *arrayFacts) typeText() string {
 	return phrase.Compact(f.DataType)
 }
 
-// formatText returns which Zarr format a node is of.
-func formatText(format int) string { return fmt.Sprintf("zarr format %d", format) }
+// FormatText returns which Zarr format a node is of.
+func FormatText(format int) string { return fmt.Sprintf("zarr format %d", format) }
 
 // fillText returns the fill value as people read it: moments and durations as such, and
 // the null of format 2 as what it is.
-func (f *arrayFacts) fillText() string {
-	text := glimpse(f.doc.FillValue)
-	if t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration); err == nil {
-		elem, err := t.ParseFill(f.doc.FillValue)
+func (f *Array) fillText() string {
+	text := glimpse(f.Doc.FillValue)
+	if t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration); err == nil {
+		elem, err := t.ParseFill(f.Doc.FillValue)
 		if err == nil && (t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta) {
 			text = string(t.AppendText(nil, elem))
 		}
 	}
-	if f.doc.HasNullFill() && text != "null" { // it is where the type is not known
+	if f.Doc.HasNullFill() && text != "null" { // it is where the type is not known
 		return "null, read as " + phrase.Shorten(text, 60)
 	}
 	return phrase.Shorten(text, 60)
 }
 
-func (f *arrayFacts) addChunks(s *sheet) {
+func (f *Array) addChunks(s *Sheet) {
 	if f.grid == nil {
-		s.add("chunks", extensionsText([]metadata.Extension{f.doc.ChunkGrid}))
+		s.Add("chunks", ExtensionsText([]metadata.Extension{f.Doc.ChunkGrid}))
 		return
 	}
-	f.addSizes(s, f.noun()+"s", f.doc.ChunkGrid.Name, f.grid)
+	f.addSizes(s, f.noun()+"s", f.Doc.ChunkGrid.Name, f.grid)
 	if f.inner != nil {
 		f.addSizes(s, "inner chunks", f.inner.Name(), f.inner)
 	}
 }
 
 // noun returns what the chunks of the grid are.
-func (f *arrayFacts) noun() string {
+func (f *Array) noun() string {
 	if f.inner != nil {
 		return "shard"
 	}
@@ -185,18 +185,18 @@ func (f *arrayFacts) noun() string {
 }
 
 // addSizes adds how many chunks a grid has, and the lengths along every axis.
-func (f *arrayFacts) addSizes(s *sheet, label, kind string, g *grid.Grid) {
-	s.add(label, fmt.Sprintf("%s, %s", phrase.Shape(g.Chunks()), kind))
+func (f *Array) addSizes(s *Sheet, label, kind string, g *grid.Grid) {
+	s.Add(label, fmt.Sprintf("%s, %s", phrase.Shape(g.Chunks()), kind))
 	for i := range g.Rank() {
 		name := fmt.Sprintf("axis %d", i)
 		if i < len(f.DimensionNames) && f.DimensionNames[i] != nil {
 			name = *f.DimensionNames[i]
 		}
-		s.add("  "+name, draw.Sizes(g.Axis(i)))
+		s.Add("  "+name, draw.Sizes(g.Axis(i)))
 	}
 }
 
-func (f *arrayFacts) storedText() string {
+func (f *Array) storedText() string {
 	text := phrase.Plural(*f.Chunks, f.noun())
 	if n, ok := f.grid.NumChunks(); ok {
 		text = phrase.Count(*f.Chunks) + " of " + phrase.Plural(n, f.noun())
@@ -204,7 +204,7 @@ func (f *arrayFacts) storedText() string {
 	return text + ", " + phrase.Bytes(*f.Bytes)
 }
 
-func namesText(names []*string) string {
+func NamesText(names []*string) string {
 	if names == nil {
 		return ""
 	}
@@ -218,9 +218,9 @@ func namesText(names []*string) string {
 	return "  (" + strings.Join(parts, ", ") + ")"
 }
 
-// extensionsText returns extensions with their parameters: bytes(endian=little),
+// ExtensionsText returns extensions with their parameters: bytes(endian=little),
 // zstd(level=0, checksum=false).
-func extensionsText(list []metadata.Extension) string {
+func ExtensionsText(list []metadata.Extension) string {
 	parts := make([]string, len(list))
 	for i, e := range list {
 		parts[i] = e.Name
@@ -237,8 +237,8 @@ func extensionsText(list []metadata.Extension) string {
 	return strings.Join(parts, ", ")
 }
 
-// memberText returns a node on one line.
-func memberText(m zarr.Member) string {
+// MemberText returns a node on one line.
+func MemberText(m zarr.Member) string {
 	text := m.Name()
 	if m.Kind != "" {
 		text += "  " + m.Kind
@@ -259,14 +259,14 @@ func memberText(m zarr.Member) string {
 	}
 	if n := a.Inner(); n != nil {
 		if g, err := n.Grid(); err == nil {
-			return text + "  shards " + phrase.Chunks(a.Grid()) + "  inner chunks " + innerText(g)
+			return text + "  shards " + phrase.Chunks(a.Grid()) + "  inner chunks " + InnerText(g)
 		}
 	}
 	return text + "  chunks " + phrase.Chunks(a.Grid())
 }
 
-// label returns the name of a line, which only the first of several has.
-func label(name string, i int) string {
+// Label returns the name of a line, which only the first of several has.
+func Label(name string, i int) string {
 	if i > 0 {
 		return ""
 	}

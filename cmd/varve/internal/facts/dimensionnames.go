@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"context"
@@ -15,20 +15,20 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// dimensionsAttribute is the attribute that names the dimensions of an array of format 2.
-const dimensionsAttribute = "_ARRAY_DIMENSIONS"
+// DimensionsAttribute is the attribute that names the dimensions of an array of format 2.
+const DimensionsAttribute = "_ARRAY_DIMENSIONS"
 
-// noNames is what unnamed says of an array that names no dimensions at all.
-const noNames = "no dimension names"
+// NoNames is what unnamed says of an array that names no dimensions at all.
+const NoNames = "no dimension names"
 
 // mostNeighbors is how many members of a group are looked at for one that names its
 // dimensions.
 const mostNeighbors = 100
 
-// parseNames reads the names of dimensions with commas between them. Space around a name
+// ParseNames reads the names of dimensions with commas between them. Space around a name
 // is no part of it, as in other lists. Empty text has none. A list in brackets or with
 // quotes is not read, since they would become parts of the names.
-func parseNames(text string) ([]string, error) {
+func ParseNames(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -62,39 +62,39 @@ func isEnclosed(name string) bool {
 		strings.Contains(closing, name[len(name)-1:]) && !strings.ContainsAny(name, opening)
 }
 
-// unnamed returns why xarray finds no name for each axis of an array with such a
+// Unnamed returns why xarray finds no name for each axis of an array with such a
 // document, "" where it does. In format 2 names are in an attribute, in format 3 in the
 // document, where an array without axes needs none.
-func unnamed(doc *metadata.Array) string {
+func Unnamed(doc *metadata.Array) string {
 	if doc.Format() == 3 {
 		if len(doc.DimensionNames) == 0 && len(doc.Shape) > 0 {
-			return noNames
+			return NoNames
 		}
 		return ""
 	}
-	raw, ok, err := metadata.Attribute(doc.Attributes, dimensionsAttribute)
+	raw, ok, err := metadata.Attribute(doc.Attributes, DimensionsAttribute)
 	if err != nil || !ok {
-		return noNames
+		return NoNames
 	}
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	switch {
 	case err != nil || v.Kind() != strictjson.Array:
-		return "attribute " + dimensionsAttribute + " is no list of names"
+		return "attribute " + DimensionsAttribute + " is no list of names"
 	case v.Len() != len(doc.Shape):
-		return fmt.Sprintf("attribute %s has %s for %s", dimensionsAttribute, phrase.Plural(int64(v.Len()), "name"), phrase.Plural(int64(len(doc.Shape)), "axis"))
+		return fmt.Sprintf("attribute %s has %s for %s", DimensionsAttribute, phrase.Plural(int64(v.Len()), "name"), phrase.Plural(int64(len(doc.Shape)), "axis"))
 	}
 	return ""
 }
 
-// noteUnnamed tells people that xarray does not open the group of an array, since it does
+// NoteUnnamed tells people that xarray does not open the group of an array, since it does
 // not find the names of its dimensions. Where there are none, it is told only beside
 // arrays that have some: other programs want none.
-func noteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
-	why := unnamed(a.Metadata())
-	if why == "" || why == noNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
+func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
+	why := Unnamed(a.Metadata())
+	if why == "" || why == NoNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
 		return
 	}
-	if why == noNames {
+	if why == NoNames {
 		why += ", and other arrays of its group have some"
 	}
 	session.Remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
@@ -105,7 +105,7 @@ func noteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Gro
 func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	switch {
 	case a.Format() == 2:
-		return fmt.Sprintf("; varve attrs %s set %s JSON names them", phrase.Word(location), dimensionsAttribute)
+		return fmt.Sprintf("; varve attrs %s set %s JSON names them", phrase.Word(location), DimensionsAttribute)
 	case cmd.Name() == "create":
 		return "; --dimension-names names them"
 	}

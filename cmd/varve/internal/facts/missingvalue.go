@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"fmt"
@@ -18,18 +18,18 @@ import (
 // millions.
 const shownMissing = 100
 
-// missingText returns the elements that are missing, as people read them: _FillValue of
+// MissingText returns the elements that are missing, as people read them: _FillValue of
 // floats is base64 in format 3, and in format 2 the fill value is in its place. It is ""
 // if there are none. Values that cannot be read are left out; info prints the attributes
 // too.
-func (f *arrayFacts) missingText() string {
-	t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration)
+func (f *Array) MissingText() string {
+	t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration)
 	if err != nil {
 		return ""
 	}
 	var texts []string
 	n := 0
-	for elem := range cf.Missing(f.doc) {
+	for elem := range cf.Missing(f.Doc) {
 		if n++; n > shownMissing {
 			texts = append(texts, "…")
 			break
@@ -53,10 +53,10 @@ func valueText(t dtype.Type, elem []byte) string {
 	return strings.Trim(phrase.Compact(text), `"`)
 }
 
-// noteMissing tells people that xarray does not open the group of an array for its
+// NoteMissing tells people that xarray does not open the group of an array for its
 // attribute _FillValue, and which it reads; or that it reads none in format 2, where the
 // fill value is in its place.
-func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
+func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := cf.Refused(a.Metadata())
 	fill := ""
 	if cf.Ignored(a) {
