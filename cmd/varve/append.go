@@ -16,12 +16,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/internal/checked"
 )
 
 func newAppendCommand() *cobra.Command {
@@ -57,9 +57,9 @@ array of the highest rank has for it.
 Times that run backwards or repeat, as those of a month that is appended twice, are refused where a calendar cuts by them. Elsewhere
 the coordinate, which is the array with one axis that has its name, gets a note. --expect keeps a change from being made twice.
 
-` + policiesText + `
+` + growth.PoliciesText + `
 
-` + storedText,
+` + growth.StoredText,
 		Example: `  varve append station.zarr readings.npy
   varve append era5.zarr t2m=t2m.npy time=time.npy --grow calendar:month --time time
   varve append station.zarr 'days/*.npy'
@@ -70,7 +70,7 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 	axis := new(string)
 	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(argument.ParseAxis))
 	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
-	change := changeFlags(c)
+	change := growth.Flags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 && strings.Contains(args[1], "=") {
 			many, err := isGroup(cmd, args[0])
@@ -134,17 +134,17 @@ func appendArguments(cmd *cobra.Command, args []string) error {
 }
 
 // grow appends files or nodes to an array, one after the other.
-func grow(cmd *cobra.Command, location string, sources []string, formatName, axisText string, c *change) error {
-	p, err := c.policy(cmd)
+func grow(cmd *cobra.Command, location string, sources []string, formatName, axisText string, c *growth.Change) error {
+	p, err := c.Policy(cmd)
 	if err != nil {
 		return err
 	}
-	expect, err := c.expected(cmd)
+	expect, err := c.Expected(cmd)
 	if err != nil {
 		return err
 	}
 	was := facts.Interrupted(cmd, location)
-	a, err := zarr.OpenArray(cmd.Context(), location, c.options(cmd))
+	a, err := zarr.OpenArray(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
 		if many, _ := isGroup(cmd, location); many {
 			err = failure.BadArgument("it is a group: say which of its arrays grow, as NAME=FILE")
@@ -185,12 +185,12 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		}
 		done = append(done, file)
 	}
-	facts := reshapedTo(location, done[0].Before, a)
+	facts := growth.ReshapedTo(location, done[0].Before, a)
 	facts.Notes = notes
 	if len(done) > 1 {
 		facts.Files = done
 	}
-	return facts.tell(cmd)
+	return facts.Tell(cmd)
 }
 
 // appending is an array that is about to grow along an axis.
@@ -198,9 +198,9 @@ type appending struct {
 	location, formatName string
 	array                *zarr.Array
 	axis                 int
-	policy               growthPolicy
+	policy               growth.Policy
 	expect               []int64 // the shape that it has to have; nil is any
-	change               *change
+	change               *growth.Change
 }
 
 // foresee refuses a source that cannot be appended, without reading its values, unless
@@ -229,46 +229,46 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 		return err
 	}
 	shape := g.array.Shape()
-	if err := continues(v, shape, g.axis); err != nil || v.Total < 0 || hasEmptyPlanes(shape, g.axis) {
+	if err := growth.Continues(v, shape, g.axis); err != nil || v.Total < 0 || growth.HasEmptyPlanes(shape, g.axis) {
 		return err
 	}
-	_, err = wholePlanes(v, shape, g.axis, v.Total/element.Width(v.Type))
+	_, err = growth.WholePlanes(v, shape, g.axis, v.Total/element.Width(v.Type))
 	return err
 }
 
 // by makes the array grow by a source, and returns its shapes around that.
 func (g *appending) by(cmd *cobra.Command, source string) (done input.File, err error) {
 	a, at := g.array, g.axis
-	more, err := gained(cmd, source, g.formatName, a, at, true)
+	more, err := growth.Open(cmd, source, g.formatName, a, at, true)
 	if err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, more.close()) }()
-	planes := more.planes
-	if err := g.change.agrees(cmd, a, longer(a.Shape(), at, planes)); err != nil {
+	defer func() { err = errors.Join(err, more.Close()) }()
+	planes := more.Planes
+	if err := agrees(g.change, cmd, a, longer(a.Shape(), at, planes)); err != nil {
 		return done, err
 	}
-	opt := &zarr.AppendOptions{Expect: g.expect, RoundUp: g.change.roundUp, Planes: planes}
-	p, when, err := g.change.along(cmd, g.policy, a, g.location, at)
+	opt := &zarr.AppendOptions{Expect: g.expect, RoundUp: g.change.RoundUp, Planes: planes}
+	p, when, err := g.change.Along(cmd, g.policy, a, g.location, at)
 	if err != nil {
 		return done, err
 	}
-	if err := p.listed(a, at, g.location); err != nil {
+	if err := p.Listed(a, at, g.location); err != nil {
 		return done, err
 	}
-	l, err := when.timeline(cmd.Context(), p.unit, g.location, given{node.Clean(g.location): more})
+	l, err := when.Timeline(cmd.Context(), p.Unit, g.location, growth.Given{node.Clean(g.location): more})
 	if err == nil {
-		err = p.place(l, a, at, opt)
+		err = placeEdges(p, l, a, at, opt)
 	}
 	if err == nil {
 		err = appendsWithin(cmd, a, at, planes, opt)
 	}
 	if err == nil {
-		done.Note = unorderedAfter(cmd.Context(), a, more)
+		done.Note = growth.UnorderedAfter(cmd.Context(), a, more)
 	}
-	if err == nil && (planes > 0 || !hasEmptyPlanes(a.Shape(), at)) {
-		p := progress.NewEstimate(cmd, "appending", more.length, progress.CodedBytes)
-		err = more.append(cmd.Context(), a, at, opt)
+	if err == nil && (planes > 0 || !growth.HasEmptyPlanes(a.Shape(), at)) {
+		p := progress.NewEstimate(cmd, "appending", more.Length, progress.CodedBytes)
+		err = more.Append(cmd.Context(), a, at, opt)
 		p.End()
 	}
 	if err != nil {
@@ -282,17 +282,17 @@ func (g *appending) by(cmd *cobra.Command, source string) (done input.File, err 
 	return done, nil
 }
 
-// place makes the policy for an axis that grows a part of the options.
-func (p growthPolicy) place(l timeline, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
+// placeEdges makes the policy for an axis that grows a part of the options.
+func placeEdges(p growth.Policy, l growth.Timeline, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
 	if axis < 0 || axis >= a.Rank() {
 		return nil // the library refuses the axis
 	}
 	shape := a.Shape()
-	b, err := l.buckets(shape[axis])
-	if _, ends := b.Len(); ends && p.unit != 0 && opt.Expect == nil {
+	b, err := l.Buckets(shape[axis])
+	if _, ends := b.Len(); ends && p.Unit != 0 && opt.Expect == nil {
 		opt.Expect = shape // times that are known one by one are those of the elements behind just this extent
 	}
-	opt.Grow = p.along(l, b, shape[axis])
+	opt.Grow = p.Along(l, b, shape[axis])
 	return err
 }
 
@@ -303,57 +303,4 @@ func shapesAround(a *zarr.Array, axis int, planes int64) (before, after []int64)
 	before = slices.Clone(after)
 	before[axis] -= planes
 	return before, after
-}
-
-// continues refuses values whose shape is not that of the array but for the axis that
-// grows; one plane may lack that axis.
-func continues(v *input.Values, shape []int64, axis int) error {
-	if v.Shape == nil || axis < 0 || axis >= len(shape) {
-		return nil // there is nothing to compare, or the library refuses the axis
-	}
-	have := v.Shape
-	if len(have) == len(shape)-1 {
-		have = slices.Insert(slices.Clone(have), axis, 1)
-	}
-	differs := axis
-	if len(have) == len(shape) {
-		differs = input.Unequal(have, shape, axis)
-	}
-	if differs < 0 {
-		return nil
-	}
-	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.Name, v.Shape, shape, axis)
-}
-
-// hasEmptyPlanes reports whether the planes of an array along an axis have no elements,
-// since it is empty along another one.
-func hasEmptyPlanes(shape []int64, axis int) bool {
-	for i, n := range shape {
-		if i != axis && n == 0 {
-			return axis >= 0 && axis < len(shape)
-		}
-	}
-	return false
-}
-
-// wholePlanes counts the planes that n elements are, and refuses what is no whole number
-// of them, or nothing at all.
-func wholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, error) {
-	if axis < 0 || axis >= len(shape) {
-		return 0, nil // the library refuses the axis
-	}
-	plane, ok := checked.Product(slices.Delete(slices.Clone(shape), axis, axis+1)...)
-	switch {
-	case !ok || plane == 0:
-		return 0, nil
-	case n == 0:
-		return 0, failure.OnAxis(axis, "no values were given: %s is empty", v.Name)
-	case n%plane == 0:
-		return n / plane, nil
-	case v.Type.Variable():
-		return 0, failure.OnAxis(axis, "%s has %s, a plane has %s", v.Name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
-	}
-	size := element.Width(v.Type)
-	return 0, failure.OnAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
-		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
 }

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -34,7 +35,7 @@ varve attrs NODE shows all attributes, get KEY shows one. JSON is the value: 4, 
 		Args:              attributeArguments,
 		ValidArgsFunction: node.Complete,
 	}
-	singleWriter := singleWriterFlag(c)
+	singleWriter := growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return attributes(cmd, args, *singleWriter) }
 	return c
 }
@@ -73,7 +74,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 			return failure.BadUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
 		}
 		if args[0] == own.GrowthAttribute {
-			if err := followable([]byte(args[1])); err != nil {
+			if err := growth.Followable([]byte(args[1])); err != nil {
 				return err
 			}
 		}

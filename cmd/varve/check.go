@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -211,7 +212,7 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	}
 	if c.Faults == 0 && !how.IndexOnly {
 		var order string
-		order, c.times = unordered(cmd.Context(), a)
+		order, c.times = growth.Unordered(cmd.Context(), a)
 		c.Order = output.Present(order)
 	}
 	slices.SortStableFunc(c.Found, func(x, y faultFact) int { return slices.Compare(x.Chunk, y.Chunk) })

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -237,7 +238,7 @@ type fileReader func(name string) ([]byte, error)
 // site is where an array is to be, and what its chunks may be taken from.
 type site struct {
 	location string
-	when     *times
+	when     *growth.Times
 	read     fileReader
 	how      grid.ParseOptions
 }
@@ -357,11 +358,11 @@ func (c chunking) cutAxes(ctx context.Context, shape []int64, at site) (*grid.Gr
 func (a axisText) cut(ctx context.Context, extent int64, at site) (grid.Cut, error) {
 	switch {
 	case a.unit != 0:
-		l, err := at.when.timeline(ctx, a.unit, at.location, nil)
+		l, err := at.when.Timeline(ctx, a.unit, at.location, nil)
 		if err != nil {
 			return grid.Cut{}, err
 		}
-		b, err := l.buckets(extent)
+		b, err := l.Buckets(extent)
 		if err != nil {
 			return grid.Cut{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -29,7 +30,7 @@ info says so, --dry-run shows where, and another consolidate makes it new.`,
 		ValidArgsFunction: node.Complete,
 	}
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what differs")
-	singleWriter := singleWriterFlag(c)
+	singleWriter := growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o := session.Writing(cmd)
 		o.Write, o.SingleWriter = !*dry, *singleWriter

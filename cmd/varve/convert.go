@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -60,7 +61,7 @@ becomes null, and chunks that are missing are stored, full of the old fill value
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and tell what would be converted how")
 	c.Flags().BoolVar(&f.yes, "yes", false, "store any number of missing chunks, replace a group, and do not ask")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace what is at DST; a group with members asks, or needs --yes")
-	f.singleWriter = singleWriterFlag(c)
+	f.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.to == "":

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -58,7 +59,7 @@ of it. A source that changes its shape or chunks meanwhile is not copied.`,
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace what is at DST, with everything below it")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group")
 	c.Flags().BoolVar(&f.move, "move", false, "remove SRC once it is copied")
-	f.singleWriter = singleWriterFlag(c)
+	f.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) }
 	return c
 }

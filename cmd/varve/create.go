@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -48,7 +49,7 @@ type creation struct {
 	yes                        bool
 	singleWriter               *bool
 	big                        bool // the data type asks for big-endian bytes
-	times                      times
+	times                      growth.Times
 }
 
 func newCreateCommand() *cobra.Command {
@@ -86,8 +87,8 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", flagtext.Syntax(parseChunking))
 	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", flagtext.Syntax(parseChunking))
 	flagtext.Var(f, &c.index, "index-location", "end", "the `END` of a shard that its index is at: start or end", flagtext.OneOf("start", "end"))
-	flagtext.Var(f, &c.grow, "grow", "append-one", "store the `POLICY` by which axis 0 grows with the array, as calendar:month: see varve help growth", flagtext.Syntax(parsePolicy))
-	c.times.flags(cmd)
+	flagtext.Var(f, &c.grow, "grow", "append-one", "store the `POLICY` by which axis 0 grows with the array, as calendar:month: see varve help growth", flagtext.Syntax(growth.ParsePolicy))
+	c.times.Flags(cmd)
 	f.BoolVar(&c.listed, "list-edges", false, "if the chunks of one axis are listed, list those of the others too: for programs that refuse a bare length beside a list")
 	flagtext.Propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	flagtext.Propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
@@ -104,7 +105,7 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
 	f.BoolVar(&c.yes, "yes", false, "do not ask before --overwrite removes a group")
-	c.singleWriter = singleWriterFlag(cmd)
+	c.singleWriter = growth.SingleWriterFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.check(cmd); err != nil {
 			return err
@@ -132,10 +133,10 @@ func (c *creation) check(cmd *cobra.Command) error {
 		return err
 	}
 	unit, flag := s.shards.unit(), s.shards.flag
-	if p, _ := parsePolicy(c.grow); unit == 0 && p.unit != 0 {
-		unit, flag = p.unit, "--grow"
+	if p, _ := growth.ParsePolicy(c.grow); unit == 0 && p.Unit != 0 {
+		unit, flag = p.Unit, "--grow"
 	}
-	if err := c.times.check(cmd, unit, flag); err != nil {
+	if err := c.times.Check(cmd, unit, flag); err != nil {
 		return err
 	}
 	if given := cmd.Flags().Changed; given("zarr-format") && c.format != 2 && c.format != 3 {
@@ -463,20 +464,20 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	case given && there:
 		return failure.BadUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
 	case there:
-		return followable(value)
+		return growth.Followable(value)
 	case !given:
 		return nil
 	}
-	p, err := parsePolicy(c.grow)
+	p, err := growth.ParsePolicy(c.grow)
 	if err != nil {
 		return failure.BadUsage("--grow %s: %w", c.grow, err)
 	}
-	if err := growsBy(s, p); err != nil {
+	if err := growth.GrowsBy(s, p); err != nil {
 		return err
 	}
-	v := storedGrowth{Policy: c.grow}
-	if p.unit != 0 {
-		v.Time, v.Start, v.Step, v.Calendar = c.times.coordinate, c.times.start, c.times.step, c.times.calendar
+	v := growth.Stored{Policy: c.grow}
+	if p.Unit != 0 {
+		v.Time, v.Start, v.Step, v.Calendar = c.times.Coordinate, c.times.Start, c.times.Step, c.times.Calendar
 	}
 	if strings.Contains(v.Time, "/") {
 		return failure.BadArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)

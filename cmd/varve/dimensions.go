@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/facts"
-	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -25,15 +23,10 @@ const dimensionsText = `Arrays right below one group that name a dimension alike
 leave them different is refused, unless --alone asks for it. So is one that differs from the coordinate of the nearest group above,
 where the group has none of its own. Levels of a pyramid (attribute multiscales) may differ.`
 
-// aloneFlag gives a command the flag --alone.
-func aloneFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("alone", false, "change the array, though others of its group that share the dimension keep their length")
-}
-
 // agrees refuses another shape along whose dimensions other arrays of the group would
 // have another length.
-func (c *change) agrees(cmd *cobra.Command, a *zarr.Array, shape []int64) error {
-	if *c.alone || len(shape) != a.Rank() {
+func agrees(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int64) error {
+	if *c.Alone || len(shape) != a.Rank() {
 		return nil // the library refuses another rank
 	}
 	err := a.CheckDimensions(cmd.Context(), shape)
@@ -70,58 +63,6 @@ func longer(shape []int64, axis int, more int64) []int64 {
 		shape[axis] += more
 	}
 	return shape
-}
-
-// openInputs opens the arrays and finds the axis along which each of them grows.
-func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location, axis string) (err error) {
-	for _, in := range inputs {
-		if in.array, err = g.At(in.name).OpenArray(cmd.Context(), nil); err != nil {
-			return err
-		}
-	}
-	name := growing(inputs, axis)
-	for _, in := range inputs {
-		if in.axis, err = in.along(name, axis); err != nil {
-			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
-		}
-	}
-	return nil
-}
-
-// growing returns the name of the dimension that --axis means: the name itself, or that
-// which the array of the highest rank, the first of several, has for the number. It is ""
-// where none has a name for it.
-func growing(inputs []*addition, axis string) string {
-	n, err := strconv.Atoi(axis)
-	if err != nil {
-		return axis
-	}
-	name, highest := "", 0
-	for _, in := range inputs {
-		rank, names := in.array.Rank(), in.array.DimensionNames()
-		at := n
-		if n < 0 {
-			at += rank
-		}
-		if rank > highest && at >= 0 && at < len(names) && names[at] != "" {
-			name, highest = names[at], rank
-		}
-	}
-	return name
-}
-
-// along returns the axis of a dimension of the given name, or what --axis says where the
-// array names no dimensions.
-func (i *addition) along(name, axis string) (int, error) {
-	names := i.array.DimensionNames()
-	if name == "" || !slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
-		return argument.AxisOfArray(axis, i.array)
-	}
-	if !slices.Contains(names, name) {
-		return 0, failure.BadArgument("dimension %q grows, and %s does not have it (its dimensions are %s): leave it out, or say another --axis",
-			name, i.name, strings.Join(names, ", "))
-	}
-	return argument.AxisOf(name, names, len(names))
 }
 
 // disagreements returns what differs along the dimensions of the arrays right below a
@@ -186,4 +127,10 @@ func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 			}
 		}
 	}
+}
+
+// dimensionLength is a length that a dimension is to have.
+type dimensionLength struct {
+	name   string
+	length int64
 }

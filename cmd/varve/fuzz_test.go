@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -32,7 +33,7 @@ func FuzzChunking(f *testing.F) {
 			return
 		}
 		shape := []int64{max(n, 0), max(m, 0)}
-		when := &times{start: "2024-02-20", step: "1d"}
+		when := &growth.Times{Start: "2024-02-20", Step: "1d"}
 		read := func(string) ([]byte, error) { return file, nil }
 		g, err := c.grid(t.Context(), shape, dtype.Of[int16](), site{"a", when, read, grid.ParseOptions{}})
 		if err != nil {
@@ -67,19 +68,19 @@ func FuzzPolicy(f *testing.F) {
 		f.Add(text, int64(1), int64(1000), false)
 	}
 	f.Fuzz(func(t *testing.T, text string, edge, more int64, aligned bool) {
-		p, err := parsePolicy(text)
+		p, err := growth.ParsePolicy(text)
 		if err != nil {
 			return
 		}
 		if edge < 1 || edge > 1<<40 || more < 0 || more > 1<<16 {
 			return
 		}
-		when := &times{start: "2024-02-20", step: "1d"}
-		l, err := when.timeline(t.Context(), p.unit, "a", nil)
+		when := &growth.Times{Start: "2024-02-20", Step: "1d"}
+		l, err := when.Timeline(t.Context(), p.Unit, "a", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := l.buckets(edge)
+		b, err := l.Buckets(edge)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +91,7 @@ func FuzzPolicy(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		grown, err := axis.Grown(axis.Extent()+more, p.along(timeline{}, b, axis.Extent()))
+		grown, err := axis.Grown(axis.Extent()+more, p.Along(growth.Timeline{}, b, axis.Extent()))
 		if err != nil {
 			if !errors.Is(err, grid.ErrInvalid) && !errors.Is(err, grid.ErrOverflow) && !errors.Is(err, grid.ErrUnsupported) && !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Fatalf("%q: %v", text, err)
@@ -101,8 +102,8 @@ func FuzzPolicy(f *testing.F) {
 		if !ok || first.Edge != axis.Covered() || grown.Covered() < grown.Extent() || grown.Extent() != axis.Extent()+more {
 			t.Fatalf("%q: %v became %v", text, axis, grown)
 		}
-		if _, err := parsePolicy(p.along(timeline{}, b, 0).String()); err != nil {
-			t.Fatalf("%q is written as %q: %v", text, p.along(timeline{}, b, 0), err)
+		if _, err := growth.ParsePolicy(p.Along(growth.Timeline{}, b, 0).String()); err != nil {
+			t.Fatalf("%q is written as %q: %v", text, p.Along(growth.Timeline{}, b, 0), err)
 		}
 	})
 }

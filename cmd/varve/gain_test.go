@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
@@ -139,7 +140,7 @@ func TestAppendOnePlaneOfANode(t *testing.T) {
 }
 
 // gainOf opens what is to be appended to an array.
-func gainOf(t *testing.T, node, file string) (*gain, *zarr.Array) {
+func gainOf(t *testing.T, node, file string) (*growth.Gain, *zarr.Array) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), node, &zarr.Options{Write: true})
 	if err != nil {
@@ -147,7 +148,7 @@ func gainOf(t *testing.T, node, file string) (*gain, *zarr.Array) {
 	}
 	cmd := &cobra.Command{}
 	cmd.SetContext(t.Context())
-	g, err := gained(cmd, file, "", a, 0, true)
+	g, err := growth.Open(cmd, file, "", a, 0, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,11 +169,11 @@ func TestAppendOfAFileThatShrinks(t *testing.T) {
 		if err := os.Truncate(file, int64(len(c.head)+40)); err != nil {
 			t.Fatal(err)
 		}
-		err := g.append(t.Context(), a, 0, nil)
+		err := g.Append(t.Context(), a, 0, nil)
 		if !errors.Is(err, zarr.ErrSourceChanged) || zarr.KindOf(err) != "source-changed" || !strings.Contains(err.Error(), c.name+" became shorter") {
 			t.Errorf("%s: %v (%s)", c.name, err, zarr.KindOf(err))
 		}
-		if err := errors.Join(g.close(), a.Close()); err != nil {
+		if err := errors.Join(g.Close(), a.Close()); err != nil {
 			t.Error(err)
 		}
 		if shape := decode(t, must(t, "", "info", node, "--json"))["shape"]; fmt.Sprint(shape) != "[1 4]" {

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -32,7 +33,7 @@ func newRemoveCommand() *cobra.Command {
 		ValidArgsFunction: node.Complete,
 	}
 	yes := c.Flags().Bool("yes", false, "do not ask")
-	singleWriter := singleWriterFlag(c)
+	singleWriter := growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return remove(cmd, args[0], *yes, *singleWriter) }
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -42,9 +43,9 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 
 ` + dimensionsText + `
 
-` + policiesText + `
+` + growth.PoliciesText + `
 
-` + storedText,
+` + growth.StoredText,
 		Example: `  varve resize era5.zarr/tp --shape 90,36,72
   varve resize era5.zarr time=90 --yes
   varve resize era5.zarr/t2m --shape 1900,36,72 --grow calendar:month --time time --alone
@@ -59,7 +60,7 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 	flagtext.Propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
 	keepStale := c.Flags().Bool("keep-stale", false, "leave what chunks hold beyond the extent, as zarr-python does")
 	yes := c.Flags().Bool("yes", false, "do not ask before elements are deleted")
-	change := changeFlags(c)
+	change := growth.Flags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		named := len(args) > 1
 		switch {
@@ -68,11 +69,11 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		case !named && !cmd.Flags().Changed("shape"):
 			return failure.BadUsage("--shape is missing, or a dimension and its new length, as time=100")
 		}
-		opt := &zarr.ResizeOptions{KeepStale: *keepStale, RoundUp: change.roundUp}
+		opt := &zarr.ResizeOptions{KeepStale: *keepStale, RoundUp: change.RoundUp}
 		if opt.Shrink, err = grid.ParseShrink(shrink); err != nil {
 			return failure.BadUsage("--shrink: %w", err)
 		}
-		if opt.Expect, err = change.expected(cmd); err != nil {
+		if opt.Expect, err = change.Expected(cmd); err != nil {
 			return err
 		}
 		if named {
@@ -92,25 +93,25 @@ func nodeAndLengths(cmd *cobra.Command, args []string) error {
 	return arguments("NODE")(cmd, args[:min(1, len(args))])
 }
 
-func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt *zarr.ResizeOptions) error {
+func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Change, opt *zarr.ResizeOptions) error {
 	shape, err := argument.ParseShape(text)
 	if err != nil {
 		return err
 	}
-	p, err := c.policy(cmd)
+	p, err := c.Policy(cmd)
 	if err != nil {
 		return err
 	}
-	a, err := zarr.OpenArray(cmd.Context(), location, c.options(cmd))
+	a, err := zarr.OpenArray(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
 		return err
 	}
 	defer a.Close()
 	before := a.Shape()
-	if err := c.agrees(cmd, a, shape); err != nil {
+	if err := agrees(c, cmd, a, shape); err != nil {
 		return err
 	}
-	if opt.Grow, err = c.everywhere(cmd, p, location, a, shape); err != nil {
+	if opt.Grow, err = everywhere(c, cmd, p, location, a, shape); err != nil {
 		return err
 	}
 	if err := growsWithin(cmd, a, shape, opt.Grow...); err != nil {
@@ -132,7 +133,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 		return err
 	}
 	noteNew(cmd, location, before, a)
-	return reshapedTo(location, before, a).tell(cmd)
+	return growth.ReshapedTo(location, before, a).Tell(cmd)
 }
 
 // noteNew tells people what the elements are by which an array has grown, where they may
@@ -223,38 +224,38 @@ func touchedBy(g *grid.Grid, after []int64) int64 {
 
 // everywhere returns the policy for all axes of an array. A calendar's is that of axis 0,
 // one that is stored with the array that of its own axis; the others follow append-one.
-func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string, a *zarr.Array, to []int64) ([]grid.Growth, error) {
-	_, axis, _, err := growthOf(a)
+func everywhere(c *growth.Change, cmd *cobra.Command, p growth.Policy, location string, a *zarr.Array, to []int64) ([]grid.Growth, error) {
+	_, axis, _, err := growth.Of(a)
 	if err != nil || cmd.Flags().Changed("grow") {
 		axis = 0 // what is wrong with the attribute shows where it is asked for
 	}
 	shape := a.Shape()
 	shrinks := len(to) == len(shape) && axis < len(shape) && to[axis] <= shape[axis]
-	var when times
+	var when growth.Times
 	if !shrinks || !cmd.Flags().Changed("grow") { // a policy of which nothing comes departs from none
-		p, when, err = c.along(cmd, p, a, location, axis)
+		p, when, err = c.Along(cmd, p, a, location, axis)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if at := p.placeless(a, axis, to); at >= 0 {
-		return nil, p.listed(a, at, location)
+	if at := p.Placeless(a, axis, to); at >= 0 {
+		return nil, p.Listed(a, at, location)
 	}
-	if p.unit == 0 && !p.stored {
-		return []grid.Growth{p.growth}, nil
+	if p.Unit == 0 && !p.Stored {
+		return []grid.Growth{p.Growth}, nil
 	}
 	if len(shape) == 0 {
-		return nil, failure.BadArgument("--grow calendar:%v: the array has no axis", p.unit)
+		return nil, failure.BadArgument("--grow calendar:%v: the array has no axis", p.Unit)
 	}
 	if shrinks {
 		return nil, nil // nobody asks for times that may be what it gets rid of
 	}
-	l, err := when.timeline(cmd.Context(), p.unit, location, nil)
+	l, err := when.Timeline(cmd.Context(), p.Unit, location, nil)
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.buckets(shape[axis])
+	b, err := l.Buckets(shape[axis])
 	policies := make([]grid.Growth, len(shape))
-	policies[axis] = p.along(l, b, shape[axis])
+	policies[axis] = p.Along(l, b, shape[axis])
 	return policies, err
 }

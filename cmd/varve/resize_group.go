@@ -14,18 +14,13 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
 )
-
-// dimensionLength is a length that a dimension is to have.
-type dimensionLength struct {
-	name   string
-	length int64
-}
 
 // parseLengths reads DIMENSION=N.
 func parseLengths(args []string) ([]dimensionLength, error) {
@@ -68,7 +63,7 @@ func reshape(a *zarr.Array, lengths []dimensionLength) (shape []int64, has int, 
 
 // resizeNamed changes the lengths of dimensions: of an array, or of all arrays right
 // below a group.
-func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c *change, opt *zarr.ResizeOptions) error {
+func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c *growth.Change, opt *zarr.ResizeOptions) error {
 	lengths, err := parseLengths(args)
 	if err != nil {
 		return err
@@ -122,11 +117,11 @@ type resized struct {
 // resizeGroup changes all arrays right below a group that have one of the dimensions, one
 // after the other. Nothing is changed before each is known to fit. A command that was
 // stopped is repeated: what has its new shape stays.
-func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength, yes bool, c *change, opt *zarr.ResizeOptions) error {
+func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength, yes bool, c *growth.Change, opt *zarr.ResizeOptions) error {
 	if opt.Expect != nil {
 		return failure.BadUsage("--expect goes with one array")
 	}
-	g, err := zarr.OpenGroup(cmd.Context(), location, c.options(cmd))
+	g, err := zarr.OpenGroup(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
 		return err
 	}
@@ -137,7 +132,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 		return err
 	}
 	passRegular(arrays)
-	if err := c.placeGroup(cmd, arrays); err != nil {
+	if err := placeGroup(c, cmd, arrays); err != nil {
 		return err
 	}
 	lost := int64(0)
@@ -149,7 +144,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 			return err
 		}
 	}
-	facts := make([]growthFacts, len(arrays))
+	facts := make([]growth.Facts, len(arrays))
 	for i, r := range arrays {
 		if err := r.array.Resize(cmd.Context(), r.shape, &r.opt); err != nil {
 			if i > 0 {
@@ -158,10 +153,10 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 			return err
 		}
 		noteNew(cmd, r.location, r.before, r.array)
-		facts[i] = reshapedTo(r.name, r.before, r.array)
+		facts[i] = growth.ReshapedTo(r.name, r.before, r.array)
 	}
 	noteInherited(cmd, location, g.Unconsolidated(), lengths)
-	return tellAll(cmd, location, facts)
+	return growth.TellAll(cmd, location, facts)
 }
 
 // withDimensions opens the arrays right below a group that have one of the dimensions;
@@ -256,18 +251,18 @@ func passRegular(arrays []*resized) {
 
 // placeGroup makes policies a part of the options of all arrays. A policy of --grow
 // passes by regular arrays, which follow the extent, where it is of use to another one.
-func (c *change) placeGroup(cmd *cobra.Command, arrays []*resized) error {
-	p, err := c.policy(cmd)
+func placeGroup(c *growth.Change, cmd *cobra.Command, arrays []*resized) error {
+	p, err := c.Policy(cmd)
 	if err != nil {
 		return err
 	}
-	useful := slices.ContainsFunc(arrays, func(r *resized) bool { return p.placeless(r.array, 0, r.shape) < 0 })
+	useful := slices.ContainsFunc(arrays, func(r *resized) bool { return p.Placeless(r.array, 0, r.shape) < 0 })
 	for _, r := range arrays {
-		if useful && cmd.Flags().Changed("grow") && p.placeless(r.array, 0, r.shape) >= 0 {
+		if useful && cmd.Flags().Changed("grow") && p.Placeless(r.array, 0, r.shape) >= 0 {
 			r.opt.Grow = []grid.Growth{grid.AppendOne()}
 			continue
 		}
-		if r.opt.Grow, err = c.everywhere(cmd, p, r.location, r.array, r.shape); err == nil {
+		if r.opt.Grow, err = everywhere(c, cmd, p, r.location, r.array, r.shape); err == nil {
 			err = growsWithin(cmd, r.array, r.shape, r.opt.Grow...)
 		}
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -191,7 +192,7 @@ func FuzzShards(f *testing.F) {
 		}
 		shape := []int64{max(n, 0), max(m, 0)}
 		read := func(string) ([]byte, error) { return nil, os.ErrNotExist }
-		at := site{"a", &times{start: "2024-02-20", step: "1d"}, read, grid.ParseOptions{}}
+		at := site{"a", &growth.Times{Start: "2024-02-20", Step: "1d"}, read, grid.ParseOptions{}}
 		g, cuts, err := s.cut(t.Context(), shape, dtype.Of[int16](), at)
 		if err == nil {
 			spec := zarr.Spec{Shape: shape, Type: dtype.Of[int16](), Grid: g, InnerChunks: cuts}

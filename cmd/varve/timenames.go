@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/grid"
 )
 
@@ -52,7 +53,7 @@ func momentsOf(ctx context.Context, a *zarr.Array, axis int) *moments {
 			}
 		}
 	}
-	s, along, found, err := growthOf(a)
+	s, along, found, err := growth.Of(a)
 	if err != nil || !found || along != axis || s.Start == "" {
 		return nil
 	}

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -33,7 +36,7 @@ type addition struct {
 	file  string
 	array *zarr.Array
 	axis  int
-	more  *gain
+	more  *growth.Gain
 	opt   zarr.AppendOptions
 
 	expect []int64 // the length of the axis that the array has to have; nil is any
@@ -86,10 +89,10 @@ func parseRounds(args []string) ([][]*addition, error) {
 
 // growAll appends to several arrays of a group: all of them or none. Of several files a
 // name the first of all names are appended together, then the second ones.
-func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *change) error {
-	expect, err := c.expected(cmd)
+func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *growth.Change) error {
+	expect, err := c.Expected(cmd)
 	if err == nil && expect != nil && len(expect) != 1 {
-		err = failure.BadUsage("--expect %s: for a group it is the length of the axis that grows, which all arrays have to have", c.expect)
+		err = failure.BadUsage("--expect %s: for a group it is the length of the axis that grows, which all arrays have to have", c.Expect)
 	}
 	if err != nil {
 		return err
@@ -101,7 +104,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	for _, in := range rounds[0] {
 		in.expect, in.interrupted = expect, facts.Interrupted(cmd, node.Clean(location)+"/"+in.name)
 	}
-	var all []growthFacts
+	var all []growth.Facts
 	for k, inputs := range rounds {
 		facts, err := growRound(cmd, location, inputs, formatName, axis, c)
 		if err != nil && k > 0 {
@@ -122,17 +125,17 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		}
 		all = facts
 	}
-	return tellAll(cmd, location, all)
+	return growth.TellAll(cmd, location, all)
 }
 
 // growRound appends a file to each of several arrays of a group: to all of them or to
 // none.
-func growRound(cmd *cobra.Command, location string, inputs []*addition, formatName, axis string, c *change) (facts []growthFacts, err error) {
-	p, err := c.policy(cmd)
+func growRound(cmd *cobra.Command, location string, inputs []*addition, formatName, axis string, c *growth.Change) (facts []growth.Facts, err error) {
+	p, err := c.Policy(cmd)
 	if err != nil {
 		return nil, err
 	}
-	g, err := zarr.OpenGroup(cmd.Context(), location, c.options(cmd))
+	g, err := zarr.OpenGroup(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
 		return nil, err
 	}
@@ -149,23 +152,23 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	}
 	total := int64(0)
 	for _, in := range inputs {
-		in.opt.RoundUp = c.roundUp
+		in.opt.RoundUp = c.RoundUp
 		if err := in.read(cmd, location, formatName, axis); err != nil {
 			return nil, err
 		}
-		total += in.more.length
+		total += in.more.Length
 	}
 	if err := sameGrowth(inputs); err != nil {
 		return nil, err
 	}
-	if err := c.placeAll(cmd, p, location, inputs); err != nil {
+	if err := placeAll(c, cmd, p, location, inputs); err != nil {
 		return nil, err
 	}
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
-		in.note = unorderedAfter(cmd.Context(), in.array, in.more)
-		additions[i] = in.more.addition(in.name, in.axis, &in.opt)
-		additions[i].Alone = *c.alone
+		in.note = growth.UnorderedAfter(cmd.Context(), in.array, in.more)
+		additions[i] = in.more.Addition(in.name, in.axis, &in.opt)
+		additions[i].Alone = *c.Alone
 	}
 	bar := progress.NewEstimate(cmd, "appending", total, progress.CodedBytes)
 	err = g.Append(cmd.Context(), additions...)
@@ -196,10 +199,10 @@ func (i *addition) read(cmd *cobra.Command, location, formatName, axis string) (
 		i.opt.Expect = i.array.Shape()
 		i.opt.Expect[i.axis] = i.expect[0]
 	}
-	if i.more, err = gained(cmd, i.file, formatName, i.array, i.axis, false); err != nil {
+	if i.more, err = growth.Open(cmd, i.file, formatName, i.array, i.axis, false); err != nil {
 		return failure.On(cmd.Name(), at, err)
 	}
-	i.opt.Planes = i.more.planes
+	i.opt.Planes = i.more.Planes
 	return nil
 }
 
@@ -207,7 +210,7 @@ func (i *addition) read(cmd *cobra.Command, location, formatName, axis string) (
 func closeInputs(inputs []*addition) (err error) {
 	for _, in := range inputs {
 		if in.more != nil {
-			err = errors.Join(err, in.more.close())
+			err = errors.Join(err, in.more.Close())
 		}
 	}
 	return err
@@ -231,8 +234,8 @@ func sameGrowth(inputs []*addition) error {
 		if !known {
 			first[name] = in
 		}
-		if known && name != "" && f.extent() == in.extent() && f.more.planes != in.more.planes {
-			return failure.BadArgument("dimension %q would grow by %d in %s and by %d in %s", name, f.more.planes, f.name, in.more.planes, in.name)
+		if known && name != "" && f.extent() == in.extent() && f.more.Planes != in.more.Planes {
+			return failure.BadArgument("dimension %q would grow by %d in %s and by %d in %s", name, f.more.Planes, f.name, in.more.Planes, in.name)
 		}
 	}
 	return nil
@@ -247,18 +250,18 @@ func (i *addition) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegul
 // placeAll makes the policy a part of the options of all arrays whose chunks are listed,
 // or that which is stored with them. Regular chunks follow the extent; a policy that is
 // of no use to any array is refused.
-func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*addition) error {
-	g := given{}
+func placeAll(c *growth.Change, cmd *cobra.Command, p growth.Policy, location string, inputs []*addition) error {
+	g := growth.Given{}
 	for _, in := range inputs {
 		g[node.Clean(location)+"/"+in.name] = in.more
 	}
 	someListed := slices.ContainsFunc(inputs, (*addition).isListed)
-	known := map[string]timeline{}
+	known := map[string]growth.Timeline{}
 	for _, in := range inputs {
 		if someListed && !in.isListed() {
 			continue
 		}
-		if err := c.placeOne(cmd, p, location, in, g, known); err != nil {
+		if err := placeOne(c, cmd, p, location, in, g, known); err != nil {
 			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
 		}
 	}
@@ -267,50 +270,102 @@ func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, i
 
 // placeOne makes the policy a part of the options of one array. Times that several arrays
 // have are read once.
-func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, in *addition, g given, known map[string]timeline) error {
+func placeOne(c *growth.Change, cmd *cobra.Command, p growth.Policy, location string, in *addition, g growth.Given, known map[string]growth.Timeline) error {
 	at := node.Clean(location) + "/" + in.name
-	p, when, err := c.along(cmd, p, in.array, at, in.axis)
+	p, when, err := c.Along(cmd, p, in.array, at, in.axis)
 	if err != nil {
 		return err
 	}
-	if err := p.listed(in.array, in.axis, at); err != nil {
+	if err := p.Listed(in.array, in.axis, at); err != nil {
 		return err
 	}
 	beside := at
-	if !p.stored {
-		own := node.Clean(location) + "/" + when.coordinate
-		if _, grows := g[own]; when.coordinate != "" && (grows || !strings.Contains(when.coordinate, "/")) {
-			when.coordinate = own
+	if !p.Stored {
+		own := node.Clean(location) + "/" + when.Coordinate
+		if _, grows := g[own]; when.Coordinate != "" && (grows || !strings.Contains(when.Coordinate, "/")) {
+			when.Coordinate = own
 		}
 		beside = location
 	}
-	key := fmt.Sprint(p.unit, beside[:strings.LastIndexByte(beside, '/')+1], when.coordinate, when.start, when.step, when.calendar)
+	key := fmt.Sprint(p.Unit, beside[:strings.LastIndexByte(beside, '/')+1], when.Coordinate, when.Start, when.Step, when.Calendar)
 	l, there := known[key]
 	if !there {
-		if l, err = when.timeline(cmd.Context(), p.unit, beside, g); err != nil {
+		if l, err = when.Timeline(cmd.Context(), p.Unit, beside, g); err != nil {
 			return err
 		}
 		known[key] = l
 	}
-	if err := p.place(l, in.array, in.axis, &in.opt); err != nil {
+	if err := placeEdges(p, l, in.array, in.axis, &in.opt); err != nil {
 		return err
 	}
-	return appendsWithin(cmd, in.array, in.axis, in.more.planes, &in.opt)
+	return appendsWithin(cmd, in.array, in.axis, in.more.Planes, &in.opt)
 }
 
 // factsOf returns how the arrays have grown.
-func factsOf(cmd *cobra.Command, inputs []*addition) []growthFacts {
-	arrays := make([]growthFacts, len(inputs))
+func factsOf(cmd *cobra.Command, inputs []*addition) []growth.Facts {
+	arrays := make([]growth.Facts, len(inputs))
 	for i, in := range inputs {
 		if in.array.Refresh(cmd.Context()) == nil {
-			before, _ := shapesAround(in.array, in.axis, in.more.planes)
-			arrays[i] = reshapedTo(in.name, before, in.array)
+			before, _ := shapesAround(in.array, in.axis, in.more.Planes)
+			arrays[i] = growth.ReshapedTo(in.name, before, in.array)
 			continue
 		}
 		// What was appended is there even if it cannot be looked at.
-		f := growthFacts{Path: in.name, Before: in.array.Shape(), Shape: in.array.Shape()}
-		f.Shape[in.axis] += in.more.planes
+		f := growth.Facts{Path: in.name, Before: in.array.Shape(), Shape: in.array.Shape()}
+		f.Shape[in.axis] += in.more.Planes
 		arrays[i] = f
 	}
 	return arrays
+}
+
+// openInputs opens the arrays and finds the axis along which each of them grows.
+func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location, axis string) (err error) {
+	for _, in := range inputs {
+		if in.array, err = g.At(in.name).OpenArray(cmd.Context(), nil); err != nil {
+			return err
+		}
+	}
+	name := growing(inputs, axis)
+	for _, in := range inputs {
+		if in.axis, err = in.along(name, axis); err != nil {
+			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
+		}
+	}
+	return nil
+}
+
+// growing returns the name of the dimension that --axis means: the name itself, or that
+// which the array of the highest rank, the first of several, has for the number. It is ""
+// where none has a name for it.
+func growing(inputs []*addition, axis string) string {
+	n, err := strconv.Atoi(axis)
+	if err != nil {
+		return axis
+	}
+	name, highest := "", 0
+	for _, in := range inputs {
+		rank, names := in.array.Rank(), in.array.DimensionNames()
+		at := n
+		if n < 0 {
+			at += rank
+		}
+		if rank > highest && at >= 0 && at < len(names) && names[at] != "" {
+			name, highest = names[at], rank
+		}
+	}
+	return name
+}
+
+// along returns the axis of a dimension of the given name, or what --axis says where the
+// array names no dimensions.
+func (i *addition) along(name, axis string) (int, error) {
+	names := i.array.DimensionNames()
+	if name == "" || !slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
+		return argument.AxisOfArray(axis, i.array)
+	}
+	if !slices.Contains(names, name) {
+		return 0, failure.BadArgument("dimension %q grows, and %s does not have it (its dimensions are %s): leave it out, or say another --axis",
+			name, i.name, strings.Join(names, ", "))
+	}
+	return argument.AxisOf(name, names, len(names))
 }

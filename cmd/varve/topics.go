@@ -1,5 +1,9 @@
 package main
 
+import (
+	"varve.dev/zarr/cmd/varve/internal/growth"
+)
+
 // topic is what varve help explains besides commands.
 type topic struct{ name, short, title, text, examples string }
 
@@ -8,7 +12,7 @@ var topics = []topic{
 	{"terms", "what NODE, chunk, shard and the like mean", "Terms: what the words of the other texts mean", termsTopic, ""},
 	{"select", "how --select names elements", "Selections: which elements of an array are meant", selectTopic, selectExamples},
 	{"chunks", "how --chunks and --shards cut an array", "Chunks and shards: how an array is cut", chunksHelp + "\n\n" + shardsHelp, chunksExamples},
-	{"growth", "how --grow cuts what is appended", "Growth: how the chunks of an axis go on", policiesText + "\n\n" + storedText, growthExamples},
+	{"growth", "how --grow cuts what is appended", "Growth: how the chunks of an axis go on", growth.PoliciesText + "\n\n" + growth.StoredText, growthExamples},
 }
 
 // topicNames returns the names of the topics.

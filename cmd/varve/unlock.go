@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -38,7 +39,7 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 	opt := new(zarr.RectilinearOptions)
 	c.Flags().BoolVar(&opt.Trim, "trim", false, "store the last chunks again, without what reaches beyond the array")
 	axes := c.Flags().StringSlice("axis", nil, "the `AXES` that are listed, as 0,2 or time; -1 is the last; all by default")
-	singleWriter := singleWriterFlag(c)
+	singleWriter := growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, text := range *axes {
 			if _, err := argument.ParseAxis(text); err != nil {

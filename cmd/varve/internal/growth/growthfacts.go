@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// growthFacts is how one array has changed its shape, as programs read it.
-type growthFacts struct {
+// Facts is how one array has changed its shape, as programs read it.
+type Facts struct {
 	Path   string       `json:"path"` // relative to the group where several change
 	Before []int64      `json:"shape_before"`
 	Shape  []int64      `json:"shape"`
@@ -26,14 +26,14 @@ type growthFacts struct {
 	grid *grid.Grid
 }
 
-// reshapedTo returns how an array has changed from a shape to the one it has now.
-func reshapedTo(path string, before []int64, a *zarr.Array) growthFacts {
+// ReshapedTo returns how an array has changed from a shape to the one it has now.
+func ReshapedTo(path string, before []int64, a *zarr.Array) Facts {
 	g := a.Grid()
-	return growthFacts{Path: path, Before: before, Shape: a.Shape(), Sizes: output.SizesOf(g), grid: g}
+	return Facts{Path: path, Before: before, Shape: a.Shape(), Sizes: output.SizesOf(g), grid: g}
 }
 
-// tell prints how an array has changed its shape.
-func (f growthFacts) tell(cmd *cobra.Command) error {
+// Tell prints how an array has changed its shape.
+func (f Facts) Tell(cmd *cobra.Command) error {
 	if session.WantsJSON(cmd) {
 		f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
 		return session.PrintJSON(cmd, f)
@@ -43,7 +43,7 @@ func (f growthFacts) tell(cmd *cobra.Command) error {
 
 // print shows people how the array at a location has changed its shape, and in a dry run
 // how it would be cut.
-func (f growthFacts) print(cmd *cobra.Command, location string) error {
+func (f Facts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
 	if session.IsDryRun(cmd) && f.grid != nil && err == nil {
@@ -52,8 +52,8 @@ func (f growthFacts) print(cmd *cobra.Command, location string) error {
 	return err
 }
 
-// tellAll prints how arrays of the group at a location have changed their shapes.
-func tellAll(cmd *cobra.Command, location string, arrays []growthFacts) (err error) {
+// TellAll prints how arrays of the group at a location have changed their shapes.
+func TellAll(cmd *cobra.Command, location string, arrays []Facts) (err error) {
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": arrays})
 	}

@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"bytes"
@@ -132,10 +132,10 @@ func (o *order) step(elem []byte) {
 // errUnordered ends the reading of a coordinate.
 var errUnordered = errors.New("the values neither rise nor fall")
 
-// unordered returns what is wrong with the order of the coordinate that an array is, ""
+// Unordered returns what is wrong with the order of the coordinate that an array is, ""
 // for nothing. It reads the values block by block. What cannot be read is for others to
 // tell.
-func unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
+func Unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	if !source.IsCoordinate(a) {
 		return "", false
 	}
@@ -165,10 +165,10 @@ func (o *order) told() string {
 	return "its values neither rise nor fall all the way: " + o.fault
 }
 
-// unorderedAfter returns what is wrong with the order in which new elements follow those
+// UnorderedAfter returns what is wrong with the order in which new elements follow those
 // of the coordinate that an array is, "" for nothing.
-func unorderedAfter(ctx context.Context, a *zarr.Array, more *gain) string {
-	if !source.IsCoordinate(a) || more.from == nil || more.planes == 0 {
+func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
+	if !source.IsCoordinate(a) || more.from == nil || more.Planes == 0 {
 		return ""
 	}
 	o := orderOf(ctx, a)
@@ -179,8 +179,8 @@ func unorderedAfter(ctx context.Context, a *zarr.Array, more *gain) string {
 		return "" // the append fails, too, or the end cannot be held
 	}
 	part := element.Values{Type: o.typ}
-	for at := int64(0); at < more.planes && o.fault == ""; at += orderSlab {
-		n := min(orderSlab, more.planes-at)
+	for at := int64(0); at < more.Planes && o.fault == ""; at += orderSlab {
+		n := min(orderSlab, more.Planes-at)
 		part.Grow(int(n))
 		if err := more.from.Read(ctx, grid.Box{{Start: at, Stop: at + n}}, part.Data); err != nil {
 			return "" // which is for the append to say

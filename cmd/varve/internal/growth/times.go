@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"context"
@@ -12,26 +12,26 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// times are the flags that say when the elements along an axis are.
-type times struct {
-	coordinate, start, step, calendar string
+// Times are the flags that say when the elements along an axis are.
+type Times struct {
+	Coordinate, Start, Step, Calendar string
 	reading                           func() *zarr.Options // of the coordinate
 }
 
-func (t *times) flags(c *cobra.Command) {
+func (t *Times) Flags(c *cobra.Command) {
 	f := c.Flags()
 	t.reading = func() *zarr.Options { return session.Reading(c) }
-	f.StringVar(&t.coordinate, "time", "", "for calendars: the `COORD` that says when elements are")
-	f.StringVar(&t.start, "start", "", "for calendars, without a coordinate: the `DATE` of element 0, as 1979-01-01 or 1979-01-01T06:00")
-	flagtext.Var(f, &t.step, "step", "", "for calendars: the `TIME` from one element to the next, as 1d, 6h, 30min or 1mo", flagtext.Syntax(calendar.ParseStep))
-	flagtext.Var(f, &t.calendar, "calendar", "", "the `NAME` of the calendar of --start: standard, noleap, 360_day …", flagtext.Syntax(calendar.Parse))
+	f.StringVar(&t.Coordinate, "time", "", "for calendars: the `COORD` that says when elements are")
+	f.StringVar(&t.Start, "start", "", "for calendars, without a coordinate: the `DATE` of element 0, as 1979-01-01 or 1979-01-01T06:00")
+	flagtext.Var(f, &t.Step, "step", "", "for calendars: the `TIME` from one element to the next, as 1d, 6h, 30min or 1mo", flagtext.Syntax(calendar.ParseStep))
+	flagtext.Var(f, &t.Calendar, "calendar", "", "the `NAME` of the calendar of --start: standard, noleap, 360_day …", flagtext.Syntax(calendar.Parse))
 	flagtext.Propose(c, "step", "1d", "6h", "1h", "1mo")
 	flagtext.Propose(c, "calendar", "standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian")
 }
 
-// check refuses flags that contradict each other, or the flag that wants times or, where
+// Check refuses flags that contradict each other, or the flag that wants times or, where
 // the unit is 0, does not.
-func (t *times) check(cmd *cobra.Command, unit calendar.Unit, flag string) error {
+func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error {
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
 	if unit == 0 {
 		for _, name := range []string{"time", "start", "step", "calendar"} {
@@ -44,7 +44,7 @@ func (t *times) check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 	switch {
 	case given("time") && (given("start") || given("step") || given("calendar")):
 		return failure.BadUsage("--time excludes --start, --step and --calendar: the coordinate says all of that")
-	case given("time") && t.coordinate == "":
+	case given("time") && t.Coordinate == "":
 		return failure.BadUsage("--time: the name of a coordinate is needed")
 	case given("time"):
 		return nil
@@ -60,41 +60,41 @@ func (t *times) check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 }
 
 // steps returns the times that --start, --step and --calendar say.
-func (t *times) steps() (calendar.Steps, error) {
-	s, err := calendar.ParseSteps(t.start, t.step, t.calendar)
+func (t *Times) steps() (calendar.Steps, error) {
+	s, err := calendar.ParseSteps(t.Start, t.Step, t.Calendar)
 	if err != nil {
 		hint := ""
-		if c, wrong := calendar.Parse(t.calendar); wrong == nil {
-			if _, wrong = calendar.ParseInstant(t.start, c); wrong != nil {
-				hint = calendar.Hint(t.start, c)
+		if c, wrong := calendar.Parse(t.Calendar); wrong == nil {
+			if _, wrong = calendar.ParseInstant(t.Start, c); wrong != nil {
+				hint = calendar.Hint(t.Start, c)
 			}
 		}
-		return s, failure.BadUsage("--start %s --step %s: %w%s", t.start, t.step, err, hint)
+		return s, failure.BadUsage("--start %s --step %s: %w%s", t.Start, t.Step, err, hint)
 	}
 	return s, nil
 }
 
-// given is what is about to be appended, by the location of its array.
-type given map[string]*gain
+// Given is what is about to be appended, by the location of its array.
+type Given map[string]*Gain
 
-// timeline says where months or years begin along axes that have the same times.
-type timeline struct {
+// Timeline says where months or years begin along axes that have the same times.
+type Timeline struct {
 	unit       calendar.Unit // 0 where nobody asks
 	steps      calendar.Steps
 	coordinate *coordinate // nil where there are steps
 }
 
-// timeline returns the times that the flags say, for arrays at or beside a location.
-func (t *times) timeline(ctx context.Context, unit calendar.Unit, location string, g given) (l timeline, err error) {
+// Timeline returns the times that the flags say, for arrays at or beside a location.
+func (t *Times) Timeline(ctx context.Context, unit calendar.Unit, location string, g Given) (l Timeline, err error) {
 	l.unit = unit
 	switch {
 	case unit == 0:
 		return l, nil
-	case t.coordinate == "":
+	case t.Coordinate == "":
 		l.steps, err = t.steps()
 		return l, err
 	}
-	l.coordinate, err = readCoordinate(ctx, node.Beside(location, t.coordinate), t.reading())
+	l.coordinate, err = readCoordinate(ctx, node.Beside(location, t.Coordinate), t.reading())
 	if err != nil {
 		return l, err
 	}
@@ -105,8 +105,8 @@ func (t *times) timeline(ctx context.Context, unit calendar.Unit, location strin
 	return l, err
 }
 
-// buckets returns where months or years begin along an axis of the given extent.
-func (l timeline) buckets(extent int64) (calendar.Buckets, error) {
+// Buckets returns where months or years begin along an axis of the given extent.
+func (l Timeline) Buckets(extent int64) (calendar.Buckets, error) {
 	switch {
 	case l.unit == 0:
 		return calendar.Buckets{}, nil

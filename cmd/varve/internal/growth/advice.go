@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"fmt"
@@ -14,21 +14,21 @@ import (
 
 // follows reports whether a policy is what a regular axis does anyway: its chunks follow
 // the extent.
-func (p growthPolicy) follows() bool {
-	return p.unit == 0 && p.growth.KeepsRegular()
+func (p Policy) follows() bool {
+	return p.Unit == 0 && p.Growth.KeepsRegular()
 }
 
 // text returns the policy as --grow takes it.
-func (p growthPolicy) text() string {
-	if p.unit != 0 {
-		return "calendar:" + p.unit.String()
+func (p Policy) text() string {
+	if p.Unit != 0 {
+		return "calendar:" + p.Unit.String()
 	}
-	return p.growth.String()
+	return p.Growth.String()
 }
 
-// listed refuses a policy for an axis that has no list of chunks to lengthen, and says
+// Listed refuses a policy for an axis that has no list of chunks to lengthen, and says
 // which commands make one.
-func (p growthPolicy) listed(a *zarr.Array, axis int, location string) error {
+func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	if axis < 0 || axis >= a.Rank() || !a.Grid().Axis(axis).IsRegular() || p.follows() {
 		return nil
 	}
@@ -38,23 +38,23 @@ func (p growthPolicy) listed(a *zarr.Array, axis int, location string) error {
 		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, and format 2 has no others: convert it (varve convert %s --to 3) and list them (%s)",
 			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(node.RootOf(location, a)), unlock)
 	}
-	if p.stored {
+	if p.Stored {
 		text = strings.Replace(text, "--grow", "attribute "+own.GrowthAttribute, 1) +
 			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", phrase.Word(location), own.GrowthAttribute)
 	}
 	return failure.OnAxis(axis, "%s", text)
 }
 
-// placeless returns an axis to which a policy is of no use when an array changes its
+// Placeless returns an axis to which a policy is of no use when an array changes its
 // shape, -1 for none. A policy that is for one axis has to go with that; others are for
 // every axis that grows, and regular ones are passed by where there is a list.
-func (p growthPolicy) placeless(a *zarr.Array, axis int, to []int64) int {
+func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
 	first := -1
 	if len(to) != a.Rank() {
 		return first // the library refuses the shape
 	}
 	for i, n := range a.Shape() {
-		if to[i] <= n || i != axis && (p.unit != 0 || p.stored) {
+		if to[i] <= n || i != axis && (p.Unit != 0 || p.Stored) {
 			continue
 		}
 		if !a.Grid().Axis(i).IsRegular() {
@@ -69,18 +69,18 @@ func (p growthPolicy) placeless(a *zarr.Array, axis int, to []int64) int {
 
 // aligned refuses to cut by a calendar behind chunks that end within a month, at an
 // element, and says what ends the month.
-func (p growthPolicy) aligned(b calendar.Buckets, at, extent int64, unaligned error) error {
+func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) error {
 	text := fmt.Sprintf("the chunks that are there end at element %d: %v", at, unaligned)
 	next, err := b.Next(at)
 	if err != nil {
 		return failure.BadArgument("%s; --grow append-one appends without the calendar", text)
 	}
 	instead := ""
-	if p.stored {
+	if p.Stored {
 		instead = ", in place of the attribute " + own.GrowthAttribute
 	}
 	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
-		text, phrase.Plural(next-extent, "element"), next-at, instead, p.unit)
+		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)
 }
 
 // longer says which command makes a coordinate longer that ends too early.

@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"encoding/json"
@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// storedText explains the attribute in the help of commands.
-const storedText = `create --grow stores the policy with the array, in the attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
+// StoredText explains the attribute in the help of commands.
+const StoredText = `create --grow stores the policy with the array, in the attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
 append and resize without --grow then follow it. It holds for axis 0, or for the "axis" that it names.`
 
-// storedGrowth is the value of the attribute.
-type storedGrowth struct {
+// Stored is the value of the attribute.
+type Stored struct {
 	Policy   string          `json:"policy"`
 	Axis     json.RawMessage `json:"axis,omitempty"` // a number or a name; 0 where it is missing
 	Time     string          `json:"time,omitempty"` // the name of an array beside the one that grows
@@ -31,9 +31,9 @@ type storedGrowth struct {
 	Calendar string          `json:"calendar,omitempty"`
 }
 
-// growthOf returns the policy that is stored with an array, and the axis it is for; false
+// Of returns the policy that is stored with an array, and the axis it is for; false
 // where there is none.
-func growthOf(a *zarr.Array) (s storedGrowth, axis int, found bool, err error) {
+func Of(a *zarr.Array) (s Stored, axis int, found bool, err error) {
 	raw, found, err := metadata.Attribute(a.Attributes(), own.GrowthAttribute)
 	if err != nil || !found {
 		return s, 0, false, err
@@ -48,14 +48,14 @@ func growthOf(a *zarr.Array) (s storedGrowth, axis int, found bool, err error) {
 }
 
 // read reads the value of the attribute.
-func (s *storedGrowth) read(value []byte) error {
+func (s *Stored) read(value []byte) error {
 	if err := json.Unmarshal(value, s); err != nil {
 		return s.malformed("it is no object with the texts policy, time, start, step and calendar")
 	}
 	return nil
 }
 
-func (s storedGrowth) axis(a *zarr.Array) (int, error) {
+func (s Stored) axis(a *zarr.Array) (int, error) {
 	text := strings.Trim(string(s.Axis), `"`)
 	if text == "" {
 		text = "0"
@@ -72,7 +72,7 @@ type malformedGrowth struct{ why, location string }
 
 // malformed returns the error for an attribute, of an array whose location is still to be
 // said.
-func (s storedGrowth) malformed(why string) error { return &malformedGrowth{why, "NODE"} }
+func (s Stored) malformed(why string) error { return &malformedGrowth{why, "NODE"} }
 
 func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
 
@@ -91,16 +91,16 @@ func locateGrowth(err error, location string) error {
 }
 
 // policy returns what the attribute says, and when the elements are.
-func (s storedGrowth) policy(reading func() *zarr.Options) (p growthPolicy, t times, err error) {
-	t = times{coordinate: s.Time, start: s.Start, step: s.Step, calendar: s.Calendar, reading: reading}
-	if p, err = parsePolicy(s.Policy); err != nil {
+func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err error) {
+	t = Times{Coordinate: s.Time, Start: s.Start, Step: s.Step, Calendar: s.Calendar, reading: reading}
+	if p, err = ParsePolicy(s.Policy); err != nil {
 		return p, t, s.malformed(fmt.Sprintf("policy %q: %v", s.Policy, err))
 	}
 	steps := s.Start != "" || s.Step != "" || s.Calendar != ""
 	switch {
-	case p.unit == 0 && (steps || s.Time != ""):
+	case p.Unit == 0 && (steps || s.Time != ""):
 		return p, t, s.malformed("only a calendar needs to know when elements are")
-	case p.unit == 0:
+	case p.Unit == 0:
 		return p, t, nil
 	case s.Time != "" && steps:
 		return p, t, s.malformed("time excludes start, step and calendar")
@@ -114,9 +114,9 @@ func (s storedGrowth) policy(reading func() *zarr.Options) (p growthPolicy, t ti
 	return p, t, err
 }
 
-// along returns the policy for an axis of an array and the times that go with it: those
+// Along returns the policy for an axis of an array and the times that go with it: those
 // of the flags, or without --grow those that are stored with the array.
-func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, location string, axis int) (growthPolicy, times, error) {
+func (c *Change) Along(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
 	p, t, err := c.policyAlong(cmd, p, a, location, axis)
 	told := false
 	p.tell = func(text string) {
@@ -129,8 +129,8 @@ func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, locati
 }
 
 // policyAlong is along without what tells people of gaps.
-func (c *change) policyAlong(cmd *cobra.Command, p growthPolicy, a *zarr.Array, location string, axis int) (growthPolicy, times, error) {
-	s, stored, found, err := growthOf(a)
+func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
+	s, stored, found, err := Of(a)
 	if cmd.Flags().Changed("grow") {
 		if found && err == nil && stored == axis {
 			c.depart(cmd, s, location)
@@ -144,12 +144,12 @@ func (c *change) policyAlong(cmd *cobra.Command, p growthPolicy, a *zarr.Array, 
 		return p, c.times, locateGrowth(err, location)
 	}
 	p, t, err := s.policy(c.times.reading)
-	p.stored = true
+	p.Stored = true
 	return p, t, locateGrowth(err, location)
 }
 
 // depart tells people that --grow says something else than what is stored.
-func (c *change) depart(cmd *cobra.Command, s storedGrowth, location string) {
+func (c *Change) depart(cmd *cobra.Command, s Stored, location string) {
 	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || session.WantsJSON(cmd) {
 		return
 	}
@@ -157,10 +157,10 @@ func (c *change) depart(cmd *cobra.Command, s storedGrowth, location string) {
 		phrase.Printable(location), phrase.Printable(c.grow), phrase.Printable(s.Policy))
 }
 
-// followable refuses a value of the attribute varve:growth that cannot be followed,
+// Followable refuses a value of the attribute varve:growth that cannot be followed,
 // whatever array has it.
-func followable(value []byte) error {
-	var s storedGrowth
+func Followable(value []byte) error {
+	var s Stored
 	err := s.read(value)
 	if err == nil {
 		_, _, err = s.policy(nil)
@@ -172,8 +172,8 @@ func followable(value []byte) error {
 	return err
 }
 
-// growsBy refuses a policy that cannot be that of axis 0.
-func growsBy(s *zarr.Spec, p growthPolicy) error {
+// GrowsBy refuses a policy that cannot be that of axis 0.
+func GrowsBy(s *zarr.Spec, p Policy) error {
 	if len(s.Shape) == 0 {
 		return failure.BadArgument("--grow: the array has no axis")
 	}

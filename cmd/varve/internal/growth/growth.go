@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// policiesText explains the growth policies in the help of commands.
-const policiesText = `A POLICY says which new chunks an axis gets when it outgrows its chunks. It is for axes whose chunks are listed one by one,
+// PoliciesText explains the growth policies in the help of commands.
+const PoliciesText = `A POLICY says which new chunks an axis gets when it outgrows its chunks. It is for axes whose chunks are listed one by one,
 as varve unlock does. Regular chunks, which all have one length, need no policy. A chunk that reaches beyond the extent is
 filled before a new one begins.
   append-one          one chunk for all that is new (the default)
@@ -32,11 +32,11 @@ filled before a new one begins.
 // policyWords begin the growth policies; those that end in ":" are followed by more.
 var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"}
 
-// growthPolicy is what --grow says.
-type growthPolicy struct {
-	growth grid.Growth
-	unit   calendar.Unit // of a calendar's policy, which is no growth before there are times; else 0
-	stored bool          // with the array
+// Policy is what --grow says.
+type Policy struct {
+	Growth grid.Growth
+	Unit   calendar.Unit // of a calendar's policy, which is no growth before there are times; else 0
+	Stored bool          // with the array
 
 	// tell tells people that a chunk begins within a month or a year; nil tells nobody.
 	tell func(text string)
@@ -44,19 +44,19 @@ type growthPolicy struct {
 
 // astray tells people that a chunk begins within a month or a year, because times are
 // missing.
-func (p growthPolicy) astray(unaligned error) {
+func (p Policy) astray(unaligned error) {
 	if p.tell != nil {
 		p.tell(fmt.Sprintf("%v; a chunk begins there, since the times have gaps", unaligned))
 	}
 }
 
-// parsePolicy reads a growth policy.
-func parsePolicy(text string) (p growthPolicy, err error) {
+// ParsePolicy reads a growth policy.
+func ParsePolicy(text string) (p Policy, err error) {
 	if err := flagtext.Policy(policyWords...)(text); err != nil {
 		return p, err
 	}
-	if p.growth, err = grid.ParseGrowth(text); errors.Is(err, grid.ErrCalendar) {
-		p.unit, err = parseCalendar(text)
+	if p.Growth, err = grid.ParseGrowth(text); errors.Is(err, grid.ErrCalendar) {
+		p.Unit, err = parseCalendar(text)
 	}
 	return p, err
 }
@@ -66,61 +66,61 @@ func parseCalendar(text string) (calendar.Unit, error) {
 	return calendar.ParseUnit(strings.TrimPrefix(text, "calendar:"))
 }
 
-// change is what the commands that change an extent have in common.
-type change struct {
-	grow, expect string
-	roundUp      bool
-	alone        *bool
+// Change is what the commands that change an extent have in common.
+type Change struct {
+	grow, Expect string
+	RoundUp      bool
+	Alone        *bool
 	singleWriter *bool
-	times        times
+	times        Times
 }
 
-func changeFlags(c *cobra.Command) *change {
-	f := new(change)
-	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(parsePolicy))
-	f.times.flags(c)
-	flagtext.Var(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", flagtext.Syntax(argument.ParseShape))
-	c.Flags().BoolVar(&f.roundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
-	f.alone = aloneFlag(c)
-	f.singleWriter = singleWriterFlag(c)
+func Flags(c *cobra.Command) *Change {
+	f := new(Change)
+	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(ParsePolicy))
+	f.times.Flags(c)
+	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", flagtext.Syntax(argument.ParseShape))
+	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
+	f.Alone = aloneFlag(c)
+	f.singleWriter = SingleWriterFlag(c)
 	flagtext.Propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	return f
 }
 
-// singleWriterFlag gives a command the flag --single-writer.
-func singleWriterFlag(c *cobra.Command) *bool {
+// SingleWriterFlag gives a command the flag --single-writer.
+func SingleWriterFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("single-writer", false, "nobody else writes: permits the change on stores without locks")
 }
 
-// policy returns what --grow says. Flags that contradict it are wrong usage.
-func (c *change) policy(cmd *cobra.Command) (growthPolicy, error) {
-	p, err := parsePolicy(c.grow)
+// Policy returns what --grow says. Flags that contradict it are wrong usage.
+func (c *Change) Policy(cmd *cobra.Command) (Policy, error) {
+	p, err := ParsePolicy(c.grow)
 	if err != nil {
 		return p, failure.BadUsage("--grow %s: %w", c.grow, err)
 	}
-	return p, c.times.check(cmd, p.unit, "--grow")
+	return p, c.times.Check(cmd, p.Unit, "--grow")
 }
 
-// options returns the options that the flags ask for.
-func (c *change) options(cmd *cobra.Command) *zarr.Options {
+// Options returns the options that the flags ask for.
+func (c *Change) Options(cmd *cobra.Command) *zarr.Options {
 	o := session.Writing(cmd)
 	o.SingleWriter = *c.singleWriter
 	return o
 }
 
-// expected returns the shape of --expect, nil where it is not given.
-func (c *change) expected(cmd *cobra.Command) ([]int64, error) {
+// Expected returns the shape of --expect, nil where it is not given.
+func (c *Change) Expected(cmd *cobra.Command) ([]int64, error) {
 	if !cmd.Flags().Changed("expect") {
 		return nil, nil
 	}
-	return argument.ParseShape(c.expect)
+	return argument.ParseShape(c.Expect)
 }
 
-// along returns the policy for an axis of the given extent, whose elements are at the
+// Along returns the policy for an axis of the given extent, whose elements are at the
 // given times. Without them a calendar has none.
-func (p growthPolicy) along(l timeline, b calendar.Buckets, extent int64) grid.Growth {
-	if p.unit == 0 {
-		return p.growth
+func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth {
+	if p.Unit == 0 {
+		return p.Growth
 	}
 	return grid.ByBoundaries(p.text(), func(at int64) (int64, error) {
 		_, gaps := b.Len()
@@ -150,4 +150,9 @@ func (p growthPolicy) along(l timeline, b calendar.Buckets, extent int64) grid.G
 		}
 		return next, nil
 	})
+}
+
+// aloneFlag gives a command the flag --alone.
+func aloneFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("alone", false, "change the array, though others of its group that share the dimension keep their length")
 }

@@ -1,0 +1,157 @@
+package growth
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/input"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+)
+
+// Gain is what an array grows by. Files, streams and other arrays are read while they are
+// appended; elements that differ in length are in memory.
+type Gain struct {
+	values *input.Values // open until it is appended
+	words  element.Values
+	from   *zarr.Source // nil where there are words
+	Planes int64
+	Length int64 // bytes
+}
+
+// Open opens what is to be appended to an array along an axis, and counts its planes.
+// There may be none where a file of no length says so and nothing else grows.
+func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (*Gain, error) {
+	v, err := input.Open(cmd, file, formatName, a.Type(), a)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gain{values: v}
+	if err := v.KeepsSense(cmd.Context(), a); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	v.NoteSense(cmd, a)
+	if err := g.measure(a.Shape(), axis, alone); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+func (g *Gain) Close() error { return g.values.Close() }
+
+// measure finds out how many planes there are for an array of the given shape.
+func (g *Gain) measure(shape []int64, axis int, alone bool) error {
+	v := g.values
+	if err := Continues(v, shape, axis); err != nil {
+		return err
+	}
+	n, err := v.Gather()
+	if err != nil {
+		return err
+	}
+	switch {
+	case n == 0 && HasEmptyPlanes(shape, axis):
+		g.Planes, err = v.PlanesAlong(axis, shape)
+	case n == 0 && v.Shape != nil && alone:
+	default:
+		g.Planes, err = WholePlanes(v, shape, axis, n)
+	}
+	if err == nil && n > 0 && g.Planes == 0 && axis >= 0 && axis < len(shape) {
+		err = failure.OnAxis(axis, "%s has %s, but planes of shape %v have none", v.Name, phrase.Plural(n, "value"), shape)
+	}
+	if err != nil {
+		return err
+	}
+	if v.Type.Variable() {
+		g.words, err = v.All()
+		g.Length = g.words.Bytes()
+		return err
+	}
+	g.Length = n * element.Width(v.Type)
+	g.from, err = v.Source(shape, axis, g.Planes)
+	return err
+}
+
+// Append makes the array grow.
+func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
+	if g.from == nil {
+		return zarr.Append(ctx, a, axis, g.words.Words, opt)
+	}
+	return a.AppendFrom(ctx, axis, g.from, opt)
+}
+
+// Addition returns what an array of a group grows by.
+func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
+	if g.from == nil {
+		return zarr.Add(path, axis, g.words.Words, opt)
+	}
+	return zarr.Addition{Path: path, Axis: axis, From: g.from, Options: opt}
+}
+
+// data returns all elements in host byte order; there are none that differ in length.
+func (g *Gain) data(ctx context.Context) ([]byte, error) {
+	if g == nil || g.from == nil || g.Length == 0 {
+		return nil, nil
+	}
+	data := make([]byte, g.Length)
+	return data, g.from.Read(ctx, grid.BoxOf(g.from.Shape), data)
+}
+
+// Continues refuses values whose shape is not that of the array but for the axis that
+// grows; one plane may lack that axis.
+func Continues(v *input.Values, shape []int64, axis int) error {
+	if v.Shape == nil || axis < 0 || axis >= len(shape) {
+		return nil // there is nothing to compare, or the library refuses the axis
+	}
+	have := v.Shape
+	if len(have) == len(shape)-1 {
+		have = slices.Insert(slices.Clone(have), axis, 1)
+	}
+	differs := axis
+	if len(have) == len(shape) {
+		differs = input.Unequal(have, shape, axis)
+	}
+	if differs < 0 {
+		return nil
+	}
+	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.Name, v.Shape, shape, axis)
+}
+
+// HasEmptyPlanes reports whether the planes of an array along an axis have no elements,
+// since it is empty along another one.
+func HasEmptyPlanes(shape []int64, axis int) bool {
+	for i, n := range shape {
+		if i != axis && n == 0 {
+			return axis >= 0 && axis < len(shape)
+		}
+	}
+	return false
+}
+
+// WholePlanes counts the planes that n elements are, and refuses what is no whole number
+// of them, or nothing at all.
+func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, error) {
+	if axis < 0 || axis >= len(shape) {
+		return 0, nil // the library refuses the axis
+	}
+	plane, ok := checked.Product(slices.Delete(slices.Clone(shape), axis, axis+1)...)
+	switch {
+	case !ok || plane == 0:
+		return 0, nil
+	case n == 0:
+		return 0, failure.OnAxis(axis, "no values were given: %s is empty", v.Name)
+	case n%plane == 0:
+		return n / plane, nil
+	case v.Type.Variable():
+		return 0, failure.OnAxis(axis, "%s has %s, a plane has %s", v.Name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
+	}
+	size := element.Width(v.Type)
+	return 0, failure.OnAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
+		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
+}
