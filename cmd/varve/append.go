@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -52,7 +54,7 @@ group, and so is the COORD of --time, which may be one of those that grow. The p
 and --expect is the length of the axis before it grows. Where arrays name their dimensions, AXIS is found by the name that the
 array of the highest rank has for it.
 
-` + dimensionsText + `
+` + dimensions.Text + `
 
 Times that run backwards or repeat, as those of a month that is appended twice, are refused where a calendar cuts by them. Elsewhere
 the coordinate, which is the array with one axis that has its name, gets a note. --expect keeps a change from being made twice.
@@ -245,7 +247,7 @@ func (g *appending) by(cmd *cobra.Command, source string) (done input.File, err 
 	}
 	defer func() { err = errors.Join(err, more.Close()) }()
 	planes := more.Planes
-	if err := agrees(g.change, cmd, a, longer(a.Shape(), at, planes)); err != nil {
+	if err := dimensions.CheckAgree(g.change, cmd, a, dimensions.Longer(a.Shape(), at, planes)); err != nil {
 		return done, err
 	}
 	opt := &zarr.AppendOptions{Expect: g.expect, RoundUp: g.change.RoundUp, Planes: planes}
@@ -261,7 +263,7 @@ func (g *appending) by(cmd *cobra.Command, source string) (done input.File, err 
 		err = placeEdges(p, l, a, at, opt)
 	}
 	if err == nil {
-		err = appendsWithin(cmd, a, at, planes, opt)
+		err = chunking.CheckAppend(cmd, a, at, planes, opt)
 	}
 	if err == nil {
 		done.Note = growth.UnorderedAfter(cmd.Context(), a, more)
@@ -275,7 +277,7 @@ func (g *appending) by(cmd *cobra.Command, source string) (done input.File, err 
 		return done, err
 	}
 	if g.expect != nil {
-		g.expect = longer(g.expect, at, planes) // so that the next source follows this one
+		g.expect = dimensions.Longer(g.expect, at, planes) // so that the next source follows this one
 	}
 	done.Source = source
 	done.Before, done.Shape = shapesAround(a, at, planes)

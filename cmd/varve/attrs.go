@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -121,7 +122,7 @@ func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key
 			session.Remark(cmd, location, facts.NoNames+": xarray does not open a group with such an array")
 			return
 		}
-		noteDimensions(cmd, location, a)
+		dimensions.Note(cmd, location, a)
 	}
 }
 

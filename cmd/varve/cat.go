@@ -56,11 +56,11 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 			return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
 		})
 	}
-	p, err := newExcerpt(cmd.Context(), src)
+	p, err := format.NewExcerpt(cmd.Context(), src)
 	if err != nil {
 		return err
 	}
-	return session.Print(cmd, p.print)
+	return session.Print(cmd, p.Print)
 }
 
 // showJSON writes one document with all values of the selection.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -126,7 +127,7 @@ func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string
 	if stale != nil {
 		g.Stale = append(g.Stale, staleFact{location, stale})
 	}
-	for _, text := range disagreements(cmd, consolidated.AsStored(at, stale)) {
+	for _, text := range dimensions.Disagreements(cmd, consolidated.AsStored(at, stale)) {
 		g.Differ = append(g.Differ, prefix+text)
 	}
 	return stale, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -173,7 +174,7 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 func (f *copyFlags) noteDimensions(cmd *cobra.Command, from, to string) {
 	a, err := f.copyOf(cmd.Context(), from, to)
 	if err == nil {
-		noteDimensions(cmd, to, a)
+		dimensions.Note(cmd, to, a)
 		_ = a.Close() // it was read only
 	}
 }

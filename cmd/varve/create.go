@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -62,9 +64,9 @@ Missing groups above it are created too, up to the topmost group that exists or 
 Where there is neither, as for plain/g/t2m, the node is a store of its own, and folders above it stay plain folders;
 varve create plain/g --group makes such a folder a group.
 
-` + chunksHelp + `
+` + chunking.Help + `
 
-` + shardsHelp + `
+` + chunking.ShardsHelp + `
 
 ` + missingHelp + `
 
@@ -84,8 +86,8 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	f := cmd.Flags()
 	argument.ShapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
 	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, float, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", flagtext.Syntax(input.ParseType))
-	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", flagtext.Syntax(parseChunking))
-	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", flagtext.Syntax(parseChunking))
+	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", flagtext.Syntax(chunking.Parse))
+	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", flagtext.Syntax(chunking.Parse))
 	flagtext.Var(f, &c.index, "index-location", "end", "the `END` of a shard that its index is at: start or end", flagtext.OneOf("start", "end"))
 	flagtext.Var(f, &c.grow, "grow", "append-one", "store the `POLICY` by which axis 0 grows with the array, as calendar:month: see varve help growth", flagtext.Syntax(growth.ParsePolicy))
 	c.times.Flags(cmd)
@@ -132,7 +134,7 @@ func (c *creation) check(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	unit, flag := s.shards.unit(), s.shards.flag
+	unit, flag := s.Shards.Unit(), s.Shards.Flag
 	if p, _ := growth.ParsePolicy(c.grow); unit == 0 && p.Unit != 0 {
 		unit, flag = p.Unit, "--grow"
 	}
@@ -247,7 +249,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 			return c.undo(cmd, location, err)
 		}
 	}
-	noteDimensions(cmd, location, a)
+	dimensions.Note(cmd, location, a)
 	facts.NoteMissing(cmd, location, a)
 	noteFolder(cmd, location)
 	if session.WantsJSON(cmd) {
@@ -365,20 +367,20 @@ func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 
 // sharded returns what --shards and --chunks say. Without --shards the chunks are in its
 // place.
-func (c *creation) sharded(cmd *cobra.Command) (s sharded, err error) {
-	s.clips = session.Permitted(cmd).InnerChunks
-	if s.inner, err = parseChunking(c.chunks); err != nil {
+func (c *creation) sharded(cmd *cobra.Command) (s chunking.Shards, err error) {
+	s.Clips = session.Permitted(cmd).InnerChunks
+	if s.Inner, err = chunking.Parse(c.chunks); err != nil {
 		return s, failure.BadUsage("--chunks: %w", err)
 	}
 	if c.shards == "" {
-		s.shards = s.inner
+		s.Shards = s.Inner
 		return s, nil
 	}
-	if s.shards, err = parseChunking(c.shards); err != nil {
+	if s.Shards, err = chunking.Parse(c.shards); err != nil {
 		return s, failure.BadUsage("--shards: %w", err)
 	}
-	s.shards.flag = "--shards"
-	return s, s.check()
+	s.Shards.Flag = "--shards"
+	return s, s.Check()
 }
 
 // cut adds the chunk grid to a specification, and the inner chunks where there are
@@ -389,18 +391,18 @@ func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) err
 		return err
 	}
 	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
-	at := site{location, &c.times, read, session.GridOptions(cmd)}
+	at := chunking.Site{Location: location, Times: &c.times, ReadFile: read, Options: session.GridOptions(cmd)}
 	if c.shards == "" {
-		if spec.Grid, err = s.shards.grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
+		if spec.Grid, err = s.Shards.Grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
 			return err
 		}
-		return fitsLimit(cmd, spec)
+		return chunking.CheckLimit(cmd, spec)
 	}
-	spec.Grid, spec.InnerChunks, err = s.cut(cmd.Context(), spec.Shape, spec.Type, at)
+	spec.Grid, spec.InnerChunks, err = s.Cut(cmd.Context(), spec.Shape, spec.Type, at)
 	if err != nil {
 		return err
 	}
-	return fitsLimit(cmd, spec)
+	return chunking.CheckLimit(cmd, spec)
 }
 
 // attributesJSON returns the attributes, or nil (of no type) where none are given.

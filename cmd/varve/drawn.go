@@ -4,22 +4,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/metadata"
 )
 
 // drawn is a grid that is to be shown, with what is known besides.
@@ -105,34 +102,15 @@ func (f *gridFlags) described(how grid.ParseOptions) (*drawn, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := parseChunkGrid(f.chunkGrid)
+	e, err := argument.ChunkGrid(f.chunkGrid)
 	if err != nil {
 		return nil, failure.On("parse", "--chunk-grid", err)
 	}
-	g, err := namedGrid(shape, e, how)
+	g, err := chunking.Named(shape, e, how)
 	if err != nil {
 		return nil, failure.On("parse", "--chunk-grid", err)
 	}
 	return &drawn{title: "array", grid: g}, nil
-}
-
-// parseChunkGrid reads a chunk_grid object, also as ZEP 3's draft had it.
-func parseChunkGrid(text string) (metadata.Extension, error) {
-	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
-	return e, failure.Known(err)
-}
-
-// chunkGridMeant returns the chunk_grid object that may be meant by lengths, or an
-// example where something else stands in its place.
-func chunkGridMeant(text string) string {
-	lengths, err := argument.ParseShape(strings.Trim(text, "[]() "))
-	switch {
-	case err == nil && len(lengths) > 0:
-		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, output.Text(lengths))
-	case strings.HasPrefix(strings.TrimSpace(text), "{"):
-		return ""
-	}
-	return ` (write the whole object, as '{"name":"regular","configuration":{"chunk_shape":[10,20]}}')`
 }
 
 // chosenAxes returns the axes of --axes, nil where the choice is left to the drawing.

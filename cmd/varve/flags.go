@@ -82,7 +82,7 @@ func valueMeant(flag, value string, err error) string {
 	case flag == "codecs":
 		return argument.CodecsMeant(value)
 	case flag == "chunk-grid":
-		return chunkGridMeant(value)
+		return argument.ChunkGridMeant(value)
 	case flag == "chunk-key-encoding":
 		return spelling.Meant(value, []string{"default/", "default.", "v2.", "v2/"})
 	case flag == "target" || flag == session.LimitFlag:

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
@@ -28,14 +29,14 @@ func FuzzChunking(f *testing.F) {
 	f.Add("groups:x", int64(3), int64(1), []byte("\x93NUMPY\x01\x00"))
 	f.Add("calendar:year", int64(1)<<62, int64(0), []byte(nil))
 	f.Fuzz(func(t *testing.T, text string, n, m int64, file []byte) {
-		c, err := parseChunking(text)
+		c, err := chunking.Parse(text)
 		if err != nil {
 			return
 		}
 		shape := []int64{max(n, 0), max(m, 0)}
 		when := &growth.Times{Start: "2024-02-20", Step: "1d"}
 		read := func(string) ([]byte, error) { return file, nil }
-		g, err := c.grid(t.Context(), shape, dtype.Of[int16](), site{"a", when, read, grid.ParseOptions{}})
+		g, err := c.Grid(t.Context(), shape, dtype.Of[int16](), chunking.Site{Location: "a", Times: when, ReadFile: read, Options: grid.ParseOptions{}})
 		if err != nil {
 			if k := zarr.KindOf(err); k != "invalid-argument" && k != "overflow" && k != "unsupported" && k != "limit" {
 				t.Fatalf("%q: kind %s of %v", text, k, err)

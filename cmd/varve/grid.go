@@ -40,7 +40,7 @@ func newGridCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	argument.ShapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
-	flagtext.Var(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", flagtext.Syntax(parseChunkGrid))
+	flagtext.Var(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", flagtext.Syntax(argument.ChunkGrid))
 	flagtext.Var(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", flagtext.Syntax(argument.ParseElement))
 	flagtext.Var(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", flagtext.Syntax(argument.ParseIntegers))
 	flagtext.Var(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", flagtext.Syntax(parseTwoAxes))

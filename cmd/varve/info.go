@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -140,8 +141,8 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	f.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
 	f.addNotes(cmd.Context(), g)
 	f.Notes = append(f.Notes, facts.PendingBelow(cmd.Context(), location, g)...)
-	for _, text := range disagreements(cmd, consolidated.AsStored(g, stale)) {
-		f.Notes = append(f.Notes, unopened(text, ""))
+	for _, text := range dimensions.Disagreements(cmd, consolidated.AsStored(g, stale)) {
+		f.Notes = append(f.Notes, dimensions.Unopened(text, ""))
 	}
 	var bad error
 	members := func(yield func(zarr.Member) bool) {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -63,9 +64,9 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 }
 
 // parseEven reads the text of --chunks for chunks that have one length along every axis.
-func parseEven(text string) (chunking, error) {
-	c, err := parseChunking(text)
-	if err == nil && (c.object != nil || c.axes != nil || c.trimmed) {
+func parseEven(text string) (chunking.Chunking, error) {
+	c, err := chunking.Parse(text)
+	if err == nil && (c.Object != nil || c.Axes != nil || c.Trimmed) {
 		err = fmt.Errorf("auto, a size as 256KiB, or lengths as 64 or [64,64,128] are needed")
 	}
 	return c, err
@@ -109,55 +110,55 @@ func (f *planFlags) plan() (*plan, error) {
 		return nil, err
 	}
 	t := named.Type
-	s := sharded{shards: chunking{flag: "--target", text: f.target}}
+	s := chunking.Shards{Shards: chunking.Chunking{Flag: "--target", Text: f.target}}
 	p := &plan{Shape: shape, DataType: t.Name()}
-	if s.inner, err = parseEven(f.chunks); err != nil {
+	if s.Inner, err = parseEven(f.chunks); err != nil {
 		return nil, err
 	}
 	if f.target != "" {
-		if s.shards.size, err = phrase.ParseSize(f.target); err != nil {
+		if s.Shards.Size, err = phrase.ParseSize(f.target); err != nil {
 			return nil, err
 		}
-		p.Target = &s.shards.size
+		p.Target = &s.Shards.Size
 	}
-	if c := s.inner; c.size > 0 && p.Target != nil && c.size > *p.Target {
-		return nil, failure.BadUsage("--chunks %s do not fit into objects of --target %s", c.text, f.target)
+	if c := s.Inner; c.Size > 0 && p.Target != nil && c.Size > *p.Target {
+		return nil, failure.BadUsage("--chunks %s do not fit into objects of --target %s", c.Text, f.target)
 	}
-	if p.Chunks, err = s.alone(shape, element.Width(t)); err != nil {
+	if p.Chunks, err = unsharded(s, shape, element.Width(t)); err != nil {
 		return nil, err
 	}
 	if err := p.measure(t); err != nil {
 		return nil, err
 	}
-	p.Sharded, err = s.measured(shape, element.Width(t))
+	p.Sharded, err = shardedPlanOf(s, shape, element.Width(t))
 	return p, err
 }
 
-// alone returns chunks that are in no shards.
-func (s sharded) alone(shape []int64, size int64) (chunks []int64, err error) {
+// unsharded returns chunks that are in no shards.
+func unsharded(s chunking.Shards, shape []int64, size int64) (chunks []int64, err error) {
 	switch {
-	case s.inner.lengths != "":
-		chunks, err = s.inner.steps(shape)
-		return chunks, s.inner.refused(err)
-	case s.inner.size > 0:
-		chunks, err = grid.Target(grownTo(shape, size, s.inner.size), size, s.inner.size)
-		return chunks, s.inner.refused(err)
-	case s.shards.size > 0:
-		chunks, err = grid.Target(grownTo(shape, size, s.shards.size), size, s.shards.size)
-		return chunks, s.shards.refused(err)
+	case s.Inner.Lengths != "":
+		chunks, err = s.Inner.Steps(shape)
+		return chunks, s.Inner.Refused(err)
+	case s.Inner.Size > 0:
+		chunks, err = grid.Target(chunking.GrownTo(shape, size, s.Inner.Size), size, s.Inner.Size)
+		return chunks, s.Inner.Refused(err)
+	case s.Shards.Size > 0:
+		chunks, err = grid.Target(chunking.GrownTo(shape, size, s.Shards.Size), size, s.Shards.Size)
+		return chunks, s.Shards.Refused(err)
 	}
-	return autoChunks(shape, size), nil
+	return chunking.Auto(shape, size), nil
 }
 
-// measured returns the proposal with shards, and counts what it makes.
-func (s sharded) measured(shape []int64, size int64) (*shardedPlan, error) {
-	p, err := s.proposal(shape, size)
+// shardedPlanOf returns the proposal with shards, and counts what it makes.
+func shardedPlanOf(s chunking.Shards, shape []int64, size int64) (*shardedPlan, error) {
+	p, err := s.Proposal(shape, size)
 	if err != nil {
 		return nil, err
 	}
 	g, err := grid.Regular(shape, p.Shard)
 	if err != nil {
-		return nil, s.shards.refused(err)
+		return nil, s.Shards.Refused(err)
 	}
 	plan := &shardedPlan{
 		Chunks: p.Chunk, Shards: p.Shard, Grid: g.Chunks(), Chunk: p.ChunkBytes, Shard: p.ShardBytes, PerShard: p.PerShard, Advice: output.Present(p.Advice),

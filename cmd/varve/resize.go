@@ -9,6 +9,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -41,7 +43,7 @@ an array whose shape stays.
 
 Where chunks are shards, a new one has to have whole inner chunks. With --round-up the last is declared as long as that takes.
 
-` + dimensionsText + `
+` + dimensions.Text + `
 
 ` + growth.PoliciesText + `
 
@@ -108,13 +110,13 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Chang
 	}
 	defer a.Close()
 	before := a.Shape()
-	if err := agrees(c, cmd, a, shape); err != nil {
+	if err := dimensions.CheckAgree(c, cmd, a, shape); err != nil {
 		return err
 	}
 	if opt.Grow, err = everywhere(c, cmd, p, location, a, shape); err != nil {
 		return err
 	}
-	if err := growsWithin(cmd, a, shape, opt.Grow...); err != nil {
+	if err := chunking.CheckResize(cmd, a, shape, opt.Grow...); err != nil {
 		return err
 	}
 	if lost := lostElements(before, shape); lost > 0 && !yes {

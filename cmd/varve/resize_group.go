@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -23,8 +25,8 @@ import (
 )
 
 // parseLengths reads DIMENSION=N.
-func parseLengths(args []string) ([]dimensionLength, error) {
-	var list []dimensionLength
+func parseLengths(args []string) ([]dimensions.Length, error) {
+	var list []dimensions.Length
 	for _, arg := range args {
 		name, text, found := strings.Cut(arg, "=")
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -34,28 +36,28 @@ func parseLengths(args []string) ([]dimensionLength, error) {
 		if !found || name == "" || err != nil || n < 0 {
 			return nil, failure.BadUsage("%q: a dimension and its new length are needed, as time=100", arg)
 		}
-		if slices.ContainsFunc(list, func(d dimensionLength) bool { return d.name == name }) {
+		if slices.ContainsFunc(list, func(d dimensions.Length) bool { return d.Name == name }) {
 			return nil, failure.BadUsage("%q: the dimension is named twice", arg)
 		}
-		list = append(list, dimensionLength{name, n})
+		list = append(list, dimensions.Length{Name: name, Length: n})
 	}
 	return list, nil
 }
 
 // reshape returns the shape of an array after dimensions have changed their lengths, and
 // how many of them it has. It refuses a name that several dimensions have.
-func reshape(a *zarr.Array, lengths []dimensionLength) (shape []int64, has int, err error) {
+func reshape(a *zarr.Array, lengths []dimensions.Length) (shape []int64, has int, err error) {
 	shape = a.Shape()
 	names := a.DimensionNames()
 	for _, d := range lengths {
-		i := slices.Index(names, d.name)
+		i := slices.Index(names, d.Name)
 		if i < 0 {
 			continue
 		}
-		if slices.Contains(names[i+1:], d.name) {
-			return nil, 0, failure.BadArgument("dimension %q: several dimensions have that name; give --shape", d.name)
+		if slices.Contains(names[i+1:], d.Name) {
+			return nil, 0, failure.BadArgument("dimension %q: several dimensions have that name; give --shape", d.Name)
 		}
-		shape[i] = d.length
+		shape[i] = d.Length
 		has++
 	}
 	return shape, has, nil
@@ -96,10 +98,10 @@ func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c
 
 // notDimension returns the error for the first of some dimensions that an array does not
 // have; known are those that it has.
-func notDimension(lengths []dimensionLength, known []string) error {
-	i := slices.IndexFunc(lengths, func(d dimensionLength) bool { return !slices.Contains(known, d.name) })
+func notDimension(lengths []dimensions.Length, known []string) error {
+	i := slices.IndexFunc(lengths, func(d dimensions.Length) bool { return !slices.Contains(known, d.Name) })
 	known = slices.DeleteFunc(slices.Clone(known), func(n string) bool { return n == "" })
-	name := lengths[max(i, 0)].name
+	name := lengths[max(i, 0)].Name
 	if len(known) == 0 {
 		return failure.BadArgument("there is no dimension %q, since its dimensions have no names: say --shape", name)
 	}
@@ -117,7 +119,7 @@ type resized struct {
 // resizeGroup changes all arrays right below a group that have one of the dimensions, one
 // after the other. Nothing is changed before each is known to fit. A command that was
 // stopped is repeated: what has its new shape stays.
-func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength, yes bool, c *growth.Change, opt *zarr.ResizeOptions) error {
+func resizeGroup(cmd *cobra.Command, location string, lengths []dimensions.Length, yes bool, c *growth.Change, opt *zarr.ResizeOptions) error {
 	if opt.Expect != nil {
 		return failure.BadUsage("--expect goes with one array")
 	}
@@ -155,13 +157,13 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 		noteNew(cmd, r.location, r.before, r.array)
 		facts[i] = growth.ReshapedTo(r.name, r.before, r.array)
 	}
-	noteInherited(cmd, location, g.Unconsolidated(), lengths)
+	dimensions.NoteInherited(cmd, location, g.Unconsolidated(), lengths)
 	return growth.TellAll(cmd, location, facts)
 }
 
 // withDimensions opens the arrays right below a group that have one of the dimensions;
 // each is to be of some array.
-func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths []dimensionLength, opt *zarr.ResizeOptions) ([]*resized, error) {
+func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths []dimensions.Length, opt *zarr.ResizeOptions) ([]*resized, error) {
 	var arrays []*resized
 	var known []string // the names of all dimensions
 	for m, err := range g.Unconsolidated().Members(cmd.Context(), false) {
@@ -197,8 +199,8 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		}
 	}
 	for _, d := range lengths {
-		if !slices.ContainsFunc(arrays, func(r *resized) bool { return slices.Contains(r.array.DimensionNames(), d.name) }) {
-			return nil, noDimension(d.name, known)
+		if !slices.ContainsFunc(arrays, func(r *resized) bool { return slices.Contains(r.array.DimensionNames(), d.Name) }) {
+			return nil, noDimension(d.Name, known)
 		}
 	}
 	return arrays, nil
@@ -263,7 +265,7 @@ func placeGroup(c *growth.Change, cmd *cobra.Command, arrays []*resized) error {
 			continue
 		}
 		if r.opt.Grow, err = everywhere(c, cmd, p, r.location, r.array, r.shape); err == nil {
-			err = growsWithin(cmd, r.array, r.shape, r.opt.Grow...)
+			err = chunking.CheckResize(cmd, r.array, r.shape, r.opt.Grow...)
 		}
 		if err == nil {
 			err = r.fits(cmd.Context())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
@@ -160,13 +161,13 @@ func TestDivisor(t *testing.T) {
 					want = d
 				}
 			}
-			if got := divisor(number, most); number > 0 && got != want {
+			if got := chunking.Divisor(number, most); number > 0 && got != want {
 				t.Fatalf("divisor(%d, %d) is %d, want %d", number, most, got, want)
 			}
 		}
 	}
 	for _, c := range []struct{ number, most, want int64 }{{1<<63 - 1, 1 << 62, 0}, {1 << 62, 1 << 61, 1 << 61}, {1e18, 1e18 - 1, 5e17}} {
-		if got := divisor(c.number, c.most); got < 1 || got > c.most || c.number%got != 0 || c.want > 0 && got != c.want {
+		if got := chunking.Divisor(c.number, c.most); got < 1 || got > c.most || c.number%got != 0 || c.want > 0 && got != c.want {
 			t.Errorf("divisor(%d, %d) is %d", c.number, c.most, got)
 		}
 	}
@@ -183,17 +184,17 @@ func FuzzShards(f *testing.F) {
 		f.Add(text[0], text[1], int64(0), int64(1)<<62, false)
 	}
 	f.Fuzz(func(t *testing.T, shards, chunks string, n, m int64, clips bool) {
-		s := sharded{clips: clips}
+		s := chunking.Shards{Clips: clips}
 		var err, also error
-		s.shards, err = parseChunking(shards)
-		s.inner, also = parseChunking(chunks)
-		if err != nil || also != nil || s.check() != nil {
+		s.Shards, err = chunking.Parse(shards)
+		s.Inner, also = chunking.Parse(chunks)
+		if err != nil || also != nil || s.Check() != nil {
 			return
 		}
 		shape := []int64{max(n, 0), max(m, 0)}
 		read := func(string) ([]byte, error) { return nil, os.ErrNotExist }
-		at := site{"a", &growth.Times{Start: "2024-02-20", Step: "1d"}, read, grid.ParseOptions{}}
-		g, cuts, err := s.cut(t.Context(), shape, dtype.Of[int16](), at)
+		at := chunking.Site{Location: "a", Times: &growth.Times{Start: "2024-02-20", Step: "1d"}, ReadFile: read, Options: grid.ParseOptions{}}
+		g, cuts, err := s.Cut(t.Context(), shape, dtype.Of[int16](), at)
 		if err == nil {
 			spec := zarr.Spec{Shape: shape, Type: dtype.Of[int16](), Grid: g, InnerChunks: cuts}
 			opt := &zarr.CreateOptions{Options: zarr.Options{Experimental: zarr.Experimental{InnerChunks: clips}}}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -298,7 +299,7 @@ func placeOne(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 	if err := placeEdges(p, l, in.array, in.axis, &in.opt); err != nil {
 		return err
 	}
-	return appendsWithin(cmd, in.array, in.axis, in.more.Planes, &in.opt)
+	return chunking.CheckAppend(cmd, in.array, in.axis, in.more.Planes, &in.opt)
 }
 
 // factsOf returns how the arrays have grown.

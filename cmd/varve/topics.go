@@ -1,6 +1,7 @@
 package main
 
 import (
+	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 )
 
@@ -11,7 +12,7 @@ type topic struct{ name, short, title, text, examples string }
 var topics = []topic{
 	{"terms", "what NODE, chunk, shard and the like mean", "Terms: what the words of the other texts mean", termsTopic, ""},
 	{"select", "how --select names elements", "Selections: which elements of an array are meant", selectTopic, selectExamples},
-	{"chunks", "how --chunks and --shards cut an array", "Chunks and shards: how an array is cut", chunksHelp + "\n\n" + shardsHelp, chunksExamples},
+	{"chunks", "how --chunks and --shards cut an array", "Chunks and shards: how an array is cut", chunking.Help + "\n\n" + chunking.ShardsHelp, chunksExamples},
 	{"growth", "how --grow cuts what is appended", "Growth: how the chunks of an axis go on", growth.PoliciesText + "\n\n" + growth.StoredText, growthExamples},
 }
 

@@ -1,4 +1,4 @@
-package main
+package chunking
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// shardsHelp explains --shards in the help of create.
-const shardsHelp = `SHARDS, in the same words, are chunks that are stored as one object each and hold many inner chunks, which are read and
+// ShardsHelp explains --shards in the help of create.
+const ShardsHelp = `SHARDS, in the same words, are chunks that are stored as one object each and hold many inner chunks, which are read and
 written by themselves. --chunks are the inner chunks then: auto, 1MiB, 10 or [10,20], which have to divide all shards; -1 is as long
 as they permit. With auto, or a size in bytes, shards are made of as many inner chunks as fit. --codecs and --compressor are
 those of inner chunks. With --experimental inner-chunks they need not divide the shards, the last ones then end where the shard
@@ -23,63 +23,63 @@ does, and lists as [[10,20,30],[25,25]] say how every shard is cut.`
 // grid.Propose.
 const innerBytes = 1 << 20
 
-// sharded is what --shards and --chunks say together.
-type sharded struct {
-	shards, inner chunking
-	clips         bool // inner chunks need not divide the shards
+// Shards is what --shards and --chunks say together.
+type Shards struct {
+	Shards, Inner Chunking
+	Clips         bool // inner chunks need not divide the shards
 }
 
-// check refuses inner chunks that can be none of any shards.
-func (s sharded) check() error {
-	switch c := s.inner; {
-	case c.object != nil || c.axes != nil || c.trimmed:
-		return failure.BadUsage("--chunks %s: with --shards they are inner chunks: auto, a size as 1MiB, or lengths as 10 or [10,20]", phrase.Shorten(c.text, 40))
-	case c.size > 0 && s.shards.size > 0 && c.size > s.shards.size:
-		return failure.BadUsage("--chunks %s are inner chunks of --shards %s, which are smaller", c.text, s.shards.text)
+// Check refuses inner chunks that can be none of any shards.
+func (s Shards) Check() error {
+	switch c := s.Inner; {
+	case c.Object != nil || c.Axes != nil || c.Trimmed:
+		return failure.BadUsage("--chunks %s: with --shards they are inner chunks: auto, a size as 1MiB, or lengths as 10 or [10,20]", phrase.Shorten(c.Text, 40))
+	case c.Size > 0 && s.Shards.Size > 0 && c.Size > s.Shards.Size:
+		return failure.BadUsage("--chunks %s are inner chunks of --shards %s, which are smaller", c.Text, s.Shards.Text)
 	}
 	return nil
 }
 
-// cut returns the grid of shards, and how each is cut.
-func (s sharded) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, []grid.Cut, error) {
-	if s.shards.isChosen() {
+// Cut returns the grid of shards, and how each is cut.
+func (s Shards) Cut(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, []grid.Cut, error) {
+	if s.Shards.isChosen() {
 		return s.proposed(shape, element.Width(t))
 	}
-	g, err := s.shards.grid(ctx, shape, t, at)
+	g, err := s.Shards.Grid(ctx, shape, t, at)
 	if err != nil {
 		return nil, nil, err
 	}
 	cuts, err := s.within(g, element.Width(t))
-	return g, cuts, s.inner.refused(err)
+	return g, cuts, s.Inner.Refused(err)
 }
 
 // proposed chooses the shards.
-func (s sharded) proposed(shape []int64, size int64) (*grid.Grid, []grid.Cut, error) {
-	p, err := s.proposal(shape, size)
+func (s Shards) proposed(shape []int64, size int64) (*grid.Grid, []grid.Cut, error) {
+	p, err := s.Proposal(shape, size)
 	if err != nil {
 		return nil, nil, err
 	}
 	g, err := grid.Regular(shape, p.Shard)
-	return g, every(p.Chunk), s.shards.refused(err)
+	return g, every(p.Chunk), s.Shards.Refused(err)
 }
 
-// proposal returns the shards that there may be, and their inner chunks.
-func (s sharded) proposal(shape []int64, size int64) (grid.Proposal, error) {
-	how := grid.Proposing{Inner: s.inner.size, Shard: s.shards.size}
-	if s.inner.lengths != "" {
+// Proposal returns the shards that there may be, and their inner chunks.
+func (s Shards) Proposal(shape []int64, size int64) (grid.Proposal, error) {
+	how := grid.Proposing{Inner: s.Inner.Size, Shard: s.Shards.Size}
+	if s.Inner.Lengths != "" {
 		var err error
-		if how.Chunk, err = s.inner.steps(shape); err != nil {
-			return grid.Proposal{}, s.inner.refused(err)
+		if how.Chunk, err = s.Inner.Steps(shape); err != nil {
+			return grid.Proposal{}, s.Inner.Refused(err)
 		}
 	}
-	p, err := grid.Propose(grownTo(shape, size, cmp.Or(how.Inner, beginningChunk)), size, how)
+	p, err := grid.Propose(GrownTo(shape, size, cmp.Or(how.Inner, beginningChunk)), size, how)
 	p.Shape = shape
-	return p, s.shards.refused(err)
+	return p, s.Shards.Refused(err)
 }
 
-// steps returns the one length that chunks have along each axis.
-func (c chunking) steps(shape []int64) ([]int64, error) {
-	cuts, err := grid.ParseCuts(shape, c.lengths)
+// Steps returns the one length that chunks have along each axis.
+func (c Chunking) Steps(shape []int64) ([]int64, error) {
+	cuts, err := grid.ParseCuts(shape, c.Lengths)
 	if err != nil {
 		return nil, err
 	}
@@ -106,16 +106,16 @@ func every(lengths []int64) []grid.Cut {
 }
 
 // within returns how shards that there are already are cut.
-func (s sharded) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
+func (s Shards) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	common := make([]int64, shards.Rank())
 	for i := range common {
 		common[i] = commonLength(shards.Axis(i))
 	}
-	if s.inner.isChosen() {
-		lengths, err := dividing(common, size, cmp.Or(s.inner.size, innerBytes))
+	if s.Inner.isChosen() {
+		lengths, err := dividing(common, size, cmp.Or(s.Inner.Size, innerBytes))
 		return every(lengths), err
 	}
-	cuts, err := grid.ParseCuts(common, s.inner.lengths)
+	cuts, err := grid.ParseCuts(common, s.Inner.Lengths)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s sharded) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	if inner.Name() != grid.RegularName {
 		return asLists(cuts, inner, shards)
 	}
-	if _, err := shards.Divided(cuts...); err != nil && !s.clips {
+	if _, err := shards.Divided(cuts...); err != nil && !s.Clips {
 		return nil, fmt.Errorf("%w (--experimental inner-chunks)", err)
 	}
 	return cuts, nil
@@ -168,7 +168,7 @@ func commonLength(a grid.Axis) int64 {
 func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	lengths, err := grid.Target(common, size, bytes)
 	for i, most := range lengths {
-		lengths[i] = divisor(common[i], most)
+		lengths[i] = Divisor(common[i], most)
 	}
 	return lengths, err
 }
@@ -177,9 +177,9 @@ func dividing(common []int64, size, bytes int64) ([]int64, error) {
 // to its square.
 const mostTrials = 1 << 20
 
-// divisor returns the largest divisor of a number that is at most most, which is at least
+// Divisor returns the largest divisor of a number that is at most most, which is at least
 // 1.
-func divisor(number, most int64) int64 {
+func Divisor(number, most int64) int64 {
 	largest := int64(1)
 	for d := int64(1); d <= min(most, mostTrials) && d <= number/d; d++ {
 		if number%d != 0 {

@@ -1,4 +1,4 @@
-package main
+package chunking
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// chunksHelp explains the values of --chunks in the help of commands.
-const chunksHelp = `CHUNKS say how the axes are cut:
+// Help explains the values of --chunks in the help of commands.
+const Help = `CHUNKS say how the axes are cut:
   auto                chunks of at most about 1 MiB, larger ones for large arrays (the default). An array that is still
                       empty gets chunks of about 128 KiB, as long as that takes along its first axis of length 0
   8MiB                chunks of this size, or a little less; also 500kB, 1.5GiB
@@ -43,15 +43,15 @@ const chunksHelp = `CHUNKS say how the axes are cut:
   {"name": …}         a whole chunk_grid object, as it stands in metadata
   bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only as far as the array reaches. Few programs read it.`
 
-// chunking is what --chunks says before there is a shape.
-type chunking struct {
-	flag    string // that says it
-	text    string
-	size    int64  // bytes of a chunk; 0 for anything else
-	trimmed bool   // the last chunks are, see grid.EveryTrimmed
-	lengths string // JSON as grid.ParseCuts reads it; "" for anything else
-	object  *metadata.Extension
-	axes    []axisText // an entry an axis; the axes that have none are whole
+// Chunking is what --chunks says before there is a shape.
+type Chunking struct {
+	Flag    string // that says it
+	Text    string
+	Size    int64  // bytes of a chunk; 0 for anything else
+	Trimmed bool   // the last chunks are, see grid.EveryTrimmed
+	Lengths string // JSON as grid.ParseCuts reads it; "" for anything else
+	Object  *metadata.Extension
+	Axes    []axisText // an entry an axis; the axes that have none are whole
 	whole   bool       // there are such axes
 }
 
@@ -62,16 +62,16 @@ type axisText struct {
 	groups, length string
 }
 
-// parseChunking reads the text of --chunks.
-func parseChunking(text string) (chunking, error) {
+// Parse reads the text of --chunks.
+func Parse(text string) (Chunking, error) {
 	text = strings.TrimSpace(text)
-	c := chunking{flag: "--chunks", text: text}
+	c := Chunking{Flag: "--chunks", Text: text}
 	if text == "auto" {
 		return c, nil
 	}
 	if strings.HasPrefix(text, "{") {
-		e, err := parseChunkGrid(text)
-		c.object = &e
+		e, err := argument.ChunkGrid(text)
+		c.Object = &e
 		if err != nil && !strings.Contains(text, `"name"`) {
 			err = fmt.Errorf("%w; lengths stand in the order of the axes and have no names, as 10,20", err)
 		}
@@ -79,31 +79,31 @@ func parseChunking(text string) (chunking, error) {
 	}
 	if rest, ok := strings.CutPrefix(text, "bounded:"); ok {
 		rest = asList(rest)
-		c.trimmed, c.lengths = true, rest
+		c.Trimmed, c.Lengths = true, rest
 		_, err := chunksJSON(rest)
 		return c, err
 	}
 	text = asList(text)
 	if axis, ok, err := axisWord(text); ok {
-		c.axes, c.whole = []axisText{axis}, true
+		c.Axes, c.whole = []axisText{axis}, true
 		return c, err
 	}
 	if size, err := phrase.ParseSize(text); err == nil {
-		c.size = size
+		c.Size = size
 		return c, nil
 	} else if !errors.Is(err, phrase.ErrNoSize) {
 		return c, err
 	}
 	v, err := chunksJSON(text)
-	if err != nil && !strings.HasPrefix(c.text, "[") {
+	if err != nil && !strings.HasPrefix(c.Text, "[") {
 		return c, fmt.Errorf("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either%s",
 			cmp.Or(argument.ListMeant(text), unnamedMeant(text), phrase.SizeMeant(text), wordMeant(text)))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
-		c.axes, err = axisTexts(v)
+		c.Axes, err = axisTexts(v)
 		return c, err
 	}
-	c.lengths = text
+	c.Lengths = text
 	return c, err
 }
 
@@ -220,11 +220,11 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 
 // isChosen reports whether the lengths of chunks are left to the program: auto, or a
 // size.
-func (c chunking) isChosen() bool { return c.object == nil && c.axes == nil && c.lengths == "" }
+func (c Chunking) isChosen() bool { return c.Object == nil && c.Axes == nil && c.Lengths == "" }
 
-// unit returns the calendar unit of the first axis that has one, 0 where none has.
-func (c chunking) unit() calendar.Unit {
-	for _, a := range c.axes {
+// Unit returns the calendar unit of the first axis that has one, 0 where none has.
+func (c Chunking) Unit() calendar.Unit {
+	for _, a := range c.Axes {
 		if a.unit != 0 {
 			return a.unit
 		}
@@ -235,26 +235,26 @@ func (c chunking) unit() calendar.Unit {
 // fileReader reads a file by its name.
 type fileReader func(name string) ([]byte, error)
 
-// site is where an array is to be, and what its chunks may be taken from.
-type site struct {
-	location string
-	when     *growth.Times
-	read     fileReader
-	how      grid.ParseOptions
+// Site is where an array is to be, and what its chunks may be taken from.
+type Site struct {
+	Location string
+	Times    *growth.Times
+	ReadFile fileReader
+	Options  grid.ParseOptions
 }
 
-// grid returns the chunk grid of an array that is to be at a site.
-func (c chunking) grid(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
+// Grid returns the chunk grid of an array that is to be at a site.
+func (c Chunking) Grid(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, error) {
 	g, err := c.cut(ctx, shape, t, at)
-	return g, c.refused(err)
+	return g, c.Refused(err)
 }
 
-// refused returns an error as one of the flag, unless it is wrong usage or none.
-func (c chunking) refused(err error) error {
+// Refused returns an error as one of the flag, unless it is wrong usage or none.
+func (c Chunking) Refused(err error) error {
 	if err == nil || failure.IsUsage(err) {
 		return err
 	}
-	return failure.BadArgument("%s %s: %w", c.flag, phrase.Shorten(c.text, 200), err)
+	return failure.BadArgument("%s %s: %w", c.Flag, phrase.Shorten(c.Text, 200), err)
 }
 
 // beginningChunk is how many bytes the chunks of an array have that is still empty, where
@@ -266,15 +266,15 @@ const beginningChunk = 128 << 10
 // by a size: what is held by default.
 const mostChosen = 1 << 30
 
-// autoChunks returns the chunks that are chosen where none are asked for.
-func autoChunks(shape []int64, size int64) []int64 {
-	return grid.Auto(grownTo(shape, size, beginningChunk), size)
+// Auto returns the chunks that are chosen where none are asked for.
+func Auto(shape []int64, size int64) []int64 {
+	return grid.Auto(GrownTo(shape, size, beginningChunk), size)
 }
 
-// grownTo returns the shape that an array will have, when the first axis without elements
+// GrownTo returns the shape that an array will have, when the first axis without elements
 // is as long as makes so many bytes: it is going to grow, and a chunk for each of
 // thousands of elements would be a trap.
-func grownTo(shape []int64, size, bytes int64) []int64 {
+func GrownTo(shape []int64, size, bytes int64) []int64 {
 	i := slices.Index(shape, 0)
 	if i < 0 {
 		return shape
@@ -292,9 +292,9 @@ func grownTo(shape []int64, size, bytes int64) []int64 {
 	return shape
 }
 
-// namedGrid returns the grid of a chunk_grid object. An error proposes the name that may
+// Named returns the grid of a chunk_grid object. An error proposes the name that may
 // be meant.
-func namedGrid(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
+func Named(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
 	g, err := how.Parse(shape, e.Name, e.Configuration)
 	if errors.Is(err, grid.ErrUnsupported) {
 		err = fmt.Errorf("%w%s", err, spelling.Meant(e.Name, []string{grid.RegularName, grid.RectilinearName, grid.BoundedName}))
@@ -302,28 +302,28 @@ func namedGrid(shape []int64, e metadata.Extension, how grid.ParseOptions) (*gri
 	return g, err
 }
 
-func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
+func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, error) {
 	size := element.Width(t)
 	switch {
-	case c.object != nil:
-		return namedGrid(shape, *c.object, at.how)
-	case c.axes != nil:
+	case c.Object != nil:
+		return Named(shape, *c.Object, at.Options)
+	case c.Axes != nil:
 		return c.cutAxes(ctx, shape, at)
-	case c.size > 0:
-		chunk, err := grid.Target(grownTo(shape, size, c.size), size, c.size)
+	case c.Size > 0:
+		chunk, err := grid.Target(GrownTo(shape, size, c.Size), size, c.Size)
 		if err != nil {
 			return nil, err
 		}
 		return grid.Regular(shape, chunk)
-	case c.lengths == "":
-		return grid.Regular(shape, autoChunks(shape, size))
+	case c.Lengths == "":
+		return grid.Regular(shape, Auto(shape, size))
 	}
-	cuts, err := grid.ParseCuts(shape, c.lengths)
+	cuts, err := grid.ParseCuts(shape, c.Lengths)
 	if err != nil {
 		return nil, err
 	}
 	g, err := grid.New(shape, cuts...)
-	if err != nil || !c.trimmed {
+	if err != nil || !c.Trimmed {
 		return g, err
 	}
 	chunk := make([]int64, g.Rank())
@@ -336,18 +336,18 @@ func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site)
 }
 
 // cutAxes cuts every axis as its entry says.
-func (c chunking) cutAxes(ctx context.Context, shape []int64, at site) (*grid.Grid, error) {
-	if n := len(c.axes); n > len(shape) || n < len(shape) && !c.whole {
+func (c Chunking) cutAxes(ctx context.Context, shape []int64, at Site) (*grid.Grid, error) {
+	if n := len(c.Axes); n > len(shape) || n < len(shape) && !c.whole {
 		return nil, fmt.Errorf("%s for %s", phrase.Plural(int64(n), "entry"), phrase.Plural(int64(len(shape)), "axis"))
 	}
 	cuts := make([]grid.Cut, len(shape))
 	for i, n := range shape {
 		cuts[i] = grid.Every(max(1, n))
-		if i >= len(c.axes) {
+		if i >= len(c.Axes) {
 			continue
 		}
 		var err error
-		if cuts[i], err = c.axes[i].cut(ctx, n, at); err != nil {
+		if cuts[i], err = c.Axes[i].cut(ctx, n, at); err != nil {
 			return nil, &grid.AxisError{Axis: i, Err: err}
 		}
 	}
@@ -355,10 +355,10 @@ func (c chunking) cutAxes(ctx context.Context, shape []int64, at site) (*grid.Gr
 }
 
 // cut cuts an axis of the given extent.
-func (a axisText) cut(ctx context.Context, extent int64, at site) (grid.Cut, error) {
+func (a axisText) cut(ctx context.Context, extent int64, at Site) (grid.Cut, error) {
 	switch {
 	case a.unit != 0:
-		l, err := at.when.Timeline(ctx, a.unit, at.location, nil)
+		l, err := at.Times.Timeline(ctx, a.unit, at.Location, nil)
 		if err != nil {
 			return grid.Cut{}, err
 		}
@@ -374,7 +374,7 @@ func (a axisText) cut(ctx context.Context, extent int64, at site) (grid.Cut, err
 		edges, err := b.Covering(max(1, extent)) // an axis needs an edge
 		return grid.Edges(edges...), err
 	case a.groups != "":
-		data, err := at.read(a.groups)
+		data, err := at.ReadFile(a.groups)
 		if err != nil {
 			return grid.Cut{}, err
 		}

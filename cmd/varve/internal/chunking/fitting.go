@@ -1,4 +1,4 @@
-package main
+package chunking
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -18,9 +19,9 @@ import (
 // too large.
 const goodChunk = 64 << 20
 
-// fitsLimit refuses to create chunks, or inner chunks where chunks are shards, that are
+// CheckLimit refuses to create chunks, or inner chunks where chunks are shards, that are
 // larger than what a command holds: nobody could write to them afterwards.
-func fitsLimit(cmd *cobra.Command, s *zarr.Spec) error {
+func CheckLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	if s.Grid == nil {
 		return nil
 	}
@@ -69,10 +70,10 @@ func sizeOf(n int64) string {
 	return fmt.Sprint(n, "B")
 }
 
-// growsWithin refuses a change of the extents that would make chunks larger than what a
+// CheckResize refuses a change of the extents that would make chunks larger than what a
 // command holds. Policies are one an axis, or as [grid.Grid.Grown] has them. What is
 // wrong otherwise is for the library to say.
-func growsWithin(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...grid.Growth) error {
+func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...grid.Growth) error {
 	old := a.Grid()
 	next, err := old.Grown(shape, policies...)
 	if err != nil || a.Inner() != nil { // the lengths of inner chunks stay as they are
@@ -97,14 +98,14 @@ func growsWithin(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...g
 	return nil
 }
 
-// appendsWithin is growsWithin for planes that are appended along an axis.
-func appendsWithin(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt *zarr.AppendOptions) error {
+// CheckAppend is growsWithin for planes that are appended along an axis.
+func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt *zarr.AppendOptions) error {
 	if axis < 0 || axis >= a.Rank() {
 		return nil // the library refuses the axis
 	}
 	policies := make([]grid.Growth, a.Rank())
 	policies[axis] = opt.Grow
-	return growsWithin(cmd, a, longer(a.Shape(), axis, planes), policies...)
+	return CheckResize(cmd, a, dimensions.Longer(a.Shape(), axis, planes), policies...)
 }
 
 // shorterEdges proposes a policy for an axis whose new edges are too long for a chunk:

@@ -1,4 +1,4 @@
-package main
+package format
 
 import (
 	"bufio"
@@ -30,8 +30,8 @@ type excerpt struct {
 	whole []int64
 }
 
-// newExcerpt reads what is shown of a selection.
-func newExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
+// NewExcerpt reads what is shown of a selection.
+func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	full := s.Selection.FullShape()
 	n := s.Selection.Len()
 	shown := shownShape(full, n)
@@ -142,9 +142,9 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 // value.
 const lineWidth = 78
 
-// print writes the values as NumPy does: nested brackets, aligned, with … for what is
+// Print writes the values as NumPy does: nested brackets, aligned, with … for what is
 // left out.
-func (e *excerpt) print(w *bufio.Writer) error {
+func (e *excerpt) Print(w *bufio.Writer) error {
 	if slices.Contains(e.shape, 0) {
 		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", phrase.Shape(e.whole))
 		return err

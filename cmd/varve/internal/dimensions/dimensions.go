@@ -1,4 +1,4 @@
-package main
+package dimensions
 
 import (
 	"cmp"
@@ -18,14 +18,14 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// dimensionsText explains in the help of commands how arrays share dimensions.
-const dimensionsText = `Arrays right below one group that name a dimension alike have one length along it, as xarray wants it. A change that would
+// Text explains in the help of commands how arrays share dimensions.
+const Text = `Arrays right below one group that name a dimension alike have one length along it, as xarray wants it. A change that would
 leave them different is refused, unless --alone asks for it. So is one that differs from the coordinate of the nearest group above,
 where the group has none of its own. Levels of a pyramid (attribute multiscales) may differ.`
 
-// agrees refuses another shape along whose dimensions other arrays of the group would
+// CheckAgree refuses another shape along whose dimensions other arrays of the group would
 // have another length.
-func agrees(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int64) error {
+func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int64) error {
 	if *c.Alone || len(shape) != a.Rank() {
 		return nil // the library refuses another rank
 	}
@@ -56,18 +56,18 @@ func (r *resizedTogether) Error() string {
 	return strings.Replace(r.err.Error(), "(Group.Append)", "(varve resize "+r.arguments+")", 1)
 }
 
-// longer returns a shape that is longer along an axis, and as it was where there is no
+// Longer returns a shape that is longer along an axis, and as it was where there is no
 // such axis.
-func longer(shape []int64, axis int, more int64) []int64 {
+func Longer(shape []int64, axis int, more int64) []int64 {
 	if axis >= 0 && axis < len(shape) {
 		shape[axis] += more
 	}
 	return shape
 }
 
-// disagreements returns what differs along the dimensions of the arrays right below a
+// Disagreements returns what differs along the dimensions of the arrays right below a
 // group, a text for each dimension.
-func disagreements(cmd *cobra.Command, g *zarr.Group) []string {
+func Disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 	err := g.CheckDimensions(cmd.Context())
 	var e *zarr.Error
 	if !errors.Is(err, zarr.ErrInvalidMetadata) || !errors.As(err, &e) {
@@ -80,22 +80,22 @@ func disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 // which alone is told with its path.
 func isInherited(text string) bool { return strings.Contains(text, " in /") }
 
-// unopened adds to a disagreement, whose place is told as where, what does not open it.
-func unopened(text, where string) string {
+// Unopened adds to a disagreement, whose place is told as where, what does not open it.
+func Unopened(text, where string) string {
 	if isInherited(text) {
 		return text + ": xarray.open_datatree does not open such a tree"
 	}
 	return text + where + ": xarray does not open such a group"
 }
 
-// noteInherited tells people that dimensions of a group, or of groups right below it,
+// NoteInherited tells people that dimensions of a group, or of groups right below it,
 // have no longer the length of a coordinate that is inherited.
-func noteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths []dimensionLength) {
+func NoteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths []Length) {
 	tell := func(location string, g *zarr.Group) {
-		for _, text := range disagreements(cmd, g) {
-			changed := func(d dimensionLength) bool { return strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", d.name)) }
+		for _, text := range Disagreements(cmd, g) {
+			changed := func(d Length) bool { return strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", d.Name)) }
 			if isInherited(text) && slices.ContainsFunc(lengths, changed) {
-				session.Remark(cmd, location, unopened(text, ""))
+				session.Remark(cmd, location, Unopened(text, ""))
 			}
 		}
 	}
@@ -107,10 +107,10 @@ func noteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths [
 	}
 }
 
-// noteDimensions tells people where a new array differs in length from others of its
+// Note tells people where a new array differs in length from others of its
 // group along a dimension that they share, and where it alone has no names for its
 // dimensions. That is no reason to refuse it: the others may be made longer next.
-func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
+func Note(cmd *cobra.Command, location string, a *zarr.Array) {
 	if a.Path() == "" {
 		return
 	}
@@ -119,18 +119,18 @@ func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 		return // the group is none, or not to be read; the array is there all the same
 	}
 	facts.NoteUnnamed(cmd, location, a, g)
-	for _, text := range disagreements(cmd, g) {
+	for _, text := range Disagreements(cmd, g) {
 		for _, name := range a.DimensionNames() {
 			if name != "" && strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", name)) {
-				session.Remark(cmd, location, unopened(text, " of its group"))
+				session.Remark(cmd, location, Unopened(text, " of its group"))
 				break
 			}
 		}
 	}
 }
 
-// dimensionLength is a length that a dimension is to have.
-type dimensionLength struct {
-	name   string
-	length int64
+// Length is a length that a dimension is to have.
+type Length struct {
+	Name   string
+	Length int64
 }

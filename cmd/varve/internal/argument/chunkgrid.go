@@ -1,0 +1,29 @@
+package argument
+
+import (
+	"fmt"
+	"strings"
+
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/metadata"
+)
+
+// ChunkGrid reads a chunk_grid object, also as ZEP 3's draft had it.
+func ChunkGrid(text string) (metadata.Extension, error) {
+	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
+	return e, failure.Known(err)
+}
+
+// ChunkGridMeant returns the chunk_grid object that may be meant by lengths, or an
+// example where something else stands in its place.
+func ChunkGridMeant(text string) string {
+	lengths, err := ParseShape(strings.Trim(text, "[]() "))
+	switch {
+	case err == nil && len(lengths) > 0:
+		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, output.Text(lengths))
+	case strings.HasPrefix(strings.TrimSpace(text), "{"):
+		return ""
+	}
+	return ` (write the whole object, as '{"name":"regular","configuration":{"chunk_shape":[10,20]}}')`
+}
