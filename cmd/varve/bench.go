@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/trial"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
@@ -46,10 +47,10 @@ Times in I/O and in codecs are sums over all goroutines, so they can exceed the 
 	return c
 }
 
-// trial is a part of an array that is read again and again.
-type trial struct {
+// readTrial is a part of an array that is read again and again.
+type readTrial struct {
 	hierarchy *zarr.Location // whose store notes requests
-	noted     *recorder
+	noted     *trial.Recorder
 	path      string
 	sel       string
 	options   zarr.Options
@@ -74,8 +75,8 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 		return err
 	}
 	defer node.Close(at)
-	noted := &recorder{Store: at.Store()}
-	t := &trial{hierarchy: zarr.At(noted, ""), noted: noted, path: at.Path(), sel: sel, options: *session.Reading(cmd)}
+	noted := &trial.Recorder{Store: at.Store()}
+	t := &readTrial{hierarchy: zarr.At(noted, ""), noted: noted, path: at.Path(), sel: sel, options: *session.Reading(cmd)}
 	t.options.Observer = nil // what is measured is not to be slowed down
 	levels := levelsOf(runtime.GOMAXPROCS(0))
 	t.share = all / time.Duration(len(levels)+2)
@@ -87,15 +88,15 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, r)
 	}
-	return session.Print(cmd, r.print)
+	return session.Print(cmd, r.Print)
 }
 
 // run measures all levels.
-func (t *trial) run(ctx context.Context, levels []level) (*measured, error) {
+func (t *readTrial) run(ctx context.Context, levels []level) (*trial.Measured, error) {
 	if err := t.warm(ctx); err != nil {
 		return nil, err
 	}
-	r := &measured{Shape: t.shape, DataType: t.typ, Slabs: len(t.slabs)}
+	r := &trial.Measured{Shape: t.shape, DataType: t.typ, Slabs: len(t.slabs)}
 	for _, s := range t.slabs {
 		r.Elements += int64(s.n)
 		r.Chunks += s.chunks
@@ -111,7 +112,7 @@ func (t *trial) run(ctx context.Context, levels []level) (*measured, error) {
 		}
 		r.Rounds = append(r.Rounds, one)
 	}
-	r.Bound, r.Because = r.judge()
+	r.Bound, r.Because = r.Judge()
 	return r, nil
 }
 
@@ -133,11 +134,11 @@ func levelsOf(processors int) []level {
 
 // inFlight is how many requests or chunks are in flight where nobody says anything
 // (zarr.Options.Concurrency).
-func (t *trial) inFlight(processors int) int { return engine.InFlight(t.noted.Store, 0, processors) }
+func (t *readTrial) inFlight(processors int) int { return engine.InFlight(t.noted.Store, 0, processors) }
 
 // open opens the array anew, so that it knows nothing of an earlier round, and binds the
 // selection.
-func (t *trial) open(ctx context.Context, opt zarr.Options) (*source.Source, error) {
+func (t *readTrial) open(ctx context.Context, opt zarr.Options) (*source.Source, error) {
 	a, err := t.hierarchy.At(t.path).OpenArray(ctx, &opt)
 	if err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func (t *trial) open(ctx context.Context, opt zarr.Options) (*source.Source, err
 
 // warm reads slabs for the time of one round, and notes them and the requests that they
 // take.
-func (t *trial) warm(ctx context.Context) error {
+func (t *readTrial) warm(ctx context.Context) error {
 	s, err := t.open(ctx, t.options)
 	if err != nil {
 		return err
@@ -157,8 +158,8 @@ func (t *trial) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.noted.begin()
-	defer t.noted.end()
+	t.noted.Begin()
+	defer t.noted.End()
 	r, start := s.Reader(), time.Now()
 	for sel := range slabs {
 		part, err := s.Array.Select(sel)
@@ -206,11 +207,11 @@ func slabFor(s *source.Source) int64 {
 }
 
 // raw repeats the requests that were noted, and decodes nothing.
-func (t *trial) raw(ctx context.Context) (rawRound, error) {
+func (t *readTrial) raw(ctx context.Context) (trial.RawRound, error) {
 	start := time.Now()
-	var r rawRound
+	var r trial.RawRound
 	for {
-		requests, bytes, err := t.noted.replay(ctx, t.inFlight(runtime.GOMAXPROCS(0)))
+		requests, bytes, err := t.noted.Replay(ctx, t.inFlight(runtime.GOMAXPROCS(0)))
 		if err != nil {
 			return r, err
 		}
@@ -220,20 +221,20 @@ func (t *trial) raw(ctx context.Context) (rawRound, error) {
 			break
 		}
 	}
-	r.Rate = rate(r.Bytes, r.Seconds)
+	r.Rate = trial.Rate(r.Bytes, r.Seconds)
 	return r, nil
 }
 
 // round reads the slabs again and again at one level.
-func (t *trial) round(ctx context.Context, l level) (round, error) {
+func (t *readTrial) round(ctx context.Context, l level) (trial.Round, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(l.processors))
 	counter, opt := new(observe.Counter), t.options
 	opt.Concurrency, opt.Observer = l.inFlight, observe.All(counter, t.options.Observer)
 	s, err := t.open(ctx, opt)
 	if err != nil {
-		return round{}, err
+		return trial.Round{}, err
 	}
-	m := round{InFlight: l.inFlight, Processors: l.processors, Usual: l.inFlight == 0}
+	m := trial.Round{InFlight: l.inFlight, Processors: l.processors, Usual: l.inFlight == 0}
 	if m.Usual {
 		m.InFlight = t.inFlight(l.processors)
 	}
@@ -242,7 +243,7 @@ func (t *trial) round(ctx context.Context, l level) (round, error) {
 		one := t.slabs[i]
 		e, err := r.Read(ctx, one.sel, one.n)
 		if err != nil {
-			return round{}, err
+			return trial.Round{}, err
 		}
 		m.Slabs++
 		m.Bytes += e.Bytes()
@@ -250,6 +251,6 @@ func (t *trial) round(ctx context.Context, l level) (round, error) {
 	}
 	m.Seconds = time.Since(start).Seconds()
 	m.Stats = counter.Stats().Sub(before)
-	m.finish()
+	m.Finish()
 	return m, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/trial"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/observe"
@@ -110,19 +111,19 @@ func TestReplay(t *testing.T) {
 		if err := zarr.Fill(ctx, a, nil, uint16(9)); err != nil {
 			t.Fatal(err)
 		}
-		r := &recorder{Store: m}
+		r := &trial.Recorder{Store: m}
 		b, err := zarr.At(r, path).OpenArray(ctx, &zarr.Options{Observer: counter})
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := counter.Stats()
-		r.begin()
+		r.Begin()
 		if _, err := zarr.Read[uint16](ctx, b, nil); err != nil {
 			t.Fatal(err)
 		}
-		r.end()
+		r.End()
 		want := counter.Stats().Sub(before).Read()
-		requests, bytes, err := r.replay(ctx, 3)
+		requests, bytes, err := r.Replay(ctx, 3)
 		if err != nil || requests != want.Times || bytes != want.Bytes || requests == 0 {
 			t.Errorf("%d: %d requests of %d bytes, want %d of %d (%v)", i, requests, bytes, want.Times, want.Bytes, err)
 		}
@@ -132,7 +133,7 @@ func TestReplay(t *testing.T) {
 		if _, err := zarr.Read[uint16](ctx, b, nil); err != nil {
 			t.Fatal(err)
 		}
-		if again, _, _ := r.replay(ctx, 1); again != requests {
+		if again, _, _ := r.Replay(ctx, 1); again != requests {
 			t.Errorf("%d: what came after the end is noted, too", i)
 		}
 	}
@@ -176,28 +177,28 @@ func TestJudge(t *testing.T) {
 		bytes      int64
 		io, codecs time.Duration
 	}{
-		{byCodecs, 1e9, 1e6, second, 3500 * time.Millisecond},
-		{byStore, 1e9, 9e8, 10 * second, second},
-		{byWaiting, 1e9, 1e6, 15 * second, second}, // as many as there may be
-		{byWaiting, 1e9, 1e8, 3 * second, second},  // fewer, and nothing else
-		{byChunks, 1e9, 1e6, second, second},
-		{byMemory, 1e9, 5e8, second, second},
+		{trial.ByCodecs, 1e9, 1e6, second, 3500 * time.Millisecond},
+		{trial.ByStore, 1e9, 9e8, 10 * second, second},
+		{trial.ByWaiting, 1e9, 1e6, 15 * second, second}, // as many as there may be
+		{trial.ByWaiting, 1e9, 1e8, 3 * second, second},  // fewer, and nothing else
+		{trial.ByChunks, 1e9, 1e6, second, second},
+		{trial.ByMemory, 1e9, 5e8, second, second},
 	} {
 		var counter observe.Counter
 		counter.Observe(t.Context(), observe.Event{Op: observe.Get, Bytes: c.bytes, Duration: c.io})
 		for range 100 {
 			counter.Observe(t.Context(), observe.Event{Op: observe.Decode, Duration: c.codecs / 100})
 		}
-		r := round{InFlight: 8, Processors: 2, Bytes: c.bytes, Seconds: 2, Chunks: 100, Stats: counter.Stats()}
-		r.finish()
+		r := trial.Round{InFlight: 8, Processors: 2, Bytes: c.bytes, Seconds: 2, Chunks: 100, Stats: counter.Stats()}
+		r.Finish()
 		r.Stored *= 2 // the table has rates
-		m := &measured{Raw: rawRound{Rate: c.raw}, Rounds: []round{{}, r}}
-		if got, why := m.judge(); got != c.want || why == "" || strings.Contains(why, "%!") {
+		m := &trial.Measured{Raw: trial.RawRound{Rate: c.raw}, Rounds: []trial.Round{{}, r}}
+		if got, why := m.Judge(); got != c.want || why == "" || strings.Contains(why, "%!") {
 			t.Errorf("%s, want %s: %s", got, c.want, why)
 		}
 	}
-	nothing := &measured{Rounds: []round{{Usual: true}}}
-	if what, why := nothing.judge(); what == "" || strings.Contains(why, "NaN") {
+	nothing := &trial.Measured{Rounds: []trial.Round{{Usual: true}}}
+	if what, why := nothing.Judge(); what == "" || strings.Contains(why, "NaN") {
 		t.Errorf("%s: %s", what, why)
 	}
 }

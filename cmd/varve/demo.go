@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/picture"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
@@ -492,8 +493,8 @@ func (d *demo) draw(ctx context.Context) error {
 		return err
 	}
 	d.facts.ChunkGrid = gridJSON(a.Grid())
-	shown := drawnArray("", a)
-	stored, err := shown.stored(d.cmd)
+	shown := picture.OfArray("", a)
+	stored, err := shown.Stored(d.cmd)
 	if err != nil {
 		return err
 	}

@@ -1,20 +1,25 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/picture"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
@@ -43,7 +48,7 @@ func newGridCommand() *cobra.Command {
 	flagtext.Var(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", flagtext.Syntax(argument.ChunkGrid))
 	flagtext.Var(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", flagtext.Syntax(argument.ParseElement))
 	flagtext.Var(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", flagtext.Syntax(argument.ParseIntegers))
-	flagtext.Var(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", flagtext.Syntax(parseTwoAxes))
+	flagtext.Var(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", flagtext.Syntax(picture.ParseAxes))
 	flagtext.Var(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", argument.FileName)
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters only")
 	c.RunE = f.run
@@ -61,10 +66,10 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if d.array != nil {
-		defer d.array.Close()
+	if d.Array != nil {
+		defer d.Array.Close()
 	}
-	if d.axes, err = f.chosenAxes(d); err != nil {
+	if d.Axes, err = f.chosenAxes(d); err != nil {
 		return err
 	}
 	if f.svg != "" {
@@ -115,8 +120,8 @@ func gridJSON(g *grid.Grid) []byte {
 }
 
 // printFacts prints the grid for programs, with the members that were asked for.
-func (f *gridFlags) printFacts(cmd *cobra.Command, d *drawn) error {
-	facts := gridDocument{gridFacts: describeGrid(d.grid)}
+func (f *gridFlags) printFacts(cmd *cobra.Command, d *picture.Grid) error {
+	facts := gridDocument{gridFacts: describeGrid(d.Chunks)}
 	if cmd.Flags().Changed("locate") {
 		l, err := f.located(d)
 		if err != nil {
@@ -143,29 +148,29 @@ type gridDocument struct {
 }
 
 // located returns where the element of --locate is.
-func (f *gridFlags) located(d *drawn) (*located, error) {
+func (f *gridFlags) located(d *picture.Grid) (*located, error) {
 	element, err := argument.ParseElement(f.locate)
 	if err != nil {
 		return nil, err
 	}
-	index, err := element.Index(d.names, d.grid.Rank())
+	index, err := element.Index(d.Names, d.Chunks.Rank())
 	if err != nil {
 		return nil, failure.BadArgument("--locate %s: %w", f.locate, err)
 	}
-	chunk, within, err := d.grid.Locate(index)
+	chunk, within, err := d.Chunks.Locate(index)
 	if err != nil {
-		return nil, failure.On("locate", d.title, err)
+		return nil, failure.On("locate", d.Title, err)
 	}
 	return &located{index, chunk, within}, nil
 }
 
 // found returns the chunk of --chunk, nil where there is none.
-func (f *gridFlags) found(d *drawn) (*chunkFacts, error) {
+func (f *gridFlags) found(d *picture.Grid) (*chunkFacts, error) {
 	index, err := argument.ParseIntegers(f.chunk)
 	if err != nil {
 		return nil, err
 	}
-	c, ok := d.grid.Chunk(index)
+	c, ok := d.Chunks.Chunk(index)
 	if !ok {
 		return nil, nil
 	}
@@ -177,18 +182,18 @@ func (f *gridFlags) found(d *drawn) (*chunkFacts, error) {
 }
 
 // print draws the grid for people, and says where what they asked for is.
-func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
+func (f *gridFlags) print(cmd *cobra.Command, d *picture.Grid) error {
 	a, err := f.answer(cmd, d)
 	if err != nil {
 		return err
 	}
-	stored, err := d.stored(cmd)
+	stored, err := d.Stored(cmd)
 	if err != nil {
 		return err
 	}
 	w := cmd.OutOrStdout()
-	text := fmt.Sprintf("%s: %s\n\n", phrase.Printable(d.title), d.summary()) +
-		draw.Grid(d.grid, &draw.GridOptions{Width: console.Columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
+	text := fmt.Sprintf("%s: %s\n\n", phrase.Printable(d.Title), summary(d)) +
+		draw.Grid(d.Chunks, &draw.GridOptions{Width: console.Columns(w), ASCII: f.ascii, Axes: d.Axes, Names: d.Names, Stored: stored})
 	if a.text != nil {
 		text += "\n" + strings.Join(a.text, "\n") + "\n"
 	}
@@ -197,10 +202,10 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 }
 
 // summary says in a line what the grid is.
-func (d *drawn) summary() string {
-	text := fmt.Sprintf("%s in %s, %s", phrase.Shape(d.grid.Shape()), chunkCount(d.grid), d.grid.Name())
-	if d.inner != nil && d.grid.Rank() > 0 {
-		text += "; each is a shard of inner chunks " + facts.InnerText(d.inner)
+func summary(d *picture.Grid) string {
+	text := fmt.Sprintf("%s in %s, %s", phrase.Shape(d.Chunks.Shape()), chunkCount(d.Chunks), d.Chunks.Name())
+	if d.Inner != nil && d.Chunks.Rank() > 0 {
+		text += "; each is a shard of inner chunks " + facts.InnerText(d.Inner)
 	}
 	return text
 }
@@ -227,4 +232,133 @@ func chunkCount(g *grid.Grid) string {
 		return phrase.Plural(n, "chunk")
 	}
 	return phrase.Shape(g.Chunks()) + " chunks"
+}
+
+// drawn returns the grid that the command line means: of a node, or as the flags describe
+// it.
+func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*picture.Grid, error) {
+	shaped, described := cmd.Flags().Changed("shape"), cmd.Flags().Changed("chunk-grid")
+	switch {
+	case len(args) == 1 && (shaped || described):
+		return nil, failure.BadUsage("NODE has a grid of its own: leave out --shape and --chunk-grid")
+	case len(args) == 0 && !(shaped && described):
+		return nil, failure.BadUsage("NODE is missing, or both --shape and --chunk-grid")
+	case len(args) == 0:
+		return f.described(session.GridOptions(cmd))
+	}
+	a, err := node.OpenArray(cmd, args[0])
+	if err != nil {
+		return picture.OfDocument(cmd, args[0], err)
+	}
+	return picture.OfArray(args[0], a), nil
+}
+
+// described returns the grid that --shape and --chunk-grid describe.
+func (f *gridFlags) described(how grid.ParseOptions) (*picture.Grid, error) {
+	shape, err := argument.ParseShape(f.shape)
+	if err != nil {
+		return nil, err
+	}
+	e, err := argument.ChunkGrid(f.chunkGrid)
+	if err != nil {
+		return nil, failure.On("parse", "--chunk-grid", err)
+	}
+	g, err := chunking.Named(shape, e, how)
+	if err != nil {
+		return nil, failure.On("parse", "--chunk-grid", err)
+	}
+	return &picture.Grid{Title: "array", Chunks: g}, nil
+}
+
+// chosenAxes returns the axes of --axes, nil where the choice is left to the drawing.
+func (f *gridFlags) chosenAxes(d *picture.Grid) (axes []int, err error) {
+	texts, err := picture.ParseAxes(f.axes)
+	if err != nil {
+		return nil, err
+	}
+	rank := d.Chunks.Rank()
+	for _, text := range texts {
+		i, err := argument.AxisOf(text, d.Names, rank)
+		if err != nil {
+			return nil, err
+		}
+		if i < 0 || i >= rank {
+			return nil, failure.BadArgument("--axes %s: there is no axis %s, the array has %s", f.axes, text, phrase.Plural(int64(rank), "axis"))
+		}
+		if slices.Contains(axes, i) {
+			return nil, failure.BadArgument("--axes %s: both are axis %d", f.axes, i)
+		}
+		axes = append(axes, i)
+	}
+	return axes, nil
+}
+
+// answer looks for the element of --locate and the chunk of --chunk.
+func (f *gridFlags) answer(cmd *cobra.Command, d *picture.Grid) (a answers, err error) {
+	if cmd.Flags().Changed("locate") {
+		l, err := f.located(d)
+		if err != nil {
+			return a, err
+		}
+		a.text = append(a.text, fmt.Sprintf("element %s is in chunk %s, at %s within it", phrase.Index(l.Index), phrase.Index(l.Chunk), phrase.Index(l.Within)))
+		a.chunks = append(a.chunks, boxAt(l.Chunk))
+	}
+	if cmd.Flags().Changed("chunk") {
+		c, err := f.found(d)
+		if err != nil {
+			return a, err
+		}
+		a.text = append(a.text, c.sentence(f.chunk, d.Chunks))
+		if c != nil {
+			a.chunks = append(a.chunks, boxAt(c.Index))
+		}
+	}
+	return a, nil
+}
+
+// printPicture writes the grid as a picture, with what was asked for marked and said
+// below it.
+func (f *gridFlags) printPicture(cmd *cobra.Command, d *picture.Grid) error {
+	a, err := f.answer(cmd, d)
+	if err != nil {
+		return err
+	}
+	stored, err := d.Stored(cmd)
+	if err != nil {
+		return err
+	}
+	opt := &draw.SVGOptions{
+		Axes: d.Axes, Names: d.Names, Stored: stored, Inner: d.Inner, Labels: d.TimeNames(cmd.Context()),
+		Caption: strings.Join(append([]string{summary(d)}, a.text...), "\n"),
+	}
+	if d.Array != nil {
+		opt.Title = phrase.Printable(filepath.Base(d.Title))
+	}
+	for _, chunks := range a.chunks {
+		opt.Marks = append(opt.Marks, draw.Mark{Chunks: chunks, Meaning: "asked for"})
+	}
+	picture := draw.SVG(d.Chunks, opt)
+	if f.svg == "-" {
+		_, err := cmd.OutOrStdout().Write(picture)
+		return err
+	}
+	return localfile.Replace(f.svg, func(w *bufio.Writer) error {
+		_, err := w.Write(picture)
+		return err
+	})
+}
+
+// answers are what people asked for: where it is, and in words.
+type answers struct {
+	text   []string
+	chunks []grid.Box
+}
+
+// boxAt returns the box of one chunk.
+func boxAt(index []int64) grid.Box {
+	b := make(grid.Box, len(index))
+	for i, k := range index {
+		b[i] = grid.Interval{Start: k, Stop: k + 1}
+	}
+	return b
 }

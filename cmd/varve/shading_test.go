@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/picture"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store/memstore"
@@ -44,12 +45,12 @@ func TestShadingCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d := drawnArray("", a)
-		listed, err := d.stored(commandIn(ctx))
+		d := picture.OfArray("", a)
+		listed, err := d.Stored(commandIn(ctx))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &shading{ctx: ctx, d: d, deadline: time.Now().Add(time.Hour)}
+		s := &picture.Shading{Context: ctx, Of: d, Deadline: time.Now().Add(time.Hour)}
 		for range 10 {
 			box := make(grid.Box, 2)
 			for i, n := range a.Shape() {
@@ -68,8 +69,8 @@ func TestShadingCounts(t *testing.T) {
 			if n, _ := box.Len(); n > 100 {
 				continue
 			}
-			s.asked = 0
-			if got := s.probe(box); got != want {
+			s.Asked = 0
+			if got := s.Probe(box); got != want {
 				t.Fatalf("%d found in %v, want %d", got, box, want)
 			}
 		}
@@ -94,13 +95,13 @@ func TestShadingGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &drawn{grid: g, each: endless}
+	d := &picture.Grid{Chunks: g, Each: endless}
 	for _, test := range []struct {
 		each       func(context.Context, func([]int64) error) error
 		head, tail int64
 	}{{endless, 1, -1}, {stuck, -1, -1}} {
-		d.each = test.each
-		count, err := d.stored(commandIn(t.Context()))
+		d.Each = test.each
+		count, err := d.Stored(commandIn(t.Context()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,12 +114,12 @@ func TestShadingGivesUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.each = stuck
-	if _, err := d.stored(commandIn(ctx)); !errors.Is(err, context.Canceled) {
+	d.Each = stuck
+	if _, err := d.Stored(commandIn(ctx)); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
-	d.each = func(context.Context, func([]int64) error) error { return io.ErrUnexpectedEOF }
-	if _, err := d.stored(commandIn(t.Context())); !errors.Is(err, io.ErrUnexpectedEOF) {
+	d.Each = func(context.Context, func([]int64) error) error { return io.ErrUnexpectedEOF }
+	if _, err := d.Stored(commandIn(t.Context())); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("broken: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package picture
 
 import (
 	"context"
@@ -21,18 +21,18 @@ type moments struct {
 	at       func(i int64) (calendar.Instant, bool) // false where an element has no time
 }
 
-// timeNames returns what names the elements of a picture by months and days, where times
+// TimeNames returns what names the elements of a picture by months and days, where times
 // of an axis are known. A coordinate that cannot be read names nothing: the picture is
 // true without.
-func (d *drawn) timeNames(ctx context.Context) func(axis int, elements grid.Interval) string {
-	if d.array == nil {
+func (d *Grid) TimeNames(ctx context.Context) func(axis int, elements grid.Interval) string {
+	if d.Array == nil {
 		return nil
 	}
 	known := map[int]*moments{} // nil for an axis without times
 	return func(axis int, elements grid.Interval) string {
 		m, asked := known[axis]
 		if !asked {
-			m = momentsOf(ctx, d.array, axis)
+			m = momentsOf(ctx, d.Array, axis)
 			known[axis] = m
 		}
 		if m == nil {

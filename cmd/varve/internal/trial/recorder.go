@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// recorder is a store that notes what is read of it, so that it can be read again without
+// Recorder is a store that notes what is read of it, so that it can be read again without
 // more.
-type recorder struct {
+type Recorder struct {
 	store.Store
 
 	mu     sync.Mutex
@@ -35,22 +35,22 @@ type visit struct {
 // mostNoted is how many requests are noted.
 const mostNoted = 1 << 16
 
-// begin notes what is read from now on.
-func (r *recorder) begin() {
+// Begin notes what is read from now on.
+func (r *Recorder) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noting, r.left = true, mostNoted
 }
 
-// end notes no more.
-func (r *recorder) end() {
+// End notes no more.
+func (r *Recorder) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noting = false
 }
 
 // note notes a request, of a visit that has begun or of a new one.
-func (r *recorder) note(v *visit, q store.Request) {
+func (r *Recorder) note(v *visit, q store.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.noting || r.left == 0 {
@@ -63,26 +63,26 @@ func (r *recorder) note(v *visit, q store.Request) {
 }
 
 // Unwrap implements [store.Wrapper].
-func (r *recorder) Unwrap() store.Store { return r.Store }
+func (r *Recorder) Unwrap() store.Store { return r.Store }
 
 // Get implements [store.Store].
-func (r *recorder) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (r *Recorder) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	r.note(&visit{key: key}, q)
 	return r.Store.Get(ctx, key, q, dst)
 }
 
 // Stat implements [store.Stater].
-func (r *recorder) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (r *Recorder) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return store.Stat(ctx, r.Store, key)
 }
 
 // List implements [store.Lister].
-func (r *recorder) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (r *Recorder) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return store.List(ctx, r.Store, dir, deep)
 }
 
 // Open implements [store.Opener].
-func (r *recorder) Open(ctx context.Context, key store.Key) (store.Object, error) {
+func (r *Recorder) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	o, err := store.Open(ctx, r.Store, key)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *recorder) Open(ctx context.Context, key store.Key) (store.Object, error
 // noted is an open value whose reads are noted.
 type noted struct {
 	store.Object
-	r *recorder
+	r *Recorder
 	v *visit
 }
 
@@ -103,9 +103,9 @@ func (o *noted) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.Object.Read(ctx, q, dst)
 }
 
-// replay repeats the requests that were noted, those of several values at a time, and
+// Replay repeats the requests that were noted, those of several values at a time, and
 // returns their number and their bytes.
-func (r *recorder) replay(ctx context.Context, workers int) (requests, bytes int64, err error) {
+func (r *Recorder) Replay(ctx context.Context, workers int) (requests, bytes int64, err error) {
 	var next, times, sum atomic.Int64
 	group, within := errgroup.WithContext(ctx)
 	for range min(workers, len(r.visits)) {
@@ -162,7 +162,7 @@ func (v *visit) repeat(ctx context.Context, s store.Store, buf *[]byte) (n int64
 }
 
 // Close closes the store below.
-func (r *recorder) Close() error {
+func (r *Recorder) Close() error {
 	if c, ok := store.As[io.Closer](r.Store); ok {
 		return c.Close()
 	}

@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"bufio"
@@ -9,30 +9,30 @@ import (
 	"varve.dev/zarr/observe"
 )
 
-// measured is what was measured of an array, as programs read it.
-type measured struct {
+// Measured is what was measured of an array, as programs read it.
+type Measured struct {
 	Path     string   `json:"path"`
 	Shape    []int64  `json:"shape"`
 	DataType string   `json:"data_type"`
 	Slabs    int      `json:"slabs"`    // that are read again and again,
 	Elements int64    `json:"elements"` // and what is in them
 	Chunks   int64    `json:"chunks"`
-	Raw      rawRound `json:"raw"`
-	Rounds   []round  `json:"rounds"`
+	Raw      RawRound `json:"raw"`
+	Rounds   []Round  `json:"rounds"`
 	Bound    string   `json:"bound_by"`
 	Because  string   `json:"because"`
 }
 
-// rawRound is what the store gives to the same requests.
-type rawRound struct {
+// RawRound is what the store gives to the same requests.
+type RawRound struct {
 	Requests int64   `json:"requests"`
 	Bytes    int64   `json:"bytes"` // as they are stored
 	Seconds  float64 `json:"seconds"`
 	Rate     float64 `json:"bytes_per_second"`
 }
 
-// round is what was measured at one level.
-type round struct {
+// Round is what was measured at one level.
+type Round struct {
 	InFlight   int           `json:"in_flight"`
 	Processors int           `json:"processors"`
 	Usual      bool          `json:"usual"` // it is how the other commands read
@@ -46,23 +46,23 @@ type round struct {
 	Stats      observe.Stats `json:"stats"`
 }
 
-// rate returns how much there is a second.
-func rate(n int64, seconds float64) float64 {
+// Rate returns how much there is a second.
+func Rate(n int64, seconds float64) float64 {
 	if seconds <= 0 {
 		return 0
 	}
 	return float64(n) / seconds
 }
 
-// finish works out what follows from the rest.
-func (m *round) finish() {
-	m.Rate, m.Stored = rate(m.Bytes, m.Seconds), rate(m.Stats.Read().Bytes, m.Seconds)
+// Finish works out what follows from the rest.
+func (m *Round) Finish() {
+	m.Rate, m.Stored = Rate(m.Bytes, m.Seconds), Rate(m.Stats.Read().Bytes, m.Seconds)
 	m.PerChunk = m.Seconds / float64(max(1, m.pieces()))
 }
 
 // pieces returns how many chunks there were: inner chunks that were decoded, where chunks
 // are shards.
-func (m *round) pieces() int64 {
+func (m *Round) pieces() int64 {
 	if n := m.Stats.Of(observe.Decode).Times; n > 0 {
 		return n
 	}
@@ -71,11 +71,11 @@ func (m *round) pieces() int64 {
 
 // What bounds reading.
 const (
-	byCodecs  = "codecs"
-	byStore   = "store"
-	byWaiting = "waiting"
-	byChunks  = "chunks"
-	byMemory  = "memory"
+	ByCodecs  = "codecs"
+	ByStore   = "store"
+	ByWaiting = "waiting"
+	ByChunks  = "chunks"
+	ByMemory  = "memory"
 )
 
 const (
@@ -84,9 +84,9 @@ const (
 	smallChunk = 64 << 10 // bytes, below which a chunk costs more than its bytes
 )
 
-// judge says what bounds the round that reads as other commands do, in a word and in a
+// Judge says what bounds the round that reads as other commands do, in a word and in a
 // sentence.
-func (m *measured) judge() (what, why string) {
+func (m *Measured) Judge() (what, why string) {
 	r := &m.Rounds[len(m.Rounds)-1]
 	requests, codecs := r.Stats.Requests(), r.Stats.Codecs().Duration.Seconds()
 	busy := codecs / max(1e-9, r.Seconds*float64(r.Processors))
@@ -94,20 +94,20 @@ func (m *measured) judge() (what, why string) {
 	size := r.Bytes / max(1, r.pieces())
 	switch {
 	case busy >= most:
-		return byCodecs, fmt.Sprintf("decoding takes %s of the time of %s", percent(busy), phrase.Plural(int64(r.Processors), "processor"))
+		return ByCodecs, fmt.Sprintf("decoding takes %s of the time of %s", percent(busy), phrase.Plural(int64(r.Processors), "processor"))
 	case m.Raw.Rate > 0 && r.Stored >= most*m.Raw.Rate:
-		return byStore, fmt.Sprintf("it gives %s a second where nothing is decoded, and gives %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
+		return ByStore, fmt.Sprintf("it gives %s a second where nothing is decoded, and gives %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
 	case waiting >= most:
-		return byWaiting, fmt.Sprintf("%s are under way all the time and each takes %s, so that more chunks in flight would read faster",
+		return ByWaiting, fmt.Sprintf("%s are under way all the time and each takes %s, so that more chunks in flight would read faster",
 			phrase.Plural(int64(r.InFlight), "request"), each(requests.Duration, requests.Times))
 	case size < smallChunk:
-		return byChunks, fmt.Sprintf("chunks have %s each, and of the %s that one takes there are %s in codecs; larger chunks cost less",
+		return ByChunks, fmt.Sprintf("chunks have %s each, and of the %s that one takes there are %s in codecs; larger chunks cost less",
 			phrase.Bytes(size), duration(r.PerChunk*float64(r.Processors)), duration(codecs/float64(max(1, r.pieces()))))
 	case busy < idle && requests.Duration.Seconds() >= most*r.Seconds:
-		return byWaiting, fmt.Sprintf("a request takes %s, %.1f are under way at a time, and the processors decode for %s of the time",
+		return ByWaiting, fmt.Sprintf("a request takes %s, %.1f are under way at a time, and the processors decode for %s of the time",
 			each(requests.Duration, requests.Times), requests.Duration.Seconds()/r.Seconds, percent(busy))
 	}
-	return byMemory, fmt.Sprintf("neither codecs (%s of the processors' time) nor the store (%s of what it gives) are used up, which leaves moving elements to their places",
+	return ByMemory, fmt.Sprintf("neither codecs (%s of the processors' time) nor the store (%s of what it gives) are used up, which leaves moving elements to their places",
 		percent(busy), percent(r.Stored/max(1, m.Raw.Rate)))
 }
 
@@ -132,8 +132,8 @@ func duration(seconds float64) string {
 	return d.String()
 }
 
-// print writes a table for people.
-func (m *measured) print(w *bufio.Writer) error {
+// Print writes a table for people.
+func (m *Measured) Print(w *bufio.Writer) error {
 	fmt.Fprintf(w, "%s  %s %s, read again and again: %s in %s, %s\n\n", phrase.Printable(m.Path), phrase.Shape(m.Shape), m.DataType,
 		phrase.Plural(m.Elements, "element"), phrase.Plural(m.Chunks, "chunk"), phrase.Plural(int64(m.Slabs), "slab"))
 	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s %14s %14s\n", "in flight", "processors", "elements", "a chunk", "requests", "I/O a chunk", "codecs a chunk")
@@ -145,9 +145,9 @@ func (m *measured) print(w *bufio.Writer) error {
 		}
 		io, codecs := r.Stats.Requests(), r.Stats.Codecs()
 		fmt.Fprintf(w, "%-10s %10d %14s %12s %14s %14s %14s\n", name, r.Processors, phrase.Bytes(int64(r.Rate))+"/s", duration(r.PerChunk),
-			phrase.Count(int64(rate(io.Times, r.Seconds)))+"/s", each(io.Duration, r.pieces()), each(codecs.Duration, r.pieces()))
+			phrase.Count(int64(Rate(io.Times, r.Seconds)))+"/s", each(io.Duration, r.pieces()), each(codecs.Duration, r.pieces()))
 	}
-	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s\n\n", "raw", "", phrase.Bytes(int64(m.Raw.Rate))+"/s", "", phrase.Count(int64(rate(m.Raw.Requests, m.Raw.Seconds)))+"/s")
+	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s\n\n", "raw", "", phrase.Bytes(int64(m.Raw.Rate))+"/s", "", phrase.Count(int64(Rate(m.Raw.Requests, m.Raw.Seconds)))+"/s")
 	_, err := fmt.Fprintf(w, "Bound by %s: %s.\n", m.Bound, m.Because)
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package picture
 
 import (
 	"cmp"
@@ -26,24 +26,24 @@ const (
 
 var errTooMany = errors.New("too many chunks to count them for a drawing")
 
-// shading finds out which chunks of a drawing are stored.
-type shading struct {
-	ctx      context.Context
-	d        *drawn
+// Shading finds out which chunks of a drawing are stored.
+type Shading struct {
+	Context  context.Context
+	Of       *Grid
 	all      [][]int64 // the stored chunks by their first index if listed, else some of them
 	listed   bool
-	asked    int64 // chunks, one by one
-	deadline time.Time
+	Asked    int64 // chunks, one by one
+	Deadline time.Time
 }
 
-// stored returns what counts the stored chunks of a box: fewer than none where that takes
+// Stored returns what counts the stored chunks of a box: fewer than none where that takes
 // too long. It is nil where they cannot be known.
-func (d *drawn) stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
-	n, ok := d.grid.NumChunks()
-	if d.each == nil || ok && n == 0 {
+func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
+	n, ok := d.Chunks.NumChunks()
+	if d.Each == nil || ok && n == 0 {
 		return nil, nil
 	}
-	s := &shading{ctx: cmd.Context(), d: d}
+	s := &Shading{Context: cmd.Context(), Of: d}
 	limit := listTime
 	if ok && n <= fewChunks {
 		limit = fewTime
@@ -54,16 +54,16 @@ func (d *drawn) stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	if s.listed {
 		return s.among, nil
 	}
-	s.deadline = time.Now().Add(fewTime)
-	return s.probe, nil
+	s.Deadline = time.Now().Add(fewTime)
+	return s.Probe, nil
 }
 
 // list looks for all stored chunks, as far as it gets in some time.
-func (s *shading) list(limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(s.ctx, limit)
+func (s *Shading) list(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(s.Context, limit)
 	defer cancel()
 	var flat []int64
-	err := s.d.each(ctx, func(index []int64) error {
+	err := s.Of.Each(ctx, func(index []int64) error {
 		if len(s.all) == listMost {
 			return errTooMany
 		}
@@ -76,7 +76,7 @@ func (s *shading) list(limit time.Duration) error {
 	case err == nil:
 		slices.SortFunc(s.all, func(a, b []int64) int { return cmp.Compare(first(a), first(b)) })
 		s.listed = true
-	case s.ctx.Err() == nil && (errors.Is(err, errTooMany) || errors.Is(err, context.DeadlineExceeded)):
+	case s.Context.Err() == nil && (errors.Is(err, errTooMany) || errors.Is(err, context.DeadlineExceeded)):
 		s.all = s.all[:min(sampled, len(s.all))]
 		return nil
 	}
@@ -92,7 +92,7 @@ func first(index []int64) int64 {
 }
 
 // among counts the listed chunks in a box.
-func (s *shading) among(chunks grid.Box) (n int64) {
+func (s *Shading) among(chunks grid.Box) (n int64) {
 	all := s.all
 	if len(chunks) > 0 {
 		all = all[sort.Search(len(all), func(i int) bool { return all[i][0] >= chunks[0].Start }):]
@@ -108,21 +108,21 @@ func (s *shading) among(chunks grid.Box) (n int64) {
 	return n
 }
 
-// probe asks for each chunk of a box, if they are not too many, and else for one that is
+// Probe asks for each chunk of a box, if they are not too many, and else for one that is
 // known. Nothing is said of what cannot be looked at.
-func (s *shading) probe(chunks grid.Box) (n int64) {
+func (s *Shading) Probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
-	if s.d.array == nil || !ok || all > probeMost-s.asked {
+	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {
 		if slices.ContainsFunc(s.all, chunks.Contains) {
 			return 1
 		}
 		return -1
 	}
-	s.asked += all
-	ctx, cancel := context.WithDeadline(s.ctx, s.deadline)
+	s.Asked += all
+	ctx, cancel := context.WithDeadline(s.Context, s.Deadline)
 	defer cancel()
 	for index := range chunks.IndicesInto(make([]int64, len(chunks))) {
-		switch _, err := s.d.array.ChunkInfo(ctx, index); {
+		switch _, err := s.Of.Array.ChunkInfo(ctx, index); {
 		case err == nil:
 			n++
 		case !errors.Is(err, fs.ErrNotExist):
