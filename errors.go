@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"

@@ -5,6 +5,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
@@ -133,6 +134,10 @@ type Shards struct {
 	// a negative value caches none.
 	IndexCache int64
 }
+
+// DefaultConcurrency returns the default of [Options.Concurrency] for a store, on a machine
+// with the given number of processors.
+func DefaultConcurrency(s store.Store, processors int) int { return engine.InFlight(s, 0, processors) }
 
 // MostBudget returns the upper bound of the default of [Options.Budget], in bytes: a
 // sixteenth of the memory that the process may use, or 256 MiB if that is less.

@@ -5,7 +5,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/missing"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // The attributes that tell which elements are missing and what numbers stand for (CF

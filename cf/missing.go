@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/metadata"
 )
 

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/config"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // Repair says how the metadata of a codec was read that does not follow its

@@ -12,8 +12,8 @@ import (
 	_ "varve.dev/zarr/codec/numcodecs"
 	_ "varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // chainOf reads the JSON of a list of codecs.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // Parse returns the data type with the given name and configuration. The configuration is

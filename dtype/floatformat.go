@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // floatFormat describes a format of floating-point numbers: a sign, a biased exponent and

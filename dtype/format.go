@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // FormatFill returns the canonical fill value of an element as JSON. The element has

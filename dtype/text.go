@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // ParseText returns the element that a text from a command line or a table stands for.

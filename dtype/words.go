@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // parseJSON reads one JSON value.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // ParseOptions permits experimental forms. The zero value permits none.

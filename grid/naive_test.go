@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // naive is a chunk grid as the documents describe it, read with big numbers and loops.

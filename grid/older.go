@@ -3,7 +3,7 @@ package grid
 import (
 	"iter"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // older lists forms of chunk grids that programs wrote before, or beside, the specified

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // TestPacked compares lists that are read from their text with packed ones: their runs,

@@ -1,7 +1,7 @@
 package grid
 
 import (
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // ParseCuts parses the division of an array of the given shape, in the JSON that users

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // Array is the metadata of an array (zarr-specs v3.1 core, "Array metadata").

@@ -3,7 +3,7 @@ package metadata
 import (
 	"slices"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // Attribute returns the JSON of the attribute with the given key, as it is spelled. It

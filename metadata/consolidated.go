@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // Consolidated is a copy of the documents of all nodes below a group. It is for listing

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"slices"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // NewConsolidated returns the consolidated metadata of nodes, which are pairs of a path

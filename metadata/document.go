@@ -3,7 +3,7 @@ package metadata
 import (
 	"slices"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // field identifies a member that the specification names, in the order of writing.

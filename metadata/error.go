@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/internal/sentinel"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 var (

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // Extension is the value of an extension point: a data type, chunk grid, chunk key

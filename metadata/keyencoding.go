@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // KeyEncoding makes the keys of chunks from their indices (zarr-specs v3.1 core, "Chunk

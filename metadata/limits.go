@@ -1,6 +1,6 @@
 package metadata
 
-import "varve.dev/zarr/internal/strictjson"
+import "varve.dev/zarr/strictjson"
 
 // Limits bounds what is read and written. A field that is not positive stands for the
 // default.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // Parse parses a zarr.json document of either node type. Errors are of type [*Error] and

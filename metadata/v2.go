@@ -3,7 +3,7 @@ package metadata
 import (
 	"fmt"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // ParseV2 parses a node of format 2. name is the name of document: [V2Array] or

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // newArrayV2 reads the document of an array. If only unsupported parts are at fault, it

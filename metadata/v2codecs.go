@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // numcodecsPrefix begins the names that the codecs of numcodecs have in format 3. Codecs

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // RecordV2 returns the entry of a node of format 2 in consolidated metadata: an object of

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // dtype reads the data type. An unknown type keeps its name.

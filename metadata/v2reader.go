@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // readerV2 reads the document of an array of format 2.

@@ -3,7 +3,7 @@ package metadata
 import (
 	"strconv"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // writer composes a document. It checks every piece of JSON from outside by itself, so

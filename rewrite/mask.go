@@ -6,7 +6,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/metadata"
 )
 

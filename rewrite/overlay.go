@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )

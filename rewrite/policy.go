@@ -6,15 +6,19 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
+
+// GrowthAttribute is the attribute in which the command varve keeps the growth policy of
+// an array, so that later appends follow it. [Convert] removes it from arrays of format 2,
+// whose regular chunks cannot follow it.
+const GrowthAttribute = "varve:growth"
 
 // withoutPolicy removes a stored growth policy that regular chunks cannot follow, because
 // every append would be refused. It returns a note for the caller, or "" if it removes
 // nothing. An attribute that is not a valid policy stays.
 func withoutPolicy(a *metadata.Array) (note string, err error) {
-	raw, found, err := metadata.Attribute(a.Attributes, own.GrowthAttribute)
+	raw, found, err := metadata.Attribute(a.Attributes, GrowthAttribute)
 	if err != nil || !found {
 		return "", nil // attributes that are null
 	}
@@ -32,6 +36,6 @@ func withoutPolicy(a *metadata.Array) (note string, err error) {
 	case err != nil || g.KeepsRegular():
 		return "", nil
 	}
-	a.Attributes, err = metadata.UnsetAttribute(a.Attributes, own.GrowthAttribute)
-	return fmt.Sprintf("attribute %s, %.80s, is removed: format 2 has regular chunks only, which cannot follow it", own.GrowthAttribute, text), err
+	a.Attributes, err = metadata.UnsetAttribute(a.Attributes, GrowthAttribute)
+	return fmt.Sprintf("attribute %s, %.80s, is removed: format 2 has regular chunks only, which cannot follow it", GrowthAttribute, text), err
 }

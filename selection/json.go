@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // ParseJSON parses a selection of any kind. It is an object with one member that gives

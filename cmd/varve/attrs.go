@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -14,10 +15,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
-	"varve.dev/zarr/internal/missing"
-	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/strictjson"
 )
 
 func newAttributesCommand() *cobra.Command {
@@ -74,7 +74,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 		if _, err := strictjson.Parse([]byte(args[1]), anyDepth); err != nil {
 			return failure.BadUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
 		}
-		if args[0] == own.GrowthAttribute {
+		if args[0] == rewrite.GrowthAttribute {
 			if err := growth.Followable([]byte(args[1])); err != nil {
 				return err
 			}
@@ -115,7 +115,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 // changed.
 func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key string) {
 	switch {
-	case verb == "set" && (key == missing.FillValue || key == missing.Unsigned):
+	case verb == "set" && (key == cf.FillValue || key == cf.Unsigned):
 		facts.NoteMissing(cmd, location, a)
 	case key == facts.DimensionsAttribute && a.Format() == 2:
 		if facts.Unnamed(a.Metadata()) == facts.NoNames {

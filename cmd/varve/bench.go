@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/trial"
-	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -134,7 +133,9 @@ func levelsOf(processors int) []level {
 
 // inFlight is how many requests or chunks are in flight where nobody says anything
 // (zarr.Options.Concurrency).
-func (t *readTrial) inFlight(processors int) int { return engine.InFlight(t.noted.Store, 0, processors) }
+func (t *readTrial) inFlight(processors int) int {
+	return zarr.DefaultConcurrency(t.noted.Store, processors)
+}
 
 // open opens the array anew, so that it knows nothing of an earlier round, and binds the
 // selection.

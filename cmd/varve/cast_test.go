@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/cast"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
-	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/npy"
 )
 
 // progressLine is what a command that lasts shows meanwhile.

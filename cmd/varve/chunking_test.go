@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 )
 
 func TestCreateChunks(t *testing.T) {

@@ -30,13 +30,13 @@ import (
 	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
-	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/npy"
+	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zipstore"
+	"varve.dev/zarr/strictjson"
 )
 
 // creation is what the flags of create say.
@@ -459,12 +459,12 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	if len(object) == 0 {
 		object = json.RawMessage("{}")
 	}
-	value, there, err := metadata.Attribute(object, own.GrowthAttribute)
+	value, there, err := metadata.Attribute(object, rewrite.GrowthAttribute)
 	switch given := cmd.Flags().Changed("grow"); {
 	case err != nil:
 		return err
 	case given && there:
-		return failure.BadUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
+		return failure.BadUsage("--grow and the attribute %s exclude each other", rewrite.GrowthAttribute)
 	case there:
 		return growth.Followable(value)
 	case !given:
@@ -487,7 +487,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	if value, err = json.Marshal(v); err != nil {
 		return err
 	}
-	raw, err := metadata.SetAttribute(object, own.GrowthAttribute, value)
+	raw, err := metadata.SetAttribute(object, rewrite.GrowthAttribute, value)
 	s.Attributes = json.RawMessage(raw)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 )
 
 func TestCreate(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/internal/vfs"
 )
 
 // TestDecided appends to two arrays together while another program hinders the document
@@ -31,14 +30,7 @@ func TestDecided(t *testing.T) {
 		if c.limit != "" {
 			args = append(args, "--lock-timeout", c.limit)
 		}
-		root, err := vfs.OpenRoot(group)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := root.TryLock("b/__varve.publish")
-		if err != nil {
-			t.Skip(err)
-		}
+		held := lockFile(t, filepath.Join(group, "b", "__varve.publish"))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		if c.limit == "" {
 			stop := time.AfterFunc(0, func() {
@@ -62,7 +54,6 @@ func TestDecided(t *testing.T) {
 			t.Errorf("a write beside it: status %d, %s", status, text)
 		}
 		held.Close()
-		root.Close()
 		_, text, status = execute(t, "[3]", "append", group+"/b", "-", "--format", "json")
 		if status != 0 || !strings.Contains(text, "was finished first: shape [4] → [6]") {
 			t.Errorf("the next append: status %d, %s", status, text)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -33,8 +34,6 @@ import (
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -612,7 +611,7 @@ type snapshot map[string]fs.FileInfo
 func look(dir string) (snapshot, error) {
 	s := snapshot{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || own.Is(e.Name()) {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), "__") {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)

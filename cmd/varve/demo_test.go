@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/racing"
 )
 
 // demonstrate runs the demonstration in a new directory and returns what it measured.

@@ -7,7 +7,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 )
 
 // typed are arrays of three elements of every kind of type: how values are written, and

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 )
 
 // notRun are the beginnings of examples that a test cannot run, with the reason.

@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // gridFlags are the flags of varve grid as they were given.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // populous writes a group of a format whose consolidated metadata has many small nodes,

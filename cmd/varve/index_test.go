@@ -6,7 +6,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 )
 
 // TestSelections reads and writes by selections of every kind.

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/racing"
 )
 
 // TestLongTextInParts spells long texts part by part, as short ones are spelled at once.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // TestManualIsComplete checks that every command, flag and topic has its place in the

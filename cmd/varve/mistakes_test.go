@@ -9,7 +9,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 )
 
 // newMistakes makes what the mistakes of TestMistakes name, and changes into it.

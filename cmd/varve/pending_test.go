@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"varve.dev/zarr/internal/vfs"
 )
 
 // newDecided returns a group of two arrays, a and b, whose append from four to six
@@ -17,14 +15,7 @@ func newDecided(t *testing.T) (group, file string) {
 		must(t, "", "create", group+node, "--shape", "4", "--dtype", "int8", "--chunks", "[[2,2]]")
 	}
 	file = files(t, "[1,2]")[0]
-	root, err := vfs.OpenRoot(group)
-	if err != nil {
-		t.Fatal(err)
-	}
-	held, err := root.TryLock("b/__varve.publish")
-	if err != nil {
-		t.Skip(err)
-	}
+	held := lockFile(t, filepath.Join(group, "b", "__varve.publish"))
 	defer held.Close()
 	args := []string{"append", group, "--format", "json", "a=" + file, "b=" + file, "--lock-timeout", "5ms"}
 	if _, errs, status := execute(t, "", args...); status != 1 || !strings.Contains(errs, "do not repeat") {

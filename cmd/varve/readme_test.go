@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
-	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/npy"
 )
 
 // TestDocumentsAreScripts runs the shell blocks of each document in order, in one folder

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
-	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // TestExportStreams writes a long JSON document to standard output without a file aside,

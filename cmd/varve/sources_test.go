@@ -10,7 +10,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 )
 
 // newDays writes files day-1.npy to day-12.npy, each with a row of its own number, and

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/output"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // TestTreeJSON tells shape, type and chunks of every array.

@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/npy"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/npy"
+	"varve.dev/zarr/strictjson"
 )
 
 // newNode creates an array and returns its place.

@@ -13,7 +13,7 @@ import (
 	"math"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/metadata"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/codec/config"
 )
 
 // shuffles has the names of numcodecs' numbers from -1 on.

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 

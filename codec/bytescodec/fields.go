@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/config"
 )
 
 // newByField is the [codec.Factory] for structs whose fields have different byte orders.

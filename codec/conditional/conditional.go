@@ -13,8 +13,8 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 

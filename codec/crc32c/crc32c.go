@@ -10,8 +10,8 @@ import (
 	"math"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 

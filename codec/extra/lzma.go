@@ -11,10 +11,7 @@ import (
 
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
-
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/bounded"
-	"varve.dev/zarr/internal/budget"
 )
 
 // largestDictionary is the dictionary of preset 9, in bytes. A header may claim no more,
@@ -48,13 +45,10 @@ func (*lzmaCoder) MaxEncoded(n int64) int64 {
 func (c *lzmaCoder) Encode(dst, src []byte) ([]byte, error) {
 	data := src
 	if len(c.deltas) > 0 {
-		b := budget.Get(int64(len(src)))
-		defer b.Put()
-		b.B = append(b.B, src...)
+		data = bytes.Clone(src)
 		for _, d := range c.deltas {
-			delta(b.B, d)
+			delta(data, d)
 		}
-		data = b.B
 	}
 	to := &sink{dst}
 	w, err := c.writer(to, len(src))
@@ -170,17 +164,15 @@ func appendAlone(dst, src []byte, most int, allowed int64) ([]byte, error) {
 // requires a header and allocates the dictionary that it claims. So appendStream passes a
 // header whose dictionary is no larger than the decoded bytes.
 func appendStream(dst, src []byte, most int, h header) ([]byte, error) {
-	b := budget.Get(int64(lzma.HeaderLen + len(src)))
-	defer b.Put()
 	dictionary := min(h.dictionary, int64(max(most, lzma.MinDictCap)))
-	b.B = binary.LittleEndian.AppendUint32(append(b.B, h.properties), uint32(dictionary))
-	b.B = append(binary.LittleEndian.AppendUint64(b.B, h.size), src...)
-	in := bytes.NewReader(b.B)
+	header := binary.LittleEndian.AppendUint32([]byte{h.properties}, uint32(dictionary))
+	header = binary.LittleEndian.AppendUint64(header, h.size)
+	in := bytes.NewReader(append(header, src...))
 	r, err := lzma.NewReader(in)
 	if err != nil {
 		return dst, err
 	}
-	out, err := bounded.Append(dst, r, most)
+	out, err := codec.ReadAll(dst, r, most)
 	if err == nil && in.Len() > 0 {
 		err = follows(in.Len())
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/codec/config"
 )
 
 // Containers, as the module lzma of Python numbers them.

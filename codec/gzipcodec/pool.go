@@ -9,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"varve.dev/zarr/internal/bounded"
+	"varve.dev/zarr/codec"
 )
 
 // All arrays share pools of compressors, which take up to 1 MiB each, and decompressors,
@@ -76,7 +76,7 @@ func (r *reader) appendTo(dst []byte, most int) ([]byte, error) {
 	if err := r.gz.Reset(&r.src); err != nil {
 		return dst, unexpected(err)
 	}
-	return bounded.Append(slices.Grow(dst, most), &r.gz, most)
+	return codec.ReadAll(slices.Grow(dst, most), &r.gz, most)
 }
 
 // unexpected turns io.EOF into an error: the library returns it for a source without any

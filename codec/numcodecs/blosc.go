@@ -5,7 +5,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	_ "varve.dev/zarr/codec/blosc" // registers the codec that newBlosc makes
-	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/metadata"
 )
 

@@ -10,8 +10,7 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/bounded"
-	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/metadata"
 )
 
@@ -66,7 +65,7 @@ func (c bz2Coder) Encode(dst, src []byte) ([]byte, error) {
 // four bytes for each byte of a block, 400 kB times the level of the file, even if it
 // decodes to a few bytes.
 func (bz2Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
-	out, err := bounded.Append(slices.Grow(dst, int(most)), bzip2.NewReader(bytes.NewReader(src)), int(most))
+	out, err := codec.ReadAll(slices.Grow(dst, int(most)), bzip2.NewReader(bytes.NewReader(src)), int(most))
 	switch {
 	case err == nil:
 		return out, nil

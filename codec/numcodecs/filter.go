@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/metadata"
 )

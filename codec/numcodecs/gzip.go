@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/metadata"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/metadata"
 )
 

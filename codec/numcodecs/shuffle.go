@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/metadata"
 )

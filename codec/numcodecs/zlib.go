@@ -12,7 +12,6 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/bounded"
 	"varve.dev/zarr/metadata"
 )
 
@@ -124,7 +123,7 @@ func (r *zlibReader) appendTo(dst []byte, most int) ([]byte, error) {
 	if err := r.reset(); err != nil {
 		return dst, err
 	}
-	return bounded.Append(slices.Grow(dst, most), r.z, most)
+	return codec.ReadAll(slices.Grow(dst, most), r.z, most)
 }
 
 // reset begins with another source.

@@ -1,8 +1,8 @@
 package numcodecs
 
 import (
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/codec/zstd"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 

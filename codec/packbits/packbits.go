@@ -16,9 +16,9 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 

@@ -11,9 +11,9 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 

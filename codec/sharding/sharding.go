@@ -18,11 +18,11 @@ import (
 	"sync"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strided"
 )

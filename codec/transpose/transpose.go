@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
 

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strided"
 )

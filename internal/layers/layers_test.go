@@ -19,18 +19,18 @@ const module = "varve.dev/zarr"
 var layers = [][]string{
 	{"internal/own"},
 	{
-		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
+		"internal/checked", "internal/nodename", "internal/sentinel", "strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/nontemporal", "internal/pages", "internal/parallel",
 	},
-	{"calendar", "dtype", "grid", "store", "internal/config"},
+	{"calendar", "dtype", "grid", "store", "codec/config"},
 	{"strided"},
 	{
-		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "store/rehearsal", "store/fsstore", "store/storetest", "draw", "internal/npy",
+		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "store/rehearsal", "store/fsstore", "store/storetest", "draw", "npy",
 		"internal/number", "store/httpstore", "store/zipstore", "observe",
 	},
 	{"codec", "store/observed"},
-	{"internal/bounded", "internal/coding", "internal/fault"},
+	{"internal/coding", "internal/fault"},
 	{
 		"codec/bytescodec", "codec/transpose", "codec/gzipcodec", "codec/zstd", "codec/crc32c", "codec/sharding",
 		"codec/codectest", "codec/vlen", "codec/blosc", "codec/packbits", "codec/bitround", "codec/reshape",
@@ -188,6 +188,33 @@ func TestNestedModules(t *testing.T) {
 		if strings.Contains(mod, module+" v") && !replace.MatchString(mod) {
 			t.Errorf("%s/go.mod does not replace %s with its folder", name, module)
 		}
+	}
+}
+
+// TestInternalIsInternal checks that other modules import no internal package of the core.
+// What they need is public, or not shared.
+func TestInternalIsInternal(t *testing.T) {
+	modules, err := house.Modules(house.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, dir := range modules[1:] {
+		files, err := house.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			for _, s := range f.Syntax.Imports {
+				n++
+				if strings.HasPrefix(s.Path.Value, `"`+module+"/internal/") {
+					t.Errorf("%s imports %s", f.Path, s.Path.Value)
+				}
+			}
+		}
+	}
+	if n < 1000 {
+		t.Errorf("%d imports are found", n)
 	}
 }
 

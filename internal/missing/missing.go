@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // The names of the attributes (CF conventions, section 2.5.1).

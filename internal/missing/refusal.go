@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // Refused returns why xarray opens no group with an array of format 3 whose attribute

@@ -27,9 +27,6 @@ const (
 	Writers = Temporary + "writers"
 )
 
-// GrowthAttribute is the attribute that holds the growth policy of an array.
-const GrowthAttribute = "varve:growth"
-
 // reserved is the prefix that format 3 reserves.
 const reserved = "__"
 

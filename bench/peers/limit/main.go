@@ -16,7 +16,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"varve.dev/zarr/bench/protocol"
-	"varve.dev/zarr/internal/pages"
 )
 
 func main() {
@@ -106,7 +105,7 @@ func read(r protocol.Request) (a protocol.Answer, err error) {
 	}
 	t := protocol.Start()
 	block := make([]byte, total)
-	pages.Large(block)
+	advise(block)
 	err = each(len(names), func(i int) error { return load(names[i], block[begins[i]:begins[i+1]]) })
 	a.Seconds, a.CPU = t.Stop()
 	a.Bytes = total
@@ -137,7 +136,7 @@ func decode(r protocol.Request) (a protocol.Answer, err error) {
 	}
 	t := protocol.Start()
 	block := make([]byte, places[len(names)])
-	pages.Large(block)
+	advise(block)
 	err = each(len(names), func(i int) error {
 		_, err := decoder.DecodeAll(encoded[begins[i]:begins[i+1]], block[places[i]:places[i]:places[i+1]])
 		return err

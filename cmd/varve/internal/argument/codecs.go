@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/zstd"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // Codecs reads a chain as metadata has it.

@@ -1,3 +1,4 @@
+// Package chunking chooses the chunks and shards of arrays as flags describe them.
 package chunking
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -19,9 +21,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // Help explains the values of --chunks in the help of commands.

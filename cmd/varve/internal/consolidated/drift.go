@@ -1,3 +1,5 @@
+// Package consolidated compares the consolidated metadata of groups with the documents of
+// their members.
 package consolidated
 
 import (
@@ -26,6 +28,7 @@ type Drift struct {
 	Gone         []string `json:"gone"` // only in the metadata
 }
 
+// IsNone reports whether there is no difference.
 func (d *Drift) IsNone() bool { return len(d.New)+len(d.Changed)+len(d.Gone) == 0 }
 
 // Text says in short what differs.

@@ -1,3 +1,4 @@
+// Package dimensions compares the arrays of a group along the dimensions that they share.
 package dimensions
 
 import (

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // DimensionsAttribute is the attribute that names the dimensions of an array of format 2.

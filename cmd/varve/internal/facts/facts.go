@@ -1,3 +1,4 @@
+// Package facts collects and prints what varve info tells about an array.
 package facts
 
 import (
@@ -6,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // Array is an array as programs read it. What is not known is null.
@@ -83,6 +84,7 @@ func TypeJSON(e metadata.Extension) json.RawMessage {
 	return e.Append(nil)
 }
 
+// AddGrid adds the facts of the chunk grid.
 func (f *Array) AddGrid(g *grid.Grid) {
 	regular := g.IsRegular()
 	f.grid, f.IsRegular, f.GridShape, f.GridCells = g, &regular, g.Chunks(), g.Cells()
@@ -122,6 +124,7 @@ func (f *Array) AddDocument(d *Document) {
 	}
 }
 
+// AddSize adds the bytes of all elements of a type, unless they overflow.
 func (f *Array) AddSize(t dtype.Type) {
 	n, ok := checked.Product(f.Shape...)
 	if ok = ok && !t.Variable(); ok {

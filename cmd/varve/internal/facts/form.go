@@ -7,10 +7,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
+	"varve.dev/zarr/strictjson"
 )
 
 // form is how far the stored document of an array is from what is specified. A program
@@ -18,12 +18,12 @@ import (
 type form int
 
 const (
-	Specified   form = iota
-	bareNumbers      // NaN and Infinity without quotes, as Python's json module writes and reads them
-	lenient          // what zarr-python reads besides
-	odd              // what zarr-python refuses
-	reals            // the same: integers that are spelled as 2.0, which Varve keeps in codecs and grids
-	draft            // grids of other drafts, of which one program read one and others another
+	Specified   form = iota // just what is specified
+	bareNumbers             // NaN and Infinity without quotes, as Python's json module writes and reads them
+	lenient                 // what zarr-python reads besides
+	odd                     // what zarr-python refuses
+	reals                   // the same: integers that are spelled as 2.0, which Varve keeps in codecs and grids
+	draft                   // grids of other drafts, of which one program read one and others another
 )
 
 // lenientNotes are parts of the notes about forms that zarr-python 3.4 reads: tried with

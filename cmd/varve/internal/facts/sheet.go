@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // Sheet is a title and lines of labels and values, aligned for people.
@@ -32,6 +32,7 @@ type Sheet struct {
 // longestLine bounds the characters of a line: texts of a document may have megabytes.
 const longestLine = 4 << 10
 
+// Add adds a line.
 func (s *Sheet) Add(label, value string) {
 	s.lines = append(s.lines, [2]string{phrase.Printable(phrase.Shorten(label, 100)), phrase.Printable(phrase.Shorten(value, longestLine))})
 }
@@ -204,6 +205,7 @@ func (f *Array) storedText() string {
 	return text + ", " + phrase.Bytes(*f.Bytes)
 }
 
+// NamesText returns the names of dimensions for people.
 func NamesText(names []*string) string {
 	if names == nil {
 		return ""

@@ -1,3 +1,4 @@
+// Package format writes elements in the formats of varve export and varve cat.
 package format
 
 import (
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -20,8 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 )
 
 func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
@@ -73,6 +74,7 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return writeRaw(cmd, s, w)
 }
 
+// WriteJSON writes the elements as nested lists, spelled as fill values are.
 func WriteJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if err := WriteLists(cmd, s, w); err != nil {
 		return err
@@ -164,10 +166,10 @@ func writeEmptyLists(shape []int64, w *bufio.Writer) error {
 type Format string
 
 const (
-	Raw  Format = "raw" // C order, little endian, no header
-	NPY  Format = "npy"
-	CSV  Format = "csv"
-	JSON Format = "json"
+	Raw  Format = "raw"  // C order, little endian, no header
+	NPY  Format = "npy"  // a file of NumPy
+	CSV  Format = "csv"  // a line for each row
+	JSON Format = "json" // nested lists
 )
 
 // Writers are the formats that arrays can be exported in.

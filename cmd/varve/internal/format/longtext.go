@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // LongText is how many bytes of a text are spelled at a time. A text of control

@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/rewrite"
 )
 
 // follows reports whether a policy is what a regular axis does anyway: its chunks follow
@@ -39,8 +39,8 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(node.RootOf(location, a)), unlock)
 	}
 	if p.Stored {
-		text = strings.Replace(text, "--grow", "attribute "+own.GrowthAttribute, 1) +
-			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", phrase.Word(location), own.GrowthAttribute)
+		text = strings.Replace(text, "--grow", "attribute "+rewrite.GrowthAttribute, 1) +
+			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", phrase.Word(location), rewrite.GrowthAttribute)
 	}
 	return failure.OnAxis(axis, "%s", text)
 }
@@ -77,7 +77,7 @@ func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) e
 	}
 	instead := ""
 	if p.Stored {
-		instead = ", in place of the attribute " + own.GrowthAttribute
+		instead = ", in place of the attribute " + rewrite.GrowthAttribute
 	}
 	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
 		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
 )
 
 // Gain is what an array grows by. Files, streams and other arrays are read while they are
@@ -43,6 +43,7 @@ func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, 
 	return g, nil
 }
 
+// Close closes what was opened.
 func (g *Gain) Close() error { return g.values.Close() }
 
 // measure finds out how many planes there are for an array of the given shape.

@@ -1,3 +1,5 @@
+// Package growth has what commands need to grow arrays: flags, policies, times, and new
+// planes.
 package growth
 
 import (
@@ -75,6 +77,7 @@ type Change struct {
 	times        Times
 }
 
+// Flags gives a command the flags of a change of the shape.
 func Flags(c *cobra.Command) *Change {
 	f := new(Change)
 	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(ParsePolicy))

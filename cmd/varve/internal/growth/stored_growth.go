@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rewrite"
 )
 
 // StoredText explains the attribute in the help of commands.
@@ -34,7 +34,7 @@ type Stored struct {
 // Of returns the policy that is stored with an array, and the axis it is for; false
 // where there is none.
 func Of(a *zarr.Array) (s Stored, axis int, found bool, err error) {
-	raw, found, err := metadata.Attribute(a.Attributes(), own.GrowthAttribute)
+	raw, found, err := metadata.Attribute(a.Attributes(), rewrite.GrowthAttribute)
 	if err != nil || !found {
 		return s, 0, false, err
 	}
@@ -78,7 +78,7 @@ func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
 
 func (m *malformedGrowth) Error() string {
 	return fmt.Sprintf("%v: attribute %s: %s; set it anew (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
-		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, own.GrowthAttribute, m.why, m.location, own.GrowthAttribute, m.location, own.GrowthAttribute)
+		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, rewrite.GrowthAttribute, m.why, m.location, rewrite.GrowthAttribute, m.location, rewrite.GrowthAttribute)
 }
 
 // locateGrowth adds to the error for a malformed attribute of which array it is.
@@ -167,7 +167,7 @@ func Followable(value []byte) error {
 	}
 	var m *malformedGrowth
 	if errors.As(err, &m) {
-		return failure.BadUsage("attribute %s: %s", own.GrowthAttribute, m.why)
+		return failure.BadUsage("attribute %s: %s", rewrite.GrowthAttribute, m.why)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ type Times struct {
 	reading                           func() *zarr.Options // of the coordinate
 }
 
+// Flags gives a command the flags of times: --start, --step, --calendar and --time.
 func (t *Times) Flags(c *cobra.Command) {
 	f := c.Flags()
 	t.reading = func() *zarr.Options { return session.Reading(c) }

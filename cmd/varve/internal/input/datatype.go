@@ -7,8 +7,8 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // dataType is what --dtype names.

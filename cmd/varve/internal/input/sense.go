@@ -22,11 +22,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/missing"
 )
 
 // senses are the attributes that say what the numbers of an array stand for.
-var senses = []string{"scale_factor", "add_offset", cf.Unsigned, missing.FillValue, missing.Value, "units", "calendar"}
+var senses = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.FillValue, cf.MissingValue, "units", "calendar"}
 
 // KeepsSense refuses the numbers of another array that stand for something else there
 // than they would here: they are stored as they are, and readers would take them for

@@ -1,3 +1,5 @@
+// Package input reads the elements that commands store, from files, standard input, text
+// and arrays.
 package input
 
 import (
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -25,8 +28,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/npy"
 	"varve.dev/zarr/store"
 )
 
@@ -115,6 +117,7 @@ func NPYOfCSV(file string) string {
 		node.WithoutExtension(file)+".npy", filepath.Base(file))
 }
 
+// OpenNPY reads the header of a file of NumPy.
 func (v *Values) OpenNPY() error {
 	h, err := npy.ReadHeader(v.Reader)
 	if err != nil {

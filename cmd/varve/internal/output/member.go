@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // writeMembers writes a struct as an object with one line per member, and more members

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // TestWriteJSON writes structs member by member as encoding/json has them as a whole.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"reflect"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // WriteJSON writes v as a document in canonical layout, with more members after those of

@@ -1,3 +1,5 @@
+// Package picture prepares the drawing of a chunk grid: stored chunks, and names of
+// times.
 package picture
 
 import (
@@ -25,6 +27,7 @@ type Grid struct {
 	Axes   []int // that are drawn
 }
 
+// OfArray returns the grid of an array.
 func OfArray(title string, a *zarr.Array) *Grid {
 	each := func(ctx context.Context, use func([]int64) error) error {
 		for index, err := range a.StoredChunks(ctx) {

@@ -2,7 +2,7 @@ package source
 
 import (
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // AttributeValue returns a user attribute, the zero Value where there is none.

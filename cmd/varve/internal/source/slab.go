@@ -4,11 +4,10 @@ import (
 	"math"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 )
 
@@ -37,7 +36,7 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 	limit = zarr.Limits{Chunk: limit}.OrDefault().Chunk
 	chunk, layer := r.Layer(Finest(a), element.Width(t))
 	switch {
-	case layer <= min(limit, budget.Most()):
+	case layer <= min(limit, zarr.MostBudget()):
 		return max(slab, layer)
 	case chunk <= limit:
 		return max(slab, chunk)

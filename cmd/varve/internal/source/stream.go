@@ -1,3 +1,5 @@
+// Package source reads the selected part of an array block by block, decoded if asked
+// for.
 package source
 
 import (
@@ -9,12 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 )
 
@@ -79,6 +80,7 @@ type Reader struct {
 	block, made element.Values
 }
 
+// Reader returns a reader of blocks.
 func (s *Source) Reader() *Reader { return &Reader{Source: s, block: element.Values{Type: s.Stored}} }
 
 // Read returns the n elements of a part.
@@ -171,7 +173,7 @@ func (s *Source) Slab(least int64) int64 {
 	if s.Stored.Variable() || s.Type.Variable() {
 		return least
 	}
-	most := budget.Most()
+	most := zarr.MostBudget()
 	if s.Decoding != nil { // what is made of the elements is in memory, too
 		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
 	}

@@ -1,3 +1,4 @@
+// Package trial measures how fast the selected part of an array is read, for varve bench.
 package trial
 
 import (

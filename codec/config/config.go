@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/strictjson"
 )
 
 // mostText bounds the length of a string in bytes. Strings in configurations are words,

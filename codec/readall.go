@@ -1,17 +1,15 @@
-// Package bounded reads from decompressors with a limit on the decoded bytes.
-package bounded
+package codec
 
 import (
 	"fmt"
 	"io"
 	"sync"
-
-	"varve.dev/zarr/codec"
 )
 
-// Append appends all bytes of r to dst, which must have the capacity for most bytes. It
-// returns [codec.ErrTooLong] if r has more than most bytes. Other errors are those of r.
-func Append(dst []byte, r io.Reader, most int) ([]byte, error) {
+// ReadAll appends all bytes of r to dst, which must have the capacity for most bytes. It is
+// for codecs whose decoder is an [io.Reader]. If r has more than most bytes, the error
+// wraps [ErrTooLong]. Other errors are those of r.
+func ReadAll(dst []byte, r io.Reader, most int) ([]byte, error) {
 	limit := len(dst) + most
 	for len(dst) < limit {
 		n, err := r.Read(dst[len(dst):limit])
@@ -25,7 +23,7 @@ func Append(dst []byte, r io.Reader, most int) ([]byte, error) {
 	for {
 		switch n, err := r.Read(one[:]); {
 		case n > 0:
-			return dst, fmt.Errorf("%w: it decodes to more than %d bytes", codec.ErrTooLong, most)
+			return dst, fmt.Errorf("%w: it decodes to more than %d bytes", ErrTooLong, most)
 		case err != nil:
 			return dst, ended(err)
 		}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// advise does nothing: the system has no such advice.
+func advise([]byte) {}

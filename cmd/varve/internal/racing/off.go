@@ -1,0 +1,6 @@
+//go:build !race
+
+package racing
+
+// Detector reports whether the race detector is enabled.
+const Detector = false

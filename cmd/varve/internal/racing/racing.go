@@ -1,0 +1,17 @@
+// Package racing tells tests whether they run under the race detector.
+//
+// Under the detector, code runs ten times slower, and a single goroutine cannot have
+// races. Pools also drop objects at random, so allocation counts are meaningless. Tests
+// that are only about one of these are skipped.
+package racing
+
+import "testing"
+
+// Skip skips a test that cannot find races or that counts allocations, under the race
+// detector.
+func Skip(t testing.TB) {
+	t.Helper()
+	if Detector {
+		t.Skip("runs without the race detector")
+	}
+}
