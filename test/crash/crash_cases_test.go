@@ -57,13 +57,6 @@ func appendFrom(data []int32) func(context.Context, *zarr.Location) error {
 	}
 }
 
-// resized is what an array of one axis holds when its extent is changed.
-func resized(n int) func(old []int32) ([]int64, []int32) {
-	return func(old []int32) ([]int64, []int32) {
-		return []int64{int64(n)}, append(slices.Clone(old[:min(n, len(old))]), make([]int32, max(0, n-len(old)))...)
-	}
-}
-
 // becomes expects another shape, with a grid unless that is "".
 func becomes(grid string, shape ...int64) func(fixture.State) []fixture.State {
 	return func(old fixture.State) []fixture.State { return []fixture.State{old.Resized(shape...).Cut(grid)} }

@@ -15,8 +15,6 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-var errNoAnswer = errors.New("no answer")
-
 // interruption is what happens to a writer at its operation n: it dies before or after,
 // or hears nothing and lives on.
 type interruption struct {
@@ -31,13 +29,13 @@ func (i *interruption) hooks() storetest.Hooks {
 	return storetest.Hooks{
 		Before: func(context.Context, storetest.Op) error {
 			if at := i.operation.Add(1) - 1; at == i.n && !i.done || at > i.n && i.forGood {
-				return errNoAnswer
+				return fixture.ErrNoAnswer
 			}
 			return nil
 		},
 		After: func(_ storetest.Op, err error) error {
 			if i.operation.Load()-1 == i.n && i.done {
-				return errNoAnswer
+				return fixture.ErrNoAnswer
 			}
 			return err
 		},

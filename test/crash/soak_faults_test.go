@@ -129,14 +129,14 @@ func wantFault(t *testing.T, err error, label string) {
 // old one or the new one, and only a write of several chunks may be there in part.
 func (f *faulty) change(t *testing.T, label string) {
 	t.Helper()
-	s := nextKillStep(f.r, int64(len(f.rows)))
-	label += ", " + s.op
-	if s.op == "write" && f.array.Shape()[0] != int64(len(f.rows)) {
+	s := fixture.DrawChange(f.r, int64(len(f.rows)))
+	label += ", " + s.Op
+	if s.Op == "write" && f.array.Shape()[0] != int64(len(f.rows)) {
 		f.reopen(t) // it was told of a failure, and does not know what was made all the same
 	}
-	err := s.apply(t.Context(), f.array)
+	err := s.Apply(t.Context(), f.array)
 	wantFault(t, err, label)
-	next := s.after(f.rows)
+	next := s.After(f.rows)
 	rows, attr := f.found(t, label)
 	was, is, now := fixture.OfRows(f.rows), fixture.OfRows(next), fixture.OfRows(rows)
 	switch {
@@ -144,7 +144,7 @@ func (f *faulty) change(t *testing.T, label string) {
 		t.Fatalf("%s: attribute %s, want %s", label, attr, f.attr)
 	case err == nil && !now.Equal(is):
 		t.Fatalf("%s: a success, and there is %v, want %v", label, rows, next)
-	case !now.Equal(was) && !now.Equal(is) && (s.op != "write" || !now.IsMixOf(was, is)):
+	case !now.Equal(was) && !now.Equal(is) && (s.Op != "write" || !now.IsMixOf(was, is)):
 		t.Fatalf("%s: after %v there is %v, want %v or %v", label, err, rows, f.rows, next)
 	}
 	f.rows = rows
@@ -227,7 +227,7 @@ func (f *faulty) history(t *testing.T, label string) {
 // leaves old or new.
 func TestSoakFaults(t *testing.T) {
 	fixture.OneByOne(t)
-	want, faults, runs := soaked(t, 400, 40_000), 0, 0
+	want, faults, runs := fixture.Soaked(t, 400, 40_000), 0, 0
 	old := fixture.Every(6, 4)
 	old.Format = 2
 	specs := []zarr.Spec{fixture.Edges(1, 2, 3), fixture.Every(6, 4), fixture.ShardsOf8(6), old, {

@@ -151,7 +151,7 @@ func appendToBoth(ctx context.Context, h *zarr.Location) error {
 	if err != nil {
 		return err
 	}
-	rows := func(from int32) []byte { return littleEndian(fixture.Numbers(from, 9)) }
+	rows := func(from int32) []byte { return fixture.LittleEndian(fixture.Numbers(from, 9)) }
 	return g.Append(ctx,
 		zarr.Addition{Path: "a", Data: rows(1), Type: dtype.Of[int32]()}, zarr.Addition{Path: "b", Data: rows(2), Type: dtype.Of[int32]()})
 }
@@ -413,7 +413,7 @@ func TestSoakMutants(t *testing.T) {
 	if len(all) < 815 {
 		t.Errorf("only %d stores", len(all))
 	}
-	count, fine, errs := soaked(t, 3*len(all)/2, 200_000), 0, 0
+	count, fine, errs := fixture.Soaked(t, 3*len(all)/2, 200_000), 0, 0
 	for i := range count {
 		s := all[i%len(all)]
 		label := fmt.Sprintf("mutant %d of %s", i, s.name)

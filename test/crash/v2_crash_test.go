@@ -5,11 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/filestore"
@@ -71,43 +68,6 @@ func TestFaultsV2(t *testing.T) {
 	}
 }
 
-// TestFenceV2 lets three programs change one array of format 2 in a store without locks,
-// as [TestFence] does.
-func TestFenceV2(t *testing.T) {
-	fixture.OneByOne(t)
-	most, times := 40, 8
-	if fixture.Long() {
-		most, times = 400, 100
-	}
-	group := new(errgroup.Group)
-	group.SetLimit(4)
-	played := 0
-	for _, s := range scenes {
-		if g, err := grid.New(s.spec.Shape, s.spec.Chunks...); err != nil || g.Name() != "regular" {
-			continue
-		}
-		s.spec = fixture.AsV2(s.spec)
-		left := map[string]int{}
-		for key, n := range s.left {
-			left[key[len("c/"):]] = n
-		}
-		s.left = left
-		played++
-		for kind := range stores {
-			group.Go(func() error {
-				p := newTheatre(kind)
-				p.explore(t, &s, bounds{1, 0}, most)
-				p.explore(t, &s, bounds{0, 1}, most)
-				p.sample(t, &s, bounds{-1, 2}, 7, times)
-				return nil
-			})
-		}
-	}
-	if err := group.Wait(); err != nil || played < 12 {
-		t.Error(played, err)
-	}
-}
-
 // TestCreateCrashV2 stops the machine before every operation of the creation of an array
 // of format 2: there is none, or one with all of its attributes, and it can be created
 // afterwards.
@@ -138,6 +98,38 @@ func TestCreateCrashV2(t *testing.T) {
 				t.Fatalf("operation %d, %s: %v", n, label, err)
 			}
 		}
+	}
+}
+
+func checkTogetherV2(t *testing.T, h *zarr.Location, done bool, label string) {
+	t.Helper()
+	ctx := context.Background()
+	var rows []int64
+	for _, path := range []string{"g/a", "g/deep/b"} {
+		a, err := h.At(path).OpenArray(ctx, &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatalf("%s: %s: %v", label, path, err)
+		}
+		b, err := zarr.Read[int32](ctx, a, nil)
+		if err != nil || !slices.Equal(b.Data, fixture.Numbers(1, int32(b.Shape[0]))) {
+			t.Fatalf("%s: %s: %v %v", label, path, b, err)
+		}
+		rows = append(rows, b.Shape[0])
+	}
+	g, err := h.At("g").OpenGroup(ctx, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", label, err)
+	}
+	for m, err := range g.Members(ctx, true) {
+		if err != nil || m.Err != nil {
+			t.Fatalf("%s: %v, %v", label, err, m.Err)
+		}
+		if a, ok := m.Node.(*zarr.Array); ok {
+			rows = append(rows, a.Shape()[0])
+		}
+	}
+	if want := slices.Repeat(rows[:1], 4); !slices.Equal(rows, want) || rows[0] != 6 && rows[0] != 9 || done && rows[0] != 9 {
+		t.Fatalf("%s: there are %d rows", label, rows)
 	}
 }
 
@@ -179,37 +171,5 @@ func TestTogetherCrashV2(t *testing.T) {
 			}
 			return
 		}
-	}
-}
-
-func checkTogetherV2(t *testing.T, h *zarr.Location, done bool, label string) {
-	t.Helper()
-	ctx := context.Background()
-	var rows []int64
-	for _, path := range []string{"g/a", "g/deep/b"} {
-		a, err := h.At(path).OpenArray(ctx, &zarr.Options{Write: true})
-		if err != nil {
-			t.Fatalf("%s: %s: %v", label, path, err)
-		}
-		b, err := zarr.Read[int32](ctx, a, nil)
-		if err != nil || !slices.Equal(b.Data, fixture.Numbers(1, int32(b.Shape[0]))) {
-			t.Fatalf("%s: %s: %v %v", label, path, b, err)
-		}
-		rows = append(rows, b.Shape[0])
-	}
-	g, err := h.At("g").OpenGroup(ctx, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", label, err)
-	}
-	for m, err := range g.Members(ctx, true) {
-		if err != nil || m.Err != nil {
-			t.Fatalf("%s: %v, %v", label, err, m.Err)
-		}
-		if a, ok := m.Node.(*zarr.Array); ok {
-			rows = append(rows, a.Shape()[0])
-		}
-	}
-	if want := slices.Repeat(rows[:1], 4); !slices.Equal(rows, want) || rows[0] != 6 && rows[0] != 9 || done && rows[0] != 9 {
-		t.Fatalf("%s: there are %d rows", label, rows)
 	}
 }

@@ -1,4 +1,4 @@
-package crash_test
+package fence_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"

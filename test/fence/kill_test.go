@@ -1,4 +1,4 @@
-package crash_test
+package fence_test
 
 import (
 	"bufio"
@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,57 +14,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
-
-// killStep is one change of an array of one axis: an append of rows, another extent, or
-// new values from a row on.
-type killStep struct {
-	op string
-	at int64   // the new extent, or the first row that is written
-	v  []int32 // what is appended or written
-}
-
-// nextKillStep draws a change of an array with n rows, at most 60.
-func nextKillStep(r *rand.Rand, n int64) killStep {
-	values := func(count int64) []int32 { return fixture.Numbers(1+r.Int32N(1e6), int32(count)) }
-	switch k := r.IntN(4); {
-	case k == 0 && n > 0:
-		at := r.Int64N(n)
-		return killStep{"write", at, values(1 + r.Int64N(n-at))}
-	case k == 1 || n > 50:
-		return killStep{op: "resize", at: r.Int64N(40)}
-	}
-	return killStep{op: "append", v: values(1 + r.Int64N(9))}
-}
-
-// apply changes the array.
-func (s killStep) apply(ctx context.Context, a *zarr.Array) error {
-	switch s.op {
-	case "append":
-		return zarr.Append(ctx, a, 0, s.v, nil)
-	case "resize":
-		return a.Resize(ctx, []int64{s.at}, nil)
-	}
-	return zarr.Write(ctx, a, selection.Box{{s.at, s.at + int64(len(s.v))}}, s.v)
-}
-
-// after returns what the rows are once the change is made.
-func (s killStep) after(rows []int32) []int32 {
-	switch s.op {
-	case "append":
-		return slices.Concat(rows, s.v)
-	case "resize":
-		_, next := resized(int(s.at))(rows)
-		return next
-	}
-	next := slices.Clone(rows)
-	copy(next[s.at:], s.v)
-	return next
-}
 
 // changeInChild changes the array in a directory for as long as it lives, and says after
 // each change that it is made.
@@ -89,7 +41,7 @@ func changeInChild(args []string) error {
 		if _, err := fmt.Println(n); err != nil {
 			return err
 		}
-		if err := nextKillStep(r, a.Shape()[0]).apply(ctx, a); err != nil {
+		if err := fixture.DrawChange(r, a.Shape()[0]).Apply(ctx, a); err != nil {
 			return fmt.Errorf("change %d: %w", n, err)
 		}
 	}
@@ -183,18 +135,18 @@ func afterKill(t *testing.T, h *zarr.Location, rows []int32, seed uint64, made i
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range made {
-		rows = nextKillStep(r, int64(len(rows))).after(rows)
+		rows = fixture.DrawChange(r, int64(len(rows))).After(rows)
 	}
-	s := nextKillStep(r, int64(len(rows)))
-	next := s.after(rows)
+	s := fixture.DrawChange(r, int64(len(rows)))
+	next := s.After(rows)
 	nothingLeft(t, h)
 	got, err := rowsOf(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	was, is, found := fixture.OfRows(rows), fixture.OfRows(next), fixture.OfRows(got)
-	if !found.Equal(was) && !found.Equal(is) && (s.op != "write" || !found.IsMixOf(was, is)) {
-		t.Fatalf("after %d changes, killed in %s (child seed %d): %v, want %v or %v", made, s.op, seed, got, rows, next)
+	if !found.Equal(was) && !found.Equal(is) && (s.Op != "write" || !found.IsMixOf(was, is)) {
+		t.Fatalf("after %d changes, killed in %s (child seed %d): %v, want %v or %v", made, s.Op, seed, got, rows, next)
 	}
 	for e, err := range store.List(t.Context(), h.Store(), store.Path{}, true) {
 		if err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package crash_test
+package fence_test
 
 import (
 	"bufio"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store/filestore"
@@ -209,7 +208,7 @@ func (c *soakTally) round(t *testing.T, spec zarr.Spec, seed uint64) {
 // TestSoakKills stops, continues and kills processes that append to one array, three at a
 // time. What a process tells of is made: it is there once, whatever happens to whom.
 func TestSoakKills(t *testing.T) {
-	kills, stops, appends := soaked(t, 36, 4433), soaked(t, 3, 1112), soaked(t, 300, 92_408)
+	kills, stops, appends := fixture.Soaked(t, 36, 4433), fixture.Soaked(t, 3, 1112), fixture.Soaked(t, 300, 92_408)
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("VARVE_SEED"); text != "" {
 		seed = fixture.Must(strconv.ParseUint(text, 10, 64))

@@ -1,4 +1,4 @@
-package crash_test
+package fence_test
 
 import (
 	"bufio"
@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -94,7 +93,7 @@ func (u *updater) write(ctx context.Context, box selection.Box, data []int32) er
 
 func (u *updater) try(do func() error) (err error) {
 	for range u.retries + 1 {
-		if err = do(); !errors.Is(err, errNoAnswer) {
+		if err = do(); !errors.Is(err, fixture.ErrNoAnswer) {
 			return err
 		}
 	}
@@ -170,7 +169,7 @@ func sometimes(op storetest.Op, names ...string) error {
 	for _, name := range names {
 		if op.Name == name && op.Key.Base() != "zarr.json" && rand.IntN(50) == 0 {
 			faultsMade.Add(1)
-			return errNoAnswer
+			return fixture.ErrNoAnswer
 		}
 	}
 	return nil
@@ -183,7 +182,7 @@ type repeating struct{ storetest.ObjectStore }
 
 func (r repeating) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
 	for range 20 {
-		if v, err = r.ObjectStore.PutIf(ctx, key, value, c, d); !errors.Is(err, errNoAnswer) {
+		if v, err = r.ObjectStore.PutIf(ctx, key, value, c, d); !errors.Is(err, fixture.ErrNoAnswer) {
 			break
 		}
 	}

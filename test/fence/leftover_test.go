@@ -1,4 +1,4 @@
-package crash_test
+package fence_test
 
 import (
 	"bytes"
@@ -143,12 +143,12 @@ func TestAppendOverTail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Put(t, s, "a/c/0", string(littleEndian(fixture.Numbers(1, 4))))
+		fixture.Put(t, s, "a/c/0", string(fixture.LittleEndian(fixture.Numbers(1, 4))))
 		if err := zarr.Append(t.Context(), a, 0, fixture.Numbers(7, 1), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		got, _, err := s.Get(t.Context(), store.MustKey("a/c/0"), store.Request{}, nil)
-		if want := littleEndian([]int32{1, 2, 7, 0}); err != nil || !bytes.Equal(got, want) {
+		if want := fixture.LittleEndian([]int32{1, 2, 7, 0}); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: the chunk is %v (%v), want %v", name, got, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package crash_test
+package fence_test
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"

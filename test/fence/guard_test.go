@@ -1,4 +1,4 @@
-package crash_test
+package fence_test
 
 import (
 	"context"
@@ -109,7 +109,7 @@ func (e *eras) merge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.put(ctx, fmt.Sprintf("a/c/%d", p), littleEndian(e.truth[from:])); err != nil {
+	if err := e.put(ctx, fmt.Sprintf("a/c/%d", p), fixture.LittleEndian(e.truth[from:])); err != nil {
 		return err
 	}
 	if e.r.IntN(4) == 0 { // a reader comes in between: it may find a chunk that is too long, and no document yet that says so
@@ -173,14 +173,6 @@ func sum(n []int64) (total int64) {
 		total += v
 	}
 	return total
-}
-
-func littleEndian(v []int32) []byte {
-	var out []byte
-	for _, x := range v {
-		out = append(out, byte(x), byte(x>>8), byte(x>>16), byte(x>>24))
-	}
-	return out
 }
 
 // TestGuard lets an array go through random appends and merges of its last chunks in

@@ -1,4 +1,4 @@
-package crash_test
+package fence_test
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"

@@ -1,4 +1,4 @@
-package crash_test
+package fence_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -259,7 +258,7 @@ func (w *together) run(t *testing.T, count int64, seed uint64) {
 // own. It is for the race detector, and holds without it.
 func TestSoakTogether(t *testing.T) {
 	const kinds, perRound = 9, 1500 // of arrays and stores; operations on one array
-	operations := soaked(t, 1800, 72_000) / kinds
+	operations := fixture.Soaked(t, 1800, 72_000) / kinds
 	chunks := slices.Repeat([]int64{8}, boardChunks)
 	for name, specs := range map[string][2]zarr.Spec{
 		"edges": {fixture.Edges(chunks...), growing["edges"]}, "regular": {fixture.Every(boardRows, 8), growing["regular"]}, "shards": {sharded8(), fixture.ShardsOf8(batchRows)},

@@ -1,0 +1,4 @@
+// Package crash stops the machine, or makes a request fail, before every operation of
+// every kind of change, and checks that the next program finds the old state or the new
+// one.
+package crash

@@ -1,0 +1,2 @@
+// Package golden reads and writes arrays of other programs, and damages them.
+package golden

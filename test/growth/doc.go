@@ -1,0 +1,3 @@
+// Package growth appends, resizes, reserves and streams, and counts what that reads and
+// writes.
+package growth

@@ -1,0 +1,2 @@
+// Package model compares random sequences of operations with arrays that have no chunks.
+package model

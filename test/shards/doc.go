@@ -1,0 +1,3 @@
+// Package shards reads, writes, checks, compacts and damages shards, and counts their
+// requests.
+package shards

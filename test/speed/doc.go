@@ -1,0 +1,2 @@
+// Package speed has the benchmarks of whole calls.
+package speed

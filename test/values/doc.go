@@ -1,0 +1,2 @@
+// Package values reads and writes every data type by every Go type.
+package values
