@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package zarr reads, writes and grows Zarr arrays whose chunks follow the data.
 //
 // A Zarr array is a large block of elements, cut into chunks that are stored one by one,

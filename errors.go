@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package zarr
 
 import (
@@ -10,11 +12,11 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
+	"varve.dev/zarr/strictjson"
 )
 
 // The errors that callers branch on, found with [errors.Is]. Not found is

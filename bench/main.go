@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bench compares Varve with other implementations of Zarr and with the limits of the
 // machine: the same work on the same stores, in turns, in one run, with every answer
 // checked. See PERFORMANCE.md.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package calendar implements the calendars of the CF conventions, so that time axes can
 // be cut by month or by year. It only does arithmetic, no I/O.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package calendar
 
 // Edges returns the number of elements in each bucket, in order. These are the lengths of

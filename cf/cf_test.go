@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cf_test
 
 import (
@@ -100,7 +102,6 @@ func TestPack(t *testing.T) {
 		}
 	})
 }
-
 
 // TestPackRefuses packs numbers that the elements do not have.
 func TestPackRefuses(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cf gives stored numbers their meaning, as the CF conventions and xarray do:
 // scale and offset, missing values, times, durations, and coordinates.
 //

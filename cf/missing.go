@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cf
 
 import (
@@ -10,8 +12,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
-	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // mask tells which elements of an array are missing.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package codec has the contracts of codecs, which turn chunks into bytes.
 //
 // A chain of codecs has three parts (zarr-specs v3 core, "Codecs"): any number of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package draw shows chunk grids to people: as a drawing for a terminal ([Grid]), as a
 // picture in SVG ([SVG]), and as one line of text per axis ([Sizes]).
 //

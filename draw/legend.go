@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package draw
 
 // sample is an entry of the legend: a fill, or a mark beside the cells.

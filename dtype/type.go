@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dtype describes the data types of array elements: their names in metadata,
 // their layout in memory, and their fill values in JSON. It does no I/O.
 //

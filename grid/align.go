@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package grid
 
 // Align returns the smallest box of whole chunks that contains region, clipped to the

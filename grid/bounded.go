@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package grid
 
 // BoundedName is the name of a regular grid whose last chunks are stored only up to the

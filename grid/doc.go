@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package grid cuts arrays into chunks. It only does arithmetic, no I/O.
 //
 // An [Axis] is one dimension of an array: its extent in elements and the edges that cut

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package grid
 
 // Repeated is a part of a list as tests see it: the cells of a table and its repetitions.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package grid
 
 // Grown returns the grid of an array of another shape. An axis that grows is cut by its

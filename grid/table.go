@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package grid
 
 // table is a list of cell lengths with prefix sums. It has one entry per run of equal

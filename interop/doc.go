@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package interop compares Varve with zarr-python, in both directions and in the same
 // directories.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metadata represents the documents of a Zarr hierarchy: the zarr.json of arrays
 // and groups in format 3 (zarr-specs v3.1 core, "Array metadata" and "Group metadata"),
 // and the documents of format 2, which [ParseV2] reads.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metadata
 
 // Group is the metadata of a group (zarr-specs v3.1 core, "Group metadata").

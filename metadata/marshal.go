@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metadata
 
 // Marshal returns the canonical document of a. Its members are in a fixed order. It is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metadata
 
 // repair is a deviation from the specification that is accepted when reading.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package observe reports what the library does: every request to a store and every chunk
 // that is decoded or encoded, with its key, its bytes, its duration and its outcome.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package otel reports to OpenTelemetry what the library does. [New] returns an observer
 // (package observe of the core) that makes spans and metrics.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rewrite copies, moves and converts nodes.
 //
 // [Copy] and [Move] put arrays and groups elsewhere, within a store or in another one.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rewrite
 
 import (
@@ -6,8 +8,8 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
-	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // Missing values in both formats, as xarray reads them:

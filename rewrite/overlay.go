@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rewrite
 
 import (
@@ -11,9 +13,9 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strictjson"
 )
 
 // overlay is a store that shows documents which are not stored yet. It lets an array be

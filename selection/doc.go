@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package selection names elements of an array and plans which part of which chunk they
 // are. It does no I/O.
 //

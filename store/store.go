@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store is the contract between Varve and the places where values are stored.
 //
 // A store maps keys to values. An implementation needs one method, [Store.Get].

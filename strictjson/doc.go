@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package strictjson parses untrusted JSON. It refuses duplicate member names, invalid
 // UTF-8, lone surrogates, trailing data, and documents beyond its limits of size and
 // depth. [Parse] makes one pass over the bytes and builds no tree. A [Value] points into

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package strictjson
 
 // The functions in this file skip over validated text. They stop at its end in any case.

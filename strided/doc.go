@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package strided copies and fills blocks of elements in memory, whatever their layout.
 //
 // A [View] is a block seen through strides: rows of a larger array, a column of a table,

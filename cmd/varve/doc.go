@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Varve is the command line for Zarr version 3 stores with regular and rectilinear chunk
 // grids.
 //

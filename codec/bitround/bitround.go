@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bitround is the codec "bitround" (zarr-extensions). It rounds numbers to some
 // bits when it encodes them, so that they compress better. Decoding only copies.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package blosc is the codec "blosc" (zarr-specs v3), which stores chunks as Blosc frames
 // of c-blosc 1. Importing the package registers it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bytescodec is the codec "bytes" (zarr-specs v3, "Bytes codec"). It stores the
 // elements of a chunk one after the other, in C order and in a given byte order. It takes
 // every data type of fixed width.

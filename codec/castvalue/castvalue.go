@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package castvalue is the codec "cast_value" (zarr-extensions). It stores the values of
 // an array in another data type, for all integer and floating-point types.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package codectest is a test suite for codecs. It tests array-to-array, array-to-bytes
 // and bytes-to-bytes codecs against the contracts of package codec.
 //

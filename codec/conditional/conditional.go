@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package conditional is the codec "conditional" (zarr-extensions). It contains
 // bytes-to-bytes codecs, and for each chunk applies or skips each of them. A mask before
 // the encoded bytes says which it applied; bit 0 of the first byte is the first codec.

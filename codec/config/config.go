@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package config decodes the configuration of a codec: a flat JSON object whose members
 // are all known.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package crc32c is the codec "crc32c" (zarr-specs v3, "CRC32C checksum codec"). It
 // appends a checksum to a chunk, and checks it when it decodes the chunk. Importing the
 // package registers it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package extra adds codecs whose libraries few programs need: LZMA, and writing bzip2,
 // which the core of Varve only reads. It is a separate module. Importing the package
 // registers them:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gzipcodec is the codec "gzip" (zarr-specs v3, "Gzip codec"; RFC 1952), which
 // stores chunks as gzip files. Importing the package registers it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package n5 is the codec "n5_default" (zarr-extensions) for N5 blocks of the default
 // mode (N5 4.0.0).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package numcodecs has the codecs of the Python package numcodecs, under the names that
 // zarr-python gives them: numcodecs.zlib, numcodecs.shuffle and so on (zarr-extensions,
 // branch "numcodecs"; the layout of bytes is that of numcodecs 0.17). Importing the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package packbits is the codec "packbits" (zarr-extensions), which stores only some bits
 // of every element, without gaps.
 //

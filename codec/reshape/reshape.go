@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reshape is the codec "reshape" (zarr-extensions). It gives a chunk another
 // shape and keeps the order of its elements.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scaleoffset is the codec "scale_offset" (zarr-extensions), which stores
 // (value - offset) * scale.
 //

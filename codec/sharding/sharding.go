@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sharding is the codec "sharding_indexed" 1.0 of zarr-specs v3. It stores a
 // chunk, which is then called a shard, as many inner chunks, which are read and written
 // one by one.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package transpose is the codec "transpose" (zarr-specs v3, "Transpose codec"), which
 // reorders the axes of a chunk. Importing the package registers it as "transpose".
 package transpose

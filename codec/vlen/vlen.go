@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vlen has the codecs "vlen-utf8" and "vlen-bytes" (zarr-extensions) for elements
 // that differ in length. They store the number of elements, and then the length and the
 // bytes of each. Numbers and lengths have 32 bits in little-endian order.

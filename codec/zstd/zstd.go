@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package zstd is the codec "zstd" (zarr-extensions; RFC 8878), which stores chunks as
 // Zstandard frames. Importing the package registers it.
 //

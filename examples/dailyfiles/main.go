@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Dailyfiles appends one file a day to an archive. A file has the fields of a day as
 // 32-bit floats in the byte order of this machine: HOURS × LAT × LON. Chunks are the months
 // of a calendar: the days of a month fill its chunk. The array of times grows in the

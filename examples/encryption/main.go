@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Encryption copies an array to one whose chunks are encrypted by a codec of its own, and
 // reads it back. The key is 32 hexadecimal digits in the variable VARVE_EXAMPLE_KEY.
 // Metadata is not encrypted.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Matrix prints the singular values of an array of rank 2, with package mat of gonum. A
 // block in C order is a dense matrix as it is: nothing is copied.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Monthlymean computes the mean over the first axis within each chunk of an array. Where
 // chunks are months, that is the mean field of each month. Several goroutines each read a
 // chunk and write a chunk of the result.

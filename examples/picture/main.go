@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Picture writes one field of an array as a PNG in shades of grey. The last two axes are
 // rows and columns; the others are at the given index.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tarfile prints what an array in an uncompressed tar file is. It reads the array through
 // a store of its own, without unpacking the file.
 //

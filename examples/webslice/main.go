@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Webslice reads the last elements along the first axis of an array on a web server, and
 // prints their mean and what the server sent.
 //

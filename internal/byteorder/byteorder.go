@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package byteorder reorders elements in memory. It transposes planes, and reverses the
 // byte order of numbers.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package byteorder
 
 // Squares of elements are transposed in 64-bit numbers, one for each row.

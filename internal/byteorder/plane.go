@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package byteorder
 
 // Side is the source or the destination of a copy: rows of consecutive elements.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package checked does overflow-checked arithmetic on untrusted numbers.
 package checked
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package clock measures the processor time of a thread, for benchmarks on busy machines.
 package clock
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package coding codes parts of chunks. It has the contracts between the engine, which
 // moves elements, and the codecs that can code a part of a chunk without the rest of it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package element converts values of Go to the elements of arrays, and back.
 package element
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fault holds the errors that the packages below the root share, so that each of
 // them has one value that callers find with [errors.Is]. The root gives them their public
 // names.

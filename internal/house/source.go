@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package house reads the source of all modules for tests of the house rules.
 package house
 

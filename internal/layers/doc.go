@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package layers contains the tests of the layering of the core module's packages.
 //
 // Every package belongs to a layer, and its non-test files import lower layers only. So a

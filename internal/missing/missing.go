@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package missing knows how attributes say which element stands for no value.
 //
 // xarray takes the fill value of an array of format 2 for such an element, unless it is

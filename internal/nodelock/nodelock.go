@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodelock orders the calls of this process on one node.
 //
 // Any number of writes run at the same time; a change of the shape runs alone. Writes to

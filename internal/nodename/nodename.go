@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodename has the rules for the segments of keys and for the names of nodes, and
 // the names of the metadata documents. Packages store and metadata share it.
 package nodename

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nontemporal copies rows past the cache, to blocks that are too large for it. A
 // processor that writes a part of a cache line reads the line first. Non-temporal stores
 // of whole lines avoid that, which halves the time to copy rows of a chunk to a large

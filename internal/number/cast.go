@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package number
 
 // Overflow is the treatment of numbers beyond the range of the target type of a cast.

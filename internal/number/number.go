@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package number converts array elements to Go numbers and back, a block at a time.
 //
 // Every real data type has a [Format]. Its numbers are carried as int64, uint64 or

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package own has the names that Varve reserves for itself, in directories and in
 // attributes. No other package spells them.
 //

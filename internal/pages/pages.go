@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pages asks the operating system for large pages for memory that is about to be
 // filled. The system provides memory page by page when it is first touched. With pages of
 // 2 MiB that takes a third of the time that it takes with pages of 4 KiB.

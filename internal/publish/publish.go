@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package publish makes changes of nodes visible.
 //
 // Readers trust only the metadata document of a node: a chunk that it does not describe

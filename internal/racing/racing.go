@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package racing tells tests whether they run under the race detector.
 //
 // Under the detector, code runs ten times slower, and a single goroutine cannot have

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scheme opens the stores of locations: paths of the file system, file:// and
 // http(s):// URLs, and zip archives on either. It registers these schemes with package
 // store.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sentinel joins the errors by which several packages say the same thing.
 //
 // Each of these packages has an exported error of its own, such as store.ErrUnsupported.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package shuffle
 
 // tile is how many bytes are bit-shuffled at a time. With their destination they fit into

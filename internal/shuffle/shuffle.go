@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package shuffle reorders the bytes or the bits of elements so that similar ones are
 // adjacent, which compresses better.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package shuffle
 
 // Masks of every other byte, pair of bytes, and so on, from the lowest on.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package snapshot describes arrays by one version of their metadata document, and the
 // changes that lead from one version to the next.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tree finds nodes in a store and reads their documents.
 package tree
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !linux && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
 
 package vfs

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vfs is the interface between the file store and the file system. It has so few
 // operations that a test can stop or fail each of them.
 //

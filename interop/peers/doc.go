@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package peers is a matrix of implementations of Zarr. Each writes a fixed set of small
 // arrays, and each reads those of all others: versions of zarr-python, TensorStore,
 // zarrs, zarrita, GDAL, and Varve.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package filestore stores values as files below one directory of this machine.
 //
 // A key is the name of a file below the directory. A value is written to a temporary file

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fsstore makes a read-only store of any [fs.FS], such as embedded data, a zip
 // archive or a directory.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package httpstore is a read-only store of the resources of a web server. A value is
 // what the server returns for the URL of its key.
 //

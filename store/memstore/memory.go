@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package memstore is a store in memory. It has every power of package store, so it is
 // also the reference for drivers.
 //

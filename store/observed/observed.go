@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package observed wraps a store and reports every request to an observer.
 package observed
 

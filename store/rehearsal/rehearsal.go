@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rehearsal is a store for dry runs. It reads from another store and keeps all
 // changes to itself, so the store below does not change. A [Ledger] records what the
 // change would have done. A program that changes the rehearsal takes the same steps, and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package storetest is the conformance suite for drivers of package store.
 //
 //	func TestStore(t *testing.T) {

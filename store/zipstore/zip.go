@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package zipstore reads and writes zip archives as stores. A key is the name of a
 // member.
 //

@@ -1,2 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package model compares random sequences of operations with arrays that have no chunks.
 package model

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package avx has the parts that generators of AVX2 assembly share.
 package avx
 

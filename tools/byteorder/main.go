@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command byteorder generates the AVX2 assembly of package internal/byteorder.
 //
 // A register holds 16 bytes of one row of a plane in its lower lane, and 16 bytes of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command mutants breaks the protocols of the library on purpose, one line at a time, and
 // reports the breaks that the quick tests do not notice.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command nontemporal generates the AVX2 assembly of package internal/nontemporal.
 package main
 

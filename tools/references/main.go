@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command references prints how the files of packages refer to each other. A reference is
 // a file that uses a name of another file of its package. The files are put into the order
 // with the fewest references from a lower file to a higher one; these point upward.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Release makes a release of all modules of the repository: a commit whose modules
 // require one another by version, and a tag for each of them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command shuffle generates the AVX2 assembly of package internal/shuffle.
 //
 // Registers hold 16 bytes a lane, and the two lanes of one hold two groups of 16

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wheel packs the static command varve into a Python wheel, so that `pip install` and
 // `uv tool install` put it on the path. The wheel has no Python code.
 //

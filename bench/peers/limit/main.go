@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Limit measures the limits of a machine for the benchmarks. It reads the files of chunks
 // into one block, decodes zstd frames in memory, and copies files, on all cores and
 // without Zarr. It does not assemble arrays.

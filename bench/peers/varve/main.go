@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Varve runs the benchmarks with Varve, in the way that its documentation recommends.
 package main
 

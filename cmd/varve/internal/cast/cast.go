@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cast draws a terminal session as an animated SVG: commands are typed, and their
 // output appears. A viewer that does not animate shows the whole session.
 package cast

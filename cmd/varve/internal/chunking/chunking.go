@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chunking chooses the chunks and shards of arrays as flags describe them.
 package chunking
 

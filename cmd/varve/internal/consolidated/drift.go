@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package consolidated compares the consolidated metadata of groups with the documents of
 // their members.
 package consolidated

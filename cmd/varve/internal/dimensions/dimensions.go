@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dimensions compares the arrays of a group along the dimensions that they share.
 package dimensions
 

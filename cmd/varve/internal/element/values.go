@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package element holds, reads, writes and prints elements of any data type.
 package element
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package facts collects and prints what varve info tells about an array.
 package facts
 

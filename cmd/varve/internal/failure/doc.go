@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package failure has the errors of the command, and their messages in the words of the
 // command line: flags instead of Go fields, and no names of Go packages.
 //

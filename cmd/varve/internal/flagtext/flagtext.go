@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package flagtext defines flags whose text is checked as soon as it is read.
 package flagtext
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package format writes elements in the formats of varve export and varve cat.
 package format
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package growth has what commands need to grow arrays: flags, policies, times, and new
 // planes.
 package growth

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package input reads the elements that commands store, from files, standard input, text
 // and arrays.
 package input

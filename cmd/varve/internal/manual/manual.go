@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package manual turns the commands, flags and help topics of the program into manual
 // pages and into a reference in Markdown. Both come from the tables that the help is
 // printed from, so they cannot differ from it.

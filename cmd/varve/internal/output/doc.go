@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package output writes JSON documents, and other output, to standard output.
 //
 // [WriteJSON] writes a struct member by member, so a document may be longer than memory.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package picture prepares the drawing of a chunk grid: stored chunks, and names of
 // times.
 package picture

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package session is one run of the command: the flags that all commands share, and what
 // follows from them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package source reads the selected part of an array block by block, decoded if asked
 // for.
 package source

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package spelling finds which known word an unknown one may stand for.
 package spelling
 

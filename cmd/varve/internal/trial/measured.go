@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package trial measures how fast the selected part of an array is read, for varve bench.
 package trial
 
