@@ -39,6 +39,7 @@ type Cut struct {
 
 	encoded *Cut // encoded lengths; nil if they are the edges
 	trimmed bool // the last chunk is stored only up to the extent
+	vacant  bool // there are no edges if the extent is 0
 }
 
 // Every cuts an axis into cells of one length, in elements. An axis that grows gets more
@@ -46,15 +47,19 @@ type Cut struct {
 func Every(length int64) Cut { return Cut{step: length} }
 
 // Edges cuts an axis at explicit lengths, one per cell. It does not keep the slice.
+//
+// Without lengths it cuts an axis of extent 0, which has no cells until it grows. In
+// metadata such an axis is the run [1, 1], because zarr-python refuses an empty list.
 func Edges(lengths ...int64) Cut { return listed(ofLengths(lengths)) }
 
 // Runs cuts an axis at explicit lengths, given as runs. It does not keep the slice.
+// Without runs it is like [Edges] without lengths.
 func Runs(runs ...Run) Cut { return listed(ofRuns(runs)) }
 
 // listed returns a cut that lists lengths. [NewAxis] reports a fault in the list.
 func listed(source runSource) Cut {
 	e, err := newEdges(source)
-	return Cut{edges: e, err: err}
+	return Cut{edges: e, err: err, vacant: err == errNoEdges}
 }
 
 // isListed reports whether the cut lists lengths, even if the list has a fault.
@@ -78,6 +83,8 @@ func (c Cut) bind(extent int64) (Axis, error) {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
 	}
 	switch {
+	case c.vacant && extent == 0:
+		return Axis{edges: noEdges}, nil
 	case c.err != nil:
 		return Axis{}, c.err
 	case c.edges != nil:

@@ -49,7 +49,7 @@ func newEdges(source runSource) (*edges, error) {
 		return nil, err
 	}
 	if m.cells == 0 {
-		return nil, invalid("an axis needs at least one edge")
+		return nil, errNoEdges
 	}
 	// Periods are searched among cells if few neighbours are equal, otherwise among runs.
 	// lengths[0] is 0, for the prefix sums.

@@ -148,7 +148,10 @@ func (s *stored) behind(cells int64, more []Run) (*stored, error) {
 	e, err := s.edges, error(nil)
 	// The shared length is now listed, once for each of the old cells.
 	if e == nil {
-		e, err = newEdges(ofRuns([]Run{{s.step, cells}}))
+		e = noEdges
+		if cells > 0 {
+			e, err = newEdges(ofRuns([]Run{{s.step, cells}}))
+		}
 	}
 	if err == nil {
 		e, err = e.joined(ofRuns(more))

@@ -41,7 +41,7 @@ const (
 func AppendOne() Growth { return Growth{} }
 
 // RepeatLast repeats the last edge until the extent is covered. The last new edge may
-// reach beyond the extent.
+// reach beyond the extent. An axis without edges ([Edges]) gets one that covers the extent.
 func RepeatLast() Growth { return Growth{kind: repeatLast} }
 
 // Fixed appends edges of n elements until the extent is covered. The last edge may reach
@@ -71,9 +71,8 @@ func Preplanned(plan ...Run) Growth {
 // extent is covered. Given the element at which the last edge ends, next returns the
 // following boundary, in elements. String returns name, for example "calendar:month".
 //
-// An axis without elements still needs an edge. A single edge of length 1 is a
-// placeholder there: the first elements replace it, because no chunk was stored with it.
-// All other edges are kept and filled first.
+// A single edge of length 1 on an axis without elements is replaced, because programs
+// declare it where they cannot list no edges. All other edges are kept and filled first.
 func ByBoundaries(name string, next func(at int64) (int64, error)) Growth {
 	return Growth{kind: byBoundaries, name: name, next: next}
 }
@@ -135,6 +134,9 @@ func (g Growth) check() (int64, error) {
 		return 0, nil
 	}
 	given, err := NewAxis(0, Runs(g.runs...))
+	if err == nil && len(g.runs) == 0 {
+		err = errNoEdges
+	}
 	if err != nil {
 		return 0, fmt.Errorf("growth %.80s: %w", g, err)
 	}
@@ -191,8 +193,8 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		}
 		return a.Resized(extent)
 	}
-	// The placeholder does not end at a boundary: replace it.
-	if g.kind == byBoundaries && a.isPlaceholder() {
+	// Such an edge hardly ever ends at a boundary. No chunk was stored with it.
+	if g.kind == byBoundaries && a.hasOneUnit() {
 		return a.begun(extent, g)
 	}
 	// Elements up to the sum of the edges have their cells already.
@@ -219,13 +221,13 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	return a.Resized(extent)
 }
 
-// isPlaceholder reports whether the axis is empty and has only the placeholder edge of
-// length 1; see [ByBoundaries].
-func (a Axis) isPlaceholder() bool {
+// hasOneUnit reports whether the axis has no elements and a single edge of length 1; see
+// [ByBoundaries].
+func (a Axis) hasOneUnit() bool {
 	return a.extent == 0 && a.stored == nil && a.Cells() == 1 && a.Covered() == 1
 }
 
-// begun returns the axis with edges for its first elements in place of the placeholder.
+// begun returns the axis with edges for its first elements in place of those it has.
 func (a Axis) begun(extent int64, g Growth) (Axis, error) {
 	edges, err := boundaries(0, extent, g.next)
 	if err == nil {
@@ -244,7 +246,10 @@ func (a Axis) begun(extent int64, g Growth) (Axis, error) {
 func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 	switch g.kind {
 	case repeatLast:
-		last, _ := a.Cell(a.Cells() - 1)
+		last, ok := a.Cell(a.Cells() - 1)
+		if !ok {
+			break // there is no edge to repeat
+		}
 		return []Run{{last.Edge, checked.CeilDiv(gap, last.Edge)}}, nil
 	case fixed:
 		return []Run{{sum, checked.CeilDiv(gap, sum)}}, nil

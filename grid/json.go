@@ -166,6 +166,7 @@ func shapeCut(v strictjson.Value) (Cut, error) {
 		return everyCut(v)
 	}
 	c := listed(listSource(v))
+	c.vacant = isPlaceholder(v)
 	return c, c.err
 }
 

@@ -19,7 +19,8 @@ const (
 
 // MultipleOf returns nil if the encoded length of every cell is a multiple of n elements.
 // The sharding codec requires this of shards with inner chunks of n. Cells beyond the
-// extent count, and so does the step of a regular axis without cells. The time it takes
+// extent count, and so does the step of a regular axis without cells. An axis without edges
+// ([Edges]) only fits inner chunks of 1. The time it takes
 // depends on the number of lengths in memory, not on how often they repeat.
 //
 // Otherwise MultipleOf returns an error that wraps [ErrInvalid]. It names the first cell
@@ -31,6 +32,10 @@ const (
 func (a Axis) MultipleOf(n int64) error {
 	if n < 1 {
 		return invalid("inner chunk length must be at least 1, got %d", n)
+	}
+	// Other programs see the placeholder, which is no multiple of n.
+	if n > 1 && a.edges != nil && a.edges.cells == 0 {
+		return invalid("an axis of shards without elements needs an edge: declare one that is a multiple of %d", n)
 	}
 	cell, length, found := a.firstStored(func(length int64) bool { return length%n != 0 })
 	if !found {
