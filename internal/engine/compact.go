@@ -55,7 +55,7 @@ func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Co
 			if err != nil {
 				failed = err
 			}
-			copy(w.Part.Chunk, index)
+			copy(w.Visit.Chunk, index)
 			return more && err == nil
 		},
 		func() *writer { return c.newWriter(Writing{Batch: how.Batch}) },
@@ -100,7 +100,7 @@ func (c *compaction) chunk(ctx context.Context, w *writer) error {
 		c.more++
 	}
 	if c.how.Done != nil {
-		c.how.Done(w.Part.Chunk)
+		c.how.Done(w.Visit.Chunk)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	w.Into(src)
 	// Another process may append to a boundary shard, so read it even if it is covered.
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
-	e := coding.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
+	e := coding.Edit{Part: w.Part, Values: w.Placed, Keep: w.keep()}
 	bytes := w.editWeight()
 	if !whole {
 		bytes = w.partWeight(e.Part)
