@@ -160,7 +160,7 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 
 // compactWeight estimates the bytes that compacting the shard takes. If the store
 // splices, that is a few times the index, and some more so that shards which are not
-// large need not be spliced from many small pieces.
+// large need not be spliced from many small fragments.
 func (w *writer) compactWeight(e coding.Edit) int64 {
 	all := w.editWeight()
 	if !e.Splices {

@@ -88,5 +88,5 @@ func (w *writer) overwriteOnce(ctx context.Context) error {
 	if out.Patches != nil {
 		return store.BatchPatch(ctx, w.Batch, w.key, out.From.Version, out.Patches)
 	}
-	return store.BatchSplice(ctx, w.Batch, w.key, out.From.Version, out.Pieces)
+	return store.BatchSplice(ctx, w.Batch, w.key, out.From.Version, out.Fragments)
 }

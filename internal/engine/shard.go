@@ -102,10 +102,10 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 	case out.Patches != nil:
 		return store.BatchPatch(ctx, w.Batch, w.key, w.info.Version, out.Patches)
 	case out.Spliced():
-		return store.BatchSplice(ctx, w.Batch, w.key, w.info.Version, out.Pieces)
+		return store.BatchSplice(ctx, w.Batch, w.key, w.info.Version, out.Fragments)
 	}
-	if len(out.Pieces) == 1 {
-		if data := out.Pieces[0].Data; data != nil {
+	if len(out.Fragments) == 1 {
+		if data := out.Fragments[0].Data; data != nil {
 			return w.store(ctx, data)
 		}
 	}
