@@ -185,7 +185,7 @@ func (a Axis) Edges() iter.Seq[Run] {
 			}
 			return
 		}
-		w := walk{parts: a.edges.parts}
+		w := walk{stretches: a.edges.stretches}
 		for r, ok := w.next(); ok && yield(r); r, ok = w.next() {
 		}
 	}

@@ -75,7 +75,7 @@ func (a Axis) listedStep(e *edges) (int64, error) {
 		return 0, invalid("inner chunks sum to %d and have to fill every shard exactly, shard %d is stored with %d elements", e.sum, cell, length)
 	}
 	// A list of equal lengths is the same as a step.
-	length := e.parts[0].run(0).Length
+	length := e.stretches[0].run(0).Length
 	if _, _, differs := e.first(func(n int64) bool { return n != length }); differs {
 		return 0, nil
 	}

@@ -60,9 +60,9 @@ func (a Axis) withEncodedEdges(e *edges) (Axis, error) {
 	}
 	// Walk both lists side by side. edge and length are what is left of the current runs.
 	edge, same := Run{a.step, a.chunks}, true
-	edges, encoded := walk{}, walk{parts: e.parts}
+	edges, encoded := walk{}, walk{stretches: e.stretches}
 	if a.edges != nil {
-		edge, edges.parts = Run{}, a.edges.parts
+		edge, edges.stretches = Run{}, a.edges.stretches
 	}
 	var length Run
 	for k := int64(0); k < e.cells; {
@@ -169,7 +169,7 @@ func (s *stored) first(cells int64) *stored {
 		return nil
 	}
 	var kept []Run
-	w := walk{parts: s.edges.parts}
+	w := walk{stretches: s.edges.stretches}
 	for cells > 0 {
 		r, _ := w.next()
 		r.Count = min(r.Count, cells)

@@ -19,9 +19,9 @@ const (
 
 // MultipleOf returns nil if the encoded length of every cell is a multiple of n elements.
 // The sharding codec requires this of shards with inner chunks of n. Cells beyond the
-// extent count, and so does the step of a regular axis without cells. An axis without edges
-// ([Edges]) only fits inner chunks of 1. The time it takes
-// depends on the number of lengths in memory, not on how often they repeat.
+// extent count, and so does the step of a regular axis without cells. An axis without
+// edges ([Edges]) only fits inner chunks of 1. The time it takes depends on the number of
+// lengths in memory, not on how often they repeat.
 //
 // Otherwise MultipleOf returns an error that wraps [ErrInvalid]. It names the first cell
 // at fault and suggests lengths that fit. The error also wraps [ErrInvalid] if n is below
@@ -71,8 +71,8 @@ func (a Axis) firstStored(wanted func(length int64) bool) (cell, length int64, f
 
 // first returns the first cell whose length is wanted.
 func (e *edges) first(wanted func(length int64) bool) (cell, length int64, found bool) {
-	for i := range e.parts {
-		p := &e.parts[i]
+	for i := range e.stretches {
+		p := &e.stretches[i]
 		for r := range p.entries() {
 			if n := p.run(r).Length; wanted(n) {
 				cell = int64(r)
