@@ -7,7 +7,7 @@ type Repeated struct{ Cells, Repeats int64 }
 func (a Axis) Stretches() []Repeated {
 	var stretches []Repeated
 	for _, p := range a.edges.stretches {
-		stretches = append(parts, Repeated{p.cells, p.repeats})
+		stretches = append(stretches, Repeated{p.cells, p.repeats})
 	}
 	return stretches
 }
