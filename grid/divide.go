@@ -133,9 +133,6 @@ func (a Axis) divided(inner Cut, step int64) (Axis, error) {
 	return b, err
 }
 
-// shard is a cell to be divided: its edge and its encoded length, in elements.
-type shard struct{ edge, stored int64 }
-
 // shards yields the shards with the number of equal neighbours. An axis without chunks
 // yields one shard, because a list needs at least one edge.
 func (a Axis) shards() iter.Seq2[shard, int64] {
@@ -172,13 +169,4 @@ func (a Axis) shards() iter.Seq2[shard, int64] {
 			}
 		}
 	}
-}
-
-// untrimmed returns the encoded lengths of an axis without chunks, which has none to
-// trim.
-func (s *stored) untrimmed() *stored {
-	if s == trimmed {
-		return nil
-	}
-	return s
 }

@@ -145,38 +145,5 @@ func (l *lister) done() (*edges, error) {
 	return &l.list, nil
 }
 
-// NumRuns returns an upper bound for the number of runs that [Axis.Edges] and
-// [Axis.Encoded] yield; [Axis.Sizes] may return one more. For most axes it is about the
-// number of runs that were once in memory. An axis of inner chunks ([Axis.Divided]) may
-// have any number of runs, because repetitions are not expanded.
-func (a Axis) NumRuns() int64 {
-	n := min(1, a.chunks)
-	if a.IsTrimmed() {
-		n = min(2, a.chunks)
-	}
-	for _, e := range [...]*edges{a.edges, a.stored.list()} {
-		if e != nil {
-			n = max(n, e.entries())
-		}
-	}
-	return n
-}
-
-// listable returns an error if a is an axis of inner chunks with too many runs to iterate
-// over.
-func (a Axis) listable() error {
-	for _, e := range [...]*edges{a.edges, a.stored.list()} {
-		if e != nil && e.isDivided && e.entries() > mostRuns {
-			return tooManyRuns()
-		}
-	}
-	return nil
-}
-
-// list returns the listed encoded lengths, or nil if there is no list.
-func (s *stored) list() *edges {
-	if s == nil {
-		return nil
-	}
-	return s.edges
-}
+// shard is a cell to be divided: its edge and its encoded length, in elements.
+type shard struct{ edge, stored int64 }

@@ -6,12 +6,6 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Run is a number of neighbouring cells of equal length.
-type Run struct {
-	Length int64 // elements per cell
-	Count  int64 // cells
-}
-
 // edges is an explicit list of cell lengths. It is immutable. Repetitions are stored
 // once, so neither memory nor look-ups depend on their number: the months of eighty years
 // are a table of four years that repeats twenty times.
@@ -23,14 +17,6 @@ type edges struct {
 
 	isPlain   bool // there is one stretch, and it does not repeat
 	isDivided bool // made by Axis.Divided: there may be too many runs to iterate over
-}
-
-// stretch is a table of a list, which repeats.
-type stretch struct {
-	table
-	repeats int64 // at least 1
-	offset  int64 // first element
-	index   int64 // first cell
 }
 
 const (
@@ -175,23 +161,6 @@ func (e *edges) longest(cells Interval) int64 {
 		}
 	}
 	return longest
-}
-
-// longest returns the largest length of the cells in the interval, which counts from the
-// first cell of the stretch.
-func (p *stretch) longest(cells Interval) int64 {
-	// The interval holds every cell of the table at least once.
-	if cells.Len() >= p.cells {
-		return p.table.longest(Interval{0, p.cells})
-	}
-	// All repetitions are alike, so begin in the first one.
-	from := cells.Start % p.cells
-	to := from + cells.Len()
-	if to <= p.cells {
-		return p.table.longest(Interval{from, to})
-	}
-	// The interval continues in the next repetition.
-	return max(p.table.longest(Interval{from, p.cells}), p.table.longest(Interval{0, to - p.cells}))
 }
 
 // sourceOf returns a source of the runs of stretches.
