@@ -81,9 +81,6 @@ func (s Steps) At(i int64) (Instant, error) {
 	return Instant{s.calendar.dayOf(month, s.calendar.date(s.start.Day).Day), s.start.Nano}, err
 }
 
-// Buckets returns the buckets of an axis with these times.
-func (s Steps) Buckets(unit Unit) Buckets { return Buckets{unit: unit, steps: &s} }
-
 // next returns the smallest index above i whose element begins a new bucket.
 func (s Steps) next(i int64, unit Unit) (int64, error) {
 	month, err := s.month(i)
@@ -170,3 +167,6 @@ func (s Steps) limit(n int64, unit Unit) error {
 func (s Steps) overflow(i int64) error {
 	return fmt.Errorf("%w: element %d of %v", ErrOverflow, i, s)
 }
+
+// Buckets returns the buckets of an axis with these times.
+func (s Steps) Buckets(unit Unit) Buckets { return Buckets{unit: unit, steps: &s} }

@@ -23,10 +23,6 @@ type band struct {
 	stretched bool  // larger than to scale
 }
 
-// scale bounds the sizes of cells in characters. The longest cell gets high characters,
-// or fewer if the shortest then still gets low characters.
-type scale struct{ low, high int }
-
 var (
 	// columnScales are tried from wide to narrow until a drawing fits.
 	columnScales = []scale{{7, 15}, {5, 10}, {3, 6}, {2, 6}, {1, 3}}
@@ -171,4 +167,28 @@ func labelWidth(bands []band) int {
 		n = max(n, utf8.RuneCountInString(b.label))
 	}
 	return n
+}
+
+// stretch is the range of the lengths of cells, in elements.
+type stretch struct{ shortest, longest int64 }
+
+// with returns the range extended by the lengths of a list.
+func (s stretch) with(list []span) stretch {
+	for _, p := range list {
+		if p.leftOut() {
+			continue
+		}
+		if s.shortest == 0 || p.edge < s.shortest {
+			s.shortest = p.edge
+		}
+		s.longest = max(s.longest, p.edge)
+	}
+	return s
+}
+
+// pixels returns the size of some elements at a scale. The longest cell gets the high end
+// of the scale, or less if the shortest one is still large enough.
+func (s stretch) pixels(c scale, elements int64) int {
+	unit := min(float64(c.low)/float64(s.shortest), float64(c.high)/float64(s.longest))
+	return max(thinnest, int(math.Round(unit*float64(elements))))
 }

@@ -3,7 +3,6 @@
 package draw
 
 import (
-	"fmt"
 	"strings"
 
 	"varve.dev/zarr/grid"
@@ -56,90 +55,6 @@ func (p *plate) drawBeyond(k *ink) {
 	}
 	if r.inside < r.length {
 		k.rect(0, r.inside, c.length, r.length-r.inside, beyondFill)
-	}
-}
-
-// lines collects the paths of lines between cells.
-type lines struct {
-	light, dashed strings.Builder
-	dots          strings.Builder // for cells that are left out
-}
-
-// segment appends a line at a position of one ruler, from one position of the other ruler
-// to another. The line runs from left to right if across is set, otherwise downwards.
-func segment(b *strings.Builder, at, from, to int, across bool) {
-	switch {
-	case from >= to:
-	case across:
-		fmt.Fprintf(b, "M%d %dH%d", from, at, to)
-	default:
-		fmt.Fprintf(b, "M%d %dV%d", at, from, to)
-	}
-}
-
-// between adds the lines between the strips of r, which run along other, and the dots for
-// gaps.
-func (l *lines) between(r, other *ruler, across bool) {
-	for i, s := range r.strips {
-		if i > 0 && s.inside {
-			l.along(s.at, other, across)
-		}
-		l.beyond(s, i, r, other, across)
-		if s.gap {
-			l.dot(s, other, across)
-		}
-	}
-	if r.inside < r.length { // otherwise the last line is the outline of the array
-		segment(&l.dashed, r.length, 0, other.length, across)
-	} else {
-		segment(&l.dashed, r.length, other.inside, other.length, across)
-	}
-}
-
-// along draws a line within the array, except where other has a gap.
-func (l *lines) along(at int, other *ruler, across bool) {
-	from := 0
-	for _, o := range other.strips {
-		if !o.inside {
-			break
-		}
-		if o.gap {
-			segment(&l.light, at, from, o.at, across)
-			from = o.at + o.size
-		}
-	}
-	segment(&l.light, at, from, other.inside, across)
-}
-
-// beyond draws the line before a strip outside the array. There is none within a cell.
-func (l *lines) beyond(s strip, i int, r, other *ruler, across bool) {
-	if s.joined {
-		return
-	}
-	from := other.inside
-	if !s.inside && (i == 0 || s.at > r.inside) {
-		from = 0
-	}
-	segment(&l.dashed, s.at, from, other.length, across)
-}
-
-// dot puts three dots into every block of a gap. Where both rulers have a gap, the dots
-// are diagonal and only one of the two rulers draws them.
-func (l *lines) dot(s strip, other *ruler, across bool) {
-	for _, o := range other.strips {
-		if o.gap && across {
-			continue
-		}
-		for n := -1; n <= 1; n++ {
-			x, y := s.at+s.size/2+7*n, o.at+o.size/2
-			switch {
-			case across:
-				x, y = y, x
-			case o.gap:
-				y += 7 * n
-			}
-			fmt.Fprintf(&l.dots, "M%d %dh0", x, y)
-		}
 	}
 }
 

@@ -246,3 +246,29 @@ func clip(s string, width int, more string) string {
 func padded(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }
+
+// presence finds out how many chunks of a block are stored. The block includes all chunks
+// along axes that are not drawn.
+func (d *drawing) presence(rows, columns grid.Interval) presence {
+	if d.stored == nil {
+		return noneStored
+	}
+	box := grid.BoxOf(d.grid.Chunks())
+	if d.row >= 0 {
+		box[d.row] = rows
+	}
+	if d.column >= 0 {
+		box[d.column] = columns
+	}
+	all, ok := box.Len()
+	switch n := d.stored(box); {
+	case n < 0:
+		return notLookedUp
+	case n == 0:
+		return noneStored
+	// If the number overflows, it cannot be compared: call it some.
+	case ok && n == all:
+		return allStored
+	}
+	return someStored
+}

@@ -3,7 +3,6 @@
 package draw
 
 import (
-	"fmt"
 	"strings"
 
 	"varve.dev/zarr/grid"
@@ -118,109 +117,25 @@ func (p *plate) right() int {
 	return n
 }
 
-// top returns the number of pixels above the cells.
-func (p *plate) top() int {
-	n := 2
-	if p.title != "" {
-		n += lineHeight + 6
-	}
-	if p.column >= 0 && !p.isEmpty() {
-		n += 2 * lineHeight
-		if p.columns.nameWidth() > 0 {
-			n += lineHeight
-		}
-	}
-	return n
-}
-
-// below returns the number of pixels from the upper edge of the cells to the end.
-func (p *plate) below() int {
-	n := 4 + (len(p.caption)+len(p.legendLines()))*lineHeight
-	if !p.isEmpty() {
-		n += p.bodyHeight()
-	}
-	return n
-}
-
-// bodyHeight returns the height of the cells in pixels, or of the name of the rows if
-// that is longer.
-func (p *plate) bodyHeight() int {
-	if p.row < 0 {
-		return p.rows.length
-	}
-	return max(p.rows.length, textWidth(p.heading(p.row)))
-}
-
-func (p *plate) width() int {
-	n := p.left() + p.columns.length + p.right()
-	for _, line := range append([]string{p.title + strings.Repeat(" ", len(p.title)/8)}, p.caption...) {
-		n = max(n, textWidth(line))
-	}
-	if p.column >= 0 {
-		n = max(n, p.left()+textWidth(p.heading(p.column)))
-	}
-	for _, line := range p.legendLines() {
-		w := 0
-		for _, s := range line {
-			w += s.width()
-		}
-		n = max(n, w)
-	}
-	return n
-}
-
 // heading returns the text beside an axis: its name, the direction of its indices, and
 // its extent.
 func (p *plate) heading(axis int) string {
 	return p.names[axis] + " → " + number(p.grid.Axis(axis).Extent())
 }
 
-// draw writes the plate. The cells begin at height y.
-func (p *plate) draw(k *ink, x, y int) {
-	if p.title != "" {
-		k.text(x, y-p.top()+14, ` font-size="13" font-weight="bold"`, p.title)
+// scaled gives the plates a common scale along one ruler.
+func scaled(plates []*plate, of func(*plate) *ruler) {
+	var s stretch
+	level := 0
+	for _, p := range plates {
+		s = s.with(of(p).list)
+		// The plate with the least room decides.
+		level = max(level, of(p).level)
 	}
-	foot := y + 4
-	if !p.isEmpty() {
-		p.drawScales(k, x, y)
-		fmt.Fprintf(k, `<g transform="translate(%d.5 %d.5)">`+"\n", x+p.left(), y)
-		p.drawCells(k)
-		k.WriteString("</g>\n")
-		foot += p.bodyHeight()
-	}
-	for _, line := range p.legendLines() {
-		foot += lineHeight
-		at := x
-		for _, s := range line {
-			s.draw(k, at, foot)
-			at += s.width()
+	for _, p := range plates {
+		if r := of(p); len(r.list) > 0 {
+			r.level = level
+			r.layOut(s)
 		}
-	}
-	for _, line := range p.caption {
-		foot += lineHeight
-		k.text(x, foot-2, "", line)
-	}
-}
-
-// drawScales writes names and lengths beside the cells.
-func (p *plate) drawScales(k *ink, x, y int) {
-	left := x + p.left()
-	if p.column >= 0 {
-		top := lineHeight - 4
-		if p.title != "" {
-			top += lineHeight + 6
-		}
-		k.text(left, y-p.top()+top, "", p.heading(p.column))
-	}
-	for _, l := range p.columns.labels {
-		k.text(left+l.at+l.size/2, y-6, ` text-anchor="middle"`, l.text)
-		k.name(left+l.at+l.size/2, y-6-lineHeight, "middle", l.name)
-	}
-	if p.row >= 0 {
-		k.text(0, 0, fmt.Sprintf(` transform="translate(%d %d) rotate(90)"`, x+4, y), p.heading(p.row))
-	}
-	for _, l := range p.rows.labels {
-		k.text(left-8, y+l.at+l.size/2+4, ` text-anchor="end"`, l.text)
-		k.name(left-16-p.rows.labelWidth(), y+l.at+l.size/2+4, "end", l.name)
 	}
 }

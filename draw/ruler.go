@@ -2,91 +2,12 @@
 
 package draw
 
-import (
-	"math"
-
-	"varve.dev/zarr/grid"
-)
-
-// ruler is an axis of a picture: its strips and the labels beside them. Positions and
-// sizes are in pixels.
-type ruler struct {
-	kind   *rulerKind
-	axis   grid.Axis
-	name   func(elements grid.Interval) string // nil if elements have no names
-	list   []span
-	level  int // index into the scales of its kind
-	strips []strip
-	labels []label
-	length int // of all strips
-	inside int // of those within the extent
-}
-
-// strip is what lies between two lines of a picture: a cell, a part of a cell that the
-// extent cuts, or many cells that are left out.
-type strip struct {
-	cells  grid.Interval
-	at     int
-	size   int
-	inside bool // within the extent
-	joined bool // part of the same cell as the strip before
-	gap    bool // stands for many cells
-
-	elements  int64 // elements that it shows; 0 for a gap
-	stretched bool  // larger than to scale
-}
-
-type label struct {
-	text     string
-	name     string // name of the elements, or ""
-	at, size int
-	strips   grid.Interval // strips that it belongs to
-}
-
-// rulerKind has the parameters in which columns and rows differ.
-type rulerKind struct {
-	// Bounds for the sizes of cells in pixels, from large to small. The first one is for
-	// axes whose elements have names.
-	scales []scale
-	most   int   // pixels that cells may take in all
-	few    int64 // largest number of cells that are drawn one by one
-	runs   int
-	gap    int // smallest size of a gap in pixels
-	across bool
-}
+import "varve.dev/zarr/grid"
 
 var (
 	columnKind = rulerKind{scales: []scale{{140, 300}, {64, 150}, {44, 100}, {30, 70}, {20, 44}}, most: 660, few: 24, runs: 16, gap: 40, across: true}
 	rowKind    = rulerKind{scales: []scale{{36, 110}, {36, 110}, {28, 80}, {22, 56}, {18, 36}}, most: 440, few: 16, runs: 10, gap: 26}
 )
-
-// thinnest is the smallest size of a strip in pixels: two lines and a colour between
-// them.
-const thinnest = 4
-
-// stretch is the range of the lengths of cells, in elements.
-type stretch struct{ shortest, longest int64 }
-
-// with returns the range extended by the lengths of a list.
-func (s stretch) with(list []span) stretch {
-	for _, p := range list {
-		if p.leftOut() {
-			continue
-		}
-		if s.shortest == 0 || p.edge < s.shortest {
-			s.shortest = p.edge
-		}
-		s.longest = max(s.longest, p.edge)
-	}
-	return s
-}
-
-// pixels returns the size of some elements at a scale. The longest cell gets the high end
-// of the scale, or less if the shortest one is still large enough.
-func (s stretch) pixels(c scale, elements int64) int {
-	unit := min(float64(c.low)/float64(s.shortest), float64(c.high)/float64(s.longest))
-	return max(thinnest, int(math.Round(unit*float64(elements))))
-}
 
 // newRuler lays out the cells of an axis in as much detail as fits.
 func newRuler(kind *rulerKind, a grid.Axis, name func(elements grid.Interval) string) ruler {
@@ -179,21 +100,4 @@ func (r *ruler) addRun(p span, size int) {
 	r.add(p, grid.Interval{Start: first.Stop, Stop: last.Start}, r.kind.gap, "")
 	r.add(p, last, size, "")
 	r.write(unicodeText.label(p), p.inside > 0, p.cells, 3)
-}
-
-// scaled gives the plates a common scale along one ruler.
-func scaled(plates []*plate, of func(*plate) *ruler) {
-	var s stretch
-	level := 0
-	for _, p := range plates {
-		s = s.with(of(p).list)
-		// The plate with the least room decides.
-		level = max(level, of(p).level)
-	}
-	for _, p := range plates {
-		if r := of(p); len(r.list) > 0 {
-			r.level = level
-			r.layOut(s)
-		}
-	}
 }

@@ -125,3 +125,7 @@ func single(a grid.Axis, most int64) ([]span, bool) {
 	}
 	return list, true
 }
+
+// scale bounds the sizes of cells in characters. The longest cell gets high characters,
+// or fewer if the shortest then still gets low characters.
+type scale struct{ low, high int }

@@ -3,64 +3,11 @@
 package draw
 
 import (
+	"fmt"
 	"strings"
 
 	"varve.dev/zarr/grid"
 )
-
-// SVGOptions are options for [SVG]. The zero value draws two axes without shades.
-type SVGOptions struct {
-	// Title is the heading. If it is empty, there is no heading, and the accessible title
-	// is the shape.
-	Title string
-	// Caption is the text below the picture. It may have several lines.
-	Caption string
-	// Axes are the axes to draw, as in [GridOptions].
-	Axes []int
-	// Names are the names of the axes, as in [GridOptions].
-	Names []string
-	// Stored returns how many chunks of a box are stored, as in [GridOptions].
-	Stored func(chunks grid.Box) int64
-	// Labels returns the name of some elements along an axis, such as that of a month, or
-	// "" if they have none. It appears beside the length of a chunk, or of several chunks
-	// that are drawn as one. Nil means that no elements have names.
-	Labels func(axis int, elements grid.Interval) string
-	// Marks are chunks to point out.
-	Marks []Mark
-	// Inner is the grid of inner chunks if chunks are shards ([grid.Grid.Divided]),
-	// otherwise nil. Fine lines show the inner chunks within a shard, unless they would
-	// be too close together.
-	Inner *grid.Grid
-}
-
-// Mark points out chunks in a picture.
-type Mark struct {
-	// Chunks is a box of chunk indices with one interval per axis. Chunks outside the
-	// grid are ignored.
-	Chunks grid.Box
-	// Label is written in the middle of the chunks, or beside the picture if they are
-	// filled.
-	Label string
-	// Fill colours the chunks. Otherwise they are outlined, so that what is stored
-	// remains visible.
-	Fill bool
-	// Meaning is the text in the legend, "" for no entry.
-	Meaning string
-}
-
-// namesOf returns the function that names the elements of an axis, or nil.
-func (o *SVGOptions) namesOf(axis int) func(grid.Interval) string {
-	if o.Labels == nil {
-		return nil
-	}
-	return func(elements grid.Interval) string { return o.Labels(axis, elements) }
-}
-
-// Panel is one of several pictures side by side.
-type Panel struct {
-	Grid    *grid.Grid
-	Options *SVGOptions // nil stands for the zero value
-}
 
 // SVG returns a picture of a chunk grid as an SVG 1.1 document. It needs no script, style
 // sheet or external font. Its colours are readable on light and dark backgrounds, and it
@@ -145,4 +92,54 @@ func description(plates []*plate) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ". ")
+}
+
+// draw writes the plate. The cells begin at height y.
+func (p *plate) draw(k *ink, x, y int) {
+	if p.title != "" {
+		k.text(x, y-p.top()+14, ` font-size="13" font-weight="bold"`, p.title)
+	}
+	foot := y + 4
+	if !p.isEmpty() {
+		p.drawScales(k, x, y)
+		fmt.Fprintf(k, `<g transform="translate(%d.5 %d.5)">`+"\n", x+p.left(), y)
+		p.drawCells(k)
+		k.WriteString("</g>\n")
+		foot += p.bodyHeight()
+	}
+	for _, line := range p.legendLines() {
+		foot += lineHeight
+		at := x
+		for _, s := range line {
+			s.draw(k, at, foot)
+			at += s.width()
+		}
+	}
+	for _, line := range p.caption {
+		foot += lineHeight
+		k.text(x, foot-2, "", line)
+	}
+}
+
+// drawScales writes names and lengths beside the cells.
+func (p *plate) drawScales(k *ink, x, y int) {
+	left := x + p.left()
+	if p.column >= 0 {
+		top := lineHeight - 4
+		if p.title != "" {
+			top += lineHeight + 6
+		}
+		k.text(left, y-p.top()+top, "", p.heading(p.column))
+	}
+	for _, l := range p.columns.labels {
+		k.text(left+l.at+l.size/2, y-6, ` text-anchor="middle"`, l.text)
+		k.name(left+l.at+l.size/2, y-6-lineHeight, "middle", l.name)
+	}
+	if p.row >= 0 {
+		k.text(0, 0, fmt.Sprintf(` transform="translate(%d %d) rotate(90)"`, x+4, y), p.heading(p.row))
+	}
+	for _, l := range p.rows.labels {
+		k.text(left-8, y+l.at+l.size/2+4, ` text-anchor="end"`, l.text)
+		k.name(left-16-p.rows.labelWidth(), y+l.at+l.size/2+4, "end", l.name)
+	}
 }

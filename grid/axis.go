@@ -7,8 +7,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-
-	"varve.dev/zarr/internal/checked"
 )
 
 // Axis is one dimension of an array together with the edges that cut it into cells. It is
@@ -19,92 +17,6 @@ type Axis struct {
 	edges  *edges  // nil if every cell has length step
 	stored *stored // encoded lengths; nil if they are the edges
 	chunks int64   // cells that overlap [0, extent)
-}
-
-// Cell is one position of an axis's grid. All lengths are in elements.
-type Cell struct {
-	Index   int64 // number of the cell along the axis
-	Start   int64 // first element
-	Edge    int64 // distance to the start of the next cell
-	Logical int64 // elements within the array: Edge clipped at the extent; 0 beyond it
-	Encoded int64 // length that the stored bytes decode to
-}
-
-// IsBoundary reports whether the cell stores elements that lie outside the array.
-func (c Cell) IsBoundary() bool { return c.Logical != c.Encoded }
-
-// Cut describes how to cut an axis into cells. [NewAxis] applies it to an extent.
-type Cut struct {
-	step  int64
-	edges *edges // nil if every cell has length step
-	err   error  // why edges is nil although lengths were listed
-
-	encoded *Cut // encoded lengths; nil if they are the edges
-	trimmed bool // the last chunk is stored only up to the extent
-}
-
-// Every cuts an axis into cells of one length, in elements. An axis that grows gets more
-// cells of that length. In metadata it is a bare integer.
-func Every(length int64) Cut { return Cut{step: length} }
-
-// Edges cuts an axis at explicit lengths, one per cell. It does not keep the slice.
-func Edges(lengths ...int64) Cut { return listed(ofLengths(lengths)) }
-
-// Runs cuts an axis at explicit lengths, given as runs. It does not keep the slice.
-func Runs(runs ...Run) Cut { return listed(ofRuns(runs)) }
-
-// listed returns a cut that lists lengths. [NewAxis] reports a fault in the list.
-func listed(source runSource) Cut {
-	e, err := newEdges(source)
-	return Cut{edges: e, err: err}
-}
-
-// isListed reports whether the cut lists lengths, even if the list has a fault.
-func (c Cut) isListed() bool { return c.edges != nil || c.err != nil }
-
-// NewAxis returns an axis of the given extent, in elements. It returns an error that
-// wraps [ErrInvalid] if a length or a count is below 1, if the list does not cover the
-// extent, or if an encoded length is shorter than its edge. It returns an error that
-// wraps [ErrOverflow] if the lengths sum to more than an int64 holds.
-func NewAxis(extent int64, cut Cut) (Axis, error) {
-	a, err := cut.bind(extent)
-	if err != nil || cut.encoded == nil {
-		return a, err
-	}
-	return a.withEncoded(*cut.encoded)
-}
-
-// bind returns an axis of the given extent. It ignores encoded lengths.
-func (c Cut) bind(extent int64) (Axis, error) {
-	if extent < 0 {
-		return Axis{}, invalid("extent must not be negative, got %d", extent)
-	}
-	switch {
-	case c.err != nil:
-		return Axis{}, c.err
-	case c.edges != nil:
-		return boundAxis(extent, c.edges)
-	case c.step < 1:
-		return Axis{}, invalid("chunk length must be at least 1, got %d", c.step)
-	}
-	a := Axis{extent: extent, step: c.step, chunks: checked.CeilDiv(extent, c.step)}
-	if c.trimmed {
-		a.stored = trimmed
-	}
-	return a, nil
-}
-
-// boundAxis returns an axis of the given extent with listed edges.
-func boundAxis(extent int64, e *edges) (Axis, error) {
-	if extent > e.sum {
-		return Axis{}, invalid("edges sum to %d and do not cover the extent %d", e.sum, extent)
-	}
-	a := Axis{extent: extent, edges: e}
-	if extent > 0 {
-		last, _ := e.find(extent - 1)
-		a.chunks = last + 1
-	}
-	return a, nil
 }
 
 // Extent returns the length of the axis in elements.
@@ -180,7 +92,7 @@ func (a Axis) Edges() iter.Seq[Run] {
 			}
 			return
 		}
-		w := walk{parts: a.edges.parts}
+		w := walk{stretches: a.edges.stretches}
 		for r, ok := w.next(); ok && yield(r); r, ok = w.next() {
 		}
 	}
@@ -237,21 +149,12 @@ func (a Axis) Logical() iter.Seq[Run] {
 	}
 }
 
-// appendRun appends r, or merges it with the last run if their lengths are equal.
-func appendRun(runs []Run, r Run) []Run {
-	if n := len(runs); n > 0 && runs[n-1].Length == r.Length {
-		runs[n-1].Count += r.Count
-		return runs
-	}
-	return append(runs, r)
-}
-
 // Longest returns the largest encoded length of the cells in the interval, in elements.
 // It returns 0 if there is no such cell.
 func (a Axis) Longest(cells Interval) int64 {
 	cells = cells.Intersect(Interval{0, a.Cells()})
 	if a.stored != nil && cells.Len() > 0 {
-		return a.stored.longest(a, cells)
+		return a.stored.longest(a.step, a.extent, cells)
 	}
 	return a.longestEdge(cells)
 }
@@ -263,104 +166,6 @@ func (a Axis) longestEdge(cells Interval) int64 {
 		return a.step * min(1, cells.Len())
 	}
 	return a.edges.longest(cells)
-}
-
-// Equal reports whether both axes have the same extent, edges and encoded lengths. A
-// regular axis never equals one with listed edges.
-func (a Axis) Equal(b Axis) bool {
-	if a.extent != b.extent || a.step != b.step || !a.stored.equal(b.stored) {
-		return false
-	}
-	return a.edges == b.edges || a.edges != nil && b.edges != nil && a.edges.equal(b.edges)
-}
-
-// Resized returns the axis with another extent. A regular axis follows the extent. Listed
-// edges stay when the axis shrinks, and when it grows into cells that are already
-// declared. Growth beyond them adds one edge that covers the rest, as in zarr-python.
-//
-// If cells have encoded lengths, a new cell is stored with the length of its edge, or
-// with the encoded length that all cells share if that is larger.
-//
-// Resized returns an error that wraps [ErrInvalid] if the extent is negative, or if the
-// axis is trimmed and the change would cut or lengthen a stored chunk.
-func (a Axis) Resized(extent int64) (Axis, error) {
-	if extent < 0 {
-		return Axis{}, invalid("extent must not be negative, got %d", extent)
-	}
-	if a.edges == nil {
-		return a.restepped(extent)
-	}
-	if extent <= a.edges.sum {
-		b, err := boundAxis(extent, a.edges)
-		b.stored = a.stored
-		return b, err
-	}
-	b, err := a.Extended(Run{extent - a.edges.sum, 1})
-	if err != nil {
-		return Axis{}, err
-	}
-	// Every cell overlaps the new extent, because the last one ends there.
-	b.extent, b.chunks = extent, b.edges.cells
-	return b, nil
-}
-
-// restepped is Resized for a regular axis.
-func (a Axis) restepped(extent int64) (Axis, error) {
-	if err := a.checkKept(extent); err != nil {
-		return Axis{}, err
-	}
-	b, err := Cut{step: a.step, trimmed: a.IsTrimmed()}.bind(extent)
-	if err != nil || !a.IsEncoded() {
-		return b, err
-	}
-	// Encoded lengths of chunks that remain are kept, those of new chunks are added.
-	s := a.stored.first(b.chunks)
-	if b.chunks > a.chunks {
-		if s, err = s.behind(a.chunks, []Run{{a.step, b.chunks - a.chunks}}); err != nil {
-			return Axis{}, err
-		}
-	}
-	if s != nil && s.edges != nil {
-		// The list is dropped here if it no longer differs from the step.
-		return b.withEncodedEdges(s.edges)
-	}
-	b.stored = s
-	return b, nil
-}
-
-// Extended returns the axis with the same extent and more cells after the last one. The
-// time it takes hardly depends on the number of existing cells. If all cells share an
-// encoded length that no new edge exceeds, the new cells share it too. Otherwise new
-// cells are stored with the length of their edge.
-//
-// Extended returns an error that wraps [ErrInvalid] if the axis is regular or if a length
-// or count is below 1. It returns an error that wraps [ErrOverflow] if the lengths sum to
-// more than an int64 holds.
-func (a Axis) Extended(more ...Run) (Axis, error) {
-	if a.edges == nil {
-		return Axis{}, invalid("chunk length %d is regular and takes no more edges: unlock the axis first", a.step)
-	}
-	if len(more) == 0 {
-		return a, nil
-	}
-	e, err := a.edges.joined(ofRuns(more))
-	if err != nil {
-		return Axis{}, err
-	}
-	b, err := boundAxis(a.extent, e)
-	if err != nil || a.stored == nil {
-		return b, err
-	}
-	s, err := a.stored.behind(a.edges.cells, more)
-	if err != nil {
-		return Axis{}, err
-	}
-	if a.stored.edges == nil && s.edges != nil {
-		// The encoded lengths are listed for the first time: they may equal the edges.
-		return b.withEncodedEdges(s.edges)
-	}
-	b.stored = s
-	return b, nil
 }
 
 // touched returns the chunks that overlap the elements in the interval.
@@ -375,3 +180,39 @@ func (a Axis) touched(in Interval) (Interval, error) {
 	last, _, _ := a.Locate(in.Stop - 1)
 	return Interval{first, last + 1}, nil
 }
+
+// NumRuns returns an upper bound for the number of runs that [Axis.Edges] and
+// [Axis.Encoded] yield; [Axis.Sizes] may return one more. For most axes it is about the
+// number of runs that were once in memory. An axis of inner chunks ([Axis.Divided]) may
+// have any number of runs, because repetitions are not expanded.
+func (a Axis) NumRuns() int64 {
+	n := min(1, a.chunks)
+	if a.IsTrimmed() {
+		n = min(2, a.chunks)
+	}
+	for _, e := range [...]*edges{a.edges, a.stored.list()} {
+		if e != nil {
+			n = max(n, e.entries())
+		}
+	}
+	return n
+}
+
+// listable returns an error if a is an axis of inner chunks with too many runs to iterate
+// over.
+func (a Axis) listable() error {
+	for _, e := range [...]*edges{a.edges, a.stored.list()} {
+		if e != nil && e.isDivided && e.entries() > mostRuns {
+			return tooManyRuns()
+		}
+	}
+	return nil
+}
+
+// IsTrimmed reports whether the last chunk is stored only up to the extent
+// ([EveryTrimmed]).
+func (a Axis) IsTrimmed() bool { return a.stored == trimmed }
+
+// IsEncoded reports whether the axis has encoded lengths besides its edges. A trimmed
+// axis has none.
+func (a Axis) IsEncoded() bool { return a.stored != nil && !a.stored.trimmed }

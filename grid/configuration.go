@@ -12,6 +12,7 @@ import (
 // metadata has. A regular axis is a bare integer. A list of edges has runs
 // [length, count] where a length repeats, as zarr-python writes it. Encoded lengths are
 // written if an axis has them.
+// An axis without edges ([Edges]) is the run [1, 1].
 //
 // A grid of inner chunks ([Grid.Divided]) is not meant for metadata. Its lists may be too
 // long to write ([Axis.NumRuns]).
@@ -59,6 +60,9 @@ func appendShapes(dst []byte, axes []Axis, entry func(Axis, []byte) []byte) []by
 func (a Axis) appendShape(dst []byte) []byte {
 	if a.IsRegular() {
 		return strconv.AppendInt(dst, a.step, 10)
+	}
+	if a.edges.cells == 0 {
+		return append(dst, placeholder...)
 	}
 	return a.appendRuns(dst, a.Edges())
 }

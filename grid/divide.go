@@ -77,7 +77,7 @@ func (a Axis) listedStep(e *edges) (int64, error) {
 		return 0, invalid("inner chunks sum to %d and have to fill every shard exactly, shard %d is stored with %d elements", e.sum, cell, length)
 	}
 	// A list of equal lengths is the same as a step.
-	length := e.parts[0].run(0).Length
+	length := e.stretches[0].run(0).Length
 	if _, _, differs := e.first(func(n int64) bool { return n != length }); differs {
 		return 0, nil
 	}
@@ -135,9 +135,6 @@ func (a Axis) divided(inner Cut, step int64) (Axis, error) {
 	return b, err
 }
 
-// shard is a cell to be divided: its edge and its encoded length, in elements.
-type shard struct{ edge, stored int64 }
-
 // shards yields the shards with the number of equal neighbours. An axis without chunks
 // yields one shard, because a list needs at least one edge.
 func (a Axis) shards() iter.Seq2[shard, int64] {
@@ -174,13 +171,4 @@ func (a Axis) shards() iter.Seq2[shard, int64] {
 			}
 		}
 	}
-}
-
-// untrimmed returns the encoded lengths of an axis without chunks, which has none to
-// trim.
-func (s *stored) untrimmed() *stored {
-	if s == trimmed {
-		return nil
-	}
-	return s
 }

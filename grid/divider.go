@@ -82,12 +82,12 @@ func (d *divider) pieces(length int64) []Run {
 }
 
 // fewRuns is the number of runs up to which a repeated list is written out. That takes
-// less memory than a part of its own.
+// less memory than a stretch of its own.
 const fewRuns = 16
 
 // lister joins lists that repeat, without expanding the repetitions.
 type lister struct {
-	open []Run // runs that are not yet in a part
+	open []Run // runs that are not yet in a stretch
 	list edges
 	sum  int64
 }
@@ -108,14 +108,14 @@ func (l *lister) add(once []Run, count int64) error {
 	// Equal inner chunks are a run, however many shards have them.
 	case len(once) == 1:
 		l.open = appendRun(l.open, Run{once[0].Length, once[0].Count * count})
-	// A few runs are cheaper than a part.
+	// A few runs are cheaper than a stretch.
 	case count == 1 || count <= int64(fewRuns/len(once)):
 		for range count {
 			for _, r := range once {
 				l.open = appendRun(l.open, r)
 			}
 		}
-	// A longer list becomes a part that repeats once per shard.
+	// A longer list becomes a stretch that repeats once per shard.
 	default:
 		l.close()
 		m, _ := measured(ofRuns(once))
@@ -124,13 +124,13 @@ func (l *lister) add(once []Run, count int64) error {
 	return nil
 }
 
-// close turns the open runs into parts.
+// close turns the open runs into stretches.
 func (l *lister) close() {
 	if len(l.open) == 0 {
 		return
 	}
 	e, _ := newEdges(ofRuns(l.open)) // the sum was checked by add
-	for _, p := range e.parts {
+	for _, p := range e.stretches {
 		l.list.append(p.table, p.repeats)
 	}
 	l.open = l.open[:0]
@@ -138,7 +138,7 @@ func (l *lister) close() {
 
 // done returns the joined list.
 func (l *lister) done() (*edges, error) {
-	if len(l.list.parts) == 0 {
+	if len(l.list.stretches) == 0 {
 		return newEdges(ofRuns(l.open))
 	}
 	l.close()
@@ -147,38 +147,5 @@ func (l *lister) done() (*edges, error) {
 	return &l.list, nil
 }
 
-// NumRuns returns an upper bound for the number of runs that [Axis.Edges] and
-// [Axis.Encoded] yield; [Axis.Sizes] may return one more. For most axes it is about the
-// number of runs that were once in memory. An axis of inner chunks ([Axis.Divided]) may
-// have any number of runs, because repetitions are not expanded.
-func (a Axis) NumRuns() int64 {
-	n := min(1, a.chunks)
-	if a.IsTrimmed() {
-		n = min(2, a.chunks)
-	}
-	for _, e := range [...]*edges{a.edges, a.stored.list()} {
-		if e != nil {
-			n = max(n, e.entries())
-		}
-	}
-	return n
-}
-
-// listable returns an error if a is an axis of inner chunks with too many runs to iterate
-// over.
-func (a Axis) listable() error {
-	for _, e := range [...]*edges{a.edges, a.stored.list()} {
-		if e != nil && e.isDivided && e.entries() > mostRuns {
-			return tooManyRuns()
-		}
-	}
-	return nil
-}
-
-// list returns the listed encoded lengths, or nil if there is no list.
-func (s *stored) list() *edges {
-	if s == nil {
-		return nil
-	}
-	return s.edges
-}
+// shard is a cell to be divided: its edge and its encoded length, in elements.
+type shard struct{ edge, stored int64 }

@@ -8,37 +8,23 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Run is a number of neighbouring cells of equal length.
-type Run struct {
-	Length int64 // elements per cell
-	Count  int64 // cells
-}
-
 // edges is an explicit list of cell lengths. It is immutable. Repetitions are stored
 // once, so neither memory nor look-ups depend on their number: the months of eighty years
 // are a table of four years that repeats twenty times.
 type edges struct {
-	parts []part // in order, at least one
-	cells int64
-	sum   int64   // elements covered by all cells
-	only  [1]part // backs parts if there is only one, to save a cache miss
+	stretches []stretch // in order
+	cells     int64
+	sum       int64      // elements covered by all cells
+	only      [1]stretch // backs stretches if there is only one, to save a cache miss
 
-	isPlain   bool // there is one part, and it does not repeat
+	isPlain   bool // there is one stretch, and it does not repeat
 	isDivided bool // made by Axis.Divided: there may be too many runs to iterate over
 }
 
-// part is a stretch of a list: a table that repeats.
-type part struct {
-	table
-	repeats int64 // at least 1
-	offset  int64 // first element
-	index   int64 // first cell
-}
-
 const (
-	// mostParts is the number of parts from which on a growing list is searched for
-	// periods as a whole again.
-	mostParts = 32
+	// mostStretches is the number of stretches from which on a growing list is searched
+	// for periods as a whole again.
+	mostStretches = 32
 	// fewEntries is the number of entries up to which that search costs next to nothing.
 	fewEntries = 2048
 )
@@ -51,20 +37,20 @@ func newEdges(source runSource) (*edges, error) {
 		return nil, err
 	}
 	if m.cells == 0 {
-		return nil, invalid("an axis needs at least one edge")
+		return nil, errNoEdges
 	}
 	// Periods are searched among cells if few neighbours are equal, otherwise among runs.
 	// lengths[0] is 0, for the prefix sums.
 	if m.isFlat() {
 		lengths := m.gatherLengths(source)
 		if cut := periods(lengths[1:]); cut != nil {
-			return inParts(lengths[1:], cut, ofLengths), nil
+			return inStretches(lengths[1:], cut, ofLengths), nil
 		}
 		return plain(flatTable(lengths)), nil
 	}
 	runs := m.gatherRuns(source)
 	if cut := periods(runs); cut != nil {
-		return inParts(runs, cut, ofRuns), nil
+		return inStretches(runs, cut, ofRuns), nil
 	}
 	return plain(runTable(runs)), nil
 }
@@ -72,17 +58,17 @@ func newEdges(source runSource) (*edges, error) {
 // plain returns a list of one table that does not repeat.
 func plain(t table) *edges {
 	e := new(edges)
-	e.parts = e.only[:0]
+	e.stretches = e.only[:0]
 	e.append(t, 1)
 	e.isPlain = true
 	return e
 }
 
-// inParts stores a checked list with one part per section.
-func inParts[S comparable](list []S, cut []section, source func([]S) runSource) *edges {
+// inStretches stores a checked list with one stretch per section.
+func inStretches[S comparable](list []S, cut []section, source func([]S) runSource) *edges {
 	e := new(edges)
-	if e.parts = e.only[:0]; len(cut) > 1 {
-		e.parts = make([]part, 0, len(cut))
+	if e.stretches = e.only[:0]; len(cut) > 1 {
+		e.stretches = make([]stretch, 0, len(cut))
 	}
 	for _, s := range cut {
 		if s.period == 1 {
@@ -96,9 +82,9 @@ func inParts[S comparable](list []S, cut []section, source func([]S) runSource) 
 	return e
 }
 
-// append adds a part whose lengths are known not to overflow.
+// append adds a stretch whose lengths are known not to overflow.
 func (e *edges) append(t table, repeats int64) {
-	e.parts = append(e.parts, part{t, repeats, e.sum, e.cells})
+	e.stretches = append(e.stretches, stretch{t, repeats, e.sum, e.cells})
 	e.cells += t.cells * repeats
 	e.sum += t.sum * repeats
 }
@@ -139,38 +125,38 @@ func (e *edges) at(k int64) (start, length int64) {
 // turnOf returns the table that holds element i, and the first cell and the first element
 // of the repetition that i lies in.
 func (e *edges) turnOf(i int64) (t *table, cell, start int64) {
-	p := e.partAt(func(p *part) bool { return p.offset <= i })
+	p := e.stretchAt(func(p *stretch) bool { return p.offset <= i })
 	turn := quotient(i-p.offset, p.sum)
 	return &p.table, p.index + turn*p.cells, p.offset + turn*p.sum
 }
 
 // turnAt is turnOf for cell k.
 func (e *edges) turnAt(k int64) (t *table, cell, start int64) {
-	p := e.partAt(func(p *part) bool { return p.index <= k })
+	p := e.stretchAt(func(p *stretch) bool { return p.index <= k })
 	turn := quotient(k-p.index, p.cells)
 	return &p.table, p.index + turn*p.cells, p.offset + turn*p.sum
 }
 
-// partAt returns the last part for which begins returns true. It must do so for the first
-// part.
-func (e *edges) partAt(begins func(*part) bool) *part {
+// stretchAt returns the last stretch for which begins returns true. It must do so for the
+// first stretch.
+func (e *edges) stretchAt(begins func(*stretch) bool) *stretch {
 	lo := 0
-	for n := len(e.parts); n > 1; {
+	for n := len(e.stretches); n > 1; {
 		half := n / 2
-		if begins(&e.parts[lo+half]) {
+		if begins(&e.stretches[lo+half]) {
 			lo += half
 		}
 		n -= half
 	}
-	return &e.parts[lo]
+	return &e.stretches[lo]
 }
 
 // longest returns the largest length of the cells in the interval, which must not be
 // empty.
 func (e *edges) longest(cells Interval) int64 {
 	var longest int64
-	for i := range e.parts {
-		p := &e.parts[i]
+	for i := range e.stretches {
+		p := &e.stretches[i]
 		in := cells.Intersect(Interval{p.index, p.index + p.cells*p.repeats})
 		if in.Len() > 0 {
 			longest = max(longest, p.longest(Interval{in.Start - p.index, in.Stop - p.index}))
@@ -179,27 +165,10 @@ func (e *edges) longest(cells Interval) int64 {
 	return longest
 }
 
-// longest returns the largest length of the cells in the interval, which counts from the
-// first cell of the part.
-func (p *part) longest(cells Interval) int64 {
-	// The interval holds every cell of the table at least once.
-	if cells.Len() >= p.cells {
-		return p.table.longest(Interval{0, p.cells})
-	}
-	// All repetitions are alike, so begin in the first one.
-	from := cells.Start % p.cells
-	to := from + cells.Len()
-	if to <= p.cells {
-		return p.table.longest(Interval{from, to})
-	}
-	// The interval continues in the next repetition.
-	return max(p.table.longest(Interval{from, p.cells}), p.table.longest(Interval{0, to - p.cells}))
-}
-
-// sourceOf returns a source of the runs of parts.
-func sourceOf(parts []part) runSource {
+// sourceOf returns a source of the runs of stretches.
+func sourceOf(stretches []stretch) runSource {
 	return func(add func(length, count int64) error) error {
-		w := walk{parts: parts}
+		w := walk{stretches: stretches}
 		for r, ok := w.next(); ok; r, ok = w.next() {
 			if err := add(r.Length, r.Count); err != nil {
 				return err
@@ -210,19 +179,20 @@ func sourceOf(parts []part) runSource {
 }
 
 // joined returns the list followed by more. It does not read a long list again: new
-// lengths join the last part while that is short, and otherwise become parts of their
-// own. Periods are searched among these new lengths only, until there are too many parts.
+// lengths join the last stretch while that is short, and otherwise become stretches of
+// their own. Periods are searched among these new lengths only, until there are too many
+// stretches.
 func (e *edges) joined(more runSource) (*edges, error) {
-	// keep is the number of parts that are not read again.
-	keep := len(e.parts)
-	// Read a short list as a whole, and a long one only if it has too many parts.
-	if e.entries() <= fewEntries || keep >= mostParts && !e.isDivided {
+	// keep is the number of stretches that are not read again.
+	keep := len(e.stretches)
+	// Read a short list as a whole, and a long one only if it has too many stretches.
+	if e.entries() <= fewEntries || keep >= mostStretches && !e.isDivided {
 		keep = 0
-	} else if last := &e.parts[keep-1]; last.repeats == 1 && last.entries() <= fewEntries {
+	} else if last := &e.stretches[keep-1]; last.repeats == 1 && last.entries() <= fewEntries {
 		keep--
 	}
-	// Search for periods in what follows the first keep parts.
-	old := sourceOf(e.parts[keep:])
+	// Search for periods in what follows the first keep stretches.
+	old := sourceOf(e.stretches[keep:])
 	tail, err := newEdges(func(add func(length, count int64) error) error {
 		if err := old(add); err != nil {
 			return err
@@ -232,13 +202,13 @@ func (e *edges) joined(more runSource) (*edges, error) {
 	if err != nil || keep == 0 {
 		return tail, err
 	}
-	j := &edges{parts: slices.Clone(e.parts[:keep]), isDivided: e.isDivided}
-	last := &j.parts[keep-1]
+	j := &edges{stretches: slices.Clone(e.stretches[:keep]), isDivided: e.isDivided}
+	last := &j.stretches[keep-1]
 	j.cells, j.sum = last.index+last.cells*last.repeats, last.offset+last.sum*last.repeats
 	if _, ok := checked.Add(j.sum, tail.sum); !ok {
 		return nil, ErrOverflow
 	}
-	for _, p := range tail.parts {
+	for _, p := range tail.stretches {
 		j.append(p.table, p.repeats)
 	}
 	return j, nil
@@ -247,8 +217,8 @@ func (e *edges) joined(more runSource) (*edges, error) {
 // entries returns the number of steps of a walk over the list.
 func (e *edges) entries() int64 {
 	var n int64
-	for i := range e.parts {
-		n += int64(e.parts[i].entries()) * e.parts[i].repeats
+	for i := range e.stretches {
+		n += int64(e.stretches[i].entries()) * e.stretches[i].repeats
 	}
 	return n
 }

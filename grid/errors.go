@@ -49,3 +49,10 @@ func invalid(format string, args ...any) error {
 func tooManyRuns() error {
 	return fmt.Errorf("%w: inner chunks in more than %d runs cannot be listed", ErrUnsupported, mostRuns)
 }
+
+// mostRuns bounds the runs that one operation makes from a few numbers. That many runs
+// take 64 MiB, and a metadata document holds about as many.
+const mostRuns = 1 << 22
+
+// errNoEdges means that a list of edges is empty.
+var errNoEdges = invalid("an axis needs at least one edge")

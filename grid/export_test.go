@@ -2,16 +2,16 @@
 
 package grid
 
-// Repeated is a part of a list as tests see it: the cells of a table and its repetitions.
+// Repeated is a stretch of a list as tests see it: the cells of a table and its repetitions.
 type Repeated struct{ Cells, Repeats int64 }
 
-// Parts returns the parts in which the edges of an axis are stored.
-func (a Axis) Parts() []Repeated {
-	var parts []Repeated
-	for _, p := range a.edges.parts {
-		parts = append(parts, Repeated{p.cells, p.repeats})
+// Stretches returns the stretches in which the edges of an axis are stored.
+func (a Axis) Stretches() []Repeated {
+	var stretches []Repeated
+	for _, p := range a.edges.stretches {
+		stretches = append(stretches, Repeated{p.cells, p.repeats})
 	}
-	return parts
+	return stretches
 }
 
 // OfAxis returns a rectilinear grid with one axis.

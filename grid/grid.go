@@ -264,23 +264,16 @@ func (g *Grid) Locate(element []int64) (chunk, within []int64, err error) {
 	return chunk, within, nil
 }
 
-// Resized returns the grid of an array of another shape. Each axis changes as by
-// [Axis.Resized].
-func (g *Grid) Resized(shape []int64) (*Grid, error) {
-	if len(shape) != len(g.axes) {
-		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
-	}
-	axes := make([]Axis, len(shape))
-	for i, n := range shape {
-		var err error
-		if axes[i], err = g.axes[i].Resized(n); err != nil {
-			return nil, onAxis(i, err)
-		}
-	}
-	return ofAxes(g.name, axes)
-}
+// BoundedName is the name of a regular grid whose last chunks are stored only up to the
+// end of the array. It is an experiment of zarrs (chunk grid "zarrs.regular_bounded").
+const BoundedName = "zarrs.regular_bounded"
 
-// Equal reports whether both grids have the same name and equal axes ([Axis.Equal]).
-func (g *Grid) Equal(o *Grid) bool {
-	return g.name == o.name && slices.EqualFunc(g.axes, o.axes, Axis.Equal)
+// Bounded returns a grid of chunks of one shape. The last chunks are stored only up to
+// the end of the array.
+func Bounded(shape, chunk []int64) (*Grid, error) {
+	cuts := make([]Cut, len(chunk))
+	for i, n := range chunk {
+		cuts[i] = EveryTrimmed(n)
+	}
+	return newGrid(BoundedName, shape, cuts)
 }

@@ -145,7 +145,7 @@ func TestRefused(t *testing.T) {
 		{"zero step", []int64{10}, []grid.Cut{grid.Every(0)}, grid.ErrInvalid, 0},
 		{"zero count", []int64{10}, []grid.Cut{grid.Runs(grid.Run{Length: 10})}, grid.ErrInvalid, 0},
 		{"too short", []int64{10}, []grid.Cut{grid.Edges(5, 4)}, grid.ErrInvalid, 0},
-		{"no edges", []int64{0}, []grid.Cut{grid.Edges()}, grid.ErrInvalid, 0},
+		{"no edges", []int64{1}, []grid.Cut{grid.Edges()}, grid.ErrInvalid, 0},
 		{"negative extent", []int64{-1}, []grid.Cut{grid.Every(1)}, grid.ErrInvalid, 0},
 		{"sum", []int64{10}, []grid.Cut{grid.Runs(grid.Run{Length: math.MaxInt64, Count: 2})}, grid.ErrOverflow, 0},
 		{"rank", []int64{10}, []grid.Cut{grid.Every(1), grid.Every(1)}, grid.ErrInvalid, -1},

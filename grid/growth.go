@@ -5,164 +5,11 @@ package grid
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
-	"strconv"
 
 	"varve.dev/zarr/internal/checked"
 )
-
-// mostRuns bounds the runs that one operation makes from a few numbers. That many runs
-// take 64 MiB, and a metadata document holds about as many.
-const mostRuns = 1 << 22
-
-// Growth is a policy for cutting the region that an axis gains. It applies to the new
-// region only: an edge that reaches beyond the old extent is filled first. The zero
-// Growth is [AppendOne]. Invalid lengths are reported when an axis grows ([Axis.Grown]).
-type Growth struct {
-	kind growthKind
-	runs []Run // lengths of Fixed and Pattern, plan of Preplanned
-	name string
-	next func(at int64) (int64, error)
-
-	isRounded bool // round the last new edge up to multiple
-	multiple  int64
-}
-
-type growthKind uint8
-
-const (
-	appendOne growthKind = iota
-	repeatLast
-	fixed
-	pattern
-	preplanned
-	byBoundaries
-)
-
-// AppendOne covers the new region with one edge, as zarr-python does.
-func AppendOne() Growth { return Growth{} }
-
-// RepeatLast repeats the last edge until the extent is covered. The last new edge may
-// reach beyond the extent.
-func RepeatLast() Growth { return Growth{kind: repeatLast} }
-
-// Fixed appends edges of n elements until the extent is covered. The last edge may reach
-// beyond the extent.
-func Fixed(n int64) Growth { return Growth{kind: fixed, runs: []Run{{n, 1}}} }
-
-// Pattern appends edges of the given lengths, in elements, in turn and repeatedly until
-// the extent is covered. The last edge may reach beyond the extent. Every growth that
-// adds edges starts with the first length again.
-func Pattern(lengths ...int64) Growth {
-	g := Growth{kind: pattern, runs: make([]Run, len(lengths))}
-	for i, n := range lengths {
-		g.runs[i] = Run{n, 1}
-	}
-	return g
-}
-
-// Preplanned appends all edges of a plan, including those beyond the extent, so that
-// later growth finds its cells declared. The plan must cover the new region. Growth
-// within declared edges appends nothing, but requires the cells that are not yet full to
-// be the end of the plan.
-func Preplanned(plan ...Run) Growth {
-	return Growth{kind: preplanned, runs: slices.Clone(plan)}
-}
-
-// ByBoundaries appends edges that end at the boundaries that next returns, until the
-// extent is covered. Given the element at which the last edge ends, next returns the
-// following boundary, in elements. String returns name, for example "calendar:month".
-//
-// An axis without elements still needs an edge. A single edge of length 1 is a
-// placeholder there: the first elements replace it, because no chunk was stored with it.
-// All other edges are kept and filled first.
-func ByBoundaries(name string, next func(at int64) (int64, error)) Growth {
-	return Growth{kind: byBoundaries, name: name, next: next}
-}
-
-// String returns the policy in the form that [ParseGrowth] reads, or the name that was
-// given to [ByBoundaries].
-func (g Growth) String() string {
-	switch g.kind {
-	case repeatLast:
-		return "repeat-last"
-	case fixed:
-		return "fixed:" + strconv.FormatInt(g.runs[0].Length, 10)
-	case pattern:
-		text := []byte("pattern:")
-		for i, r := range g.runs {
-			if i > 0 {
-				text = append(text, ',')
-			}
-			text = strconv.AppendInt(text, r.Length, 10)
-		}
-		return string(text)
-	case preplanned:
-		return "preplanned:" + runsText(g.runs, len(g.runs))
-	case byBoundaries:
-		return g.name
-	}
-	return "append-one"
-}
-
-// runsText writes runs as metadata does, up to the given number of them.
-func runsText(runs []Run, most int) string {
-	text := []byte{'['}
-	for i, r := range runs {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		if i == most {
-			text = append(text, "…"...)
-			break
-		}
-		if r.Count == 1 {
-			text = strconv.AppendInt(text, r.Length, 10)
-			continue
-		}
-		text = fmt.Appendf(text, "[%d,%d]", r.Length, r.Count)
-	}
-	return string(append(text, ']'))
-}
-
-// check returns an error if a length cannot be an edge of any axis. Otherwise it returns
-// the sum of the policy's lengths.
-func (g Growth) check() (int64, error) {
-	switch {
-	case g.isRounded && g.multiple < 1:
-		return 0, invalid("growth %.80s: edges are rounded up to a multiple of at least 1, got %d", g, g.multiple)
-	case g.kind == byBoundaries && g.next == nil:
-		return 0, invalid("growth %s has no boundaries", g.name)
-	case g.kind < fixed || g.kind == byBoundaries:
-		return 0, nil
-	}
-	given, err := NewAxis(0, Runs(g.runs...))
-	if err != nil {
-		return 0, fmt.Errorf("growth %.80s: %w", g, err)
-	}
-	return given.Covered(), nil
-}
-
-// ready returns the policy with a plan that is already rounded up, and the sum of its
-// lengths.
-func (g Growth) ready() (Growth, int64, error) {
-	sum, err := g.check()
-	if err != nil || g.kind != preplanned || !g.isRounded {
-		return g, sum, err
-	}
-	if g.runs, err = g.roundUp(g.runs); err == nil {
-		sum, err = g.check()
-	}
-	return g, sum, err
-}
-
-// KeepsRegular reports whether the policy leaves a regular axis regular. Only [AppendOne]
-// and [RepeatLast] do; a regular axis accepts no other ([Axis.Grown]).
-func (g Growth) KeepsRegular() bool { return g.kind == appendOne || g.kind == repeatLast }
-
-// IsAppendOne reports whether the policy is [AppendOne], which the zero Growth is too.
-// Rounding ([Growth.RoundedUp]) does not count.
-func (g Growth) IsAppendOne() bool { return g.kind == appendOne }
 
 // Grown returns the axis with a larger extent, or the same. If the extent exceeds the sum
 // of the edges, the policy cuts the region after them into new edges; otherwise the
@@ -193,8 +40,8 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		}
 		return a.Resized(extent)
 	}
-	// The placeholder does not end at a boundary: replace it.
-	if g.kind == byBoundaries && a.isPlaceholder() {
+	// Such an edge hardly ever ends at a boundary. No chunk was stored with it.
+	if g.kind == byBoundaries && a.hasOneUnit() {
 		return a.begun(extent, g)
 	}
 	// Elements up to the sum of the edges have their cells already.
@@ -221,13 +68,13 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	return a.Resized(extent)
 }
 
-// isPlaceholder reports whether the axis is empty and has only the placeholder edge of
-// length 1; see [ByBoundaries].
-func (a Axis) isPlaceholder() bool {
+// hasOneUnit reports whether the axis has no elements and a single edge of length 1; see
+// [ByBoundaries].
+func (a Axis) hasOneUnit() bool {
 	return a.extent == 0 && a.stored == nil && a.Cells() == 1 && a.Covered() == 1
 }
 
-// begun returns the axis with edges for its first elements in place of the placeholder.
+// begun returns the axis with edges for its first elements in place of those it has.
 func (a Axis) begun(extent int64, g Growth) (Axis, error) {
 	edges, err := boundaries(0, extent, g.next)
 	if err == nil {
@@ -246,7 +93,10 @@ func (a Axis) begun(extent int64, g Growth) (Axis, error) {
 func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 	switch g.kind {
 	case repeatLast:
-		last, _ := a.Cell(a.Cells() - 1)
+		last, ok := a.Cell(a.Cells() - 1)
+		if !ok {
+			break // there is no edge to repeat
+		}
 		return []Run{{last.Edge, checked.CeilDiv(gap, last.Edge)}}, nil
 	case fixed:
 		return []Run{{sum, checked.CeilDiv(gap, sum)}}, nil
@@ -368,4 +218,102 @@ func tail(runs iter.Seq[Run], n int64) (rest []Run, whole bool) {
 		}
 	}
 	return rest, whole
+}
+
+// Grown returns the grid of an array of another shape. An axis that grows is cut by its
+// policy ([Axis.Grown]); an axis that shrinks keeps its edges. Without a policy all axes
+// use [AppendOne]. A single policy applies to every axis that grows; otherwise there must
+// be one policy per axis.
+//
+// A single policy skips regular axes, which follow the extent, as long as an axis with
+// listed edges grows as well. If only regular axes grow and the policy does not suit
+// them, the error wraps [ErrInvalid]. Other errors are those of [Axis.Grown]. All name
+// the axis.
+func (g *Grid) Grown(shape []int64, growth ...Growth) (*Grid, error) {
+	if len(shape) != len(g.axes) {
+		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
+	}
+	if n := len(growth); n > 1 && n != len(g.axes) {
+		return nil, invalid("%d growth policies for %d axes: give none, one, or one per axis", n, len(g.axes))
+	}
+	axes := make([]Axis, len(shape))
+	for i, n := range shape {
+		var err error
+		if axes[i], err = g.grownAxis(i, n, g.policy(i, shape, growth)); err != nil {
+			return nil, onAxis(i, err)
+		}
+	}
+	return ofAxes(g.name, axes)
+}
+
+// grownAxis returns axis i with another extent.
+func (g *Grid) grownAxis(i int, extent int64, how Growth) (Axis, error) {
+	switch a := g.axes[i]; {
+	case extent < a.extent:
+		return a.Shrunk(extent, KeepEdges)
+	case extent > a.extent:
+		return a.Grown(extent, how)
+	default:
+		return a, nil
+	}
+}
+
+// policy returns the policy for axis i. A single policy skips a regular axis if it
+// applies to an axis with listed edges.
+func (g *Grid) policy(i int, shape []int64, growth []Growth) Growth {
+	switch {
+	case len(growth) == 0:
+		return AppendOne()
+	case len(growth) == len(g.axes) && len(growth) > 1:
+		return growth[i]
+	}
+	for k, a := range g.axes {
+		// AppendOne leaves a regular axis regular.
+		if g.axes[i].IsRegular() && !a.IsRegular() && shape[k] > a.extent {
+			return AppendOne()
+		}
+	}
+	return growth[0]
+}
+
+// FittingLengths returns the lengths nearest to length by which the axis can grow with
+// one new edge ([AppendOne]) that is stored with a multiple of n elements
+// ([Axis.MultipleOf]). All lengths are in elements. Elements that fill an edge beyond the
+// extent come first and are not part of the new edge.
+//
+// Both results are length if that fits, as it always does on a regular axis. below is 0
+// if no shorter length fits, and above is 0 if a longer one would overflow int64. Both
+// are 0 if n or length is below 1. With [Growth.RoundedUp] every length fits.
+func (a Axis) FittingLengths(length, n int64) (below, above int64) {
+	if length < 1 || n < 1 {
+		return 0, 0
+	}
+	if most := math.MaxInt64 - a.extent; length > most {
+		below, _ = a.FittingLengths(most, n)
+		return below, 0
+	}
+	// edge is the length of the new edge, common the encoded length that all cells share.
+	var edge, common int64
+	switch {
+	case a.edges != nil:
+		edge = length - (a.edges.sum - a.extent)
+		if s := a.stored; s != nil && s.edges == nil {
+			common = s.step
+		}
+	case a.IsTrimmed():
+		// The last chunk is stored up to the new extent, so it counts from its own start.
+		edge = length + a.extent%a.step
+	}
+	// No new edge is needed, or it is stored with the shared length, or it fits.
+	if edge <= common || edge%n == 0 {
+		return length, length
+	}
+	over := edge % n
+	// A shorter edge fits if it is a multiple of n, if it is not longer than the encoded
+	// length that all cells share, or if it is not needed at all.
+	below = max(0, length-over, length-edge+common)
+	if above = length + n - over; above < length || above > math.MaxInt64-a.extent {
+		above = 0
+	}
+	return below, above
 }

@@ -21,8 +21,9 @@ const (
 
 // MultipleOf returns nil if the encoded length of every cell is a multiple of n elements.
 // The sharding codec requires this of shards with inner chunks of n. Cells beyond the
-// extent count, and so does the step of a regular axis without cells. The time it takes
-// depends on the number of lengths in memory, not on how often they repeat.
+// extent count, and so does the step of a regular axis without cells. An axis without
+// edges ([Edges]) only fits inner chunks of 1. The time it takes depends on the number of
+// lengths in memory, not on how often they repeat.
 //
 // Otherwise MultipleOf returns an error that wraps [ErrInvalid]. It names the first cell
 // at fault and suggests lengths that fit. The error also wraps [ErrInvalid] if n is below
@@ -33,6 +34,10 @@ const (
 func (a Axis) MultipleOf(n int64) error {
 	if n < 1 {
 		return invalid("inner chunk length must be at least 1, got %d", n)
+	}
+	// Other programs see the placeholder, which is no multiple of n.
+	if n > 1 && a.edges != nil && a.edges.cells == 0 {
+		return invalid("an axis of shards without elements needs an edge: declare one that is a multiple of %d", n)
 	}
 	cell, length, found := a.firstStored(func(length int64) bool { return length%n != 0 })
 	if !found {
@@ -68,8 +73,8 @@ func (a Axis) firstStored(wanted func(length int64) bool) (cell, length int64, f
 
 // first returns the first cell whose length is wanted.
 func (e *edges) first(wanted func(length int64) bool) (cell, length int64, found bool) {
-	for i := range e.parts {
-		p := &e.parts[i]
+	for i := range e.stretches {
+		p := &e.stretches[i]
 		for r := range p.entries() {
 			if n := p.run(r).Length; wanted(n) {
 				cell = int64(r)

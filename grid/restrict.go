@@ -16,6 +16,9 @@ func (a Axis) Restrict(in Interval) (Axis, error) {
 	if a.IsRegular() && (in.Len() == 0 || in.Start%a.step == 0) {
 		return NewAxis(in.Len(), Every(a.step))
 	}
+	if a.Cells() == 0 {
+		return a, nil
+	}
 	if in.Len() == 0 {
 		// An axis needs an edge even if it has no elements.
 		k, _, ok := a.Locate(in.Start)

@@ -2,9 +2,10 @@
 
 package grid
 
-import "fmt"
-
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Shrink is a policy for the edges of an axis beyond its new extent. The zero Shrink is
 // [KeepEdges].

@@ -92,3 +92,28 @@ func quotient(a, b int64) int64 {
 	}
 	return a / b
 }
+
+// stretch is a table of a list, which repeats.
+type stretch struct {
+	table
+	repeats int64 // at least 1
+	offset  int64 // first element
+	index   int64 // first cell
+}
+
+// longest returns the largest length of the cells in the interval, which counts from the
+// first cell of the stretch.
+func (p *stretch) longest(cells Interval) int64 {
+	// The interval holds every cell of the table at least once.
+	if cells.Len() >= p.cells {
+		return p.table.longest(Interval{0, p.cells})
+	}
+	// All repetitions are alike, so begin in the first one.
+	from := cells.Start % p.cells
+	to := from + cells.Len()
+	if to <= p.cells {
+		return p.table.longest(Interval{from, to})
+	}
+	// The interval continues in the next repetition.
+	return max(p.table.longest(Interval{from, p.cells}), p.table.longest(Interval{0, to - p.cells}))
+}

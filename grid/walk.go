@@ -4,16 +4,16 @@ package grid
 
 // walk iterates over the runs of a list.
 type walk struct {
-	parts []part
-	turn  int64 // completed repetitions of the first part
-	entry int   // completed entries of its table
+	stretches []stretch
+	turn      int64 // completed repetitions of the first stretch
+	entry     int   // completed entries of its table
 }
 
 // next returns the next run, or false after the last. It merges neighbours of equal
-// length across parts and repetitions, so runs are as long as possible.
+// length across stretches and repetitions, so runs are as long as possible.
 func (w *walk) next() (r Run, ok bool) {
-	for len(w.parts) > 0 {
-		n := w.parts[0].run(w.entry)
+	for len(w.stretches) > 0 {
+		n := w.stretches[0].run(w.entry)
 		if ok && n.Length != r.Length {
 			break
 		}
@@ -25,7 +25,7 @@ func (w *walk) next() (r Run, ok bool) {
 
 // step moves past the current entry.
 func (w *walk) step() {
-	p := &w.parts[0]
+	p := &w.stretches[0]
 	if w.entry++; w.entry < p.entries() {
 		return
 	}
@@ -33,5 +33,5 @@ func (w *walk) step() {
 	if w.turn++; w.turn < p.repeats {
 		return
 	}
-	w.turn, w.parts = 0, w.parts[1:]
+	w.turn, w.stretches = 0, w.stretches[1:]
 }

@@ -2,60 +2,13 @@
 
 package selection
 
-import (
-	"fmt"
-	"math"
-
-	"varve.dev/zarr/grid"
-)
+import "fmt"
 
 // Basic selects along every axis as NumPy's basic indexing does: with indices, slices
 // with steps and an ellipsis, one item per axis. Negative numbers count from the end,
 // slices are clipped at the extent, and axes without an item are selected whole. A slice
 // with a negative step goes backwards, from the last element if its start is open.
 type Basic []Item
-
-// Item is one entry of a [Basic], [Orthogonal] or [Blocks] selection. The zero Item
-// selects the whole axis.
-type Item struct {
-	kind              itemKind
-	start, stop, step int64
-	list              []int64
-	mask              []bool
-}
-
-type itemKind uint8
-
-const (
-	itemAll   itemKind = iota
-	itemSlice          // start, stop and step; a bound may be Open
-	itemIndex
-	itemEllipsis
-	itemList
-	itemMask
-)
-
-// Open stands for a bound of a slice that is omitted.
-const Open = math.MinInt64
-
-// At selects one index. Its axis is dropped from the result.
-func At(i int64) Item { return Item{kind: itemIndex, start: i} }
-
-// Span selects the elements from start up to but not including stop. Either may be
-// [Open].
-func Span(start, stop int64) Item { return Stepped(start, stop, 1) }
-
-// Stepped selects every step-th element from start up to but not including stop. Either
-// bound may be [Open]. The step may be negative but not 0.
-func Stepped(start, stop, step int64) Item {
-	return Item{kind: itemSlice, start: start, stop: stop, step: step}
-}
-
-// All selects a whole axis.
-func All() Item { return Item{kind: itemAll} }
-
-// Ellipsis selects whole axes, as many as the other items leave.
-func Ellipsis() Item { return Item{kind: itemEllipsis} }
 
 func (b Basic) resolve(t *Target) (*Resolved, error) {
 	for i, item := range b {
@@ -64,113 +17,4 @@ func (b Basic) resolve(t *Target) (*Resolved, error) {
 		}
 	}
 	return Orthogonal(b).resolve(t)
-}
-
-// expand returns one item per axis.
-func (b Basic) expand(rank int) ([]Item, error) {
-	ellipsis := len(b)
-	for i, item := range b {
-		if item.kind == itemEllipsis {
-			if ellipsis < len(b) {
-				return nil, fmt.Errorf("%w: more than one ellipsis", ErrInvalid)
-			}
-			ellipsis = i
-		}
-	}
-	given := len(b)
-	if ellipsis < len(b) {
-		given--
-	}
-	if given > rank {
-		return nil, rankError(given, rank)
-	}
-	items := make([]Item, rank)
-	for i := range items {
-		items[i] = All()
-	}
-	copy(items, b[:ellipsis])
-	if ellipsis < len(b) {
-		tail := b[ellipsis+1:]
-		// Items after the ellipsis belong to the last axes.
-		copy(items[rank-len(tail):], tail)
-	}
-	return items, nil
-}
-
-// bind returns what the item selects of axis number n, which has the given extent.
-func (i Item) bind(n int, extent int64) (axis, error) {
-	switch i.kind {
-	case itemAll:
-		return axis{step: 1, count: extent}, nil
-	case itemIndex:
-		at, ok := inRange(i.start, extent)
-		if !ok {
-			return axis{}, &grid.AxisError{Axis: n, Err: &IndexError{i.start, extent}}
-		}
-		return axis{start: at, step: 1, count: 1, drop: true}, nil
-	case itemList:
-		return bindList(n, extent, i.list)
-	case itemMask:
-		return bindMask(n, extent, i.mask)
-	}
-	switch {
-	// Open is the smallest int64, which cannot be negated.
-	case i.step == 0 || i.step == Open:
-		return axis{}, rangeError(n, extent, fmt.Sprintf("step %d (1 takes every element, -1 every element backwards)", i.step))
-	case i.step < 0:
-		return i.backwards(extent), nil
-	}
-	start, stop := clip(i.start, 0, extent), clip(i.stop, extent, extent)
-	return axis{start: start, step: i.step, count: steps(start, stop, i.step)}, nil
-}
-
-// backwards returns what a slice with a negative step selects: from start down to but not
-// including stop.
-func (i Item) backwards(extent int64) axis {
-	last, stop := extent-1, int64(-1)
-	if i.start != Open {
-		last = below(i.start, extent)
-	}
-	if i.stop != Open {
-		stop = below(i.stop, extent)
-	}
-	count := steps(stop, last, -i.step)
-	return axis{start: last - max(0, count-1)*-i.step, step: -i.step, count: count, flip: true}
-}
-
-// below returns the element that a bound of a backwards slice stands for, or -1 if it
-// lies before the first.
-func below(bound, extent int64) int64 {
-	if bound < 0 {
-		return max(-1, bound+extent)
-	}
-	return min(bound, extent-1)
-}
-
-// steps returns the number of steps from start up to but not including stop.
-func steps(start, stop, step int64) int64 {
-	if stop <= start {
-		return 0
-	}
-	return (stop-start-1)/step + 1
-}
-
-// inRange returns the element that an index stands for. It returns false if there is
-// none.
-func inRange(i, extent int64) (int64, bool) {
-	if i < 0 {
-		i += extent
-	}
-	return i, i >= 0 && i < extent
-}
-
-// clip returns the element that a bound of a slice stands for, or open if it is [Open].
-func clip(bound, open, extent int64) int64 {
-	switch {
-	case bound == Open:
-		return open
-	case bound < 0:
-		return max(0, bound+extent)
-	}
-	return min(bound, extent)
 }

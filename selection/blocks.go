@@ -29,7 +29,7 @@ func (b Blocks) resolve(t *Target) (*Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := Basic(b.Items).expand(len(t.Shape))
+	items, err := expand(b.Items, len(t.Shape))
 	if err != nil {
 		return nil, fmt.Errorf("%w (of blocks)", err)
 	}

@@ -265,19 +265,3 @@ func checkOrder(axes []int, rank int) error {
 	}
 	return nil
 }
-
-func (p *points) transposed(axes []int) *points {
-	o := &points{coords: slices.Clone(p.coords), shape: permuted(p.shape, axes)}
-	for i, c := range p.coords {
-		o.coords[i].strides = permuted(c.strides, axes)
-	}
-	return o
-}
-
-func permuted(n []int64, axes []int) []int64 {
-	out := make([]int64, len(axes))
-	for i, k := range axes {
-		out[i] = n[k]
-	}
-	return out
-}

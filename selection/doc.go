@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selection names elements of an array and plans which part of which chunk they
-// are. It does no I/O.
+// Package selection names elements of an array and plans which chunks hold them. It does no
+// I/O.
 //
 // A [Selection] says what is wanted: a [Box], indices and slices ([Basic]), lists along
 // each axis ([Orthogonal]), [Points], a [Mask] or whole chunks ([Blocks]). [Resolve]
@@ -11,9 +11,9 @@
 //
 //	sel := selection.Basic{selection.Span(0, 10), selection.At(-1)}
 //	r, err := selection.Resolve(sel, g.Shape())
-//	part := selection.NewPart(g.Rank())
-//	for plan := selection.NewPlan(r, g); plan.Next(part); {
-//		// Copy part.Start, part.Step, part.Count of chunk part.Chunk to part.Place.
+//	v := selection.NewVisit(g.Rank())
+//	for plan := selection.NewPlan(r, g); plan.Next(v); {
+//		// Copy v.Count elements from v.Start of chunk v.Chunk, v.Step apart, to v.Place.
 //	}
 //
 // A [Parser] reads selections from text or JSON. Its Lookup function, which the caller

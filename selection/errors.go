@@ -3,10 +3,17 @@
 package selection
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"varve.dev/zarr/grid"
 )
+
+// ErrInvalid means that a selection is malformed or does not fit the array. If an axis is
+// at fault, the error names it and its extent.
+var ErrInvalid = errors.New("selection: invalid selection")
 
 // IndexError reports an index outside its axis. It wraps [ErrInvalid] and is itself
 // wrapped in a [varve.dev/zarr/grid.AxisError] that names the axis.
@@ -34,3 +41,13 @@ func (e *NameError) Error() string {
 
 // Unwrap returns [ErrInvalid].
 func (e *NameError) Unwrap() error { return ErrInvalid }
+
+func rankError(got, want int) error {
+	return fmt.Errorf("%w: %d axes selected, the array has %d", ErrInvalid, got, want)
+}
+
+func rangeError(i int, extent int64, what string) error {
+	return &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: %s of an axis with extent %d", ErrInvalid, what, extent)}
+}
+
+var errTooMany = fmt.Errorf("%w: more than 2^63 elements", ErrInvalid)

@@ -45,12 +45,6 @@ func (r *jsonReader) read(text []byte) (Selection, error) {
 	return sel, err
 }
 
-// foreignError is an error that a function of the caller returned: Mask or Lookup.
-type foreignError struct{ error }
-
-// Unwrap returns the error of that function.
-func (e foreignError) Unwrap() error { return e.error }
-
 type jsonReader struct {
 	Parser
 	unbound bool // there is no array yet, so names are not checked
@@ -359,4 +353,25 @@ func (c *Coordinates) read(v strictjson.Value, depth int) error {
 		}
 	}
 	return nil
+}
+
+// Syntax returns an error for text that a [Parser] refuses for every array. It does not
+// look at masks, names or coordinate values. The error wraps [ErrInvalid].
+func Syntax(text string) error {
+	if !isJSON(text) {
+		_, err := parseEntries(text)
+		return err
+	}
+	r := &jsonReader{unbound: true}
+	r.Mask = func(string) (Mask, error) { return Mask{}, nil }
+	_, err := r.read([]byte(text))
+	return err
+}
+
+// Parse parses a selection. Errors wrap [ErrInvalid], except those of Mask and Lookup.
+func (p Parser) Parse(text string) (Selection, error) {
+	if isJSON(text) {
+		return (&jsonReader{Parser: p}).read([]byte(text))
+	}
+	return p.basic(text)
 }

@@ -121,7 +121,7 @@ func FuzzParseJSON(f *testing.F) {
 		}
 		if r.Len() < 1<<16 {
 			g, _ := target.Grid()
-			part, n := selection.NewPart(3), int64(0)
+			part, n := selection.NewVisit(3), int64(0)
 			for plan := selection.NewPlan(r, g); plan.Next(part); {
 				n += part.Len()
 			}

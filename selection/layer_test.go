@@ -61,7 +61,7 @@ func touchedOnce(t *rapid.T, r *selection.Resolved, g, fine, cut *grid.Grid, lay
 	for places := range r.Slabs(g, 8, layer, fine) {
 		part := r.Part(places)
 		plan := selection.NewPlan(part, cut)
-		p := selection.NewPart(cut.Rank())
+		p := selection.NewVisit(cut.Rank())
 		for plan.Next(p) {
 			key := ""
 			for _, k := range p.Chunk {

@@ -25,7 +25,7 @@ type fatal interface {
 func planned(t fatal, g *grid.Grid, r *selection.Resolved) (elements []string, chunks int) {
 	t.Helper()
 	elements = make([]string, r.Len())
-	part, last := selection.NewPart(g.Rank()), []int64(nil)
+	part, last := selection.NewVisit(g.Rank()), []int64(nil)
 	for plan := selection.NewPlan(r, g); plan.Next(part); chunks++ {
 		if last != nil && slices.Compare(last, part.Chunk) >= 0 {
 			t.Fatalf("chunk %v after %v", part.Chunk, last)

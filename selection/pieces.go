@@ -17,10 +17,10 @@ import (
 func (r *Resolved) Pieces(g *grid.Grid) iter.Seq2[*Resolved, *Resolved] {
 	return func(yield func(from, to *Resolved) bool) {
 		p := &pieces{Resolved: r, shape: r.Shape(), cell: grid.NewChunk(g.Rank())}
-		part := NewPart(g.Rank())
-		for plan := NewPlan(r, g); plan.Next(part); {
-			g.Cell(part.Chunk, p.cell)
-			if !yield(p.of(part)) {
+		v := NewVisit(g.Rank())
+		for plan := NewPlan(r, g); plan.Next(v); {
+			g.Cell(v.Chunk, p.cell)
+			if !yield(p.of(v)) {
 				return
 			}
 		}
@@ -33,16 +33,16 @@ type pieces struct {
 	cell  *grid.Chunk
 }
 
-func (p *pieces) of(part *Part) (from, to *Resolved) {
-	if part.Picks != nil && part.Picks.Points != nil {
-		return p.ofPoints(part.Picks.Points)
+func (p *pieces) of(v *Visit) (from, to *Resolved) {
+	if v.Picks != nil && v.Picks.Points != nil {
+		return p.ofPoints(v.Picks.Points)
 	}
 	f := *p.Resolved
-	f.count, f.axes = part.Len(), slices.Clone(p.axes)
+	f.count, f.axes = v.Len(), slices.Clone(p.axes)
 	to = &Resolved{source: p.shape, count: f.count}
 	places := make([]axis, len(p.axes))
 	for i := range p.axes {
-		f.axes[i], places[i] = p.along(part, i)
+		f.axes[i], places[i] = p.along(v, i)
 	}
 	for _, i := range p.Axes() {
 		to.axes = append(to.axes, places[i])
@@ -50,20 +50,20 @@ func (p *pieces) of(part *Part) (from, to *Resolved) {
 	return &f, to
 }
 
-// along returns what the part takes along an axis, and the places where it goes.
-func (p *pieces) along(part *Part, i int) (from, to axis) {
+// along returns what a visit takes along an axis, and the places where it goes.
+func (p *pieces) along(v *Visit, i int) (from, to axis) {
 	a := p.axes[i]
 	if a.list == nil {
-		from = axis{part.Start[i] + p.cell.Start[i], a.step, part.Count[i], a.flip, a.drop, nil}
-		to = axis{start: part.Place[i], step: 1, count: part.Count[i]}
-		// The part counts places forwards, the block backwards.
+		from = axis{v.Start[i] + p.cell.Start[i], a.step, v.Count[i], a.flip, a.drop, nil}
+		to = axis{start: v.Place[i], step: 1, count: v.Count[i]}
+		// A visit counts places forwards, the block backwards.
 		if a.flip {
 			to.start = a.count - to.start - to.count
 		}
 		return from, to
 	}
-	l := part.Picks.Lists[i]
-	// The part is sorted by element. In order of the places it is a selection again.
+	l := v.Picks.Lists[i]
+	// The list is sorted by element. In order of the places it is a selection again.
 	places := slices.Sorted(slices.Values(l.Place))
 	given := make([]int64, len(places))
 	for k, place := range places {
@@ -127,13 +127,16 @@ func (r *Resolved) Scatter(dst, src strided.View) error {
 		return err
 	}
 	src = r.Place(src)
-	p := NewPiece(len(r.source), dst.Size)
-	for plan := NewPlan(r, g); plan.Next(p.Part); {
-		g.Cell(p.Chunk, p.Cell)
-		p.Into(src)
-		p.Decoded.Data, p.Decoded.Offset, p.Decoded.Shape, p.Decoded.Size = dst.Data, dst.Offset, dst.Shape, dst.Size
-		p.Decoded.Strides = append(p.Decoded.Strides[:0], dst.Strides...)
-		p.Scatter()
+	dst.Heap = nil // references are copied as they are
+	rank := len(r.source)
+	v := NewVisit(rank)
+	for plan := NewPlan(r, g); plan.Next(v); {
+		to, from := v.InChunk(dst, make([]int64, rank)), v.InBlock(src, make([]int64, rank))
+		if v.Picks == nil {
+			strided.Copy(to, from)
+		} else {
+			v.Picks.Scatter(to, from)
+		}
 	}
 	return nil
 }

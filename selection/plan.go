@@ -11,41 +11,6 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Part is what a selection takes from one chunk. Its slices have one entry per axis.
-type Part struct {
-	// What is taken, in elements relative to the chunk.
-	strided.Part
-	Chunk []int64 // index of the chunk in the grid
-	// Place is where the first element goes in the selected block. It is 0 along an axis
-	// that has a list.
-	Place []int64
-
-	picks strided.Picks
-	lists []strided.List
-	own   []strided.Point
-}
-
-// NewPart returns a part with room for the given number of axes.
-func NewPart(rank int) *Part {
-	n := make([]int64, 5*rank)
-	cut := func(i int) []int64 { return n[i*rank : (i+1)*rank : (i+1)*rank] }
-	return &Part{Part: strided.Part{Start: cut(0), Step: cut(1), Count: cut(2)}, Chunk: cut(3), Place: cut(4)}
-}
-
-// pick resets the picks of the part, with room for lists if there are any, and returns
-// them.
-func (p *Part) pick(lists bool, windows []strided.Window) *strided.Picks {
-	p.picks = strided.Picks{Windows: windows}
-	if lists {
-		if p.lists == nil {
-			p.lists = make([]strided.List, len(p.Chunk))
-		}
-		p.picks.Lists = p.lists
-	}
-	p.Picks = &p.picks
-	return p.Picks
-}
-
 // Plan visits the chunks that a selection touches, in C order. It is not safe for
 // concurrent use.
 type Plan struct {
@@ -94,42 +59,42 @@ func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 	return p
 }
 
-// Next sets part, which must have room for every axis, to the part of the next chunk. It
+// Next sets v, which must have room for every axis, to what is selected of the next chunk. It
 // returns false after the last.
-func (p *Plan) Next(part *Part) bool {
+func (p *Plan) Next(v *Visit) bool {
 	switch {
 	// Stay at the end.
 	case p.done:
 	case p.mask != nil:
-		p.done = !p.nextMasked(part)
+		p.done = !p.nextMasked(v)
 	case p.pointed:
-		p.done = !p.nextPoints(part)
+		p.done = !p.nextPoints(v)
 	default:
 		p.done = !p.advance()
 		if !p.done {
-			p.fill(part)
+			p.fill(v)
 		}
 	}
 	return !p.done
 }
 
-// fill sets part to the current piece of every axis.
-func (p *Plan) fill(part *Part) {
-	part.Picks = nil
+// fill sets v to the current piece of every axis.
+func (p *Plan) fill(v *Visit) {
+	v.Picks = nil
 	if p.lists || p.windows != nil {
-		part.pick(p.lists, p.windows)
+		v.pick(p.lists, p.windows)
 	}
 	for i := range p.axes {
 		a := &p.axes[i]
-		part.Chunk[i], part.Count[i] = a.chunk, a.count
-		part.Start[i], part.Step[i], part.Place[i] = a.from, a.want.step, a.taken
+		v.Chunk[i], v.Count[i] = a.chunk, a.count
+		v.Start[i], v.Step[i], v.Place[i] = a.from, a.want.step, a.taken
 		if p.lists {
-			part.lists[i] = strided.List{}
+			v.lists[i] = strided.List{}
 		}
 		// A list names its places itself.
 		if l := a.want.list; l != nil {
-			part.lists[i] = l.cut(a.taken, a.taken+a.count, a.start)
-			part.Start[i], part.Place[i] = 0, 0
+			v.lists[i] = l.cut(a.taken, a.taken+a.count, a.start)
+			v.Start[i], v.Place[i] = 0, 0
 		}
 	}
 }
@@ -181,16 +146,16 @@ func (a *planAxis) moveTo(taken int64) {
 // neither a mask nor points select them.
 func (p *Plan) Seeks() bool { return p.mask == nil && !p.pointed && p.windows == nil }
 
-// Seek sets part to what the selection takes from one chunk of the grid, whatever the
+// Seek sets v to what the selection takes from one chunk of the grid, whatever the
 // plan has visited before. It returns false if that is nothing. It must only be called if
 // [Plan.Seeks].
-func (p *Plan) Seek(chunk []int64, part *Part) bool {
+func (p *Plan) Seek(chunk []int64, v *Visit) bool {
 	for i := range p.axes {
 		if !p.axes[i].seek(chunk[i]) {
 			return false
 		}
 	}
-	p.fill(part)
+	p.fill(v)
 	return true
 }
 
@@ -213,8 +178,8 @@ func (a *planAxis) seek(chunk int64) bool {
 	return a.chunk == chunk
 }
 
-// nextPoints sets part to the points of the next chunk.
-func (p *Plan) nextPoints(part *Part) bool {
+// nextPoints sets v to the points of the next chunk.
+func (p *Plan) nextPoints(v *Visit) bool {
 	if len(p.points) == 0 {
 		return false
 	}
@@ -225,8 +190,8 @@ func (p *Plan) nextPoints(part *Part) bool {
 	if n == 8 {
 		n += sort.Search(len(p.points)-n, func(i int) bool { return p.points[n+i].Cell != cell })
 	}
-	p.locate(part.Chunk, p.points[0])
-	part.pick(false, p.windows).Points = p.points[:n:n]
+	p.locate(v.Chunk, p.points[0])
+	v.pick(false, p.windows).Points = p.points[:n:n]
 	p.points = p.points[n:]
 	return true
 }
@@ -246,16 +211,16 @@ func (p *Plan) locate(chunk []int64, of strided.Point) {
 	}
 }
 
-// nextMasked sets part to what the mask selects of the next chunk that has any selected
+// nextMasked sets v to what the mask selects of the next chunk that has any selected
 // element.
-func (p *Plan) nextMasked(part *Part) bool {
+func (p *Plan) nextMasked(v *Visit) bool {
 	for more := !p.started && p.cells.First(p.at) || p.started && p.cells.Next(p.at); more; more = p.cells.Next(p.at) {
 		p.started = true
 		p.grid.Cell(p.at, p.cell)
-		part.own = p.mask.within(part.own[:0], p.cell)
-		if len(part.own) > 0 {
-			copy(part.Chunk, p.at)
-			part.pick(false, p.windows).Points = part.own
+		v.own = p.mask.within(v.own[:0], p.cell)
+		if len(v.own) > 0 {
+			copy(v.Chunk, p.at)
+			v.pick(false, p.windows).Points = v.own
 			return true
 		}
 	}

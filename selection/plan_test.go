@@ -85,13 +85,13 @@ func TestSeekList(t *testing.T) {
 // checkSeek checks that a plan seeks just the parts that it visits.
 func checkSeek(t *rapid.T, g *grid.Grid, r *selection.Resolved) {
 	visited := map[string]string{}
-	text := func(p *selection.Part) string {
+	text := func(p *selection.Visit) string {
 		if p.Picks != nil {
 			return fmt.Sprint(p.Part.Start, p.Step, p.Count, p.Place, p.Picks.Lists)
 		}
 		return fmt.Sprint(p.Part.Start, p.Step, p.Count, p.Place)
 	}
-	plan, part := selection.NewPlan(r, g), selection.NewPart(g.Rank())
+	plan, part := selection.NewPlan(r, g), selection.NewVisit(g.Rank())
 	for plan.Next(part) {
 		visited[fmt.Sprint(part.Chunk)] = text(part)
 	}
@@ -112,7 +112,7 @@ func checkSeek(t *rapid.T, g *grid.Grid, r *selection.Resolved) {
 
 func checkPlan(t *rapid.T, g *grid.Grid, r *selection.Resolved, want [][]int64) {
 	rank := g.Rank()
-	plan, part := selection.NewPlan(r, g), selection.NewPart(rank)
+	plan, part := selection.NewPlan(r, g), selection.NewVisit(rank)
 	touched := r.Touched(g)
 	seen := map[string]bool{}
 	chunks := map[string]bool{}
@@ -161,7 +161,7 @@ func TestPlanDoesNotAllocatePerChunk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := selection.NewPart(1)
+	part := selection.NewVisit(1)
 	if n := testing.AllocsPerRun(3, func() {
 		for plan := selection.NewPlan(r, g); plan.Next(part); {
 		}

@@ -37,19 +37,6 @@ func (p Parser) basic(text string) (Basic, error) {
 	return merge(basic, named, len(p.Names))
 }
 
-// Syntax returns an error for text that a [Parser] refuses for every array. It does not
-// look at masks, names or coordinate values. The error wraps [ErrInvalid].
-func Syntax(text string) error {
-	if !isJSON(text) {
-		_, err := parseEntries(text)
-		return err
-	}
-	r := &jsonReader{unbound: true}
-	r.Mask = func(string) (Mask, error) { return Mask{}, nil }
-	_, err := r.read([]byte(text))
-	return err
-}
-
 // entry is an item of a selection in text, with the name of its axis if it has one.
 type entry struct {
 	item    Item
@@ -167,7 +154,7 @@ func merge(basic Basic, named map[int]Item, rank int) (Basic, error) {
 	if len(named) == 0 {
 		return basic, nil
 	}
-	items, err := basic.expand(rank)
+	items, err := expand(basic, rank)
 	if err != nil {
 		return nil, err
 	}

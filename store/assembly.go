@@ -12,15 +12,15 @@ import (
 	"slices"
 )
 
-// assemble returns the new value: pieces, applied to version from of the value at key.
-func assemble(ctx context.Context, s Store, key Key, from Version, pieces []Piece) ([]byte, error) {
-	if _, err := SplicedSize(math.MaxInt64, pieces); err != nil { // no sum overflows from here on
+// assemble returns the new value: fragments, applied to version from of the value at key.
+func assemble(ctx context.Context, s Store, key Key, from Version, fragments []Fragment) ([]byte, error) {
+	if _, err := SplicedSize(math.MaxInt64, fragments); err != nil { // no sum overflows from here on
 		return nil, fmt.Errorf("store: %s: %w", key, err)
 	}
-	old := &former{s: s, key: key, from: from, pieces: pieces, p: Pin(s, key, Info{})}
+	old := &former{s: s, key: key, from: from, fragments: fragments, p: Pin(s, key, Info{})}
 	defer old.p.Close()
 	var value []byte
-	for i, p := range pieces {
+	for i, p := range fragments {
 		if p.Data != nil {
 			value = append(value, p.Data...)
 			continue
@@ -36,25 +36,26 @@ func assemble(ctx context.Context, s Store, key Key, from Version, pieces []Piec
 
 // former reads the version that a splice replaces.
 type former struct {
-	s      Store
-	key    Key
-	from   Version
-	pieces []Piece
-	p      *Pinned
+	s         Store
+	key       Key
+	from      Version
+	fragments []Fragment
+	p         *Pinned
 
-	seen   bool   // the version was checked, and it has all pieces
+	seen   bool   // the version was checked, and it has all fragments
 	total  int    // bytes of the new value, known once seen is set
 	off    int64  // offset of window in the value
-	window []byte // bytes that serve several pieces
+	window []byte // bytes that serve several fragments
 }
 
-// gap is the most bytes between two pieces that are read along with them: one longer read
-// costs a remote store less than a second request.
+// gap is the most bytes between two fragments that are read along with them: one longer
+// read costs a remote store less than a second request.
 const gap = 1 << 20
 
-// take appends piece i to value. One read serves all pieces that lie close together.
+// take appends fragment i to value. One read serves all fragments that lie close
+// together.
 func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) {
-	p := f.pieces[i]
+	p := f.fragments[i]
 	at := p.Off - f.off
 	switch {
 	case f.seen && p.N == 0:
@@ -62,7 +63,7 @@ func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) 
 	case f.seen && at >= 0 && at+p.N <= int64(len(f.window)):
 		return append(value, f.window[at:at+p.N]...), nil
 	}
-	end := reach(f.pieces[i:])
+	end := reach(f.fragments[i:])
 	if end == p.Off+p.N {
 		return f.read(ctx, Span(p.Off, p.N), value)
 	}
@@ -75,10 +76,10 @@ func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) 
 }
 
 // reach returns the end of the old bytes that are worth reading along with the first
-// piece.
-func reach(pieces []Piece) int64 {
-	end := pieces[0].Off + pieces[0].N
-	for _, p := range pieces[1:] {
+// fragment.
+func reach(fragments []Fragment) int64 {
+	end := fragments[0].Off + fragments[0].N
+	for _, p := range fragments[1:] {
 		if p.Data != nil {
 			continue
 		}
@@ -104,7 +105,7 @@ func (f *former) read(ctx context.Context, r Range, dst []byte) ([]byte, error) 
 	if info.Version != f.from {
 		return nil, replaced(f.key)
 	}
-	n, err := SplicedSize(info.Size, f.pieces)
+	n, err := SplicedSize(info.Size, f.fragments)
 	if err == nil && n > math.MaxInt {
 		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, n)
 	}

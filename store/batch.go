@@ -59,9 +59,9 @@ func (b beside) DeleteIf(ctx context.Context, key Key, v Version) error {
 	return b.single.DeleteIf(ctx, key, v)
 }
 
-func (b beside) Splice(ctx context.Context, key Key, from Version, pieces []Piece) error {
+func (b beside) Splice(ctx context.Context, key Key, from Version, fragments []Fragment) error {
 	if c, ok := b.Batch.(SplicingBatch); ok {
-		return c.Splice(ctx, key, from, pieces)
+		return c.Splice(ctx, key, from, fragments)
 	}
 	// The store's own Splice comes first, since it moves the old bytes without reading
 	// them. Otherwise write the whole value through the batch, so that Commit makes it
@@ -69,9 +69,9 @@ func (b beside) Splice(ctx context.Context, key Key, from Version, pieces []Piec
 	_, alone := As[Splicer](b.single.s)
 	c, conditional := b.Batch.(ConditionalBatch)
 	if alone || !conditional {
-		return b.single.Splice(ctx, key, from, pieces)
+		return b.single.Splice(ctx, key, from, fragments)
 	}
-	value, err := assemble(ctx, b.single.s, key, from, pieces)
+	value, err := assemble(ctx, b.single.s, key, from, fragments)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (b single) DeleteIf(ctx context.Context, key Key, v Version) error {
 	return DeleteIf(ctx, b.s, key, v)
 }
 
-func (b single) Splice(ctx context.Context, key Key, from Version, pieces []Piece) error {
-	_, err := Splice(ctx, b.s, key, from, pieces, b.d)
+func (b single) Splice(ctx context.Context, key Key, from Version, fragments []Fragment) error {
+	_, err := Splice(ctx, b.s, key, from, fragments, b.d)
 	return err
 }
 

@@ -284,7 +284,7 @@ func TestBrokenConnection(t *testing.T) {
 	if _, _, err := p.Read(t.Context(), store.Request{}, nil); !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, store.ErrConflict) {
 		t.Errorf("Read: error is %v, want %v", err, io.ErrUnexpectedEOF)
 	}
-	_, err = store.Splice(t.Context(), s, pinKey, info.Version, []store.Piece{kept(0, 5)}, store.Sync)
+	_, err = store.Splice(t.Context(), s, pinKey, info.Version, []store.Fragment{kept(0, 5)}, store.Sync)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, store.ErrConflict) {
 		t.Errorf("Splice: error is %v, want %v", err, io.ErrUnexpectedEOF)
 	}

@@ -10,9 +10,9 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Piece is a part of the value that [Splice] builds. It is the bytes of Data or, if Data
-// is nil, the N bytes from offset Off on of the version that is replaced.
-type Piece struct {
+// Fragment is a part of the value that [Splice] builds. It is the bytes of Data or, if
+// Data is nil, the N bytes from offset Off on of the version that is replaced.
+type Fragment struct {
 	Data   []byte
 	Off, N int64
 }
@@ -20,14 +20,14 @@ type Piece struct {
 // Splicer builds a value from new bytes and parts of its present version, without moving
 // the old bytes through the program.
 type Splicer interface {
-	// Splice replaces the value at key by the pieces, first to last, and returns the new
-	// version. It is atomic as PutIf is.
+	// Splice replaces the value at key by the fragments, first to last, and returns the
+	// new version. It is atomic as PutIf is.
 	//
 	// Splice returns ErrConflict if the value is not of version from, or does not exist,
 	// and the error of [SplicedSize] if that fails. Then nothing has changed. After any
 	// other error the outcome is unknown. The driver does not keep the bytes of the
-	// pieces.
-	Splice(ctx context.Context, key Key, from Version, pieces []Piece, d Durability) (Version, error)
+	// fragments.
+	Splice(ctx context.Context, key Key, from Version, fragments []Fragment, d Durability) (Version, error)
 }
 
 // SplicingBatch is a [Batch] that can also splice. A splice is checked, visible and
@@ -35,29 +35,30 @@ type Splicer interface {
 type SplicingBatch interface {
 	Batch
 	// Splice is that of [Splicer].
-	Splice(ctx context.Context, key Key, from Version, pieces []Piece) error
+	Splice(ctx context.Context, key Key, from Version, fragments []Fragment) error
 }
 
-// SplicedSize returns the number of bytes that pieces make of a value of size bytes.
+// SplicedSize returns the number of bytes that fragments make of a value of size bytes.
 // Drivers call it once they know the size.
 //
-// If a piece is not within the value, the error is [io.ErrUnexpectedEOF]. If the pieces
-// take more old bytes in total than the value has, some are taken twice, and the error is
-// [ErrTooLarge]. Otherwise a few numbers could ask for a value of any length.
-func SplicedSize(size int64, pieces []Piece) (int64, error) {
+// If a fragment is not within the value, the error is [io.ErrUnexpectedEOF]. If the
+// fragments take more old bytes in total than the value has, some are taken twice, and
+// the error is [ErrTooLarge]. Otherwise a few numbers could ask for a value of any
+// length.
+func SplicedSize(size int64, fragments []Fragment) (int64, error) {
 	var old, fresh int64
-	for i, p := range pieces {
+	for i, p := range fragments {
 		var ok bool
 		switch {
 		case p.Data != nil:
 			if fresh, ok = checked.Add(fresh, int64(len(p.Data))); !ok {
-				return 0, fmt.Errorf("%w: new bytes up to piece %d", ErrTooLarge, i)
+				return 0, fmt.Errorf("%w: new bytes up to fragment %d", ErrTooLarge, i)
 			}
 		case p.Off < 0 || p.N < 0 || p.Off > size || p.N > size-p.Off:
-			return 0, fmt.Errorf("store: piece %d takes %s of a value of %d bytes: %w", i, Span(p.Off, p.N), size, io.ErrUnexpectedEOF)
+			return 0, fmt.Errorf("store: fragment %d takes %s of a value of %d bytes: %w", i, Span(p.Off, p.N), size, io.ErrUnexpectedEOF)
 		default:
 			if old, ok = checked.Add(old, p.N); !ok || old > size {
-				return 0, fmt.Errorf("%w: the pieces up to %d take bytes twice of a value of %d bytes", ErrTooLarge, i, size)
+				return 0, fmt.Errorf("%w: the fragments up to %d take bytes twice of a value of %d bytes", ErrTooLarge, i, size)
 			}
 		}
 	}
@@ -68,17 +69,17 @@ func SplicedSize(size int64, pieces []Piece) (int64, error) {
 	return n, nil
 }
 
-// Splice replaces the value at key, which must be of version from, by the pieces; see
+// Splice replaces the value at key, which must be of version from, by the fragments; see
 // [Splicer]. If s is not a Splicer, Splice reads the old bytes into memory and writes the
 // value with [PutIf]. If s cannot do that either, the error is [ErrUnsupported].
-func Splice(ctx context.Context, s Store, key Key, from Version, pieces []Piece, d Durability) (Version, error) {
+func Splice(ctx context.Context, s Store, key Key, from Version, fragments []Fragment, d Durability) (Version, error) {
 	if w, ok := As[Splicer](s); ok {
-		return w.Splice(ctx, key, from, pieces, d)
+		return w.Splice(ctx, key, from, fragments, d)
 	}
 	if _, ok := As[ConditionalWriter](s); !ok {
 		return Version{}, unsupported(s, "write on a condition")
 	}
-	value, err := assemble(ctx, s, key, from, pieces)
+	value, err := assemble(ctx, s, key, from, fragments)
 	if err != nil {
 		return Version{}, err
 	}
@@ -88,10 +89,10 @@ func Splice(ctx context.Context, s Store, key Key, from Version, pieces []Piece,
 // BatchSplice splices a value as part of b. If b is not a [SplicingBatch], the error is
 // [ErrUnsupported]. A batch made by [NewBatch] splices if its store can write on a
 // condition.
-func BatchSplice(ctx context.Context, b Batch, key Key, from Version, pieces []Piece) error {
+func BatchSplice(ctx context.Context, b Batch, key Key, from Version, fragments []Fragment) error {
 	c, ok := b.(SplicingBatch)
 	if !ok {
 		return cannot(b, "batch", "splice")
 	}
-	return c.Splice(ctx, key, from, pieces)
+	return c.Splice(ctx, key, from, fragments)
 }

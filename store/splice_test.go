@@ -18,31 +18,31 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-func kept(off, n int64) store.Piece { return store.Piece{Off: off, N: n} }
-func fresh(text string) store.Piece { return store.Piece{Data: []byte(text)} }
-func long(n int) []byte             { return slices.Repeat([]byte("0123456789"), n/10) }
+func kept(off, n int64) store.Fragment { return store.Fragment{Off: off, N: n} }
+func fresh(text string) store.Fragment { return store.Fragment{Data: []byte(text)} }
+func long(n int) []byte                { return slices.Repeat([]byte("0123456789"), n/10) }
 
 func TestSplicedSize(t *testing.T) {
 	for i, c := range []struct {
-		size   int64
-		pieces []store.Piece
-		want   int64
-		err    error
+		size      int64
+		fragments []store.Fragment
+		want      int64
+		err       error
 	}{
 		{10, nil, 0, nil},
-		{10, []store.Piece{{}}, 0, nil},
-		{10, []store.Piece{kept(2, 3), fresh("abcd"), kept(5, 5)}, 12, nil},
-		{10, []store.Piece{kept(0, 5), kept(0, 5)}, 10, nil},
-		{10, []store.Piece{kept(0, 6), kept(0, 5)}, 0, store.ErrTooLarge},
-		{10, []store.Piece{kept(8, 3)}, 0, io.ErrUnexpectedEOF},
-		{10, []store.Piece{kept(-1, 3)}, 0, io.ErrUnexpectedEOF},
-		{10, []store.Piece{kept(3, -1)}, 0, io.ErrUnexpectedEOF},
-		{10, []store.Piece{kept(math.MaxInt64, math.MaxInt64)}, 0, io.ErrUnexpectedEOF},
-		{math.MaxInt64, []store.Piece{kept(0, math.MaxInt64)}, math.MaxInt64, nil},
-		{math.MaxInt64, []store.Piece{kept(0, math.MaxInt64), fresh("x")}, 0, store.ErrTooLarge},
-		{math.MaxInt64, []store.Piece{kept(0, math.MaxInt64), kept(0, math.MaxInt64)}, 0, store.ErrTooLarge},
+		{10, []store.Fragment{{}}, 0, nil},
+		{10, []store.Fragment{kept(2, 3), fresh("abcd"), kept(5, 5)}, 12, nil},
+		{10, []store.Fragment{kept(0, 5), kept(0, 5)}, 10, nil},
+		{10, []store.Fragment{kept(0, 6), kept(0, 5)}, 0, store.ErrTooLarge},
+		{10, []store.Fragment{kept(8, 3)}, 0, io.ErrUnexpectedEOF},
+		{10, []store.Fragment{kept(-1, 3)}, 0, io.ErrUnexpectedEOF},
+		{10, []store.Fragment{kept(3, -1)}, 0, io.ErrUnexpectedEOF},
+		{10, []store.Fragment{kept(math.MaxInt64, math.MaxInt64)}, 0, io.ErrUnexpectedEOF},
+		{math.MaxInt64, []store.Fragment{kept(0, math.MaxInt64)}, math.MaxInt64, nil},
+		{math.MaxInt64, []store.Fragment{kept(0, math.MaxInt64), fresh("x")}, 0, store.ErrTooLarge},
+		{math.MaxInt64, []store.Fragment{kept(0, math.MaxInt64), kept(0, math.MaxInt64)}, 0, store.ErrTooLarge},
 	} {
-		if got, err := store.SplicedSize(c.size, c.pieces); got != c.want || !errors.Is(err, c.err) {
+		if got, err := store.SplicedSize(c.size, c.fragments); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("case %d: %d and error %v, want %d and %v", i, got, err, c.want, c.err)
 		}
 	}
@@ -53,16 +53,16 @@ func TestSplicedSize(t *testing.T) {
 func TestSpliceRequests(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
-		pieces []store.Piece
-		want   []string
+		fragments []store.Fragment
+		want      []string
 	}{
-		"new bytes":   {[]store.Piece{fresh("a"), fresh("b")}, []string{"PutIf"}},
-		"one stretch": {[]store.Piece{kept(5, 20), fresh("b")}, []string{"Get", "PutIf"}},
-		"a hole":      {[]store.Piece{kept(0, mib), fresh("b"), kept(2*mib, mib)}, []string{"Get", "PutIf"}},
-		"many holes":  {[]store.Piece{kept(0, 10), kept(20, 10), fresh("b"), kept(40, 10), kept(90, 1)}, []string{"Get", "PutIf"}},
-		"a long way":  {[]store.Piece{kept(0, 10), kept(3*mib, 10), kept(3*mib+20, 10)}, []string{"Get", "Get", "PutIf"}},
-		"backwards":   {[]store.Piece{kept(100, 10), kept(0, 10)}, []string{"Get", "Get", "PutIf"}},
-		"seen before": {[]store.Piece{kept(100, 10), kept(120, 30), kept(105, 20), kept(120, 0)}, []string{"Get", "PutIf"}},
+		"new bytes":   {[]store.Fragment{fresh("a"), fresh("b")}, []string{"PutIf"}},
+		"one stretch": {[]store.Fragment{kept(5, 20), fresh("b")}, []string{"Get", "PutIf"}},
+		"a hole":      {[]store.Fragment{kept(0, mib), fresh("b"), kept(2*mib, mib)}, []string{"Get", "PutIf"}},
+		"many holes":  {[]store.Fragment{kept(0, 10), kept(20, 10), fresh("b"), kept(40, 10), kept(90, 1)}, []string{"Get", "PutIf"}},
+		"a long way":  {[]store.Fragment{kept(0, 10), kept(3*mib, 10), kept(3*mib+20, 10)}, []string{"Get", "Get", "PutIf"}},
+		"backwards":   {[]store.Fragment{kept(100, 10), kept(0, 10)}, []string{"Get", "Get", "PutIf"}},
+		"seen before": {[]store.Fragment{kept(100, 10), kept(120, 30), kept(105, 20), kept(120, 0)}, []string{"Get", "PutIf"}},
 	} {
 		m, key := memstore.New(), store.MustKey("k")
 		value := long(4 * mib)
@@ -71,12 +71,12 @@ func TestSpliceRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := newFar(m)
-		now, err := store.Splice(t.Context(), f, key, v, c.pieces, store.Sync)
+		now, err := store.Splice(t.Context(), f, key, v, c.fragments, store.Sync)
 		if err != nil || !slices.Equal(f.ops, c.want) {
 			t.Errorf("%s: requests are %q with error %v, want %q", name, f.ops, err, c.want)
 		}
 		var want []byte
-		for _, p := range c.pieces {
+		for _, p := range c.fragments {
 			want = append(append(want, p.Data...), value[p.Off:p.Off+p.N]...)
 		}
 		got, info, err := m.Get(t.Context(), key, store.Request{}, nil)
@@ -91,7 +91,7 @@ func TestSpliceRequests(t *testing.T) {
 func TestSpliceTooLate(t *testing.T) {
 	const mib = 1 << 20
 	key := store.MustKey("k")
-	pieces := []store.Piece{kept(0, 10), fresh("x"), kept(3*mib, 10)}
+	fragments := []store.Fragment{kept(0, 10), fresh("x"), kept(3*mib, 10)}
 	for _, now := range [][]byte{[]byte("short"), long(5 * mib), nil} {
 		for before := range 4 {
 			m, n := memstore.New(), 0
@@ -109,7 +109,7 @@ func TestSpliceTooLate(t *testing.T) {
 				_, err := m.Put(ctx, key, now, store.Flush)
 				return err
 			}})
-			_, err = store.Splice(t.Context(), s, key, v, pieces, store.Sync)
+			_, err = store.Splice(t.Context(), s, key, v, fragments, store.Sync)
 			if want := before > 0; errors.Is(err, store.ErrConflict) != want || !want && err != nil {
 				t.Errorf("%d bytes ahead of request %d: error is %v, conflict %t", len(now), before, err, want)
 			}
@@ -117,23 +117,23 @@ func TestSpliceTooLate(t *testing.T) {
 	}
 }
 
-// TestSpliceModel splices random pieces through every way there is, and compares with the
-// plain way.
+// TestSpliceModel splices random fragments through every way there is, and compares with
+// the plain way.
 func TestSpliceModel(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("k")
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "value")
 		size := int64(len(value))
-		pieces := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) store.Piece {
+		fragments := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) store.Fragment {
 			if rapid.Bool().Draw(t, "new") {
-				return store.Piece{Data: rapid.SliceOfN(rapid.Byte(), 0, 5).Draw(t, "data")}
+				return store.Fragment{Data: rapid.SliceOfN(rapid.Byte(), 0, 5).Draw(t, "data")}
 			}
 			off := rapid.Int64Range(0, size).Draw(t, "off")
 			return kept(off, rapid.Int64Range(0, size-off).Draw(t, "n"))
-		}), 0, 6).Draw(t, "pieces")
-		n, refused := store.SplicedSize(size, pieces)
+		}), 0, 6).Draw(t, "fragments")
+		n, refused := store.SplicedSize(size, fragments)
 		var want []byte
-		for _, p := range pieces {
+		for _, p := range fragments {
 			want = append(append(want, p.Data...), value[p.Off:p.Off+p.N]...)
 		}
 		if refused == nil && n != int64(len(want)) {
@@ -148,7 +148,7 @@ func TestSpliceModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = store.Splice(ctx, s(m), key, v, pieces, store.Flush)
+			_, err = store.Splice(ctx, s(m), key, v, fragments, store.Flush)
 			got, _, _ := m.Get(ctx, key, store.Request{}, nil)
 			if refused != nil {
 				want = value
@@ -213,7 +213,7 @@ func TestSpliceBatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		err = store.BatchSplice(ctx, b, key, v, []store.Piece{fresh("very "), kept(0, 3)})
+		err = store.BatchSplice(ctx, b, key, v, []store.Fragment{fresh("very "), kept(0, 3)})
 		if !errors.Is(err, c.want) || noted.puts != c.puts {
 			t.Errorf("%s: error is %v, want %v; %d puts, want %d", name, err, c.want, noted.puts, c.puts)
 		}
@@ -224,7 +224,7 @@ func TestSpliceBatch(t *testing.T) {
 		if got, _, err := m.Get(ctx, key, store.Request{}, nil); string(got) != want || err != nil {
 			t.Errorf("%s: %q and error %v, want %q", name, got, err, want)
 		}
-		again := store.BatchSplice(ctx, b, key, v, []store.Piece{kept(0, 3)})
+		again := store.BatchSplice(ctx, b, key, v, []store.Fragment{kept(0, 3)})
 		if c.want == nil && !errors.Is(again, store.ErrConflict) {
 			t.Errorf("%s: once more: error is %v, want %v", name, again, store.ErrConflict)
 		}
@@ -261,7 +261,7 @@ func TestBatchForwards(t *testing.T) {
 	if b, err = store.NewBatch(ctx, withBatch{onlyGet{m}, m, nil, s}, store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.BatchSplice(ctx, b, key, v, []store.Piece{kept(1, 2)}); err != nil { // which the store itself cannot
+	if err := store.BatchSplice(ctx, b, key, v, []store.Fragment{kept(1, 2)}); err != nil { // which the store itself cannot
 		t.Errorf("Splice: %v", err)
 	}
 }
@@ -272,8 +272,8 @@ type onlySplices struct {
 	spl store.SplicingBatch
 }
 
-func (o onlySplices) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
-	return o.spl.Splice(ctx, key, from, pieces)
+func (o onlySplices) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
+	return o.spl.Splice(ctx, key, from, fragments)
 }
 
 // plain is a store without conditions whose batches have none either.
@@ -290,11 +290,11 @@ func ExampleSplice() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	pieces := []store.Piece{{Off: 0, N: 4}, {Data: []byte("2")}, {Off: 7, N: 6}}
-	_, err = store.Splice(ctx, s, key, v, pieces, store.Sync)
+	fragments := []store.Fragment{{Off: 0, N: 4}, {Data: []byte("2")}, {Off: 7, N: 6}}
+	_, err = store.Splice(ctx, s, key, v, fragments, store.Sync)
 	value, _, _ := s.Get(ctx, key, store.Request{}, nil)
 	fmt.Printf("%s %v\n", value, err)
-	_, err = store.Splice(ctx, s, key, v, pieces, store.Sync)
+	_, err = store.Splice(ctx, s, key, v, fragments, store.Sync)
 	fmt.Println(errors.Is(err, store.ErrConflict))
 	// Output:
 	// one 2 three <nil>

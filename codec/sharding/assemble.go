@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// assemble makes the pieces of the new shard.
+// assemble makes the fragments of the new shard.
 func (d *editor) assemble() error {
 	a := assembler{editor: d, index: newIndex(d.layout)}
 	if d.atStart {
@@ -43,7 +43,7 @@ func (d *editor) assemble() error {
 	return d.finish(&a)
 }
 
-// finish adds the index to the pieces.
+// finish adds the index to the fragments.
 func (d *editor) finish(a *assembler) error {
 	d.out.Empty, d.out.Size = a.stored == 0, a.size
 	if one := d.onlyPart(a); one != nil {
@@ -51,7 +51,7 @@ func (d *editor) finish(a *assembler) error {
 		if err != nil {
 			return err
 		}
-		d.out.Pieces, d.out.Size = []store.Piece{{Data: raw}}, int64(len(raw))
+		d.out.Fragments, d.out.Size = []store.Fragment{{Data: raw}}, int64(len(raw))
 		return nil
 	}
 	b := budget.Get(d.layout.index)
@@ -61,21 +61,22 @@ func (d *editor) finish(a *assembler) error {
 		return err
 	}
 	if d.atStart {
-		d.out.Pieces = append([]store.Piece{{Data: raw}}, a.pieces...)
+		d.out.Fragments = append([]store.Fragment{{Data: raw}}, a.fragments...)
 		return nil
 	}
-	d.out.Pieces = append(a.pieces, store.Piece{Data: raw})
+	d.out.Fragments = append(a.fragments, store.Fragment{Data: raw})
 	d.out.Size += d.layout.index
 	return nil
 }
 
 // onlyPart returns the buffer that has all inner chunks and room for the index after
-// them, so that the shard becomes one piece without a copy. It is nil if there is none.
+// them, so that the shard becomes one fragment without a copy. It is nil if there is
+// none.
 func (d *editor) onlyPart(a *assembler) *budget.Buffer {
-	if d.atStart || len(d.parts) != 1 || len(a.pieces) != 1 || len(a.pieces[0].Data) == 0 {
+	if d.atStart || len(d.parts) != 1 || len(a.fragments) != 1 || len(a.fragments[0].Data) == 0 {
 		return nil
 	}
-	b, data := d.parts[0], a.pieces[0].Data
+	b, data := d.parts[0], a.fragments[0].Data
 	if len(data) != len(b.B) || &data[0] != &b.B[0] || int64(cap(b.B)-len(b.B)) < d.layout.index {
 		return nil
 	}
@@ -131,12 +132,12 @@ func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 // assembler adds inner chunks to a shard, one after the other.
 type assembler struct {
 	*editor
-	index  *index
-	pieces []store.Piece
-	size   int64 // bytes so far, including an index at the start
-	stored int64 // inner chunks so far
-	next   int64 // position in list of the next encoded inner chunk
-	within int64 // its offset in its segment
+	index     *index
+	fragments []store.Fragment
+	size      int64 // bytes so far, including an index at the start
+	stored    int64 // inner chunks so far
+	next      int64 // position in list of the next encoded inner chunk
+	within    int64 // its offset in its segment
 }
 
 // note enters n bytes at the end of the shard as inner chunk k in the index.
@@ -164,18 +165,18 @@ func (a *assembler) addMade(k int64) {
 	}
 }
 
-// add adds n bytes of a segment from off on. It joins them to the last piece if they
+// add adds n bytes of a segment from off on. It joins them to the last fragment if they
 // follow it in memory.
 func (a *assembler) add(segment []byte, off, n int64) {
 	a.size += n
-	if i := len(a.pieces) - 1; i >= 0 && int64(len(a.pieces[i].Data)) <= off && len(a.pieces[i].Data) > 0 {
-		last := int64(len(a.pieces[i].Data))
-		if &a.pieces[i].Data[0] == &segment[off-last] {
-			a.pieces[i].Data = segment[off-last : off+n]
+	if i := len(a.fragments) - 1; i >= 0 && int64(len(a.fragments[i].Data)) <= off && len(a.fragments[i].Data) > 0 {
+		last := int64(len(a.fragments[i].Data))
+		if &a.fragments[i].Data[0] == &segment[off-last] {
+			a.fragments[i].Data = segment[off-last : off+n]
 			return
 		}
 	}
-	a.pieces = append(a.pieces, store.Piece{Data: segment[off : off+n]})
+	a.fragments = append(a.fragments, store.Fragment{Data: segment[off : off+n]})
 }
 
 // keepOld adds inner chunk k of the stored shard.
@@ -197,32 +198,32 @@ func (a *assembler) keepOld(k int64) error {
 	}
 	data, err := a.oldBytes(k)
 	a.size += n
-	a.pieces = append(a.pieces, store.Piece{Data: data})
+	a.fragments = append(a.fragments, store.Fragment{Data: data})
 	return err
 }
 
 // addData adds inner chunk k, whose encoded bytes are data. It joins them to the last
-// piece if they follow it in memory.
+// fragment if they follow it in memory.
 func (a *assembler) addData(k int64, data []byte) {
 	a.note(k, int64(len(data)))
 	a.size += int64(len(data))
-	if i := len(a.pieces) - 1; i >= 0 && len(data) > 0 {
-		if last := a.pieces[i].Data; len(last) < cap(last) && &last[:len(last)+1][len(last)] == &data[0] {
-			a.pieces[i].Data = last[:len(last)+len(data)]
+	if i := len(a.fragments) - 1; i >= 0 && len(data) > 0 {
+		if last := a.fragments[i].Data; len(last) < cap(last) && &last[:len(last)+1][len(last)] == &data[0] {
+			a.fragments[i].Data = last[:len(last)+len(data)]
 			return
 		}
 	}
-	a.pieces = append(a.pieces, store.Piece{Data: data})
+	a.fragments = append(a.fragments, store.Fragment{Data: data})
 }
 
 // keep adds n bytes of the stored shard from off on.
 func (a *assembler) keep(off, n int64) {
 	a.size += n
-	if i := len(a.pieces) - 1; i >= 0 && a.pieces[i].Data == nil && a.pieces[i].Off+a.pieces[i].N == off {
-		a.pieces[i].N += n
+	if i := len(a.fragments) - 1; i >= 0 && a.fragments[i].Data == nil && a.fragments[i].Off+a.fragments[i].N == off {
+		a.fragments[i].N += n
 		return
 	}
-	a.pieces = append(a.pieces, store.Piece{Off: off, N: n})
+	a.fragments = append(a.fragments, store.Fragment{Off: off, N: n})
 }
 
 // patch makes patches of the encoded inner chunks, if each is as long as the stored one.

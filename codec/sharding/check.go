@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/selection"
+	"varve.dev/zarr/internal/transfer"
 	"varve.dev/zarr/store"
 )
 
@@ -250,13 +250,13 @@ type looked struct {
 func (d *checker) checkGroup(s stretch, group []want) error {
 	var mu sync.Mutex
 	var found []looked
-	pieces := make([]*selection.Piece, max(1, cap(d.work.Cores)))
+	movers := make([]*transfer.Mover, max(1, cap(d.work.Cores)))
 	starts := alike(group)
 	err := d.work.Cores.Each(d.ctx, int64(len(starts)-1), func(worker int, i int64) error {
-		if pieces[worker] == nil {
-			pieces[worker] = selection.NewPiece(len(d.chunks), int(d.size))
+		if movers[worker] == nil {
+			movers[worker] = transfer.NewMover(len(d.chunks), int(d.size))
 		}
-		return d.checkAlike(pieces[worker], s, group[starts[i]:starts[i+1]], func(at int, same []want, of *codec.Check) {
+		return d.checkAlike(movers[worker], s, group[starts[i]:starts[i+1]], func(at int, same []want, of *codec.Check) {
 			mu.Lock()
 			defer mu.Unlock()
 			found = append(found, looked{starts[i] + at, same, of})
@@ -292,7 +292,7 @@ func alike(group []want) []int {
 // checkAlike checks inner chunks that have the same bytes, once for each run of one
 // shape, and calls tell with the faults. So a hostile shard, whose bytes stand for
 // millions of inner chunks, takes no longer than its bytes.
-func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell func(at int, same []want, of *codec.Check)) error {
+func (d *checker) checkAlike(p *transfer.Mover, s stretch, same []want, tell func(at int, same []want, of *codec.Check)) error {
 	data, _ := s.holds(same[0].off, same[0].n)
 	var shape []int64
 	var room [8]int64
@@ -316,7 +316,7 @@ func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell fu
 
 // checkStored checks an inner chunk that is in memory, whose cell p has. It returns nil
 // if there is no fault.
-func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.Check, error) {
+func (d *checker) checkStored(p *transfer.Mover, w want, data []byte) (*codec.Check, error) {
 	if d.chain.Divided() {
 		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, coding.Stored(data), d.deep)
 	}

@@ -37,7 +37,7 @@ func (d *drawnShards) edited(t fataler, e coding.Edit, src coding.Source) *codin
 // spliced returns the bytes that a store splices for an edit.
 func spliced(t fataler, out *coding.Revision, old []byte) []byte {
 	t.Helper()
-	if _, err := store.SplicedSize(int64(len(old)), out.Pieces); out.Spliced() && err != nil {
+	if _, err := store.SplicedSize(int64(len(old)), out.Fragments); out.Spliced() && err != nil {
 		t.Fatal(err)
 	}
 	out.Old = old
@@ -184,7 +184,7 @@ func TestCompactThroughMemory(t *testing.T) {
 	for _, tt := range []struct {
 		shard  []byte
 		bytes  int64
-		copies int // old pieces
+		copies int // old fragments
 	}{
 		{scattered, 0, 4}, {scattered, 15, 4}, {scattered, 16, 0}, {together, 0, 1}, {together, 1 << 20, 0},
 	} {
@@ -195,13 +195,13 @@ func TestCompactThroughMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		copies := 0
-		for _, p := range out.Pieces {
+		for _, p := range out.Fragments {
 			if p.Data == nil {
 				copies++
 			}
 		}
 		if copies != tt.copies || (k.reads > 1) != (copies == 0) {
-			t.Errorf("%d bytes: %d pieces are copied, want %d", tt.bytes, copies, tt.copies)
+			t.Errorf("%d bytes: %d fragments are copied, want %d", tt.bytes, copies, tt.copies)
 		}
 		spliced(t, out, tt.shard)
 	}

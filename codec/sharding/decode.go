@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/transfer"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
@@ -56,10 +57,10 @@ func (d *decoder) decodeStored(shard []byte) error {
 	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
 	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
-	pieces := make([]*selection.Piece, size*int64(max(1, cap(d.work.Cores))))
-	defer func() { d.put(pieces...) }()
+	movers := make([]*transfer.Mover, size*int64(max(1, cap(d.work.Cores))))
+	defer func() { d.put(movers...) }()
 	return d.work.Cores.Each(d.ctx, (touched+size-1)/size, func(worker int, _ int64) error {
-		batch := pieces[int64(worker)*size:][:size]
+		batch := movers[int64(worker)*size:][:size]
 		if batch[0] == nil {
 			for i := range batch {
 				batch[i] = d.take()
@@ -67,7 +68,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 		}
 		mu.Lock()
 		n := 0
-		for n < len(batch) && plan.Next(batch[n].Part) {
+		for n < len(batch) && plan.Next(batch[n].Visit) {
 			n++
 		}
 		mu.Unlock()
@@ -83,28 +84,28 @@ func (d *decoder) decodeStored(shard []byte) error {
 	})
 }
 
-// take returns a piece, which the caller puts back. For shards with few inner chunks,
-// pieces would be most of the garbage.
-func (c *coder) take() *selection.Piece {
-	if p, ok := c.pieces.Get().(*selection.Piece); ok {
+// take returns a mover, which the caller puts back. For shards with few inner chunks,
+// movers would be most of the garbage.
+func (c *coder) take() *transfer.Mover {
+	if p, ok := c.movers.Get().(*transfer.Mover); ok {
 		return p
 	}
-	return selection.NewPiece(c.spec.Rank, int(c.size))
+	return transfer.NewMover(c.spec.Rank, int(c.size))
 }
 
-// put puts back pieces, except nil ones. It drops their references to elements.
-func (c *coder) put(pieces ...*selection.Piece) {
-	for _, p := range pieces {
+// put puts back movers, except nil ones. It drops their references to elements.
+func (c *coder) put(movers ...*transfer.Mover) {
+	for _, p := range movers {
 		if p != nil {
 			p.Decoded.Data, p.Taken.Data, p.Placed.Data = nil, nil, nil
 			p.Decoded.Heap, p.Taken.Heap, p.Placed.Heap = nil, nil, nil
-			c.pieces.Put(p)
+			c.movers.Put(p)
 		}
 	}
 }
 
 // decodeAt decodes the part p of inner chunk k from a shard in memory.
-func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) error {
+func (d *decoder) decodeAt(p *transfer.Mover, x *index, k int64, shard []byte) error {
 	off, n, stored, err := x.span(k)
 	switch {
 	case err != nil:
@@ -117,16 +118,16 @@ func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) 
 }
 
 // fill sets the elements of p to the fill value.
-func (d *decoder) fill(p *selection.Piece) {
+func (d *decoder) fill(p *transfer.Mover) {
 	if !d.Zeroed || !strided.AllEqual(d.filler, []byte{0}) {
 		p.Blank(d.filler)
 	}
 }
 
 // decodeInner decodes the part p of an inner chunk from src.
-func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
+func (d *decoder) decodeInner(p *transfer.Mover, src []byte) error {
 	if d.chain.Divided() {
-		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part.Part, Into: p.Placed}, coding.Stored(src))
+		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part, Into: p.Placed}, coding.Stored(src))
 	}
 	start := d.work.Begin()
 	err := d.decodeOne(p, src)
@@ -135,7 +136,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 }
 
 // decodeOne is decodeInner of an inner chunk that is not a shard itself.
-func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
+func (d *decoder) decodeOne(p *transfer.Mover, src []byte) error {
 	p.Decoded.Shape = p.Cell.Encoded
 	if d.chain.Varies() {
 		return d.decodeText(p, src)
@@ -151,13 +152,13 @@ func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 
 // decodeText is decodeOne if elements differ in length. It retries with more memory until
 // they fit.
-func (d *decoder) decodeText(p *selection.Piece, src []byte) error {
+func (d *decoder) decodeText(p *transfer.Mover, src []byte) error {
 	return d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) error { return d.decodeTo(p, src, room) })
 }
 
 // decodeTo decodes the part p of an inner chunk from src. Elements that differ in length
 // may have room bytes.
-func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
+func (d *decoder) decodeTo(p *transfer.Mover, src []byte, room int64) error {
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
 		heap := p.Placed.Heap
 		if heap != nil {
@@ -170,7 +171,7 @@ func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 	b := budget.Get(n)
 	defer b.Put()
 	p.Show(b.Bytes(n), d.heap.New().Limited(room))
-	if err := d.chain.DecodeWithin(&p.Decoded, p.Part.Part, src); err != nil {
+	if err := d.chain.DecodeWithin(&p.Decoded, p.Part, src); err != nil {
 		return err
 	}
 	p.Gather()
@@ -178,7 +179,7 @@ func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 }
 
 // decodes returns an error if src does not decode to the inner chunk of p.
-func (c *coder) decodes(ctx context.Context, w *coding.Work, p *selection.Piece, src []byte) error {
+func (c *coder) decodes(ctx context.Context, w *coding.Work, p *transfer.Mover, src []byte) error {
 	if !c.chain.Varies() {
 		b, err := c.decodeWhole(ctx, w, p, src, 0)
 		b.Put()
@@ -194,7 +195,7 @@ func (c *coder) decodes(ctx context.Context, w *coding.Work, p *selection.Piece,
 
 // decodeWhole decodes a whole inner chunk to a buffer, which p then shows and the caller
 // puts back. Elements that differ in length may have room bytes; 0 sets no limit.
-func (c *coder) decodeWhole(ctx context.Context, w *coding.Work, p *selection.Piece, src []byte, room int64) (*budget.Buffer, error) {
+func (c *coder) decodeWhole(ctx context.Context, w *coding.Work, p *transfer.Mover, src []byte, room int64) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	p.Show(b.Bytes(n), c.heap.New().Limited(room))

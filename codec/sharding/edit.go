@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/transfer"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -151,7 +152,7 @@ func (d *editor) mark() (count int64) {
 			set(k, changes)
 		}
 	default:
-		p := selection.NewPart(len(d.chunks))
+		p := selection.NewVisit(len(d.chunks))
 		for plan := selection.NewPlan(selection.OfPart(d.Part), d.grid); plan.Next(p); {
 			set(d.number(p.Chunk), changes)
 		}
@@ -220,20 +221,20 @@ func (d *editor) encodeAll(count int64) error {
 		d.work.Cores.Enter()
 		defer d.work.Cores.Leave()
 	}
-	pieces := make([]*selection.Piece, max(1, cap(d.work.Cores)))
-	defer func() { d.put(pieces...) }()
+	movers := make([]*transfer.Mover, max(1, cap(d.work.Cores)))
+	defer func() { d.put(movers...) }()
 	err := d.work.Cores.Each(d.ctx, int64(len(d.parts)), func(worker int, i int64) error {
-		if pieces[worker] == nil {
-			pieces[worker] = d.take()
+		if movers[worker] == nil {
+			movers[worker] = d.take()
 		}
-		return d.encodeSegment(pieces[worker], i)
+		return d.encodeSegment(movers[worker], i)
 	})
 	d.out.Memory = append(d.out.Memory, d.parts...)
 	return err
 }
 
 // encodeSegment encodes segment i of the list to a buffer.
-func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
+func (d *editor) encodeSegment(p *transfer.Mover, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
 	b := budget.Get(d.readyFor(int64(len(list))))
@@ -271,7 +272,7 @@ func (d *editor) readyFor(n int64) int64 {
 
 // encodeInner appends the new form of inner chunk k, or nothing if it holds only the fill
 // value. changed is false if the inner chunk stays as it is stored.
-func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byte, changed bool, err error) {
+func (d *editor) encodeInner(dst []byte, p *transfer.Mover, k int64) (out []byte, changed bool, err error) {
 	var room [8]int64
 	at := d.place(room[:0], k)
 	if d.Index != nil && slices.Equal(at, d.Index) {
@@ -306,7 +307,7 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 // encodeOver appends the new form of an inner chunk that is stored as src; src is nil if
 // it is not stored or nothing of it stays. Elements that differ in length may have room
 // bytes.
-func (d *editor) encodeOver(dst []byte, p *selection.Piece, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
+func (d *editor) encodeOver(dst []byte, p *transfer.Mover, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
 	b, cleared, err := d.oldInner(p, src, room)
 	defer b.Put()
 	if err != nil || !touched && !cleared {
@@ -333,7 +334,7 @@ func (d *editor) append(dst []byte, v strided.View) ([]byte, error) {
 
 // oldInner decodes what stays of a stored inner chunk to a buffer, which p then shows and
 // the caller puts back. cleared reports whether it removed other elements.
-func (d *editor) oldInner(p *selection.Piece, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
+func (d *editor) oldInner(p *transfer.Mover, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
 		b := budget.Get(n)
@@ -349,7 +350,7 @@ func (d *editor) oldInner(p *selection.Piece, src []byte, room int64) (b *budget
 
 // clearBeyond sets the elements of an inner chunk that do not stay to the fill value. It
 // reports whether any was something else.
-func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
+func (d *editor) clearBeyond(p *transfer.Mover) (cleared bool) {
 	if d.Keep == nil {
 		return false
 	}

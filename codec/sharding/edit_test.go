@@ -84,7 +84,7 @@ func apply(c *coder, e coding.Edit, shard []byte) ([]byte, error) {
 	case out.Patches != nil:
 		_, err = s.Patch(context.Background(), o.at, o.info.Version, out.Patches, store.Flush)
 	case out.Spliced():
-		_, err = s.Splice(context.Background(), o.at, o.info.Version, out.Pieces, store.Flush)
+		_, err = s.Splice(context.Background(), o.at, o.info.Version, out.Fragments, store.Flush)
 	default:
 		return out.AppendTo(nil), nil
 	}

@@ -40,7 +40,7 @@ func TestMarkAll(t *testing.T) {
 		d := &editor{layout: l, Edit: e, todo: make([]uint8, l.n)}
 		marked := d.mark()
 		want, touched := make([]uint8, l.n), int64(0)
-		p := selection.NewPart(len(shape))
+		p := selection.NewVisit(len(shape))
 		for plan := selection.NewPlan(selection.OfPart(e.Part), g); plan.Next(p); touched++ {
 			want[l.number(p.Chunk)] = changes
 		}

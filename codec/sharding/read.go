@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/transfer"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -263,13 +264,13 @@ func (d *decoder) readGroup(src coding.Source, group []want, stop int64, tail st
 func (d *decoder) decodeGroup(s stretch, group []want) error {
 	d.work.Cores.Enter()
 	defer d.work.Cores.Leave()
-	pieces := make([]*selection.Piece, max(1, cap(d.work.Cores)))
-	defer func() { d.put(pieces...) }()
+	movers := make([]*transfer.Mover, max(1, cap(d.work.Cores)))
+	defer func() { d.put(movers...) }()
 	return d.work.Cores.Each(d.ctx, int64(len(group)), func(worker int, i int64) error {
-		if pieces[worker] == nil {
-			pieces[worker] = d.take()
+		if movers[worker] == nil {
+			movers[worker] = d.take()
 		}
-		p, w := pieces[worker], group[i]
+		p, w := movers[worker], group[i]
 		var room [8]int64
 		p.Seek(d.grid, d.Extract.Part, d.place(room[:0], w.k))
 		p.Into(d.Extract.Into)

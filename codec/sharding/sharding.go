@@ -54,7 +54,7 @@ type coder struct {
 	layouts layouts
 	ratio   budget.Ratio // of the bytes of stored shards to those that their layouts predict
 	cache   *cache
-	pieces  sync.Pool // of *selection.Piece
+	movers  sync.Pool // of *transfer.Mover
 }
 
 // New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a

@@ -42,7 +42,7 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 	p := d.take()
 	defer d.put(p)
 	for len(wants) < mostWants {
-		if !plan.Next(p.Part) {
+		if !plan.Next(p.Visit) {
 			slices.SortFunc(wants, want.compare)
 			return wants, false, nil
 		}

@@ -65,14 +65,14 @@ type PartialEncoder interface {
 // Revision is the next stored form of a chunk. It consists of new bytes and of ranges of
 // the version that it replaces.
 type Revision struct {
-	Pieces  []store.Piece
-	Patches []store.Patch    // in place of pieces: ranges to overwrite in the stored value
-	Size    int64            // bytes of the whole value
-	From    store.Info       // the version that it was made from, zero if none was stored
-	Same    bool             // nothing changes
-	Empty   bool             // only the fill value is left
-	Old     []byte           // the version that pieces refer to, if it was read
-	Memory  []*budget.Buffer // the buffers that hold the bytes
+	Fragments []store.Fragment
+	Patches   []store.Patch    // in place of fragments: ranges to overwrite in the stored value
+	Size      int64            // bytes of the whole value
+	From      store.Info       // the version that it was made from, zero if none was stored
+	Same      bool             // nothing changes
+	Empty     bool             // only the fill value is left
+	Old       []byte           // the version that fragments refer to, if it was read
+	Memory    []*budget.Buffer // the buffers that hold the bytes
 }
 
 // Release puts back the buffers of the revision.
@@ -85,7 +85,7 @@ func (r *Revision) Release() {
 
 // AppendTo appends the whole value to dst. The revision must not be [Revision.Spliced].
 func (r *Revision) AppendTo(dst []byte) []byte {
-	for _, p := range r.Pieces {
+	for _, p := range r.Fragments {
 		if p.Data == nil {
 			p.Data = r.Old[p.Off : p.Off+p.N]
 		}
@@ -100,7 +100,7 @@ func (r *Revision) Spliced() bool {
 	if r.Old != nil {
 		return false
 	}
-	for _, p := range r.Pieces {
+	for _, p := range r.Fragments {
 		if p.Data == nil {
 			return true
 		}

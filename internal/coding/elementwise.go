@@ -146,7 +146,7 @@ func (o *overwriter) eachRun(add func(run) bool) {
 }
 
 const (
-	nearRun    = 64      // join runs with at most so many bytes between them: a piece takes as many
+	nearRun    = 64      // bytes between runs that are joined: a fragment takes as many
 	mostJoined = 4 << 20 // bytes of joined runs, at most
 	arenaBytes = 1 << 20 // memory for short patches is taken in blocks of this size
 )
@@ -233,7 +233,7 @@ func (o *overwriter) take(n int64) []byte {
 	return room
 }
 
-// finish turns the patches into pieces if the store splices, and else keeps them.
+// finish turns the patches into fragments if the store splices, and else keeps them.
 func (o *overwriter) finish(splices bool) {
 	if !splices {
 		o.out.Patches = o.patches
@@ -242,13 +242,13 @@ func (o *overwriter) finish(splices bool) {
 	at := int64(0)
 	for _, p := range o.patches {
 		if p.Off > at {
-			o.out.Pieces = append(o.out.Pieces, store.Piece{Off: at, N: p.Off - at})
+			o.out.Fragments = append(o.out.Fragments, store.Fragment{Off: at, N: p.Off - at})
 		}
-		o.out.Pieces = append(o.out.Pieces, store.Piece{Data: p.Data})
+		o.out.Fragments = append(o.out.Fragments, store.Fragment{Data: p.Data})
 		at = p.Off + int64(len(p.Data))
 	}
 	if at < o.out.Size {
-		o.out.Pieces = append(o.out.Pieces, store.Piece{Off: at, N: o.out.Size - at})
+		o.out.Fragments = append(o.out.Fragments, store.Fragment{Off: at, N: o.out.Size - at})
 	}
 }
 

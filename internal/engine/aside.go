@@ -22,7 +22,7 @@ var errAlike = fmt.Errorf("%w: the stored chunk does not tell how many elements 
 
 // aside returns the key under which the worker's chunk is set aside.
 func (w *worker) aside() store.Key {
-	return w.Path.MustKey(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Part.Chunk))))
+	return w.Path.MustKey(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Visit.Chunk))))
 }
 
 // AsideName returns the key under which a chunk with the encoded shape and the given key

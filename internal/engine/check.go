@@ -29,7 +29,7 @@ type Checked struct {
 func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Check, error) {
 	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), 1)
 	w := newWorker(r)
-	copy(w.Part.Chunk, index)
+	copy(w.Visit.Chunk, index)
 	out, err := w.check(ctx, deep)
 	return out, w.fail(err)
 }
@@ -72,7 +72,7 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 			if err != nil {
 				failed = err
 			}
-			copy(w.Part.Chunk, index)
+			copy(w.Visit.Chunk, index)
 			return more && err == nil
 		},
 		func() *worker { return newWorker(r) },
@@ -92,7 +92,7 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 				return w.fail(err)
 			}
 			select {
-			case found <- Checked{slices.Clone(w.Part.Chunk), out}:
+			case found <- Checked{slices.Clone(w.Visit.Chunk), out}:
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()

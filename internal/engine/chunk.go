@@ -18,7 +18,7 @@ import (
 // the bytes of the decoded chunk.
 func (a *Array) at(index []int64) (*worker, int64, error) {
 	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: coding.NewCores(), workers: 1})
-	copy(w.Part.Chunk, index)
+	copy(w.Visit.Chunk, index)
 	n, err := w.begin()
 	return w, n, w.fail(err)
 }

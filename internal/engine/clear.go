@@ -47,7 +47,7 @@ func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
 	return each(ctx, r.workers,
 		func(w *writer) bool {
 			index, more := next()
-			copy(w.Part.Chunk, index)
+			copy(w.Visit.Chunk, index)
 			return more
 		},
 		func() *writer { return r.newWriter(how) },
@@ -87,7 +87,7 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 			if err != nil {
 				failed = err
 			}
-			copy(w.Part.Chunk, index)
+			copy(w.Visit.Chunk, index)
 			return more && err == nil
 		},
 		func() *writer { return r.newWriter(Writing{Batch: batch, Valid: valid}) },

@@ -57,7 +57,7 @@ func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Co
 			if err != nil {
 				failed = err
 			}
-			copy(w.Part.Chunk, index)
+			copy(w.Visit.Chunk, index)
 			return more && err == nil
 		},
 		func() *writer { return c.newWriter(Writing{Batch: how.Batch}) },
@@ -102,7 +102,7 @@ func (c *compaction) chunk(ctx context.Context, w *writer) error {
 		c.more++
 	}
 	if c.how.Done != nil {
-		c.how.Done(w.Part.Chunk)
+		c.how.Done(w.Visit.Chunk)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 
 // compactWeight estimates the bytes that compacting the shard takes. If the store
 // splices, that is a few times the index, and some more so that shards which are not
-// large need not be spliced from many small pieces.
+// large need not be spliced from many small fragments.
 func (w *writer) compactWeight(e coding.Edit) int64 {
 	all := w.editWeight()
 	if !e.Splices {

@@ -21,7 +21,7 @@ func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*bu
 	start := observe.Start(w.Observer)
 	var err error
 	if w.within {
-		err = w.Chain.DecodeWithin(&w.Decoded, w.Part.Part, src)
+		err = w.Chain.DecodeWithin(&w.Decoded, w.Part, src)
 	} else {
 		err = w.Chain.Decode(&w.Decoded, src)
 	}

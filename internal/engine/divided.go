@@ -44,7 +44,7 @@ func (w *worker) work(bytes int64) *coding.Work {
 
 // readDivided reads the part of a shard into its place.
 func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
-	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
+	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
 	return w.orFill(found, err, skipFill)
 }
 

@@ -42,7 +42,7 @@ func (r *run) blank(
 				if err != nil {
 					failed = err
 				}
-				if !more || err != nil || plan.Seek(index, w.Part) {
+				if !more || err != nil || plan.Seek(index, w.Visit) {
 					return more && err == nil
 				}
 			}

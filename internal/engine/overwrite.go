@@ -35,7 +35,7 @@ func (w *writer) mayOverwrite(tooLarge error) error {
 		return fmt.Errorf("%w; while the array grows it is written as a whole: raise the limit", tooLarge)
 	case w.Picks != nil:
 		return fmt.Errorf("%w; of such a chunk boxes are written, no lists, points or fields: select boxes, or raise the limit", tooLarge)
-	case w.Part.Part.Len() > max(w.MaxChunk, int64(len(w.Placed.Data)))/int64(w.Size):
+	case w.Part.Len() > max(w.MaxChunk, int64(len(w.Placed.Data)))/int64(w.Size):
 		return fmt.Errorf("%w, and so has the part of it that one value is to fill; fill a smaller one, or raise the limit", tooLarge)
 	}
 	return nil
@@ -49,7 +49,7 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 			return err
 		}
 	}
-	err := w.holdingJust(ctx, 2*w.Part.Part.Len()*int64(w.Size), func() error {
+	err := w.holdingJust(ctx, 2*w.Part.Len()*int64(w.Size), func() error {
 		return w.again(func() error { return w.overwriteOnce(ctx) })
 	})
 	absent := errors.Is(err, fs.ErrNotExist)
@@ -68,7 +68,7 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 
 // overwriteOnce writes the part into the present version of the chunk.
 func (w *writer) overwriteOnce(ctx context.Context) error {
-	e := w.asStored(coding.Edit{Part: w.Part.Part, Values: w.Placed})
+	e := w.asStored(coding.Edit{Part: w.Part, Values: w.Placed})
 	e.KeepFill = !w.deletes()
 	src := w.source(w.key)
 	out, err := w.Chain.Overwrite(ctx, w.work(span), e, src)
@@ -90,5 +90,5 @@ func (w *writer) overwriteOnce(ctx context.Context) error {
 	if out.Patches != nil {
 		return store.BatchPatch(ctx, w.Batch, w.key, out.From.Version, out.Patches)
 	}
-	return store.BatchSplice(ctx, w.Batch, w.key, out.From.Version, out.Pieces)
+	return store.BatchSplice(ctx, w.Batch, w.key, out.From.Version, out.Fragments)
 }

@@ -43,5 +43,5 @@ func (w *worker) readPart(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer w.bytes.Release(weight)
-	return w.decodePartOf(ctx, w.key, weight, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed})
+	return w.decodePartOf(ctx, w.key, weight, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Placed})
 }

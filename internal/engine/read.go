@@ -36,7 +36,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.V
 	r.since = how.Since
 	skipFill := how.Zeroed && strided.AllEqual(a.Fill, []byte{0})
 	err := each(ctx, r.workers,
-		func(w *worker) bool { return plan.Next(w.Part) },
+		func(w *worker) bool { return plan.Next(w.Visit) },
 		func() *worker { return newWorker(r) },
 		func(ctx context.Context, w *worker) error {
 			err := w.read(ctx, dst, skipFill)

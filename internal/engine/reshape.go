@@ -45,8 +45,8 @@ func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid
 			if err != nil {
 				failed = err
 			}
-			copy(p.from.Part.Chunk, index)
-			copy(p.to.Part.Chunk, index)
+			copy(p.from.Visit.Chunk, index)
+			copy(p.to.Visit.Chunk, index)
 			return more && err == nil
 		},
 		func() *pair {
@@ -129,7 +129,7 @@ func (a *Array) asideChunk(name string) AsideChunk {
 		return c
 	}
 	w := newWorker(&run{Array: a})
-	copy(w.Part.Chunk, index)
+	copy(w.Visit.Chunk, index)
 	if a.Grid.Cell(index, w.Cell) && w.aside() == c.Key {
 		c.Index = index
 	}
@@ -177,7 +177,7 @@ func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 	if c.Index == nil {
 		return nil
 	}
-	copy(w.Part.Chunk, c.Index)
+	copy(w.Visit.Chunk, c.Index)
 	n, err := w.begin()
 	if err != nil {
 		return w.fail(err)

@@ -104,10 +104,10 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 	case out.Patches != nil:
 		return store.BatchPatch(ctx, w.Batch, w.key, w.info.Version, out.Patches)
 	case out.Spliced():
-		return store.BatchSplice(ctx, w.Batch, w.key, w.info.Version, out.Pieces)
+		return store.BatchSplice(ctx, w.Batch, w.key, w.info.Version, out.Fragments)
 	}
-	if len(out.Pieces) == 1 {
-		if data := out.Pieces[0].Data; data != nil {
+	if len(out.Fragments) == 1 {
+		if data := out.Fragments[0].Data; data != nil {
 			return w.store(ctx, data)
 		}
 	}
@@ -122,7 +122,7 @@ func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	w.Into(src)
 	// Another process may append to a boundary shard, so read it even if it is covered.
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
-	e := coding.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
+	e := coding.Edit{Part: w.Part, Values: w.Placed, Keep: w.keep()}
 	bytes := w.editWeight()
 	if !whole {
 		bytes = w.partWeight(e.Part)

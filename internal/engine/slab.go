@@ -104,7 +104,7 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 			} else {
 				more = more && cells.Next(index)
 			}
-			copy(w.Part.Chunk, index)
+			copy(w.Visit.Chunk, index)
 			w.number = number
 			return more
 		},
@@ -147,7 +147,7 @@ func (w *worker) encode(ctx context.Context, s *Slab, part strided.Part) ([]byte
 // encodeChunk returns the encoded form of a whole chunk of n bytes, nil for only the fill
 // value.
 func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n int64) ([]byte, error) {
-	w.Seek(w.Grid, part, w.Part.Chunk)
+	w.Seek(w.Grid, part, w.Visit.Chunk)
 	w.Into(s.Planes)
 	if !w.KeepFill && w.Placed.AllEqual(w.Fill) {
 		return nil, nil
@@ -182,10 +182,10 @@ func (w *worker) insetShape(l Layer, axis int) []int64 {
 // encodeLayer encodes the planes of the worker's chunk as a shard with one layer of inner
 // chunks. It returns nil for only the fill value.
 func (w *worker) encodeLayer(ctx context.Context, s *Slab, part strided.Part, weight int64) ([]byte, error) {
-	w.Seek(w.Grid, part, w.Part.Chunk)
+	w.Seek(w.Grid, part, w.Visit.Chunk)
 	w.Into(s.Planes)
 	w.Part.Start[s.Axis] -= s.layer.offset
-	e := coding.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part.Part, Values: w.Placed, KeepFill: w.KeepFill}
+	e := coding.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part, Values: w.Placed, KeepFill: w.KeepFill}
 	out, err := w.Chain.EncodePart(ctx, w.work(weight), e, nil)
 	if err != nil {
 		return nil, err

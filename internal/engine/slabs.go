@@ -28,7 +28,7 @@ func (a *Array) WriteSlabs(ctx context.Context, slabs []*Slab, how Writing) erro
 	r := a.newRun(cells, math.MaxInt64)
 	next := func(w *writer) bool {
 		index, more := indices()
-		copy(w.Part.Chunk, index)
+		copy(w.Visit.Chunk, index)
 		return more
 	}
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.writeSlabs(ctx, slabs)) }
@@ -54,7 +54,7 @@ func (w *writer) writeSlabs(ctx context.Context, slabs []*Slab) error {
 		}
 	}
 	if len(here) == 1 && here[0].parts == nil {
-		w.Seek(w.Grid, here[0].part(w.Grid.Shape()), w.Part.Chunk)
+		w.Seek(w.Grid, here[0].part(w.Grid.Shape()), w.Visit.Chunk)
 		return w.write(ctx, here[0].Planes)
 	}
 	if w.Chain.Divided() {
@@ -69,7 +69,7 @@ func (w *writer) writeSlabs(ctx context.Context, slabs []*Slab) error {
 // across returns the number of the worker's chunk among those across an axis.
 func (w *worker) across(axis int) int {
 	n := int64(0)
-	for i, at := range w.Part.Chunk {
+	for i, at := range w.Visit.Chunk {
 		if i != axis {
 			n = n*w.Grid.Axis(i).Chunks() + at
 		}
@@ -110,9 +110,9 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 	for i := len(layers) - 1; i >= 0; i-- {
 		s := layers[i]
 		if i == 0 && s.parts == nil {
-			w.Seek(w.Grid, s.part(shape), w.Part.Chunk)
+			w.Seek(w.Grid, s.part(shape), w.Visit.Chunk)
 			w.Into(s.Planes)
-			e.Part, e.Values = w.Part.Part, w.Placed
+			e.Part, e.Values = w.Part, w.Placed
 			continue
 		}
 		layer, chunk := s.layer, []byte(nil)

@@ -9,14 +9,14 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/selection"
+	"varve.dev/zarr/internal/transfer"
 	"varve.dev/zarr/store"
 )
 
 // worker is the state of one goroutine, which handles one chunk at a time.
 type worker struct {
 	*run
-	*selection.Piece
+	*transfer.Mover
 	key   store.Key
 	info  store.Info // of the stored chunk that was read last
 	names []byte     // keys are cut from it, which saves an allocation for each
@@ -26,13 +26,13 @@ type worker struct {
 }
 
 func newWorker(r *run) *worker {
-	return &worker{run: r, Piece: selection.NewPiece(r.Grid.Rank(), r.Size)}
+	return &worker{run: r, Mover: transfer.NewMover(r.Grid.Rank(), r.Size)}
 }
 
 // begin sets the cell and the key of the part's chunk, and returns the bytes of the
 // decoded chunk. If these exceed the limit, it returns an error but sets both.
 func (w *worker) begin() (int64, error) {
-	w.Grid.Cell(w.Part.Chunk, w.Cell)
+	w.Grid.Cell(w.Visit.Chunk, w.Cell)
 	w.key = w.cutKey()
 	return w.ChunkBytes(w.Cell.Encoded)
 }
@@ -43,7 +43,7 @@ const keyBlock = 8 << 10
 // cutKey returns the key of the part's chunk. Its bytes are never written again, so the
 // unsafe string stays constant.
 func (w *worker) cutKey() store.Key {
-	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.Part.Chunk))
+	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.Visit.Chunk))
 	if cap(w.names)-len(w.names) < longest {
 		w.names = make([]byte, 0, max(longest, min(keyBlock, 4*cap(w.names))))
 	}
@@ -51,7 +51,7 @@ func (w *worker) cutKey() store.Key {
 	if dir := w.Path.String(); dir != "" {
 		w.names = append(append(w.names, dir...), '/')
 	}
-	w.names = w.Keys.AppendKey(w.names, w.Part.Chunk)
+	w.names = w.Keys.AppendKey(w.names, w.Visit.Chunk)
 	key := w.names[from:]
 	return store.Path{}.MustKey(unsafe.String(unsafe.SliceData(key), len(key)))
 }
@@ -64,5 +64,5 @@ func (w *worker) fail(err error) error {
 	if errors.Is(err, codec.ErrRoom) {
 		err = fmt.Errorf("%w: %w (Limits.Chunk and Limits.Block); read a part, or raise the limits for data that is trusted", ErrLimit, err)
 	}
-	return &ChunkError{w.key.String(), slices.Clone(w.Part.Chunk), err}
+	return &ChunkError{w.key.String(), slices.Clone(w.Visit.Chunk), err}
 }

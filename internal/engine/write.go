@@ -25,7 +25,7 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	r := a.newRun(sel.Touched(a.Grid), sel.Len())
-	next := func(w *writer) bool { return plan.Next(w.Part) }
+	next := func(w *writer) bool { return plan.Next(w.Visit) }
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) }
 	if a.blanks(plan, src, how) {
 		return r.blank(ctx, plan, sel.Touched(a.Grid), how, write)

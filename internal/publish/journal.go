@@ -20,15 +20,15 @@ const mostJournal = 256 << 20 // bytes
 
 // journal records a transaction. It is stored beside the first node under a unique name.
 type journal struct {
-	Aborted bool          `json:"aborted,omitempty"` // rolled back: nothing was published, and nothing will be
-	Parts   []journalPart `json:"parts,omitempty"`
+	Aborted bool           `json:"aborted,omitempty"` // rolled back: nothing was published, and nothing will be
+	Parts   []journalEntry `json:"parts,omitempty"`
 
 	node Node
 	key  store.Key
 }
 
-// journalPart is the change of one node.
-type journalPart struct {
+// journalEntry is the change of one node.
+type journalEntry struct {
 	Path     string `json:"path"`           // relative to the node beside which the journal is, such as ../t2m
 	Name     string `json:"name,omitempty"` // of the document; "" means zarr.json
 	Was      string `json:"was"`            // digest of the document that was planned on
@@ -56,7 +56,7 @@ func (j *journal) add(m *member) {
 	if name == metadata.V3Node {
 		name = ""
 	}
-	j.Parts = append(j.Parts, journalPart{at, name, digest(m.old.Bytes), string(m.change.Document), m.node.Path})
+	j.Parts = append(j.Parts, journalEntry{at, name, digest(m.old.Bytes), string(m.change.Document), m.node.Path})
 }
 
 // home returns the path of the node beside which the journal is.
@@ -69,7 +69,7 @@ func digest(document []byte) string {
 }
 
 // at returns the node of a part of a journal.
-func (n Node) at(p journalPart) Node {
+func (n Node) at(p journalEntry) Node {
 	if n.Path, n.Document = p.path, p.Name; p.Name == "" {
 		n.Document = metadata.V3Node
 	}
@@ -215,7 +215,7 @@ const publishTries = 8
 
 // publish writes the document of one part unless a concurrent recovery did so. In that
 // case the version is zero.
-func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Version, error) {
+func (j *journal) publish(ctx context.Context, n Node, p journalEntry) (store.Version, error) {
 	var failed error
 	for range publishTries {
 		now, err := n.read(ctx)

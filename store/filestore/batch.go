@@ -56,8 +56,8 @@ func (b *batch) PutIf(ctx context.Context, key store.Key, value []byte, cond sto
 }
 
 // Splice implements [store.SplicingBatch].
-func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
-	_, dir, err := b.s.splice(ctx, key, from, pieces, b.d)
+func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
+	_, dir, err := b.s.splice(ctx, key, from, fragments, b.d)
 	if err != nil {
 		return fail("splicing", key.String(), err)
 	}

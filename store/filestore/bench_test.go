@@ -128,10 +128,10 @@ func benchmarkBatch(b *testing.B, put func(context.Context, store.Batch, store.K
 func BenchmarkReplacePart(b *testing.B) {
 	const size, part = 256 << 20, 1 << 20
 	key, fresh := store.MustKey("k"), make([]byte, part)
-	pieces := []store.Piece{{Off: 0, N: size / 2}, {Data: fresh}, {Off: size/2 + part, N: size/2 - part}}
+	fragments := []store.Fragment{{Off: 0, N: size / 2}, {Data: fresh}, {Off: size/2 + part, N: size/2 - part}}
 	for name, replace := range map[string]func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error{
 		"Splice": func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error {
-			_, err := store.Splice(ctx, s, key, from, pieces, d)
+			_, err := store.Splice(ctx, s, key, from, fragments, d)
 			return err
 		},
 		"GetPut": func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error {

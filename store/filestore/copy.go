@@ -48,7 +48,7 @@ func (s *Store) copyFrom(
 	}
 	defer old.Close()
 	name, st, err := s.publish(ctx, name, func(f vfs.File) error {
-		if err := writePieces(ctx, f, old, []store.Piece{{N: was.Size}}); err != nil {
+		if err := writeFragments(ctx, f, old, []store.Fragment{{N: was.Size}}); err != nil {
 			return err
 		}
 		// Another program may have rewritten or cut the source during the copy.

@@ -66,13 +66,13 @@ func (w *world) splice(key, middle string, batch store.Batch) error {
 		return err
 	}
 	half := info.Size / 2
-	pieces := []store.Piece{{Off: half, N: info.Size - half}, {Data: []byte(middle)}, {Off: 0, N: half}}
+	fragments := []store.Fragment{{Off: half, N: info.Size - half}, {Data: []byte(middle)}, {Off: 0, N: half}}
 	want := string(old[half:]) + middle + string(old[:half])
 	w.mayBecome(key, want)
 	if batch != nil {
-		return store.BatchSplice(ctx, batch, k, info.Version, pieces)
+		return store.BatchSplice(ctx, batch, k, info.Version, fragments)
 	}
-	if _, err = w.s.Splice(ctx, k, info.Version, pieces, store.Sync); err == nil {
+	if _, err = w.s.Splice(ctx, k, info.Version, fragments, store.Sync); err == nil {
 		w.has(key, want)
 	}
 	return err
@@ -196,7 +196,7 @@ func (w *world) conflicts() error {
 	for _, err := range []error{
 		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfAbsent()),
 		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfVersion(old)),
-		store.BatchSplice(ctx, b, key, old, []store.Piece{{Data: []byte("no")}, {N: 1}}),
+		store.BatchSplice(ctx, b, key, old, []store.Fragment{{Data: []byte("no")}, {N: 1}}),
 		store.BatchSplice(ctx, b, store.MustKey("d/none"), old, nil),
 		store.BatchDeleteIf(ctx, b, key, old),
 		store.BatchDeleteIf(ctx, b, store.MustKey("d/none"), old),

@@ -19,9 +19,9 @@ import (
 // filled from the old file. On Linux the kernel copies the old bytes, and file systems
 // such as Btrfs and XFS share them. The old file is never written to.
 func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (store.Version, error) {
-	v, dir, err := s.splice(ctx, key, from, pieces, d)
+	v, dir, err := s.splice(ctx, key, from, fragments, d)
 	if err == nil && d == store.Sync {
 		err = s.syncDir(dir)
 	}
@@ -33,12 +33,12 @@ func (s *Store) Splice(
 
 // splice is Splice without the sync. It returns the directory to sync.
 func (s *Store) splice(
-	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (v store.Version, dir string, err error) {
 	if err := s.writable(ctx); err != nil {
 		return store.Version{}, "", err
 	}
-	tmp, st, err := s.assemble(ctx, key, from, pieces, d)
+	tmp, st, err := s.assemble(ctx, key, from, fragments, d)
 	if err != nil {
 		return store.Version{}, "", err
 	}
@@ -47,10 +47,10 @@ func (s *Store) splice(
 	return v, path.Dir(name), err
 }
 
-// assemble takes steps 1 to 5 with the pieces. It closes the old file before the rename,
-// because Windows cannot replace an open file.
+// assemble takes steps 1 to 5 with the fragments. It closes the old file before the
+// rename, because Windows cannot replace an open file.
 func (s *Store) assemble(
-	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (tmp string, st vfs.Stat, err error) {
 	old, was, err := s.open(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,12 +63,12 @@ func (s *Store) assemble(
 	if describe(was).Version != from {
 		return "", vfs.Stat{}, store.ErrConflict
 	}
-	size, err := store.SplicedSize(was.Size, pieces)
+	size, err := store.SplicedSize(was.Size, fragments)
 	if err != nil {
 		return "", vfs.Stat{}, err
 	}
 	return s.prepare(key.String(), func(f vfs.File) error {
-		err := writePieces(ctx, f, old, pieces)
+		err := writeFragments(ctx, f, old, fragments)
 		// Another program may have cut or rewritten the old file. That is the more useful
 		// error.
 		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -93,9 +93,9 @@ func hasSize(f vfs.File, size int64) error {
 // copyStep is how many bytes are copied before the context is checked again.
 const copyStep = 64 << 20
 
-// writePieces writes the pieces to f.
-func writePieces(ctx context.Context, f, old vfs.File, pieces []store.Piece) error {
-	for _, p := range pieces {
+// writeFragments writes the fragments to f.
+func writeFragments(ctx context.Context, f, old vfs.File, fragments []store.Fragment) error {
+	for _, p := range fragments {
 		if p.Data != nil {
 			if _, err := f.Write(p.Data); err != nil {
 				return err

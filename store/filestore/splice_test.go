@@ -27,8 +27,8 @@ func present(tb testing.TB, s store.Store, name string) store.Version {
 	return info.Version
 }
 
-// turned are the pieces of a value of ten bytes turned around at its third.
-var turned = []store.Piece{{Off: 3, N: 7}, {Data: []byte("|")}, {Off: 0, N: 3}}
+// turned are the fragments of a value of ten bytes turned around at its third.
+var turned = []store.Fragment{{Off: 3, N: 7}, {Data: []byte("|")}, {Off: 0, N: 3}}
 
 // TestSpliceWhileReplaced has one writer replace or delete a value at every point of its
 // splice: one of them is too late.
@@ -48,8 +48,8 @@ func TestSpliceWhileReplaced(t *testing.T) {
 			return err
 		},
 		"9876": func(ctx context.Context, s *filestore.Store) error {
-			pieces := []store.Piece{{Off: 9, N: 1}, {Off: 8, N: 1}, {Off: 7, N: 1}, {Off: 6, N: 1}}
-			_, err := s.Splice(ctx, key, old, pieces, store.Flush)
+			fragments := []store.Fragment{{Off: 9, N: 1}, {Off: 8, N: 1}, {Off: 7, N: 1}, {Off: 6, N: 1}}
+			_, err := s.Splice(ctx, key, old, fragments, store.Flush)
 			return err
 		},
 		gone: func(ctx context.Context, s *filestore.Store) error { return s.DeleteIf(ctx, key, old) },
@@ -119,7 +119,7 @@ func TestSpliceOfChangedFile(t *testing.T) {
 }
 
 // TestSpliceLeavesNothing fails a splice at each of its operations before the rename, and
-// takes pieces that are not there: the old value stays, with nothing beside it.
+// takes fragments that are not there: the old value stays, with nothing beside it.
 func TestSpliceLeavesNothing(t *testing.T) {
 	for i := int64(0); ; i++ {
 		hook, failed := vfs.FailAt(i, syscall.ENOSPC)

@@ -34,8 +34,8 @@ func (b batch) PutIf(ctx context.Context, key store.Key, data []byte, cond store
 	return err
 }
 
-func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
-	_, err := b.s.Splice(ctx, key, from, pieces, store.Flush)
+func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
+	_, err := b.s.Splice(ctx, key, from, fragments, store.Flush)
 	return err
 }
 

@@ -64,7 +64,7 @@ func TestOpenAndPatched(t *testing.T) {
 			return err
 		}, nil},
 		"spliced": {func(s *memstore.Store, v store.Version) error {
-			_, err := s.Splice(ctx, key, v, []store.Piece{{Off: 1, N: 2}}, store.Flush)
+			_, err := s.Splice(ctx, key, v, []store.Fragment{{Off: 1, N: 2}}, store.Flush)
 			return err
 		}, nil},
 		"deleted": {func(s *memstore.Store, v store.Version) error { return s.DeleteIf(ctx, key, v) }, nil},
@@ -116,7 +116,7 @@ func TestPatchTogether(t *testing.T) {
 			return err
 		},
 		func(_ int, v store.Version) error {
-			_, err := s.Splice(ctx, key, v, []store.Piece{{Off: size / 2, N: size / 2}, {Off: 0, N: size / 2}}, store.Flush)
+			_, err := s.Splice(ctx, key, v, []store.Fragment{{Off: size / 2, N: size / 2}, {Off: 0, N: size / 2}}, store.Flush)
 			return err
 		},
 		func(int, store.Version) error {

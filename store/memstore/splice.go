@@ -15,13 +15,13 @@ import (
 // Splice implements [store.Splicer]. It builds the new value without holding the lock of
 // the store.
 func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, _ store.Durability,
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability,
 ) (store.Version, error) {
 	v, err := s.present(ctx, key, from)
 	if err != nil {
 		return store.Version{}, err
 	}
-	data, err := v.splice(key, pieces)
+	data, err := v.splice(key, fragments)
 	if err != nil {
 		return store.Version{}, err
 	}
@@ -37,9 +37,9 @@ func (s *Store) present(ctx context.Context, key store.Key, from store.Version) 
 	return v, err
 }
 
-// splice returns the bytes that pieces make of the value.
-func (v value) splice(key store.Key, pieces []store.Piece) ([]byte, error) {
-	n, err := store.SplicedSize(int64(len(v.data)), pieces)
+// splice returns the bytes that fragments make of the value.
+func (v value) splice(key store.Key, fragments []store.Fragment) ([]byte, error) {
+	n, err := store.SplicedSize(int64(len(v.data)), fragments)
 	if err == nil && n > math.MaxInt {
 		err = fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
 	}
@@ -52,7 +52,7 @@ func (v value) splice(key store.Key, pieces []store.Piece) ([]byte, error) {
 		return nil, conflict(key)
 	}
 	data := make([]byte, 0, n)
-	for _, p := range pieces {
+	for _, p := range fragments {
 		if p.Data != nil {
 			data = append(data, p.Data...)
 		} else {

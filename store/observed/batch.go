@@ -68,10 +68,10 @@ func (b *batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 }
 
 // Splice implements [store.SplicingBatch].
-func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
+func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
 	start := time.Now()
-	err := store.BatchSplice(ctx, b.Batch, key, from, pieces)
-	b.tried(ctx, observe.Splice, key, fresh(pieces), start, err)
+	err := store.BatchSplice(ctx, b.Batch, key, from, fragments)
+	b.tried(ctx, observe.Splice, key, fresh(fragments), start, err)
 	return err
 }
 

@@ -153,7 +153,7 @@ func TestEvents(t *testing.T) {
 		return err
 	}, "open a/b 0 ok", "read a/b 10 ok")
 	step("splice", func() (err error) {
-		v, err = store.Splice(ctx, s, key, v, []store.Piece{{Data: []byte("new")}, {N: 5}}, store.Sync)
+		v, err = store.Splice(ctx, s, key, v, []store.Fragment{{Data: []byte("new")}, {N: 5}}, store.Sync)
 		return err
 	}, "splice a/b 3 ok")
 	step("patch", func() (err error) {

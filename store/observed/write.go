@@ -54,11 +54,11 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 
 // Splice implements [store.Splicer].
 func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (store.Version, error) {
 	start := time.Now()
-	v, err := store.Splice(ctx, s.below, key, from, pieces, d)
-	s.done(ctx, observe.Splice, key, fresh(pieces), start, err)
+	v, err := store.Splice(ctx, s.below, key, from, fragments, d)
+	s.done(ctx, observe.Splice, key, fresh(fragments), start, err)
 	return v, err
 }
 
@@ -87,9 +87,9 @@ func (s *Store) CopyFrom(
 	return n, v, err
 }
 
-// fresh returns how many bytes of pieces are new.
-func fresh(pieces []store.Piece) (n int64) {
-	for _, p := range pieces {
+// fresh returns how many bytes of fragments are new.
+func fresh(fragments []store.Fragment) (n int64) {
+	for _, p := range fragments {
 		n += int64(len(p.Data))
 	}
 	return n

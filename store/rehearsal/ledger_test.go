@@ -50,11 +50,11 @@ func TestDerived(t *testing.T) {
 				_, err = s.Patch(ctx, key, info.Version, []store.Patch{{Off: off, Data: data}}, store.Flush)
 				value = append(append(bytes.Clone(value[:off]), data...), value[off+int64(len(data)):]...)
 			} else { // put data in between
-				pieces := []store.Piece{{Data: data}, {Off: off, N: int64(len(value)) - off}}
+				fragments := []store.Fragment{{Data: data}, {Off: off, N: int64(len(value)) - off}}
 				if off > 0 {
-					pieces = append([]store.Piece{{N: off}}, pieces...)
+					fragments = append([]store.Fragment{{N: off}}, fragments...)
 				}
-				_, err = s.Splice(ctx, key, info.Version, pieces, store.Flush)
+				_, err = s.Splice(ctx, key, info.Version, fragments, store.Flush)
 				value = append(append(bytes.Clone(value[:off]), data...), value[off:]...)
 			}
 			if err != nil {

@@ -79,16 +79,16 @@ func (s *Store) may(ctx context.Context, key store.Key, cond *store.Condition) (
 }
 
 // Splice implements [store.Splicer].
-func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, _ store.Durability) (store.Version, error) {
+func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability) (store.Version, error) {
 	// The value is built later, when the caller may have changed its bytes.
-	pieces = slices.Clone(pieces)
+	fragments = slices.Clone(fragments)
 	held := int64(0)
-	for i, p := range pieces {
-		pieces[i].Data = slices.Clone(p.Data)
+	for i, p := range fragments {
+		fragments[i].Data = slices.Clone(p.Data)
 		held += int64(len(p.Data))
 	}
-	return s.rewrite(ctx, key, from, held, func(old int64) (int64, error) { return store.SplicedSize(old, pieces) },
-		func(older reads) reads { return spliced(pieces, older) })
+	return s.rewrite(ctx, key, from, held, func(old int64) (int64, error) { return store.SplicedSize(old, fragments) },
+		func(older reads) reads { return spliced(fragments, older) })
 }
 
 // Patch implements [store.Patcher].
@@ -107,15 +107,15 @@ func (s *Store) Patch(ctx context.Context, key store.Key, from store.Version, pa
 // reads appends n bytes of a value from offset off on to dst.
 type reads func(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
 
-// spliced reads a value that is spliced from pieces.
-func spliced(pieces []store.Piece, older reads) reads {
+// spliced reads a value that is spliced from fragments.
+func spliced(fragments []store.Fragment, older reads) reads {
 	return func(ctx context.Context, off, n int64, dst []byte) (_ []byte, err error) {
-		for _, p := range pieces {
+		for _, p := range fragments {
 			size := p.N
 			if p.Data != nil {
 				size = int64(len(p.Data))
 			}
-			from, to := max(0, off), min(size, off+n) // within the piece
+			from, to := max(0, off), min(size, off+n) // within the fragment
 			off -= size
 			switch {
 			case from >= to:
@@ -238,8 +238,8 @@ func (b batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) err
 	return b.s.DeleteIf(ctx, key, v)
 }
 
-func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
-	_, err := b.s.Splice(ctx, key, from, pieces, store.Flush)
+func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
+	_, err := b.s.Splice(ctx, key, from, fragments, store.Flush)
 	return err
 }
 

@@ -136,7 +136,7 @@ func (p *probe) patchOrWrite(round int) {
 		case 0:
 			return p.patch(key, old, []store.Patch{{Data: digit}})
 		case 1:
-			return p.splice(key, old, []store.Piece{{Data: digit}, kept(1, 17)})
+			return p.splice(key, old, []store.Fragment{{Data: digit}, kept(1, 17)})
 		}
 		_, err := p.putIf("r/k", string(digit)+" is the old value", store.IfVersion(old))
 		return err

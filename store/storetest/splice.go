@@ -15,11 +15,11 @@ import (
 )
 
 // splice is one way to splice.
-type splice func(key store.Key, from store.Version, pieces []store.Piece) error
+type splice func(key store.Key, from store.Version, fragments []store.Fragment) error
 
 // splice is Splice without its version.
-func (p *probe) splice(key store.Key, from store.Version, pieces []store.Piece) error {
-	_, err := store.Splice(p.ctx, p.s, key, from, pieces, store.Flush)
+func (p *probe) splice(key store.Key, from store.Version, fragments []store.Fragment) error {
+	_, err := store.Splice(p.ctx, p.s, key, from, fragments, store.Flush)
 	return err
 }
 
@@ -31,16 +31,16 @@ func (p *probe) cannotSplice(err error) bool {
 	return p.lacks(splices || conditions, err, "Splice")
 }
 
-// kept returns the piece of n old bytes from offset off on.
-func kept(off, n int64) store.Piece { return store.Piece{Off: off, N: n} }
+// kept returns the fragment of n old bytes from offset off on.
+func kept(off, n int64) store.Fragment { return store.Fragment{Off: off, N: n} }
 
-// fresh returns a piece of new bytes.
-func fresh(text string) store.Piece { return store.Piece{Data: []byte(text)} }
+// fresh returns a fragment of new bytes.
+func fresh(text string) store.Fragment { return store.Fragment{Data: []byte(text)} }
 
-// spliced returns what pieces make of value, in the simplest way.
-func spliced(value []byte, pieces []store.Piece) []byte {
+// spliced returns what fragments make of value, in the simplest way.
+func spliced(value []byte, fragments []store.Fragment) []byte {
 	out := []byte{}
-	for _, p := range pieces {
+	for _, p := range fragments {
 		if p.Data != nil {
 			out = append(out, p.Data...)
 		} else {
@@ -53,11 +53,11 @@ func spliced(value []byte, pieces []store.Piece) []byte {
 func checkSplice(p *probe) {
 	key := store.MustKey("a/k")
 	p.put("a/k", []byte("one"))
-	if p.cannotSplice(p.splice(key, p.version("a/k"), []store.Piece{fresh("x")})) {
+	if p.cannotSplice(p.splice(key, p.version("a/k"), []store.Fragment{fresh("x")})) {
 		return
 	}
 	p.put("a/k", []byte("0123456789"))
-	v, err := store.Splice(p.ctx, p.s, key, p.version("a/k"), []store.Piece{fresh("new "), kept(3, 4)}, store.Sync)
+	v, err := store.Splice(p.ctx, p.s, key, p.version("a/k"), []store.Fragment{fresh("new "), kept(3, 4)}, store.Sync)
 	p.is(err, nil, "Splice")
 	if v.IsZero() || v != p.version("a/k") {
 		p.errorf("Splice says version %v, Stat says %v", v, p.version("a/k"))
@@ -68,8 +68,8 @@ func checkSplice(p *probe) {
 	if d, ok := store.As[store.Deleter](p.s); ok {
 		v = p.version("a/k")
 		p.is(d.Delete(p.ctx, key), nil, "Delete")
-		p.is(p.splice(key, v, []store.Piece{fresh("x")}), store.ErrConflict, "Splice of what was deleted")
-		p.is(p.splice(key, v, []store.Piece{kept(0, 1)}), store.ErrConflict, "Splice of what was deleted")
+		p.is(p.splice(key, v, []store.Fragment{fresh("x")}), store.ErrConflict, "Splice of what was deleted")
+		p.is(p.splice(key, v, []store.Fragment{kept(0, 1)}), store.ErrConflict, "Splice of what was deleted")
 		p.absent("a/k")
 	}
 }
@@ -78,28 +78,28 @@ func checkSplice(p *probe) {
 func (p *probe) splices(splice splice) {
 	const old = "0123456789"
 	key := store.MustKey("a/k")
-	for i, pieces := range [][]store.Piece{
+	for i, fragments := range [][]store.Fragment{
 		nil, {}, {fresh("")}, {fresh("all is new")}, {kept(0, 10)}, {kept(0, 0)}, {kept(10, 0)}, {kept(3, 4)},
 		{kept(0, 5), fresh("|"), kept(5, 5)}, {kept(5, 5), kept(0, 5)}, {fresh("a"), fresh("b"), kept(9, 1)},
 		{kept(8, 2), fresh("longer than what there was before"), kept(0, 1), kept(1, 1), kept(4, 2)},
 		{kept(0, 9), fresh("x")}, {kept(0, 2), kept(0, 2), kept(0, 2)},
 	} {
 		p.put("a/k", []byte(old))
-		p.is(splice(key, p.version("a/k"), pieces), nil, "Splice %d", i)
-		p.holds("a/k", spliced([]byte(old), pieces))
+		p.is(splice(key, p.version("a/k"), fragments), nil, "Splice %d", i)
+		p.holds("a/k", spliced([]byte(old), fragments))
 	}
 	p.put("a/k", []byte(old))
 	before := p.version("a/k")
 	p.put("a/k", []byte(old)) // an equal value has another version
 	text := []byte("kept by nobody")
-	for _, pieces := range [][]store.Piece{{kept(0, 10)}, {fresh("x")}, nil, {kept(0, 11)}, {kept(0, 1), fresh("x"), kept(9, 1)}} {
-		p.is(splice(key, before, pieces), store.ErrConflict, "Splice of an old version")
-		p.is(splice(key, store.Version{}, pieces), store.ErrConflict, "Splice of no version")
-		p.is(splice(store.MustKey("none/k"), before, pieces), store.ErrConflict, "Splice of nothing")
+	for _, fragments := range [][]store.Fragment{{kept(0, 10)}, {fresh("x")}, nil, {kept(0, 11)}, {kept(0, 1), fresh("x"), kept(9, 1)}} {
+		p.is(splice(key, before, fragments), store.ErrConflict, "Splice of an old version")
+		p.is(splice(key, store.Version{}, fragments), store.ErrConflict, "Splice of no version")
+		p.is(splice(store.MustKey("none/k"), before, fragments), store.ErrConflict, "Splice of nothing")
 		p.holds("a/k", []byte(old))
 	}
 	p.badPieces(splice)
-	p.is(splice(key, p.version("a/k"), []store.Piece{kept(0, 1), {Data: text}}), nil, "Splice")
+	p.is(splice(key, p.version("a/k"), []store.Fragment{kept(0, 1), {Data: text}}), nil, "Splice")
 	copy(text, "XXXXX") // the driver must not keep it
 	p.holds("a/k", []byte("0kept by nobody"))
 }
@@ -109,25 +109,25 @@ func (p *probe) badPieces(splice splice) {
 	key, old := store.MustKey("a/bad"), []byte("0123456789")
 	p.put("a/bad", old)
 	v := p.version("a/bad")
-	for _, pieces := range [][]store.Piece{
+	for _, fragments := range [][]store.Fragment{
 		{kept(0, 11)}, {kept(10, 1)}, {kept(11, 0)}, {kept(-1, 1)}, {kept(0, -1)}, {kept(math.MaxInt64, math.MaxInt64)},
 		{kept(1, math.MaxInt64)}, {kept(0, 1), fresh("x"), kept(9, 2)}, {kept(9, 1), kept(0, 1), kept(1<<50, 0)},
 	} {
-		p.is(splice(key, v, pieces), io.ErrUnexpectedEOF, "Splice of %+v", pieces)
+		p.is(splice(key, v, fragments), io.ErrUnexpectedEOF, "Splice of %+v", fragments)
 	}
-	for _, pieces := range [][]store.Piece{
-		{kept(0, 10), kept(3, 1)}, {kept(0, 6), fresh("x"), kept(4, 6)}, slices.Repeat([]store.Piece{kept(5, 5)}, 100),
+	for _, fragments := range [][]store.Fragment{
+		{kept(0, 10), kept(3, 1)}, {kept(0, 6), fresh("x"), kept(4, 6)}, slices.Repeat([]store.Fragment{kept(5, 5)}, 100),
 	} {
-		p.is(splice(key, v, pieces), store.ErrTooLarge, "Splice of %+v", pieces)
+		p.is(splice(key, v, fragments), store.ErrTooLarge, "Splice of %+v", fragments)
 	}
 	p.holds("a/bad", old)
 	if v != p.version("a/bad") {
-		p.errorf("Splice of pieces that are not there: a new version")
+		p.errorf("Splice of fragments that are not there: a new version")
 	}
 }
 
-// randomSplices builds long values from pieces of others, far apart and close together,
-// and compares them.
+// randomSplices builds long values from fragments of others, far apart and close
+// together, and compares them.
 func (p *probe) randomSplices(splice splice) {
 	r := rand.New(rand.NewPCG(4, 2))
 	value := make([]byte, 3<<20)
@@ -136,30 +136,30 @@ func (p *probe) randomSplices(splice splice) {
 	}
 	p.put("a/k", value)
 	for i := range 4 {
-		pieces := randomPieces(r, int64(len(value)), i%2 == 0)
-		p.is(splice(store.MustKey("a/k"), p.version("a/k"), pieces), nil, "Splice of random pieces")
-		value = spliced(value, pieces)
+		fragments := randomPieces(r, int64(len(value)), i%2 == 0)
+		p.is(splice(store.MustKey("a/k"), p.version("a/k"), fragments), nil, "Splice of random fragments")
+		value = spliced(value, fragments)
 		p.holds("a/k", value)
 	}
 }
 
-// randomPieces returns pieces of a value of size bytes, in order or not.
-func randomPieces(r *rand.Rand, size int64, ordered bool) []store.Piece {
-	var pieces []store.Piece
+// randomPieces returns fragments of a value of size bytes, in order or not.
+func randomPieces(r *rand.Rand, size int64, ordered bool) []store.Fragment {
+	var fragments []store.Fragment
 	for at := int64(0); at < size; {
 		n := min(1+r.Int64N(1<<(8+r.IntN(13))), size-at)
 		if r.IntN(3) > 0 {
-			pieces = append(pieces, kept(at, n))
+			fragments = append(fragments, kept(at, n))
 		}
 		if r.IntN(3) == 0 {
-			pieces = append(pieces, store.Piece{Data: bytes.Repeat([]byte{byte(n)}, int(min(n, 5000)))})
+			fragments = append(fragments, store.Fragment{Data: bytes.Repeat([]byte{byte(n)}, int(min(n, 5000)))})
 		}
 		at += n
 	}
 	if !ordered {
-		r.Shuffle(len(pieces), func(i, j int) { pieces[i], pieces[j] = pieces[j], pieces[i] })
+		r.Shuffle(len(fragments), func(i, j int) { fragments[i], fragments[j] = fragments[j], fragments[i] })
 	}
-	return pieces
+	return fragments
 }
 
 // checkSpliceBatch splices in batches.
@@ -170,8 +170,8 @@ func checkSpliceBatch(p *probe) {
 			p.errorf("NewBatch: %w", err)
 			return
 		}
-		way := func(key store.Key, from store.Version, pieces []store.Piece) error {
-			return store.BatchSplice(p.ctx, b, key, from, pieces)
+		way := func(key store.Key, from store.Version, fragments []store.Fragment) error {
+			return store.BatchSplice(p.ctx, b, key, from, fragments)
 		}
 		p.put("a/k", []byte("one"))
 		if p.cannotSplice(way(store.MustKey("a/k"), p.version("a/k"), nil)) {
@@ -194,14 +194,14 @@ func checkSpliceRaces(p *probe) {
 	}
 	count := func(splice splice) func(store.Key, []byte, store.Condition) error {
 		return func(key store.Key, value []byte, cond store.Condition) error {
-			return splice(key, cond.Version(), []store.Piece{{Data: value[:4]}, kept(4, 4)})
+			return splice(key, cond.Version(), []store.Fragment{{Data: value[:4]}, kept(4, 4)})
 		}
 	}
 	p.increments("count", count(p.splice))
 	b, err := store.NewBatch(p.ctx, p.s, store.Flush)
 	p.is(err, nil, "NewBatch")
-	p.increments("batch/count", count(func(key store.Key, from store.Version, pieces []store.Piece) error {
-		return store.BatchSplice(p.ctx, b, key, from, pieces)
+	p.increments("batch/count", count(func(key store.Key, from store.Version, fragments []store.Fragment) error {
+		return store.BatchSplice(p.ctx, b, key, from, fragments)
 	}))
 	p.is(b.Commit(p.ctx), nil, "Commit")
 	p.readWhileSpliced()
@@ -225,7 +225,7 @@ func (p *probe) readWhileSpliced() {
 		wg.Go(func() { errs[i] = p.readUntil(done, "k", values) })
 	}
 	for range 31 {
-		err := p.splice(store.MustKey("k"), p.version("k"), []store.Piece{kept(half, half), kept(0, half)})
+		err := p.splice(store.MustKey("k"), p.version("k"), []store.Fragment{kept(half, half), kept(0, half)})
 		p.is(err, nil, "Splice while others read")
 	}
 	close(done)

@@ -71,7 +71,7 @@ type broken struct {
 	put func(s *memstore.Store, key store.Key, value []byte) (store.Version, error)
 	del func(s *memstore.Store, key store.Key, v store.Version) error // in place of DeleteIf
 	in  func(b store.Batch) store.Batch
-	spl func(s *memstore.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error)
+	spl func(s *memstore.Store, key store.Key, from store.Version, fragments []store.Fragment) (store.Version, error)
 	pat func(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
 }
 
@@ -106,27 +106,27 @@ func patchOneByOne(s *memstore.Store, key store.Key, from store.Version, patches
 }
 
 func (b broken) Splice(
-	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (store.Version, error) {
 	if b.spl != nil && ctx.Err() == nil {
-		return b.spl(b.Store, key, from, pieces)
+		return b.spl(b.Store, key, from, fragments)
 	}
-	return b.Store.Splice(ctx, key, from, pieces, d)
+	return b.Store.Splice(ctx, key, from, fragments, d)
 }
 
 // spliceAnyway splices whatever version there is.
-func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, pieces []store.Piece) (store.Version, error) {
+func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, fragments []store.Fragment) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
 		return store.Version{}, store.ErrConflict
 	}
-	return s.Splice(context.Background(), key, info.Version, pieces, store.Flush)
+	return s.Splice(context.Background(), key, info.Version, fragments, store.Flush)
 }
 
 // spliceOver leaves the tail of a longer value behind the new one.
-func spliceOver(s *memstore.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
+func spliceOver(s *memstore.Store, key store.Key, from store.Version, fragments []store.Fragment) (store.Version, error) {
 	old, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
-	v, err := s.Splice(context.Background(), key, from, pieces, store.Flush)
+	v, err := s.Splice(context.Background(), key, from, fragments, store.Flush)
 	if err != nil {
 		return store.Version{}, err
 	}
@@ -138,12 +138,12 @@ func spliceOver(s *memstore.Store, key store.Key, from store.Version, pieces []s
 }
 
 // spliceTwice reads and writes without a condition.
-func spliceTwice(s *memstore.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
+func spliceTwice(s *memstore.Store, key store.Key, from store.Version, fragments []store.Fragment) (store.Version, error) {
 	if info, err := s.Stat(context.Background(), key); err != nil || info.Version != from {
 		return store.Version{}, store.ErrConflict
 	}
 	time.Sleep(time.Millisecond)
-	return spliceAnyway(s, key, from, pieces)
+	return spliceAnyway(s, key, from, fragments)
 }
 
 func (b broken) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {

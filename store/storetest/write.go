@@ -220,7 +220,7 @@ func checkCancelledWrite(p *probe) {
 	if d, ok := store.As[store.ConditionalDeleter](p.s); ok {
 		p.is(d.DeleteIf(ctx, key, now), context.Canceled, "DeleteIf")
 	}
-	if _, err := store.Splice(ctx, p.s, key, now, []store.Piece{kept(0, 1)}, store.Sync); !errors.Is(err, store.ErrUnsupported) {
+	if _, err := store.Splice(ctx, p.s, key, now, []store.Fragment{kept(0, 1)}, store.Sync); !errors.Is(err, store.ErrUnsupported) {
 		p.is(err, context.Canceled, "Splice")
 	}
 	if _, err := store.PatchValue(ctx, p.s, key, now, nil, store.Sync); !errors.Is(err, store.ErrUnsupported) {
@@ -238,7 +238,7 @@ func (p *probe) cancelledBatch(ctx context.Context, key store.Key, now store.Ver
 	p.is(b.Put(ctx, key, []byte("new")), context.Canceled, "Put in a batch")
 	for _, err := range []error{
 		store.BatchPutIf(ctx, b, key, []byte("new"), store.IfVersion(now)), store.BatchDeleteIf(ctx, b, key, now),
-		store.BatchSplice(ctx, b, key, now, []store.Piece{kept(0, 1)}), store.BatchPatch(ctx, b, key, now, nil),
+		store.BatchSplice(ctx, b, key, now, []store.Fragment{kept(0, 1)}), store.BatchPatch(ctx, b, key, now, nil),
 	} {
 		if !errors.Is(err, store.ErrUnsupported) {
 			p.is(err, context.Canceled, "a conditional write in a batch")

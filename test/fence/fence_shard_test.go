@@ -25,8 +25,8 @@ type splicing struct {
 	memory *memstore.Store
 }
 
-func (s splicing) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability) (store.Version, error) {
-	return s.memory.Splice(ctx, key, from, pieces, d)
+func (s splicing) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability) (store.Version, error) {
+	return s.memory.Splice(ctx, key, from, fragments, d)
 }
 
 func (s splicing) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability) (store.Version, error) {

@@ -36,12 +36,12 @@ func (s *metered) PutIf(ctx context.Context, key store.Key, value []byte, c stor
 	return s.Store.PutIf(ctx, key, value, c, d)
 }
 
-func (s *metered) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability) (store.Version, error) {
-	for i := range pieces {
-		s.bytes.Add(max(int64(len(pieces[i].Data)), pieces[i].N))
+func (s *metered) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability) (store.Version, error) {
+	for i := range fragments {
+		s.bytes.Add(max(int64(len(fragments[i].Data)), fragments[i].N))
 	}
 	s.puts.Add(1)
-	return s.Store.Splice(ctx, key, from, pieces, d)
+	return s.Store.Splice(ctx, key, from, fragments, d)
 }
 
 func (s *metered) Batch(context.Context, store.Durability) (store.Batch, error) {

@@ -22,7 +22,7 @@ A list:
     $ literal
       text
 After.`
-	want := []part{
+	want := []passage{
 		{paragraph, "", "One paragraph of two lines."},
 		{paragraph, "", "A list:"},
 		{entry, "term", "meaning, which continues"},
@@ -30,7 +30,7 @@ After.`
 		{literal, "", "$ literal\n  text"},
 		{paragraph, "", "After."},
 	}
-	if got := parts(text); !reflect.DeepEqual(got, want) {
+	if got := passages(text); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

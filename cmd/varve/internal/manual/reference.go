@@ -80,7 +80,7 @@ func table(b *strings.Builder, all []flag) {
 func markdown(text string) string {
 	var b strings.Builder
 	last := entry
-	for i, p := range parts(text) {
+	for i, p := range passages(text) {
 		if i > 0 && (p.kind != entry || last != entry) {
 			b.WriteByte('\n')
 		}

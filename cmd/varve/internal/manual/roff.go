@@ -58,7 +58,7 @@ func (r *roff) term(term, text string) {
 
 // text adds a help text.
 func (r *roff) text(text string) {
-	for _, p := range parts(text) {
+	for _, p := range passages(text) {
 		switch {
 		case p.kind == literal:
 			r.literal(p.text)

@@ -4,7 +4,7 @@ package manual
 
 import "strings"
 
-// kind is what a part of a help text is.
+// kind is what a passage of a help text is.
 type kind int
 
 const (
@@ -13,22 +13,23 @@ const (
 	literal        // lines that stay as they are
 )
 
-// part is a piece of a help text.
-type part struct {
+// passage is a section of a help text.
+type passage struct {
 	kind       kind
 	term, text string // term of an entry alone; "" where the entry has none
 }
 
-// parts splits a help text by its layout. Lines without an indent are paragraphs. A line
-// with an indent of two spaces is an entry of a list: two or more spaces end its term, and
-// lines with a larger indent continue it. Other lines with a larger indent are literal.
-func parts(text string) []part {
-	var all []part
-	open := false // whether the next line may continue the last part
+// passages splits a help text by its layout. Lines without an indent are paragraphs. A
+// line with an indent of two spaces is an entry of a list: two or more spaces end its
+// term, and lines with a larger indent continue it. Other lines with a larger indent are
+// literal.
+func passages(text string) []passage {
+	var all []passage
+	open := false // whether the next line may continue the last passage
 	for line := range strings.SplitSeq(text, "\n") {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		body := strings.TrimSpace(line)
-		next := part{kind: paragraph, text: body}
+		next := passage{kind: paragraph, text: body}
 		switch {
 		case body == "":
 			open = false
@@ -37,13 +38,13 @@ func parts(text string) []part {
 			all[len(all)-1].text += " " + body
 			continue
 		case indent > 2:
-			next = part{kind: literal, text: line[4:]}
+			next = passage{kind: literal, text: line[4:]}
 			if n := len(all) - 1; n >= 0 && all[n].kind == literal {
 				all[n].text += "\n" + next.text
 				continue
 			}
 		case indent > 0:
-			next = part{kind: entry, text: body}
+			next = passage{kind: entry, text: body}
 			if term, meaning, ok := strings.Cut(body, "  "); ok {
 				next.term, next.text = term, strings.TrimLeft(meaning, " ")
 			}
@@ -53,7 +54,7 @@ func parts(text string) []part {
 	return all
 }
 
-// continues reports whether a line belongs to the part before it.
-func continues(last part, indent int) bool {
+// continues reports whether a line belongs to the passage before it.
+func continues(last passage, indent int) bool {
 	return last.kind == paragraph && indent == 0 || last.kind == entry && indent > 2
 }

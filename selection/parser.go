@@ -51,28 +51,8 @@ type Parser struct {
 	Lookup func(dimension string, v Values) (Item, error)
 }
 
-// Parse parses a selection. Errors wrap [ErrInvalid], except those of Mask and Lookup.
-func (p Parser) Parse(text string) (Selection, error) {
-	if isJSON(text) {
-		return (&jsonReader{Parser: p}).read([]byte(text))
-	}
-	return p.basic(text)
-}
-
 // isJSON reports whether a selection is written in JSON.
 func isJSON(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
-
-// lookup returns the elements of a dimension with the given coordinate values.
-func (p Parser) lookup(name string, v Values) (Item, error) {
-	if p.Lookup == nil {
-		return Item{}, fmt.Errorf("%w: %s=%s: coordinate values are not known here; select by index, as %s=0:10", ErrInvalid, name, v, name)
-	}
-	item, err := p.Lookup(name, v)
-	if err != nil {
-		return Item{}, foreignError{err}
-	}
-	return item, nil
-}
 
 // isValues reports whether an item is coordinate values: anything but an ellipsis and the
 // integers and colons of an index or a slice.
@@ -168,3 +148,21 @@ func splitItems(text string) []string {
 	}
 	return append(items, text[begin:])
 }
+
+// lookup returns the elements of a dimension with the given coordinate values.
+func (p Parser) lookup(name string, v Values) (Item, error) {
+	if p.Lookup == nil {
+		return Item{}, fmt.Errorf("%w: %s=%s: coordinate values are not known here; select by index, as %s=0:10", ErrInvalid, name, v, name)
+	}
+	item, err := p.Lookup(name, v)
+	if err != nil {
+		return Item{}, foreignError{err}
+	}
+	return item, nil
+}
+
+// foreignError is an error that a function of the caller returned: Mask or Lookup.
+type foreignError struct{ error }
+
+// Unwrap returns the error of that function.
+func (e foreignError) Unwrap() error { return e.error }

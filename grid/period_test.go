@@ -52,9 +52,9 @@ func TestMonthsAreOnePeriod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := a.Parts()
+			got := a.Stretches()
 			if tt.want != nil && !slices.Equal(got, tt.want) || len(got) > 4 {
-				t.Errorf("kept in parts of %v, want %v", got, tt.want)
+				t.Errorf("kept in stretches of %v, want %v", got, tt.want)
 			}
 			checkAxis(t, a, model{sumOf(tt.edges), 0, tt.edges})
 		})
@@ -81,7 +81,7 @@ func TestPeriodicAgainstModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(a.Parts(), func(p grid.Repeated) bool { return p.Repeats > 1 }) {
+		if slices.ContainsFunc(a.Stretches(), func(p grid.Repeated) bool { return p.Repeats > 1 }) {
 			periodic++
 		}
 		checkAxis(t, a, m)
@@ -188,8 +188,8 @@ func TestLengthenedAgainstModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !a.Equal(b) || !b.Equal(a) || len(a.Parts()) > 48 {
-			t.Fatalf("in %d parts it differs from the list read at once", len(a.Parts()))
+		if !a.Equal(b) || !b.Equal(a) || len(a.Stretches()) > 48 {
+			t.Fatalf("in %d stretches it differs from the list read at once", len(a.Stretches()))
 		}
 		c, err := grid.NewAxis(sumOf(edges), grid.Edges(append(edges[:len(edges)-2:len(edges)-2], edges[len(edges)-1], edges[len(edges)-2])...))
 		if err != nil || a.Equal(c) != (edges[len(edges)-1] == edges[len(edges)-2]) {

@@ -12,7 +12,8 @@ import (
 // equal, otherwise runs. A run of 10^18 cells is then one entry.
 
 const (
-	// leastSaved is the number of entries that a repetition must save to become a part.
+	// leastSaved is the number of entries that a repetition must save to become a
+	// stretch.
 	leastSaved = 32
 	// leastShare is the share of the list that it must save, as a divisor: an eighth.
 	leastShare = 8
@@ -51,7 +52,7 @@ func appendSections[S comparable](dst []section, list []S, at int, border []int3
 	if cuts > 0 && len(list) > leastSaved {
 		s = bestSection(list, border)
 	}
-	// The repetition is not worth a part.
+	// The repetition is not worth a stretch.
 	if s.saved() < max(leastSaved, len(list)/leastShare) {
 		return append(dst, section{at, len(list), 1})
 	}

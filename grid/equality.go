@@ -5,16 +5,16 @@ package grid
 import "slices"
 
 // equal reports whether both lists hold the same lengths, however they are split into
-// parts.
+// stretches.
 func (e *edges) equal(o *edges) bool {
 	if e.cells != o.cells || e.sum != o.sum {
 		return false
 	}
-	return slices.EqualFunc(e.parts, o.parts, part.same) || e.sameUntil(o, e.sum)
+	return slices.EqualFunc(e.stretches, o.stretches, stretch.same) || e.sameUntil(o, e.sum)
 }
 
-// same reports whether both parts are stored in the same form.
-func (p part) same(o part) bool {
+// same reports whether both stretches are stored in the same form.
+func (p stretch) same(o stretch) bool {
 	return p.repeats == o.repeats && p.offset == o.offset && slices.Equal(p.start, o.start) &&
 		slices.Equal(p.first, o.first) && slices.Equal(p.length, o.length)
 }
@@ -24,8 +24,8 @@ func (p part) same(o part) bool {
 // Wilf, two sequences of period p and q that agree over p+q elements agree throughout.
 func (e *edges) sameUntil(o *edges, stop int64) bool {
 	for i, j, at := 0, 0, int64(0); at < stop; {
-		p, q := &e.parts[i], &o.parts[j]
-		// Compare up to the end of the part that ends first.
+		p, q := &e.stretches[i], &o.stretches[j]
+		// Compare up to the end of the stretch that ends first.
 		to := min(p.end(), q.end(), stop)
 		length := to - at
 		// The second condition compares with p.sum+q.sum, which might overflow.
@@ -35,7 +35,7 @@ func (e *edges) sameUntil(o *edges, stop int64) bool {
 		if !p.sameFor(q, at, length) {
 			return false
 		}
-		// Either part, or both, may end here.
+		// Either stretch, or both, may end here.
 		if at = to; p.end() == at {
 			i++
 		}
@@ -46,12 +46,12 @@ func (e *edges) sameUntil(o *edges, stop int64) bool {
 	return true
 }
 
-// end returns the first element after the part.
-func (p *part) end() int64 { return p.offset + p.sum*p.repeats }
+// end returns the first element after the stretch.
+func (p *stretch) end() int64 { return p.offset + p.sum*p.repeats }
 
-// sameFor reports whether both parts have the same boundaries within length elements from
-// at on. Element at must be a boundary of at least one of them.
-func (p *part) sameFor(q *part, at, length int64) bool {
+// sameFor reports whether both stretches have the same boundaries within length elements
+// from at on. Element at must be a boundary of at least one of them.
+func (p *stretch) sameFor(q *stretch, at, length int64) bool {
 	a, b := newPlace(p, at), newPlace(q, at)
 	for length > 0 {
 		r, s := a.run, b.run
@@ -67,7 +67,7 @@ func (p *part) sameFor(q *part, at, length int64) bool {
 	return true
 }
 
-// place is a position in a part.
+// place is a position in a stretch.
 type place struct {
 	table  *table
 	entry  int
@@ -75,8 +75,8 @@ type place struct {
 	within int64 // elements of the first cell before the position
 }
 
-// newPlace returns the position of an element of a part.
-func newPlace(p *part, element int64) place {
+// newPlace returns the position of an element of a stretch.
+func newPlace(p *stretch, element int64) place {
 	// All repetitions are alike, so look at the first one.
 	off := (element - p.offset) % p.sum
 	entry := search(p.start[:len(p.start)-1], off)

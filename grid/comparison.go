@@ -2,7 +2,24 @@
 
 package grid
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
+
+// Equal reports whether both axes have the same extent, edges and encoded lengths. A
+// regular axis never equals one with listed edges.
+func (a Axis) Equal(b Axis) bool {
+	if a.extent != b.extent || a.step != b.step || !a.stored.equal(b.stored) {
+		return false
+	}
+	return a.edges == b.edges || a.edges != nil && b.edges != nil && a.edges.equal(b.edges)
+}
+
+// Equal reports whether both grids have the same name and equal axes ([Axis.Equal]).
+func (g *Grid) Equal(o *Grid) bool {
+	return g.name == o.name && slices.EqualFunc(g.axes, o.axes, Axis.Equal)
+}
 
 // SameCells reports whether both grids have the same cells, with equal starts, edges and
 // encoded lengths. The box has one interval of cells per axis. Cells before an interval

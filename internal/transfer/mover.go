@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package transfer moves elements between chunks and selected blocks, for the engine and
+// for codecs that divide chunks.
+package transfer
+
+import (
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
+)
+
+// Mover moves what a selection takes from one chunk between the chunk and the selected
+// block. One goroutine reuses it from chunk to chunk.
+type Mover struct {
+	*selection.Visit
+	Cell    *grid.Chunk
+	Decoded strided.View // the chunk in its encoded shape
+	// Taken is what is selected of the chunk, or the whole chunk if points are selected.
+	Taken strided.View
+	// Placed is where that goes in the block. It is the whole block if points are
+	// selected, and along axes that have a list.
+	Placed strided.View
+
+	inChunk, inBlock []int64 // strides of Taken and Placed
+}
+
+// NewMover returns a mover with room for the given number of axes, for elements of size
+// bytes.
+func NewMover(rank, size int) *Mover {
+	m := &Mover{Visit: selection.NewVisit(rank), Cell: grid.NewChunk(rank)}
+	m.Decoded.Size = size
+	n := make([]int64, 3*rank)
+	m.inChunk, m.inBlock, m.Decoded.Strides = n[:rank:rank], n[rank:2*rank:2*rank], n[2*rank:2*rank]
+	return m
+}
+
+// Seek makes m move what a part of the whole grid takes from one of its chunks; see
+// [selection.Visit.Seek].
+func (m *Mover) Seek(g *grid.Grid, of strided.Part, chunk []int64) bool {
+	return m.Visit.Seek(g, of, chunk, m.Cell)
+}
+
+// IsWhole reports whether all that the chunk holds of the array is selected, in the same
+// order.
+func (m *Mover) IsWhole() bool { return m.Picks == nil && m.Covers() }
+
+// Covers reports whether all that the chunk holds of the array is selected, in any
+// order.
+func (m *Mover) Covers() bool { return m.Part.Covers(m.Cell.Logical, m.Cell.Encoded) }
+
+// Into sets Placed to the place of the selected elements in the block.
+func (m *Mover) Into(block strided.View) { m.Placed = m.InBlock(block, m.inBlock) }
+
+// Take sets Taken to the selected elements in Decoded.
+func (m *Mover) Take() { m.Taken = m.InChunk(m.Decoded, m.inChunk) }
+
+// Gather copies the selected elements from Decoded to Placed.
+func (m *Mover) Gather() {
+	m.Take()
+	if m.Picks == nil {
+		strided.Copy(m.Placed, m.Taken)
+		return
+	}
+	m.Picks.Gather(m.Placed, m.Taken)
+}
+
+// Scatter copies the selected elements from Placed to Decoded.
+func (m *Mover) Scatter() {
+	m.Take()
+	if m.Picks == nil {
+		strided.Copy(m.Taken, m.Placed)
+		return
+	}
+	m.Picks.Scatter(m.Taken, m.Placed)
+}
+
+// Blank fills Placed with elem, the fill value of the chunk.
+func (m *Mover) Blank(elem []byte) {
+	if m.Picks == nil {
+		strided.Fill(m.Placed, elem)
+		return
+	}
+	m.Picks.Fill(m.Placed, m.Count, elem)
+}
+
+// Show sets Decoded to memory that holds the chunk in C order. heap holds the bytes of
+// elements of variable length.
+func (m *Mover) Show(data []byte, heap *strided.Heap) {
+	m.Decoded.Data, m.Decoded.Shape, m.Decoded.Offset, m.Decoded.Heap = data, m.Cell.Encoded, 0, heap
+	m.Decoded.Strides = strided.AppendStrides(m.Decoded.Strides[:0], m.Decoded.Shape, m.Decoded.Size)
+}
