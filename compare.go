@@ -20,7 +20,7 @@ import (
 type Difference struct {
 	What  string  // "shape", "data type" or "element"
 	Index []int64 // of the element, the first one in C order; nil for all else
-	A, B  string  // what either array has; elements are written as fill values in metadata
+	A, B  string  // the values in the two arrays, elements in the JSON form of fill values
 }
 
 // String returns the difference as one line.
@@ -32,11 +32,10 @@ func (d *Difference) String() string {
 }
 
 const (
-	// comparedBytes is how much is read of either array at a time.
+	// comparedBytes bounds the bytes that are read of each array at a time.
 	comparedBytes = 32 << 20
-	// comparedChunks is how many chunks are read of either array at a time, where chunks
-	// are so short: if the fill values differ, one slab may be all that has to be looked
-	// at.
+	// comparedChunks bounds the chunks that are read of each array at a time. It matters
+	// for tiny chunks: the first slab may already show a difference.
 	comparedChunks = 1 << 12
 )
 
@@ -62,7 +61,7 @@ func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 type comparison struct {
 	a, b *Array
 	typ  dtype.Type
-	data [2][]byte // room for a box of either
+	data [2][]byte // buffers for one box of each
 }
 
 // run compares the boxes that may differ, in the C order of their first elements.
@@ -80,7 +79,8 @@ func (c *comparison) run(ctx context.Context) (*Difference, error) {
 	}
 	var first *Difference
 	for box := range boxes {
-		// A tile has elements behind those of the next ones, but none before its first.
+		// Tiles overlap in C order. A later tile may still have an earlier difference,
+		// unless even its first element comes later.
 		if first != nil && slices.Compare(corner(box), first.Index) >= 0 {
 			break
 		}
@@ -102,7 +102,7 @@ func corner(box grid.Box) []int64 {
 	return index
 }
 
-// width returns how many bytes an element takes, about.
+// width returns the bytes of an element, or an estimate if elements differ in length.
 func (c *comparison) width() int64 {
 	if c.typ.Variable() {
 		return likelyBytes
@@ -110,7 +110,7 @@ func (c *comparison) width() int64 {
 	return int64(c.typ.Size())
 }
 
-// slab returns how many bytes are read of either array at a time.
+// slab returns how many bytes are read of each array at a time.
 func (c *comparison) slab() int64 {
 	n := int64(comparedBytes)
 	for _, g := range []*grid.Grid{c.a.Grid(), c.b.Grid()} {
@@ -129,7 +129,7 @@ func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, err
 	if c.typ.Variable() {
 		return c.withinVariable(ctx, box)
 	}
-	n, _ := box.Len() // a part of what Select has counted
+	n, _ := box.Len() // cannot overflow: Select counted the whole array
 	n *= c.width()
 	for i, array := range []*Array{c.a, c.b} {
 		c.data[i] = slices.Grow(c.data[i][:0], int(n))[:n]
@@ -143,8 +143,8 @@ func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, err
 	return nil, nil
 }
 
-// withinVariable is within for elements that differ in length. They are compared where
-// they were decoded, and their memory serves the next box.
+// withinVariable is within for elements that differ in length. It compares them in the
+// decoded chunks, and releases the memory for the next box.
 func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Difference, error) {
 	x, err := c.a.elements(ctx, box)
 	if err != nil {
@@ -167,8 +167,7 @@ func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Differe
 	return nil, nil
 }
 
-// likelyBytes is how many bytes an element that may have any number of them is taken to
-// have.
+// likelyBytes is the assumed size of an element of variable length.
 const likelyBytes = 64
 
 // differenceWithin finds the first difference of two blocks that differ.
@@ -224,5 +223,5 @@ func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], spar
 			}, sparse, nil
 		}
 	}
-	return nil, false, c.a.fail("list", fmt.Errorf("%w while it was compared, again and again", ErrConflict))
+	return nil, false, c.a.fail("list", errUnsettled)
 }

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// container returns the place of the consolidated metadata of the group at a path above
-// the node: in format 3 the document of the group, in format 2 one of its own.
+// container returns the document with the consolidated metadata of the group at a path
+// above the node. In format 3 it is the document of the group, in format 2 a separate one.
 func (n node) container(p store.Path) node {
 	if n.path = p; n.isV2() {
 		n.document = metadata.V2Consolidated
@@ -24,18 +24,17 @@ func (n node) container(p store.Path) node {
 	return n
 }
 
-// record returns the document with which consolidated metadata is told of a change of the
-// node.
+// record returns the entry of the node for consolidated metadata.
 func (n *node) record(ctx context.Context) (raw []byte, err error) {
 	raw, format, err := n.hierarchy.reader(n.options.Limits).Record(ctx, n.path)
 	if err == nil && format != n.Format() {
-		err = fault.NotFound("the node is of another format by now")
+		err = fault.NotFound("another writer replaced the node by one of another format")
 	}
 	return raw, err
 }
 
-// recordMember tells the groups above a node that have consolidated metadata what its
-// record is now; nil is none.
+// recordMember stores the entry of a node in the consolidated metadata of all groups above
+// it. A nil entry removes it. Groups without consolidated metadata stay without.
 func (h *hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
 	for p := n.path; !p.IsRoot(); {
 		p = p.Parent()
@@ -67,9 +66,8 @@ func inside(group, p store.Path) string {
 }
 
 // refreshAbove makes the consolidated metadata of the groups above some nodes agree with
-// the documents that these have now: one change of each group. Groups that do not list a
-// node stay as they are. journal is that of the change that the nodes are part of, if
-// they are.
+// their documents. It changes each group once, and skips groups that do not list the
+// nodes. journal is the journal of the transaction that the nodes are part of, if any.
 func (h *hierarchy) refreshAbove(ctx context.Context, journal store.Key, members ...node) error {
 	groups := map[store.Key][]node{}
 	for _, m := range members {
@@ -147,8 +145,8 @@ func finishMember(ctx context.Context, err error) error {
 	return err
 }
 
-// changeConsolidated publishes a change of consolidated metadata, if there is some and
-// the change is one.
+// changeConsolidated publishes a change of consolidated metadata. It does nothing if the
+// group has none, or if change returns its argument.
 func (h *hierarchy) changeConsolidated(
 	ctx context.Context, n node, change func(*metadata.Consolidated) (*metadata.Consolidated, error),
 ) error {
@@ -172,14 +170,14 @@ func (h *hierarchy) changeConsolidated(
 	return retry(ctx, func() error { return finishMember(ctx, publish.Update(ctx, n.publisher(), plan)) })
 }
 
-// replan returns the document of a container after a change of its consolidated metadata,
-// nil where nothing changes.
+// replan returns the document of a container after a change of its consolidated metadata.
+// It returns nil if nothing changes.
 func (n node) replan(document []byte, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) ([]byte, error) {
 	l := n.options.Limits.metadata()
 	if n.isV2() {
 		old, err := metadata.ParseConsolidatedV2(document, l)
 		if errors.Is(err, metadata.ErrInvalid) {
-			return nil, nil // nobody reads it as it is
+			return nil, nil // readers ignore a damaged .zmetadata, so leave it
 		}
 		if err != nil {
 			return nil, err
@@ -201,8 +199,8 @@ func (n node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 	return g.WithConsolidated(c).Marshal(l)
 }
 
-// withMember returns consolidated metadata that has another record at path, and nothing
-// of what was below it.
+// withMember returns consolidated metadata with another entry at path, and without the
+// entries below it.
 func withMember(c *metadata.Consolidated, path string, raw []byte, l Limits) (*metadata.Consolidated, error) {
 	b := c.Without(path)
 	var gone []string

@@ -206,8 +206,8 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	}, nil
 }
 
-// enterAll takes the exclusive lock of every array, in the order of paths, so that two calls
-// cannot wait for each other.
+// enterAll takes the exclusive lock of every array. It locks in the order of paths, because
+// two calls with different orders would deadlock.
 func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
 	var held []*nodelock.Held

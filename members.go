@@ -168,7 +168,7 @@ func (g *Group) unlisted(err error) error {
 	if g.doc.Damaged != nil {
 		return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, and that of this group is damaged: %w", err, g.doc.Damaged)
 	}
-	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: make it where the group can be written to (Group.Consolidate), or open an array by its full path", err)
+	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: consolidate it where it can be written (Group.Consolidate), or open an array by its full path", err)
 }
 
 // member opens the node at p. ok is false if there is none. Errors of the node are in the

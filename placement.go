@@ -35,14 +35,14 @@ func (h *hierarchy) createArray(ctx context.Context, p store.Path, spec Spec, o 
 		return nil, base.fail("create", err)
 	}
 	above, err := h.lookAbove(ctx, base, spec.Format)
-	if err == nil && above.format != a.Format() { // it was for the group to say
+	if err == nil && above.format != a.Format() { // the group above decides the format
 		spec.Format = above.format
 		a, err = spec.array(base)
 	}
 	if err != nil {
 		return nil, base.fail("create", err)
 	}
-	s := a.state.Load() // nobody else has it yet
+	s := a.state.Load() // not shared with another goroutine yet
 	s.Confirm(time.Now())
 	if s.Version, err = h.create(ctx, a.node, s.Doc, above, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
@@ -114,8 +114,8 @@ func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, 
 	return raw, beside, err
 }
 
-// replace deletes what is at the path of a node and publishes another document there. If
-// there is no node, it replaces only what can be left of an array.
+// replace deletes everything at the path of a node and publishes a new document there. If
+// there is no node, it deletes only the remains of an array.
 func (h *hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
 	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
@@ -137,21 +137,21 @@ func (h *hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 	return version, err
 }
 
-// checkRemains returns an error if a path has anything that cannot be left of an array.
+// checkRemains returns an error if a path has anything but remains of an array.
 func (h *hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 	for e, err := range store.List(ctx, h.store, p, false) {
 		if err != nil {
 			return err
 		}
 		if !isRemains(e.Name) {
-			return fmt.Errorf("no Zarr node is here but %s, which is not to be overwritten: %w", e.Name, fs.ErrExist)
+			return fmt.Errorf("the place has no Zarr node but %s, which is never overwritten: %w", e.Name, fs.ErrExist)
 		}
 	}
 	return nil
 }
 
-// isRemains reports whether a name can be left of an array: chunks, their directory, or
-// chunks that were set aside.
+// isRemains reports whether an entry can belong to the remains of an array: chunks, their
+// directory, or staged chunks.
 func isRemains(name string) bool {
 	return name == "c" || name == own.Dir || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
 }

@@ -33,8 +33,8 @@ func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
 }
 
 // Checkpoint publishes all planes that were written so far. They are then visible, and as
-// durable as [Options.Durability] says. A chunk that is not full is stored now and again
-// when it is full; a listed edge already has its planned length.
+// durable as [Options.Durability] says. A partly filled chunk is stored now, and stored
+// again when it is full. Its listed edge has the planned length from the start.
 func (s *Stream) Checkpoint(ctx context.Context) error {
 	err := s.usable()
 	if err == nil {
@@ -69,7 +69,7 @@ func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 	}
 	shape := s.base.Grid.Shape()
 	if int64(len(e.Data))%s.plane != 0 {
-		return fault.Argument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(e.Data), s.axis, s.plane)
+		return fault.Argument("%d bytes are not a whole number of planes along axis %d, which have %d bytes each", len(e.Data), s.axis, s.plane)
 	}
 	if err := element.CheckValues(e); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 // take holds planes from the front of v and returns their number. It stops where the
 // stream must publish, or at the end of the layer.
 func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
-	if err := s.settle(ctx); err != nil { // what could not be done at the end of the last call
+	if err := s.settle(ctx); err != nil { // repeats what failed at the end of the last call
 		return 0, err
 	}
 	left := v.Shape[s.axis]
@@ -157,8 +157,8 @@ func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, e
 	return n, s.settle(ctx)
 }
 
-// makeRoom prepares a layer that lacks so many planes. It publishes the held planes if they
-// leave no room.
+// makeRoom prepares the buffer for the missing planes of a layer. It publishes the held
+// planes if they leave no room.
 func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 	first := max(1, firstRoom/s.plane)
 	most := planes
@@ -169,10 +169,11 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 		most = max(1, min(planes, s.opt.Budget/s.plane))
 	}
 	if most > first {
-		most = max(first, min(most, (s.opt.Budget-s.encoded())/s.plane-first)) // for a moment there are both
+		// While lengthen copies, the first buffer and the long one exist together.
+		most = max(first, min(most, (s.opt.Budget-s.encoded())/s.plane-first))
 	}
 	if room := int64(cap(s.open.buffer)) / s.plane; room < min(first, most) {
-		s.open.buffer = nil // before there is another one
+		s.open.buffer = nil // so that the collector can free it before the next one is made
 		s.open.buffer = make([]byte, min(first, most)*s.plane)
 	}
 	s.open.view = s.room(min(most, int64(cap(s.open.buffer))/s.plane))
@@ -185,7 +186,7 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 // because a long chunk may never be filled.
 const firstRoom = 16 << 20
 
-// room returns a view of the buffer as so many planes.
+// room returns a view of the front of the buffer as a number of planes.
 func (s *Stream) room(planes int64) strided.View {
 	shape := s.base.Grid.Shape()
 	shape[s.axis] = planes
@@ -222,7 +223,7 @@ func (s *Stream) settle(ctx context.Context) error {
 		return err
 	case s.next < layer.Planes.Stop:
 		return s.publishEarly(ctx, nil, true)
-	case o.start > layer.Planes.Start: // the rest of the layer is stored already, and is read when these are
+	case o.start > layer.Planes.Start: // publishing merges these with the stored rest of the layer
 		slab := s.openSlab()
 		slab.Bytes = int64(cap(o.buffer))
 		s.slabs, s.open = append(s.slabs, slab), openLayer{}
@@ -239,7 +240,7 @@ func (s *Stream) settle(ctx context.Context) error {
 	return nil
 }
 
-// fits reports whether so many more planes fit the budget, if encoding does not make them
+// fits reports whether more planes fit the budget, even if encoding does not make them
 // smaller.
 func (s *Stream) fits(planes int64) bool { return planes <= (s.opt.Budget-s.held())/s.plane }
 
@@ -251,7 +252,7 @@ func (s *Stream) untilDue(chunk grid.Interval) int64 {
 	if s.opt.Every == 0 || s.opt.Every >= chunk.Len() {
 		return math.MaxInt64
 	}
-	return s.Published() + s.opt.Every - s.next // what was due before is done
+	return s.Published() + s.opt.Every - s.next // earlier planes that were due are published
 }
 
 // isDue reports whether the stream must publish all planes before plane p.

@@ -59,7 +59,7 @@ func (s *Stream) grow(g *grid.Grid, extent int64, policy grid.Growth) (*grid.Gri
 	return g.Grown(shape, policies...)
 }
 
-// last returns the grid of the array with planes up to an extent, which is final.
+// last returns the grid of the array with the final extent.
 func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	covered := s.grid.Axis(s.axis).Covered()
 	if !s.exact || extent <= covered {
@@ -79,7 +79,7 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	return g, err
 }
 
-// publishEarly is publish because of the budget, which is counted.
+// publishEarly is publish because the budget is exhausted. Early counts this.
 func (s *Stream) publishEarly(ctx context.Context, more *engine.Slab, early bool) error {
 	err := s.publish(ctx, more, false)
 	if err == nil && early {
@@ -134,13 +134,13 @@ type overtaken struct {
 }
 
 func (o *overtaken) Error() string {
-	return fmt.Sprintf("%v: %s while there was a stream along axis %d: another writer is at work; open a new stream, which goes on where the array ends",
+	return fmt.Sprintf("%v: %s during a stream along axis %d; open a new stream, which continues at the end of the array",
 		ErrConflict, o.what, o.axis)
 }
 
 func (o *overtaken) Unwrap() error { return o.Unexpected }
 
-// unchanged returns [overtaken] unless the array is as the stream published it last.
+// unchanged returns [overtaken] if the array differs from what the stream published last.
 func (s *Stream) unchanged(now *snapshot.Array) error {
 	was, is := s.grid.Shape(), now.Grid.Shape()
 	o := &overtaken{Unexpected: &snapshot.Unexpected{Have: is, Want: was}, axis: s.axis}
