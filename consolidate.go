@@ -9,6 +9,7 @@ import (
 	"iter"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -25,7 +26,7 @@ func (g *Group) Consolidate(ctx context.Context) error {
 	if err := g.writable(); err != nil {
 		return g.fail("consolidate", err)
 	}
-	n := g.container(g.path)
+	n := g.place().Container(g.path)
 	plan := func(d publish.Document) (*publish.Change, error) {
 		doc, err := g.consolidate(ctx, d.Bytes)
 		if err != nil {
@@ -33,16 +34,16 @@ func (g *Group) Consolidate(ctx context.Context) error {
 		}
 		return &publish.Change{Document: doc}, nil
 	}
-	return g.fail("consolidate", retry(ctx, func() error {
-		err := finishMember(ctx, publish.Update(ctx, n.publisher(), plan))
+	return g.fail("consolidate", publish.Retry(ctx, func() error {
+		err := tree.FinishMember(ctx, publish.Update(ctx, n.Node, plan))
 		if !g.isV2() || !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		doc, err := g.consolidate(ctx, nil)
 		if err != nil {
-			return finishMember(ctx, err)
+			return tree.FinishMember(ctx, err)
 		}
-		_, err = publish.Create(ctx, n.publisher(), doc)
+		_, err = publish.Create(ctx, n.Node, doc)
 		return err
 	}))
 }
@@ -53,7 +54,7 @@ func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error
 	l := g.options.Limits.metadata()
 	var failed error
 	if g.isV2() {
-		own, err := g.record(ctx)
+		own, err := g.place().Record(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -85,15 +86,15 @@ func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, 
 		for m, err := range plain.Members(ctx, true) {
 			var raw []byte
 			format := 0
-			n := g.node
+			n := g.place()
 			if err == nil {
-				n.path, err = g.path.Join(m.Path)
+				n.Path, err = g.path.Join(m.Path)
 			}
 			if err == nil {
-				raw, format, err = g.hierarchy.reader(g.options.Limits).Record(ctx, n.path)
+				raw, format, err = n.Reader().Record(ctx, n.Path)
 			}
 			if err == nil {
-				err = n.notPending(ctx, store.Key{})
+				err = n.CheckPending(ctx, store.Key{})
 			}
 			if err != nil {
 				*failed = err

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
 
@@ -92,7 +93,7 @@ func (c reshaping) check(ctx context.Context, changes []reshaping) error {
 // pause waits a moment for another writer's change of several arrays to end.
 func pause(ctx context.Context) error {
 	select {
-	case <-time.After(longestPause / 2):
+	case <-time.After(publish.LongestPause / 2):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

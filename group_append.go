@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/store"
 )
 
@@ -128,8 +129,8 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		}
 		parts[i] = publish.Participant{Node: a.publisher(), Plan: plan}
 	}
-	return retry(ctx, func() error {
-		err := publish.UpdateAll(ctx, parts, g.hierarchy.refreshAll(g.options))
+	return publish.Retry(ctx, func() error {
+		err := publish.UpdateAll(ctx, parts, tree.Refresh(g.options.Limits.metadata()))
 		if !errors.Is(err, publish.ErrPending) {
 			return err
 		}

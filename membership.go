@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 )
 
@@ -38,8 +39,8 @@ func (h *hierarchy) recordAll(ctx context.Context, n node) error {
 	}
 	for p := n.path; !p.IsRoot(); {
 		p = p.Parent()
-		path := inside(p, n.path)
-		err := h.changeConsolidated(ctx, n.container(p), func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
+		path := tree.Inside(p, n.path)
+		err := n.place().Container(p).ChangeConsolidated(ctx, func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
 			return h.withNode(ctx, n, c, path, raw)
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +53,7 @@ func (h *hierarchy) recordAll(ctx context.Context, n node) error {
 // withNode returns consolidated metadata with the entry of a node at a path and those of
 // the nodes below it.
 func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidated, path string, raw []byte) (*metadata.Consolidated, error) {
-	c, err := withMember(c, path, raw, n.options.Limits)
+	c, err := tree.WithMember(c, path, raw, n.options.Limits.metadata())
 	if err != nil || raw == nil {
 		return c, err
 	}
