@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/dimension"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
@@ -116,7 +117,7 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	defer leave()
 	changes, err := checkDimensions(arrays, additions)
 	if err == nil {
-		err = checkShared(ctx, "append", changes)
+		err = checkShared(ctx, "append", arrays, changes)
 	}
 	if err != nil {
 		return err
@@ -145,22 +146,23 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 
 // checkDimensions returns how the arrays change. It returns an error if arrays that share a
 // dimension agree along it now but would not agree after the additions.
-func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error) {
+func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change, error) {
 	type length struct {
 		path      string
 		was, more int64
 	}
 	seen := map[string]length{}
-	changes := make([]reshaping, len(arrays))
+	changes := make([]dimension.Change, len(arrays))
 	for i, a := range arrays {
 		axis, more, err := additions[i].along(a)
 		if err != nil {
 			return nil, a.fail("append", err)
 		}
-		changes[i] = reshaping{array: a, alone: additions[i].Alone, after: func(shape []int64) []int64 {
+		changes[i] = a.reshaping(func(shape []int64) []int64 {
 			shape[axis] += more
 			return shape
-		}}
+		})
+		changes[i].Alone = additions[i].Alone
 		names, s := a.DimensionNames(), a.state.Load()
 		if names == nil || names[axis] == "" || additions[i].Alone {
 			continue

@@ -7,14 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"runtime"
-	"slices"
 	"strings"
 
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -53,36 +52,14 @@ func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error]
 	}
 }
 
-// recordedAbove returns the entries below g of the consolidated metadata of the nearest
-// group above that has some. It returns nil if there is none, or if it does not list g.
-func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, error) {
-	for p := g.path; !p.IsRoot(); {
-		p = p.Parent()
-		s, err := g.hierarchy.reader(g.options.Limits).Load(ctx, p)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the store may have been opened below its root
-		}
-		if err != nil {
-			return nil, err
-		}
-		up, ok := s.Doc.(*metadata.Group)
-		if !ok || up.Consolidated == nil || up.Format() != g.doc.Format() {
-			continue
-		}
-		path := strings.TrimPrefix(strings.TrimPrefix(g.path.String(), p.String()), "/")
-		if e, err := up.Consolidated.Entry(path, g.options.Limits.metadata()); e == nil {
-			return nil, err
-		}
-		return up.Consolidated.Below(path), nil
-	}
-	return nil, nil
-}
-
 // walk yields the nodes below a directory. It returns false if the loop must stop.
 func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(Member, error) bool) bool {
-	names, err := g.directories(ctx, dir)
+	names, err := tree.Directories(ctx, g.hierarchy.store, dir)
+	if errors.Is(err, store.ErrUnsupported) {
+		err = g.unlisted(err)
+	}
 	if errors.Is(err, store.ErrUnsupported) && !g.listed {
-		c, aboveErr := g.recordedAbove(ctx)
+		c, aboveErr := g.hierarchy.reader(g.options.Limits).Inherited(ctx, g.path, g.Format())
 		if c != nil {
 			g.consolidated(ctx, c, deep)(yield)
 			return false
@@ -143,24 +120,6 @@ func (g *Group) openers() int {
 		return 1
 	}
 	return engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0))
-}
-
-// directories returns the names of the directories below dir in alphabetical order.
-func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, error) {
-	var names []string
-	for e, err := range store.List(ctx, g.hierarchy.store, dir, false) {
-		if errors.Is(err, store.ErrUnsupported) {
-			err = g.unlisted(err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e.Dir {
-			names = append(names, e.Name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 // unlisted returns the error of [Group.Members] in a store that cannot list.
