@@ -41,7 +41,7 @@ var layers = [][]string{
 	},
 	{"codec/numcodecs", "internal/nodelock", "internal/tree"},
 	{"internal/scheme", "internal/snapshot"},
-	{"internal/dimension"},
+	{"internal/comparison", "internal/dimension", "internal/streaming"},
 	{"."},
 	{"rewrite", "cf"},
 	{"internal/layers"},

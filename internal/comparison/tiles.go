@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zarr
+package comparison
 
 import (
 	"context"
@@ -100,7 +100,7 @@ func visitable(states ...*snapshot.Array) error {
 	return nil
 }
 
-var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, far from each other: compare parts", ErrLimit, mostTiles)
+var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, far from each other: compare parts", engine.ErrLimit, mostTiles)
 
 // ofStored returns, in ascending order, the numbers of the tiles for which one of the
 // arrays stores a chunk. As soon as these are too many, it stops and few is false.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zarr
+package streaming
 
 import (
 	"context"
 	"math"
 
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/element"
@@ -15,37 +14,21 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// WritePlanes appends planes. src has any number of whole planes in C order, and may be
-// reused after the call. Readers see the planes once they are published ([StreamOptions],
-// [Stream.Checkpoint]).
-func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error {
-	e, err := elementsOf(s.array, src)
-	if err == nil {
-		err = s.write(ctx, e)
-	}
-	return s.array.fail("stream", err)
-}
-
-// WriteBytes is [WritePlanes] for any data type of fixed size. src has the elements in host
-// byte order.
+// WriteBytes is Write for elements of fixed size in host byte order.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
-	return s.array.fail("stream", s.write(ctx, element.Buffer{Type: s.base.Type, Data: src}))
+	return s.Write(ctx, element.Buffer{Type: s.base.Type, Data: src})
 }
 
-// Checkpoint publishes all planes that were written so far. They are then visible, and as
-// durable as [Options.Durability] says. A partly filled chunk is stored now, and stored
-// again when it is full. Its listed edge has the planned length from the start.
+// Checkpoint publishes all planes that were written so far.
 func (s *Stream) Checkpoint(ctx context.Context) error {
-	err := s.usable()
-	if err == nil {
-		err = s.publish(ctx, nil, false)
+	if err := s.usable(); err != nil {
+		return err
 	}
-	return s.array.fail("stream", err)
+	return s.publish(ctx, nil, false)
 }
 
 // Close publishes all planes that were written so far and ends the stream. If it fails, the
-// stream still holds the planes and Close may be called again. A stream that is never
-// closed leaks nothing, but loses the planes that were not published.
+// stream still holds the planes and Close may be called again.
 func (s *Stream) Close(ctx context.Context) error {
 	if s.closed {
 		return nil
@@ -57,10 +40,11 @@ func (s *Stream) Close(ctx context.Context) error {
 	if len(s.slabs) == 0 && s.open.count == 0 {
 		s.closed, s.open = true, openLayer{}
 	}
-	return s.array.fail("stream", err)
+	return err
 }
 
-func (s *Stream) write(ctx context.Context, e element.Buffer) error {
+// Write appends whole planes, which are in C order.
+func (s *Stream) Write(ctx context.Context, e element.Buffer) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -96,7 +80,7 @@ func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 	left := v.Shape[s.axis]
 	limit, ok := checked.Add(s.next, left)
 	if !ok {
-		return 0, &grid.AxisError{Axis: s.axis, Err: ErrOverflow}
+		return 0, &grid.AxisError{Axis: s.axis, Err: grid.ErrOverflow}
 	}
 	if err := s.plan(limit); err != nil {
 		return 0, err
