@@ -46,7 +46,7 @@ func TestCompactShards(t *testing.T) {
 	if dry["path"] != node || dry["dry_run"] != true || dry["shards"] != 2.0 || dry["changed"] != 1.0 || dry["bytes_before"] != before || size() != before {
 		t.Errorf("%v, %g bytes", dry, before)
 	}
-	if out := must(t, "", "compact", node, "--shards", "--dry-run"); !strings.HasPrefix(out, node+"  2 shards, 1 to be put in order, nothing was changed: ") {
+	if out := must(t, "", "compact", node, "--shards", "--dry-run"); !strings.HasPrefix(out, node+"  2 shards, 1 to put in order, nothing was changed: ") {
 		t.Error(out)
 	}
 	if out := must(t, "", "compact", node, "--shards"); !strings.HasPrefix(out, node+"  2 shards, 1 put in order: ") || !strings.Contains(out, " → ") {

@@ -20,7 +20,7 @@ func consolidatedGroup(t *testing.T) string {
 	for _, name := range []string{"a", "b", "deep/c"} {
 		must(t, "", "create", group+"/"+name, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
 	}
-	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is in the group's document now\n") {
+	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is now in the group's document\n") {
 		t.Error(out)
 	}
 	return group

@@ -63,7 +63,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertAnew says which arrays are encoded anew, and why.
+// TestConvertAnew says which arrays are re-encoded, and why.
 func TestConvertAnew(t *testing.T) {
 	dir := t.TempDir()
 	_, errs, status := execute(t, "", "convert", "testdata/group_consolidated.zarr", "--to", "2", "--dry-run")
@@ -72,13 +72,13 @@ func TestConvertAnew(t *testing.T) {
 	}
 	for _, dst := range []string{dir + "/x.zarr", dir + "/x.zip"} {
 		got := must(t, "", "convert", "testdata/group_consolidated.zarr", dst, "--to", "2")
-		if !strings.Contains(got, "2 arrays and 2 groups copied in format 2\n") || !strings.Contains(got, "encoded anew  /deep/two: ") {
+		if !strings.Contains(got, "2 arrays and 2 groups copied in format 2\n") || !strings.Contains(got, "re-encoded    /deep/two: ") {
 			t.Error(got)
 		}
 		again := strings.TrimSuffix(dst, filepath.Ext(dst)) + "-again" + filepath.Ext(dst)
 		for _, args := range [][]string{{"--dry-run"}, nil} {
 			got = must(t, "", append([]string{"convert", dst, again, "--to", "2"}, args...)...)
-			if !strings.Contains(got, "; the source has 4 in it already\n") || strings.Contains(got, " now") {
+			if !strings.Contains(got, "; in the source 4 already had it\n") || strings.Contains(got, " now") {
 				t.Error(got)
 			}
 		}

@@ -224,9 +224,9 @@ func TestDemoIsAffordable(t *testing.T) {
 		want        string // part of the error
 	}{
 		{mostCopied, 0, true, ""},
-		{mostCopied + 1, mostCopied, true, "4.0 GiB of elements, too much to copy: there is room for 4.0 GiB"},
+		{mostCopied + 1, mostCopied, true, "4.0 GiB of elements, too much to copy: only 4.0 GiB are free"},
 		{mostCopied + 1, mostCopied + 1, true, ""},
-		{mostCopied + 1, 0, false, "is not known"},
+		{mostCopied + 1, 0, false, "is unknown"},
 	} {
 		d.origin.spec.Shape = []int64{c.bytes}
 		err := d.affordable(func(string) (int64, bool) { return c.room, c.known })
@@ -255,7 +255,7 @@ func TestDemoNoticesWrongValues(t *testing.T) {
 	cmd.SetOut(new(strings.Builder))
 	cmd.SetContext(t.Context())
 	err := newDemo(cmd, t.TempDir(), "wrong", from).run(t.Context())
-	if !errors.Is(err, zarr.ErrCorrupt) || !strings.Contains(err.Error(), "is not what was written") {
+	if !errors.Is(err, zarr.ErrCorrupt) || !strings.Contains(err.Error(), "differs from the one written") {
 		t.Errorf("error %v", err)
 	}
 }

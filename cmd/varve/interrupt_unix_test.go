@@ -189,7 +189,7 @@ func TestHangingServer(t *testing.T) {
 			{[]string{"export", "URL/a", "-o", "DIR/a.npy"}, ""},
 			{[]string{"check", "URL"}, ""},
 			{[]string{"equal", "URL/a", "URL/b"}, ""},
-			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which begins anew"},
+			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which starts over"},
 			{[]string{"copy", "URL", "DIR/copy.zip"}, "nothing was copied"},
 			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after it has begun at the destination
 			{[]string{"append", "DIR/own.zarr", "URL/a"}, "nothing was changed"},

@@ -150,7 +150,7 @@ func TestMistakes(t *testing.T) {
 		{"cat a --select lat==0", 1, "is 'lat=0' meant?"},
 		{"cat a --select lat=0;time=1", 1, "is 'lat=0,time=1' meant?"},
 		{"append era5.zarr/t2m t2m=ok.npy", 1, "is varve append era5.zarr t2m=ok.npy meant?"},
-		{"append one ok.npy", 1, "without an axis that could grow; varve write one --value V"},
+		{"append one ok.npy", 1, "has no axis that could grow; varve write one --value V"},
 		{"append a era5.zarr/t2m", 1, `(varve export era5.zarr/t2m -o FILE.npy), and then convert them, in NumPy with x.astype("int32")`},
 		{"write yes --value True", 1, "is true meant?"},
 		{"create a2 --shape 4 --dtype int8 --chunks calendar:month --time tine", 1, "nothing is here"},

@@ -38,7 +38,7 @@ func TestAppendTwice(t *testing.T) {
 		t.Error(got)
 	}
 	out, errs, status := execute(t, "", "check", group) // 0 is the fill value, too
-	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate do not follow each other") {
+	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate are out of order") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 	// Once it is so, each further append follows the end, and the calendar has no months.

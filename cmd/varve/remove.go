@@ -79,7 +79,7 @@ func inArchive(cmd *cobra.Command, location string) error {
 		return nil // the removal says so
 	}
 	_, is := store.Driver(at.Store()).(*zipstore.Store)
-	switch err := letGo(at, true); {
+	switch err := closeStore(at, true); {
 	case err != nil || !is:
 		return err
 	case at.Path() == "":
@@ -116,7 +116,7 @@ func halfRemoved(cmd *cobra.Command, location string, err error) error {
 		return err
 	}
 	begun, lookErr := rewrite.Unfinished(ctx, at)
-	if lookErr = errors.Join(lookErr, letGo(at, true)); !begun || lookErr != nil {
+	if lookErr = errors.Join(lookErr, closeStore(at, true)); !begun || lookErr != nil {
 		return err
 	}
 	return failure.Leftover(err, "what is left of %s is not visible: repeat the command, which removes it, or use varve rm", location)
