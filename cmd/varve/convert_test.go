@@ -17,7 +17,7 @@ func TestBothFormats(t *testing.T) {
 	overwrite(t, filepath.Join(node, ".zarray"), "{}")
 	for _, want := range []bool{true, false} {
 		notes := decode(t, must(t, "", "info", "--json", node))["notes"].([]any)
-		if got := len(notes) == 1 && strings.Contains(notes[0].(string), "both formats stand here"); got != want {
+		if got := len(notes) == 1 && strings.Contains(notes[0].(string), "documents of both formats exist"); got != want {
 			t.Error(notes)
 		}
 		must(t, "", "convert", node, "--to", "3")

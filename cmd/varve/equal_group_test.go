@@ -26,7 +26,7 @@ func TestEqualGroups(t *testing.T) {
 	must(t, "", "write", b+"/g/y", "--select", "3", "--value", "5")
 	must(t, "", "create", b+"/z", "--shape", "1", "--dtype", "int8")
 	_, errs, status := execute(t, "", "equal", a, b)
-	if want := "1 of 2 arrays differ, in g/y the first: element [3] differs: 1 and 5; 1 array only in B (z)"; status != 1 || !strings.Contains(errs, want) {
+	if want := "1 of 2 arrays differ; the first is g/y: element [3] differs: 1 and 5; 1 array only in B (z)"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %s, want %s", status, errs, want)
 	}
 	out, _, status := execute(t, "", "equal", a, b, "--json")

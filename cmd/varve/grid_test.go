@@ -131,7 +131,7 @@ func TestGridDrawing(t *testing.T) {
 		t.Error(turned)
 	}
 	none := must(t, "", "grid", "testdata/rect_2d.zarr", "--chunk", "7,7")
-	if !strings.Contains(none, "(7,7) is no chunk: the grid has 3 × 4\n") {
+	if !strings.Contains(none, "there is no chunk (7,7): the grid has 3 × 4\n") {
 		t.Error(none)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// commandGroups are the headings that the help of the program lists commands under. A
-// command that is in no group is listed last.
+// commandGroups are the headings in the command list of varve help. Commands that are in
+// no group are listed last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -59,13 +59,13 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		b.WriteString(f.FlagUsagesWrapped(width))
 	}
 	if names := flagNames(cmd.InheritedFlags()); len(names) > 0 {
-		title("Flags of all commands, which varve --help explains")
+		title("Flags of all commands (see varve --help)")
 		b.WriteString(phrase.Flow(strings.Join(names, ", "), width, "  ", "  ") + "\n")
 	}
-	fmt.Fprint(w, b.String()) // help that cannot be printed has nobody to tell
+	fmt.Fprint(w, b.String()) // there is no other place to report an error
 }
 
-// flagNames returns the flags of a set with the placeholders of their values.
+// flagNames returns the flags of a set, with the placeholders of their values.
 func flagNames(f *pflag.FlagSet) []string {
 	var names []string
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -77,8 +77,8 @@ func flagNames(f *pflag.FlagSet) []string {
 	return names
 }
 
-// printCommands lists the commands below one, those of the program in groups, and the
-// topics.
+// printCommands lists the subcommands of cmd. For the root it lists them in groups, and
+// also the topics.
 func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func(string)) {
 	left := map[string]*cobra.Command{}
 	var order []string
@@ -114,7 +114,7 @@ func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func
 	}
 }
 
-// newHelpCommand returns the command help, which knows topics besides commands.
+// newHelpCommand returns the command help, which explains commands and topics.
 func newHelpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "help [COMMAND|TOPIC]",
@@ -131,7 +131,7 @@ func newHelpCommand() *cobra.Command {
 	return c
 }
 
-// help prints the help that arguments ask for.
+// help prints the help of a command or topic, or without arguments that of the program.
 func help(cmd *cobra.Command, args []string) error {
 	root := cmd.Root()
 	if len(args) == 0 {
@@ -150,13 +150,13 @@ func help(cmd *cobra.Command, args []string) error {
 	c, rest, err := root.Find(args)
 	if err != nil || c == root || len(rest) > 0 {
 		known := slices.Concat(commandNames(root), topicNames())
-		return failure.BadUsage("there is no command and no topic %q%s; varve help lists them", strings.Join(args, " "), spelling.Meant(args[0], known))
+		return failure.BadUsage("there is no command or topic %q%s; varve help lists them", strings.Join(args, " "), spelling.Meant(args[0], known))
 	}
 	c.InitDefaultHelpFlag()
 	return c.Help()
 }
 
-// commandNames returns the names of the commands below one.
+// commandNames returns the names of the subcommands of a command.
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {

@@ -26,7 +26,7 @@ func TestRemarks(t *testing.T) {
 		{"write %s/packed %s/same", "taken for packed ones"},
 		{"append %s/packed %s/same --alone", "taken for packed ones"},
 		{"resize %s p=20", "new elements are the fill value 0"},
-		{"write %s/days --value 2024", "--value 2024 counts units of the type, so it is 1975-07-18; the year begins at --value 2024-01-01"},
+		{"write %s/days --value 2024", "--value 2024 counts units of the type, so it means 1975-07-18; for the beginning of the year give --value 2024-01-01"},
 		{"create %s/d --shape 1 --dtype datetime64[Y] --fill 2020 --dimension-names d --overwrite", "so it is 3990"},
 	} {
 		text := strings.ReplaceAll(c.args, "%s", group)

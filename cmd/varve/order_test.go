@@ -156,7 +156,7 @@ func TestUnwrittenTimes(t *testing.T) {
 			must(t, "", "copy", group+"/"+name, node)
 			for _, args := range [][]string{{node, "--shape", lengths, "--dry-run"}, {node, name + "=" + lengths}} {
 				_, errs, status := execute(t, "", append([]string{"resize", "--yes", "--alone"}, args...)...)
-				if status != 0 || strings.Contains(errs, "2 new times are the fill value until varve write") != want {
+				if status != 0 || strings.Contains(errs, "2 new times are the fill value; write them with varve write") != want {
 					t.Errorf("%s %s: status %d, %s", name, args, status, errs)
 				}
 			}

@@ -61,7 +61,7 @@ func TestResizeGroupRefused(t *testing.T) {
 	before := treeOf(t, group)
 	for args, want := range map[string]string{
 		"time=3": "deletes 3 elements of 2 arrays", "lat=3": `has the dimension "lat"`, "time": "as time=100", "time=-1": "as time=100",
-		"time=5 time=6": "twice", "time=5 --shape 5": "exclude each other", "time=5 --expect 4": "goes with one array",
+		"time=5 time=6": "twice", "time=5 --shape 5": "exclude each other", "time=5 --expect 4": "is for one array",
 		"time=9 --grow preplanned:[2]": "3 elements before the extent",
 	} {
 		if _, errs, status := execute(t, "", append([]string{"resize", group}, strings.Fields(args)...)...); status == 0 || !strings.Contains(errs, want) || treeOf(t, group) != before {

@@ -121,7 +121,7 @@ func TestCreateGrow(t *testing.T) {
 		{1, "follow the extent", "--shape 3 --chunks 3 --grow fixed:2 --zarr-format 2"},
 		{1, "has no axis", "--shape= --grow repeat-last"},
 		{2, "--time COORD", "--shape 3 --chunks [[3]] --grow calendar:month"},
-		{1, "beside it only", "--shape 3 --chunks [[3]] --grow calendar:month --time x/time"},
+		{1, "a coordinate of the same group", "--shape 3 --chunks [[3]] --grow calendar:month --time x/time"},
 		{2, "exclude each other", `--shape 3 --chunks [[3]] --grow fixed:2 --attributes {"varve:growth":{}}`},
 		{2, "--grow", "--shape 3 --grow fast"},
 		{0, "", "--shape 3 --chunks 3 --grow repeat-last --zarr-format 2"},

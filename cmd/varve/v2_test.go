@@ -45,7 +45,7 @@ func TestFormat2(t *testing.T) {
 		t.Error(out)
 	}
 	overwrite(t, filepath.Join(array, "zarr.json"), `{"zarr_format": 3, "node_type": "group"}`)
-	if out := must(t, "", "info", array); !strings.Contains(out, "both formats stand here: zarr.json was read, and .zarray was not") {
+	if out := must(t, "", "info", array); !strings.Contains(out, "documents of both formats exist: zarr.json was read, and .zarray was not") {
 		t.Error(out)
 	}
 }
