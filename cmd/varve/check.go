@@ -32,8 +32,8 @@ func newCheckCommand() *cobra.Command {
 		Long: `Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 if there is any.
 
 Every stored chunk is read and decoded. In a shard, every inner chunk must lie within the shard, must not share its
-bytes with another one, and must decode. Bytes that belong to no inner chunk are counted, but they are no damage; varve
-compact --shards frees them. Without a checksum, wrong values may go unnoticed.
+bytes with another one, and must decode. Bytes that belong to no inner chunk are counted, but they are no damage;
+varve compact --shards frees them. Without a checksum, wrong values may go unnoticed.
 
 A chunk that is not stored is no fault, because chunks that hold only the fill value are usually not stored. If all
 chunks should be stored, --complete lists the missing ones.

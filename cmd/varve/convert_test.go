@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestBothFormats tells of documents of format 2 beside those of format 3, and converts
-// them away.
+// TestBothFormats checks the note about documents of both formats, and removes those of
+// format 2 by a conversion.
 func TestBothFormats(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	overwrite(t, filepath.Join(node, ".zarray"), "{}")
@@ -95,7 +95,7 @@ func TestConvertAnew(t *testing.T) {
 	}
 }
 
-// TestInfoOfUnknownFormat2 describes arrays of format 2 as far as they are known.
+// TestInfoOfUnknownFormat2 describes arrays of format 2 with unknown parts.
 func TestInfoOfUnknownFormat2(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group", "--zarr-format", "2")
@@ -128,7 +128,7 @@ func TestInfoOfUnknownFormat2(t *testing.T) {
 	}
 }
 
-// TestInfoTellsWhatIsUnknown names the part of a document that stands in the way.
+// TestInfoTellsWhatIsUnknown checks that the unknown part of a document is named.
 func TestInfoTellsWhatIsUnknown(t *testing.T) {
 	for add, want := range map[string]string{
 		`"storage_transformers": [{"name": "acme.move"}]`: "storage transformer acme.move is not known",
@@ -198,8 +198,8 @@ func TestConvertStores(t *testing.T) {
 }
 
 // TestConvertGrowth converts arrays with stored policies to format 2 and back, where they
-// are and elsewhere, and appends to them. What regular chunks cannot follow is gone, and
-// told.
+// are and elsewhere, and appends to them. Policies that regular chunks cannot follow must
+// be removed and reported.
 func TestConvertGrowth(t *testing.T) {
 	for name, c := range map[string]struct {
 		chunks, policy string

@@ -136,8 +136,8 @@ func TestDemoFromRectilinear(t *testing.T) {
 	}
 }
 
-// TestDemoFromGroup takes the first array that can grow, passing by a scalar; its grid is
-// regular, it is shorter than what is appended, and some of its chunks are not stored.
+// TestDemoFromGroup takes the first array that can grow, after a scalar. Its grid is
+// regular, it is shorter than the appends, and some of its chunks are not stored.
 func TestDemoFromGroup(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "source.zarr")
 	create(t, filepath.Join(source, "a"), nil)
@@ -239,7 +239,7 @@ func TestDemoIsAffordable(t *testing.T) {
 	}
 }
 
-// TestDemoNoticesWrongValues lets the array hold other values than it has to.
+// TestDemoNoticesWrongValues runs the demonstration with wrong values in the array.
 func TestDemoNoticesWrongValues(t *testing.T) {
 	asked := 0
 	from := &origin{

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/manual"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
@@ -38,7 +39,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	if text == "" {
 		text = cmd.Short + "."
 	}
-	b.WriteString(phrase.Wrap(text, width) + "\n")
+	b.WriteString(manual.Wrap(text, width) + "\n")
 	title("Usage")
 	if cmd.HasParent() {
 		for usage := range strings.SplitSeq(cmd.Use, ", ") {
@@ -140,7 +141,7 @@ func help(cmd *cobra.Command, args []string) error {
 	}
 	if t, ok := topicOf(args[0]); ok && len(args) == 1 {
 		w := cmd.OutOrStdout()
-		text := fmt.Sprintf("%s\n\n%s\n", console.Styled(w, console.Bold, t.title), phrase.Wrap(t.text, console.HelpWidth(w)))
+		text := fmt.Sprintf("%s\n\n%s\n", console.Styled(w, console.Bold, t.title), manual.Wrap(t.text, console.HelpWidth(w)))
 		if t.examples != "" {
 			text += fmt.Sprintf("\n%s\n%s\n", console.Styled(w, console.Bold, "Examples:"), t.examples)
 		}

@@ -65,7 +65,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	}
 	f.Times = source.EndsOfTime(cmd.Context(), a)
 	if err := source.UndecodedTimes(a, cf.UnitsOf(a)); err != nil {
-		f.Notes = append(f.Notes, "its times are printed as numbers: "+failure.OneLine(err))
+		f.Notes = append(f.Notes, "its times are left as numbers: "+failure.OneLine(err))
 	}
 	f.Readers = facts.ReadersOf(cmd.Context(), a)
 	f.AddGrid(a.Grid())

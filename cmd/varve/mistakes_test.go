@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// newMistakes makes what the mistakes of TestMistakes name, and changes into it.
+// newMistakes makes the nodes and files that TestMistakes names, and changes into their
+// folder.
 func newMistakes(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -58,8 +59,8 @@ func newMistakes(t *testing.T) {
 	overwrite(t, "x.npy.gz", b.String())
 }
 
-// TestMistakes makes the mistakes of people who are new to the program. Each answer is
-// one line that says what is wrong and what to do, and wrong usage is status 2.
+// TestMistakes makes the mistakes of new users. Each message must be one line that says
+// what is wrong and what to do, and wrong usage must have status 2.
 func TestMistakes(t *testing.T) {
 	newMistakes(t)
 	create := "create new --dtype int8 "
@@ -81,7 +82,7 @@ func TestMistakes(t *testing.T) {
 		{create + "--shape 1e3", 2, "is 1000 meant?"},
 		{create + "--shape -1,5", 2, "is less than 0"},
 		{create + "--shape 3.5", 2, "no whole number"},
-		{"create new --shape --dtype int8", 2, "--shape needs a value, and --dtype follows it"},
+		{"create new --shape --dtype int8", 2, "--shape needs a value, but --dtype follows it"},
 		{"create new --shape 3 --dtype", 2, "--dtype needs a value: TYPE is missing"},
 		{"export a -o", 2, "--output needs a value: FILE is missing"},
 		{create + "--shape 10,10 --chunks 10x10", 2, "is 10,10 meant?"},

@@ -111,7 +111,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"plan"}, "--shape is missing"},
 		{[]string{"plan", "--shape", "5"}, "--dtype is missing"},
 		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--target", "8"}, "as 8MiB"},
-		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "calendar:month"}, "a size as 256KiB"},
+		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "calendar:month"}, "a size such as 256KiB"},
 		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "8MiB", "--target", "1MiB"}, "is larger than --target"},
 		{[]string{"plan", "a"}, `unexpected argument "a"`},
 		create("--zarr-format", "7"), create("--attributes", "{"),
@@ -168,7 +168,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"create", "a", "--format", "2"}, "is --zarr-format meant?"},
 		{[]string{"create", "a", "--data-type", "int8"}, "is --dtype meant?"},
 		{[]string{"create", "a", "--order", "F"}, "the codec transpose"},
-		{[]string{"create", "a", "--dimension-separator", "/"}, "--chunk-key-encoding has the separator"},
+		{[]string{"create", "a", "--dimension-separator", "/"}, "--chunk-key-encoding includes the separator"},
 		{[]string{"era5.zarr/t2m"}, "is varve info era5.zarr/t2m meant?"},
 		{[]string{"create", "a", "--chunks", `{"time":5}`}, "lengths stand in the order of the axes and have no names, as 10,20"},
 		{[]string{"create", "a", "--chunks", "time=5, lat=6"}, "have no names: is 5,6 meant?"},
@@ -190,8 +190,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestFailures checks the one line, the status and the kind of what goes wrong although
-// the command line is well formed.
+// TestFailures checks the message, the status and the kind of failures of well-formed
+// command lines.
 func TestFailures(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
 	group := fixture(t, "group_consolidated.zarr")
@@ -434,8 +434,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestDamagedChunk says what to do about a chunk that does not decode, of the array that
-// has it.
+// TestDamagedChunk checks the advice about a chunk that does not decode.
 func TestDamagedChunk(t *testing.T) {
 	dir := t.TempDir()
 	sound, bad := filepath.Join(dir, "sound.zarr"), filepath.Join(dir, "bad one.zarr")
