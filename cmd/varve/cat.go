@@ -34,19 +34,11 @@ any array, and also unpacks numbers by their attributes scale_factor, add_offset
 }
 
 func show(cmd *cobra.Command, location, sel string, decoded bool) error {
-	a, err := node.OpenArray(cmd, location)
+	a, src, err := openSource(cmd, location, sel, decoded)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	src, err := source.New(cmd.Context(), a, sel, decoded)
-	if err != nil {
-		return err
-	}
-	if decoded {
-		source.TellUndecoded(cmd, location, src)
-		source.TellUnmet(cmd, location, src)
-	}
 	if session.WantsJSON(cmd) {
 		if err := format.CheckLimit(src, session.LimitOf(cmd), format.JSON); err != nil {
 			return err

@@ -26,7 +26,7 @@ is decoded. A shard that is already in order is not rewritten.
 Every shard is replaced in one step, so concurrent readers and writers are not disturbed, and stopping the command
 leaves no shard half written. A damaged shard is not changed; it is reported after the others are done. A shard is
 damaged if its index points outside of it, gives an inner chunk a length that its codecs cannot produce, or gives the
-same bytes to several inner chunks. varve check also decodes.`,
+same bytes to several inner chunks. Only varve check finds damage inside of inner chunks.`,
 		Example: `  varve compact era5.zarr/tp --shards
   varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),

@@ -40,9 +40,9 @@ Without DST the nodes are converted in place: only their documents change, not t
 works for all arrays except structs whose fields have different byte orders. From format 3 to 2 it requires chunks of
 one length along each axis, chunk keys of format 2, and codecs that format 2 has.
 
-All new documents are stored before the first old one is deleted. If documents of both formats exist, readers take
-those of format 3. So repeating the command completes an interrupted conversion. No other program may change the
-nodes at the same time. If documents of both formats exist when the command starts, --to 3 keeps those of format 3.
+All new documents are stored before the first old one is deleted, so repeating the command completes an interrupted
+conversion. While documents of both formats exist, readers take those of format 3, and --to 3 deletes the others. No
+other program may change the nodes at the same time.
 
 With DST the nodes are copied there, and SRC stays. Chunks are copied without decoding them if possible, and re-encoded
 otherwise. Symbolic links out of the store, and broken ones, are left out and counted.

@@ -53,7 +53,7 @@ SRC behind a symbolic link, and a SRC with symbolic links out of the store or br
 links and counts them.
 
 The documents are stored last, so an interrupted copy is not visible. Another copy to the same place removes what it
-left. The copy fails if the source changes its shape or chunks during it.`,
+left. The copy fails if the shape or the chunks of the source change meanwhile.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy https://example.org/era5.zarr era5.zip --dry-run`,
 		Args:              arguments("SRC", "DST"),
@@ -87,7 +87,10 @@ type copied struct {
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	ctx := cmd.Context()
-	access := store.Read
+	access, do := store.Read, rewrite.Copy
+	if f.move {
+		do = rewrite.Move
+	}
 	if f.move && !f.dry {
 		access = store.Write
 	}
@@ -108,10 +111,6 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	opt := &rewrite.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
-	do := rewrite.Copy
-	if f.move {
-		do = rewrite.Move
-	}
 	err = f.agreed(cmd, src, from, to, opt, func(dst *zarr.Location, opt *rewrite.Options) error {
 		_, err := do(ctx, src, dst, opt)
 		return err
@@ -119,23 +118,9 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	dst, err := f.destination(cmd, to)
-	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(node.LocalPath(to), ".zip") {
-		return fmt.Errorf("%w (--overwrite replaces it)", err) // an existing archive
-	}
+	r, err := f.copyTo(cmd, src, from, to, func(dst *zarr.Location) (rewrite.Report, error) { return do(ctx, src, dst, opt) })
 	if err != nil {
 		return err
-	}
-	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
-	stop := measureCopy(ctx, p, from, session.Reading(cmd))
-	r, err := do(ctx, src, dst, opt)
-	stop()
-	p.End()
-	if err != nil {
-		return intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err))
-	}
-	if err := closeStore(dst, true); err != nil {
-		return atLocation(cmd.Name(), from, src, err)
 	}
 	f.noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
@@ -148,6 +133,31 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return session.PrintJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
+}
+
+// copyTo opens the destination, copies to it by do, and closes it.
+func (f *copyFlags) copyTo(
+	cmd *cobra.Command, src *zarr.Location, from, to string, do func(dst *zarr.Location) (rewrite.Report, error),
+) (rewrite.Report, error) {
+	dst, err := f.destination(cmd, to)
+	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(node.LocalPath(to), ".zip") {
+		err = fmt.Errorf("%w (--overwrite replaces it)", err) // an existing archive
+	}
+	if err != nil {
+		return rewrite.Report{}, err
+	}
+	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
+	stop := measureCopy(cmd.Context(), p, from, session.Reading(cmd))
+	r, err := do(dst)
+	stop()
+	p.End()
+	if err != nil {
+		return r, intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err))
+	}
+	if err := closeStore(dst, true); err != nil {
+		return r, atLocation(cmd.Name(), from, src, err)
+	}
+	return r, nil
 }
 
 // removed returns the nodes that --overwrite would remove at the destination. It returns
@@ -363,77 +373,4 @@ func noteReserved(w io.Writer, n int) error {
 	}
 	_, err := fmt.Fprintf(w, "  note  kept: %s of format 3 with a name that begins with \"__\", which that format reserves\n", phrase.Plural(int64(n), "node"))
 	return err
-}
-
-// locate opens the store of a location. The observer of --stats sees its requests.
-func locate(ctx context.Context, location string, access store.Access) (*zarr.Location, error) {
-	at, err := zarr.Locate(ctx, location, access)
-	if err != nil {
-		return nil, err
-	}
-	return at.Observed(session.ObserverOf(ctx)), nil
-}
-
-// atLocation names the location in an error. Package rewrite knows only the path of the
-// node in its store.
-func atLocation(op, location string, at *zarr.Location, err error) error {
-	var e *zarr.Error
-	if errors.As(err, &e) && e.Path == at.Path() {
-		e.Path = location
-	}
-	return failure.On(op, location, err)
-}
-
-// destination opens the location of the copy, and creates its store if needed. For a dry
-// run it creates nothing, and an empty store stands for a missing one.
-func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Location, error) {
-	ctx := cmd.Context()
-	if f.overwrite && !f.dry {
-		if p, ok, err := replacedArchive(ctx, location); ok || err != nil {
-			return p, err
-		}
-	}
-	if !f.dry {
-		return locate(ctx, location, store.Create)
-	}
-	p, err := locate(ctx, location, store.Read)
-	if errors.Is(err, fs.ErrNotExist) {
-		return zarr.At(memstore.New(), ""), nil
-	}
-	return p, err
-}
-
-// replacedArchive begins an archive that will replace the one at a location. It returns
-// false if the location is not an existing file with a name that ends in .zip.
-func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool, error) {
-	name := node.LocalPath(location)
-	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
-		return nil, false, nil
-	}
-	old, err := locate(ctx, location, store.Read)
-	if err == nil {
-		err = closeStore(old, true)
-	}
-	if err != nil { // not an archive, so probably not the file that was meant
-		return nil, false, failure.On("copy", location, failure.BadArgument("--overwrite replaces archives only, and this file is not one; remove it first: %w", err))
-	}
-	a, err := zipstore.Replace(name)
-	if err != nil {
-		return nil, false, failure.On("copy", location, err)
-	}
-	return zarr.At(a, "").Observed(session.ObserverOf(ctx)), true, nil
-}
-
-// closeStore closes the store of a location. For a new archive, complete decides whether
-// it is published or discarded.
-func closeStore(p *zarr.Location, complete bool) error {
-	s := p.Store()
-	if a, ok := store.Driver(s).(*zipstore.Archive); ok && !complete {
-		return a.Discard()
-	}
-	if c, ok := store.As[io.Closer](s); ok {
-		return c.Close()
-	}
-	return nil
 }

@@ -45,15 +45,15 @@ if there are several.
 
 --select takes indices, coordinate values and JSON; see varve help select.
 
-Values are read and written slab by slab, in bounded memory. A file appears only after it is complete. Also json of up
-to 16 MiB on standard output is complete or missing; for other output that fails later, standard output has the
-beginning, and the status is 1. If the output is longer than --limit, or than the free space of the file system, the
-command fails: at the start if the size is known then, otherwise when the limit is reached.
+Values are read and written slab by slab, in bounded memory. A file appears only after it is complete. On standard
+output, json of up to 16 MiB appears only after all of it was read; other output may end early after an error, and the
+status is then 1. Output that is longer than --limit, or than the free space of the file system, is an error: at the
+start if its length is known, otherwise when it reaches the limit.
 
 --decode applies the CF attributes to stored numbers. Packed numbers become float64, and _Unsigned decides about the
-sign. Times become datetime64, and durations (units such as days or hours) become timedelta64. If a time does not exist
-in datetime64, all become text: those of other calendars, before 1582-10-15 in the standard calendar, or outside the
-years 1 to 9999.
+sign. Times become datetime64, and durations (units such as days or hours) become timedelta64. All times become text if
+one of them does not exist in datetime64: in other calendars, before 1582-10-15 in the standard calendar, or outside
+the years 1 to 9999.
 
 Missing numbers become NaN. As in xarray, these are the elements equal to _FillValue or missing_value, and in format 2
 also to the fill value. With missing values, float16, float32 and float64 keep their type, integers of 8 and 16 bits
@@ -88,29 +88,20 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	if toStdout && (f == format.Raw || f == format.NPY) && console.IsTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
-	a, err := node.OpenArray(cmd, location)
+	a, src, err := openSource(cmd, location, sel, decoded)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	src, err := source.New(cmd.Context(), a, sel, decoded)
-	if err != nil {
-		return err
-	}
-	if decoded {
-		source.TellUndecoded(cmd, location, src)
-		source.TellUnmet(cmd, location, src)
-	}
 	if err := src.Settle(cmd.Context()); err != nil {
 		return err
 	}
-	if err := format.CheckLimit(src, session.LimitOf(cmd), f); err != nil {
-		return err
+	err = format.CheckLimit(src, session.LimitOf(cmd), f)
+	if err == nil && !toStdout {
+		err = format.CheckRoom(src, file, f, localfile.FreeBytes)
 	}
-	if !toStdout {
-		if err := format.CheckRoom(src, file, f, localfile.FreeBytes); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	if header {
 		if err := format.AddHeadings(cmd.Context(), src); err != nil {
@@ -141,6 +132,25 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	return session.PrintDocument(cmd, messages(cmd, toStdout), map[string]any{
 		"path": location, "shape": src.Shape, "data_type": src.Type.String(), "format": f, "output": output.Present(file),
 	})
+}
+
+// openSource opens an array and binds a selection to it. With --decode it prints notes
+// about values that cannot be decoded. The caller must close the array.
+func openSource(cmd *cobra.Command, location, sel string, decoded bool) (*zarr.Array, *source.Source, error) {
+	a, err := node.OpenArray(cmd, location)
+	if err != nil {
+		return nil, nil, err
+	}
+	src, err := source.New(cmd.Context(), a, sel, decoded)
+	if err != nil {
+		_ = a.Close() // it was only read
+		return nil, nil, err
+	}
+	if decoded {
+		source.TellUndecoded(cmd, location, src)
+		source.TellUnmet(cmd, location, src)
+	}
+	return a, src, nil
 }
 
 // notePacked prints a note if a table has packed numbers beside decoded coordinates.

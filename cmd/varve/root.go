@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 		Long: `Read, write and grow Zarr arrays whose chunks follow the data.
 
 A NODE is an array or a group, given by its path or URL: era5.zarr, era5.zarr/t2m, data.zip/t2m,
-https://example.org/era5.zarr. varve help terms explains the terms; varve demo shows what the program does.`,
+https://example.org/era5.zarr. varve help terms explains the words used here; varve demo shows what the program does.`,
 		Example: `  varve info era5.zarr/t2m
   varve append station.zarr readings.npy`,
 		Args:              knownCommand,
