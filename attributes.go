@@ -5,12 +5,10 @@ package zarr
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -51,14 +49,14 @@ func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte)
 	update := g.updateAttributes
 	if g.isV2() {
 		update = func(ctx context.Context, change func([]byte) ([]byte, error)) error {
-			_, err := g.publishAttributes(ctx, change)
+			_, err := g.place().PublishAttributes(ctx, change)
 			return err
 		}
 	}
 	if err := update(ctx, change); err != nil {
 		return g.fail("set attributes", err)
 	}
-	return g.fail("set attributes", g.hierarchy.refreshGroup(store.Finishing(ctx), g.node))
+	return g.fail("set attributes", g.place().RefreshGroup(store.Finishing(ctx)))
 }
 
 // updateAttributes is UpdateAttributes for a group of format 3.
@@ -80,56 +78,12 @@ func (g *Group) updateAttributes(ctx context.Context, change func(object []byte)
 	})
 }
 
-// publishAttributes publishes attributes of a node of format 2, which have a document of
-// their own, and returns them.
-func (n *node) publishAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) (object []byte, err error) {
-	at, l := n.publisher(), n.options.Limits.metadata()
-	at.Document = metadata.V2Attributes
-	err = retry(ctx, func() error {
-		var refused error // what change says, which may also be that something does not exist
-		err := publish.Update(ctx, at, func(d publish.Document) (*publish.Change, error) {
-			old, err := metadata.ParseAttributesV2(d.Bytes, l)
-			if err != nil {
-				return nil, err
-			}
-			if object, refused = change(bytes.Clone(old)); refused != nil {
-				return nil, refused
-			}
-			document, err := metadata.MarshalAttributesV2(object, l)
-			return &publish.Change{Document: document}, err
-		})
-		switch {
-		case refused != nil:
-			return err
-		case errors.Is(err, publish.ErrPending):
-			_, othersErr := n.finishTogether(ctx)
-			return errors.Join(othersErr, err)
-		case errors.Is(err, fs.ErrNotExist):
-			return n.beginAttributes(ctx, at)
-		}
-		return err
-	})
-	return object, err
-}
-
-// beginAttributes writes the document of the attributes for a node that has none, which
-// is then to be changed.
-func (n *node) beginAttributes(ctx context.Context, at publish.Node) error {
-	if _, err := store.Stat(ctx, n.hierarchy.store, n.key()); err != nil {
-		return err // there is no such node any more
-	}
-	if _, err := publish.Create(ctx, at, []byte("{}\n")); err != nil {
-		return err
-	}
-	return store.ErrConflict // so that this is tried again
-}
-
 // updateAttributesV2 is UpdateAttributes for an array of format 2.
 func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if err := a.writable(); err != nil {
 		return err
 	}
-	raw, err := a.publishAttributes(ctx, change)
+	raw, err := a.place().PublishAttributes(ctx, change)
 	if err != nil {
 		return err
 	}
@@ -145,23 +99,7 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 		}
 		next.ConfirmAs(s)
 		if a.state.CompareAndSwap(s, next) {
-			return a.hierarchy.refreshAbove(store.Finishing(ctx), store.Key{}, a.node)
+			return tree.RefreshAbove(store.Finishing(ctx), store.Key{}, a.place())
 		}
 	}
-}
-
-// refreshGroup makes consolidated metadata agree with the documents of a group: that of
-// the groups above, and in format 2 its own, which has a copy of them too.
-func (h *hierarchy) refreshGroup(ctx context.Context, n node) error {
-	var err error
-	if n.isV2() {
-		err = h.changeConsolidated(ctx, n.container(n.path), func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
-			raw, err := n.record(ctx)
-			return c.WithOwn(raw), err
-		})
-	}
-	if err != nil {
-		err = fmt.Errorf("%w: the consolidated metadata of the group is not up to date: %w", ErrIncomplete, err)
-	}
-	return errors.Join(err, h.refreshAbove(ctx, store.Key{}, n))
 }

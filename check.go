@@ -69,7 +69,7 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 		}
 		s = now
 	}
-	return nil, a.fail("check", fmt.Errorf("%w while it was looked at, again and again", ErrConflict))
+	return nil, a.fail("check", errUnsettled)
 }
 
 // mostUnread bounds the unreadable shards in a row that [CheckOptions.KeepGoing] reports as
@@ -150,7 +150,7 @@ func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
 			}
 			return
 		}
-		yield(ShardFault{}, a.fail("check", fmt.Errorf("%w while it was looked at, again and again", ErrConflict)))
+		yield(ShardFault{}, a.fail("check", errUnsettled))
 	}
 }
 

@@ -90,7 +90,7 @@ func (a *Array) readChunk(ctx context.Context, read func(*snapshot.Array) ([]byt
 		}
 		s = now
 	}
-	return nil, a.fail("read chunk", fmt.Errorf("%w while it was read, again and again", ErrConflict))
+	return nil, a.fail("read chunk", errUnsettled)
 }
 
 // WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk]

@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// CompactOptions says how shards are compacted. A nil *CompactOptions means the zero
-// CompactOptions.
+// CompactOptions are the options of [Array.CompactShards]. A nil *CompactOptions is the
+// zero value.
 type CompactOptions struct {
-	// DryRun only looks: the report is that of a call without it, and nothing is written.
-	// An array that was opened to be read will do.
+	// DryRun writes nothing, and returns the same report. The array need not be opened for
+	// writing.
 	DryRun bool
 	// Progress, if not nil, is called for each stored shard, one call at a time.
 	Progress func(shard []int64)
@@ -28,8 +28,8 @@ type CompactOptions struct {
 type CompactReport struct {
 	Shards  int64 // stored shards that are not damaged
 	Changed int64 // of these, the shards that were rewritten
-	Before  int64 // bytes of all these shards, before and after
-	After   int64
+	Before  int64 // bytes of all these shards before the call
+	After   int64 // bytes of all these shards after it
 }
 
 // CompactShards rewrites stored shards so that their inner chunks follow each other in the
@@ -81,14 +81,14 @@ func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report C
 	defer lock.Release()
 	if s.Engine.Chain.TellsShapes() {
 		err = a.untilFresh(ctx, s, compact)
-	} else { // who trims shards meanwhile has to wait
+	} else { // the encoded bytes do not tell the shape: exclude writers that trim shards
 		err = a.withoutGrowth(ctx, lock, s, compact)
 	}
 	return report, err
 }
 
-// untilFresh does something with the newest state, and does it anew where it finds damage
-// and the state is not the newest any more.
+// untilFresh calls do with the newest state. If do finds damage, the state may have become
+// stale meanwhile: then untilFresh calls do again.
 func (a *Array) untilFresh(ctx context.Context, s *snapshot.Array, do func(s *snapshot.Array, shared bool) error) error {
 	for range writeTries {
 		now, err := a.fresh(ctx, s)
@@ -104,13 +104,13 @@ func (a *Array) untilFresh(ctx context.Context, s *snapshot.Array, do func(s *sn
 		}
 		s = newest
 	}
-	return fmt.Errorf("%w while its shards were looked at, again and again", ErrConflict)
+	return errUnsettled
 }
 
-// errNoShards refuses arrays without inner chunks that can be had by themselves.
-var errNoShards = fmt.Errorf("%w: the chunks are no shards, or their inner chunks cannot be had by themselves because a codec compresses the shard as a whole", ErrUnsupported)
+// errNoShards is the error for arrays whose inner chunks cannot be read alone.
+var errNoShards = fmt.Errorf("%w: the chunks are not shards, or another codec compresses each shard as a whole, so that its inner chunks cannot be read alone", ErrUnsupported)
 
-// compactState puts the shards of a state in order.
+// compactState compacts the shards of one state of the array.
 func (a *Array) compactState(ctx context.Context, s *snapshot.Array, opt CompactOptions) (done engine.Compacted, err error) {
 	cells := grid.BoxOf(s.Grid.Chunks())
 	if !s.Engine.Chain.Divided() {
@@ -130,8 +130,8 @@ func (a *Array) compactState(ctx context.Context, s *snapshot.Array, opt Compact
 	return done, errors.Join(damaged, err)
 }
 
-// add adds what was done when the shards were looked at again: they are what they have
-// become.
+// add adds the counts of one more pass over the same shards. Sizes after the pass replace
+// earlier ones; what earlier passes saved stays in Before.
 func (r *CompactReport) add(done engine.Compacted) {
 	saved := r.Before - r.After
 	r.Shards, r.After = done.Chunks, done.After

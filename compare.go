@@ -3,24 +3,19 @@
 package zarr
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/comparison"
 )
 
 // Difference is the first difference of two arrays.
 type Difference struct {
 	What  string  // "shape", "data type" or "element"
 	Index []int64 // of the element, the first one in C order; nil for all else
-	A, B  string  // what either array has; elements are written as fill values in metadata
+	A, B  string  // the values in the two arrays, elements in the JSON form of fill values
 }
 
 // String returns the difference as one line.
@@ -30,15 +25,6 @@ func (d *Difference) String() string {
 	}
 	return fmt.Sprintf("element %v differs: %s and %s", d.Index, d.A, d.B)
 }
-
-const (
-	// comparedBytes is how much is read of either array at a time.
-	comparedBytes = 32 << 20
-	// comparedChunks is how many chunks are read of either array at a time, where chunks
-	// are so short: if the fill values differ, one slab may be all that has to be looked
-	// at.
-	comparedChunks = 1 << 12
-)
 
 // Compare returns the first difference of two arrays in shape, data type or elements, or
 // nil. Elements are equal if their bits are: a NaN equals itself, and -0.0 differs from
@@ -54,175 +40,18 @@ func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	if s, t := a.Type(), b.Type(); s != t {
 		return &Difference{What: "data type", A: s.String(), B: t.String()}, nil
 	}
-	c := &comparison{a: a, b: b, typ: a.Type()}
-	return c.run(ctx)
+	d, err := comparison.Compare(ctx, a.compared(), b.compared())
+	if d == nil || err != nil {
+		return nil, a.fail("list", err)
+	}
+	return &Difference{What: "element", Index: d.Index, A: d.A, B: d.B}, nil
 }
 
-// comparison compares the elements of two arrays of one shape and type.
-type comparison struct {
-	a, b *Array
-	typ  dtype.Type
-	data [2][]byte // room for a box of either
-}
-
-// run compares the boxes that may differ, in the C order of their first elements.
-func (c *comparison) run(ctx context.Context) (*Difference, error) {
-	r, err := c.a.Select(nil)
-	if err != nil {
-		return nil, err
+// compared describes the array to package comparison.
+func (a *Array) compared() comparison.Array {
+	return comparison.Array{
+		State: a.state.Load, Fresh: a.fresh,
+		Read:     func(ctx context.Context, box grid.Box, dst []byte) error { return a.ReadBytes(ctx, box, dst) },
+		Elements: a.elements, Complete: a.options.RequireChunks,
 	}
-	boxes, sparse, err := c.stored(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !sparse {
-		boxes = r.Slabs(c.a.Grid(), c.width(), c.slab())
-	}
-	var first *Difference
-	for box := range boxes {
-		// A tile has elements behind those of the next ones, but none before its first.
-		if first != nil && slices.Compare(corner(box), first.Index) >= 0 {
-			break
-		}
-		d, err := c.within(ctx, box)
-		if err != nil {
-			return nil, err
-		}
-		if first == nil || d != nil && slices.Compare(d.Index, first.Index) < 0 {
-			first = d
-		}
-	}
-	return first, ctx.Err()
-}
-
-// corner returns the first index of a box.
-func corner(box grid.Box) []int64 {
-	index := make([]int64, len(box))
-	box.First(index)
-	return index
-}
-
-// width returns how many bytes an element takes, about.
-func (c *comparison) width() int64 {
-	if c.typ.Variable() {
-		return likelyBytes
-	}
-	return int64(c.typ.Size())
-}
-
-// slab returns how many bytes are read of either array at a time.
-func (c *comparison) slab() int64 {
-	n := int64(comparedBytes)
-	for _, g := range []*grid.Grid{c.a.Grid(), c.b.Grid()} {
-		bytes := comparedChunks * c.width()
-		for i := range g.Rank() {
-			longest := g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()})
-			bytes *= max(1, min(longest, n/bytes))
-		}
-		n = min(n, bytes)
-	}
-	return n
-}
-
-// within returns the first difference within a box.
-func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, error) {
-	if c.typ.Variable() {
-		return c.withinVariable(ctx, box)
-	}
-	n, _ := box.Len() // a part of what Select has counted
-	n *= c.width()
-	for i, array := range []*Array{c.a, c.b} {
-		c.data[i] = slices.Grow(c.data[i][:0], int(n))[:n]
-		if err := array.ReadBytes(ctx, box, c.data[i]); err != nil {
-			return nil, err
-		}
-	}
-	if !bytes.Equal(c.data[0], c.data[1]) {
-		return differenceWithin(c.a, box, c.data), nil
-	}
-	return nil, nil
-}
-
-// withinVariable is within for elements that differ in length. They are compared where
-// they were decoded, and their memory serves the next box.
-func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Difference, error) {
-	x, err := c.a.elements(ctx, box)
-	if err != nil {
-		return nil, err
-	}
-	defer x.Heap.Release()
-	y, err := c.b.elements(ctx, box)
-	if err != nil {
-		return nil, err
-	}
-	defer y.Heap.Release()
-	at := 0
-	for index := range box.IndicesInto(make([]int64, len(box))) {
-		if p, q := x.Heap.Bytes(x.Data[at:]), y.Heap.Bytes(y.Data[at:]); !bytes.Equal(p, q) {
-			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
-			return &Difference{What: "element", Index: slices.Clone(index), A: text(p), B: text(q)}, nil
-		}
-		at += strided.RefSize
-	}
-	return nil, nil
-}
-
-// likelyBytes is how many bytes an element that may have any number of them is taken to
-// have.
-const likelyBytes = 64
-
-// differenceWithin finds the first difference of two blocks that differ.
-func differenceWithin(a *Array, slab grid.Box, data [2][]byte) *Difference {
-	t := a.Type()
-	size := t.Size()
-	index := make([]int64, len(slab))
-	slab.First(index)
-	at := 0
-	for bytes.Equal(data[0][at:at+size], data[1][at:at+size]) {
-		at += size
-		slab.Next(index)
-	}
-	text := func(i int) string { return string(t.AppendJSON(nil, data[i][at:at+size])) }
-	return &Difference{What: "element", Index: index, A: text(0), B: text(1)}
-}
-
-// stored returns, in C order, the tiles of which either array stores anything, and
-// whether nothing else has to be compared: both have the same fill value, and few tiles
-// are stored.
-//
-// Otherwise the arrays are compared as a whole. That ends: if the fill values differ,
-// then no later than at the first element that neither stores; else the elements are few,
-// or at most sparseTiles times what is stored.
-func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], sparse bool, err error) {
-	for range readTries {
-		x, y := c.a.state.Load(), c.b.state.Load()
-		t := tilesOf(comparedBytes/c.width(), x.Grid, y.Grid)
-		if t.len() <= fewTiles || c.a.options.RequireChunks || c.b.options.RequireChunks || !slices.Equal(x.Fill, y.Fill) {
-			return nil, false, nil
-		}
-		numbers, sparse, err := t.ofStored(ctx, x, y)
-		if errors.Is(err, store.ErrUnsupported) {
-			return nil, false, visitable(x, y)
-		}
-		if err != nil {
-			return nil, false, c.a.fail("list", err)
-		}
-		// A grid that another program has published meanwhile has chunks under other
-		// keys.
-		nowX, errX := c.a.fresh(ctx, x)
-		nowY, errY := c.b.fresh(ctx, y)
-		if err := errors.Join(errX, errY); err != nil {
-			return nil, false, c.a.fail("list", err)
-		}
-		if nowX == x && nowY == y {
-			return func(yield func(grid.Box) bool) {
-				for _, number := range numbers {
-					if !yield(t.box(number)) {
-						return
-					}
-				}
-			}, sparse, nil
-		}
-	}
-	return nil, false, c.a.fail("list", fmt.Errorf("%w while it was compared, again and again", ErrConflict))
 }

@@ -216,7 +216,8 @@ func (c *creation) clear(ctx context.Context) error {
 		for _, p := range sorted(c.specs) {
 			err := c.hierarchy.remove(ctx, c.base(p), nil)
 			if errors.Is(err, fs.ErrNotExist) {
-				err = c.hierarchy.checkRemains(ctx, p)
+				n := c.base(p)
+				err = n.place().CheckRemains(ctx)
 			}
 			if err != nil {
 				return c.fail(p, err)
@@ -227,7 +228,7 @@ func (c *creation) clear(ctx context.Context) error {
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(lookers)
 	for p, n := range c.nodes {
-		group.Go(func() error { return c.fail(p, c.hierarchy.checkFree(ctx, *n.base(), document(n))) })
+		group.Go(func() error { return c.fail(p, n.base().place().CheckFree(ctx, document(n))) })
 	}
 	return group.Wait(nil)
 }
@@ -241,7 +242,7 @@ func sorted[V any](places map[store.Path]V) []store.Path {
 func (c *creation) write(ctx context.Context) error {
 	return publish.Batch(ctx, c.hierarchy.store, c.options.Durability, func(ctx context.Context, b store.Batch) error {
 		for _, p := range sorted(c.nodes) {
-			raw, beside, err := documents(document(c.nodes[p]), c.options.Limits)
+			raw, beside, err := tree.NewDocuments(document(c.nodes[p]), c.options.Limits.metadata())
 			for _, f := range beside {
 				if err == nil {
 					err = putNew(ctx, b, p.MustKey(f.Name), f.Bytes)
@@ -277,7 +278,7 @@ func (c *creation) tell(ctx context.Context) error {
 		if c.format == 2 {
 			n.document = metadata.V2Group
 		}
-		err := c.hierarchy.changeConsolidated(ctx, n.container(p), func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
+		err := n.place().Container(p).ChangeConsolidated(ctx, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
 			var failed error
 			next, err := old.WithAll(c.records(p, &failed), c.options.Limits.metadata())
 			return next, errors.Join(failed, err)
@@ -301,7 +302,7 @@ func (c *creation) records(group store.Path, failed *error) iter.Seq2[string, []
 				*failed = err
 				return
 			}
-			if !yield(inside(group, p), raw) {
+			if !yield(tree.Inside(group, p), raw) {
 				return
 			}
 		}

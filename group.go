@@ -5,6 +5,7 @@ package zarr
 import (
 	"bytes"
 
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 )
 
@@ -44,10 +45,7 @@ func (g *Group) At(path string) *Location {
 
 // newGroup returns a group of a format with the given attributes.
 func newGroup(base node, attributes []byte, format int) *Group {
-	doc := &metadata.Group{Attributes: attributes}
-	if format == 2 {
-		doc = doc.ToV2()
-	}
+	doc := tree.NewGroup(attributes, format)
 	base.document = doc.Document()
 	return &Group{node: base, doc: doc}
 }

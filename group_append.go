@@ -10,11 +10,13 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/dimension"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/store"
 )
 
@@ -115,7 +117,7 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	defer leave()
 	changes, err := checkDimensions(arrays, additions)
 	if err == nil {
-		err = checkShared(ctx, "append", changes)
+		err = checkShared(ctx, "append", arrays, changes)
 	}
 	if err != nil {
 		return err
@@ -128,8 +130,8 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		}
 		parts[i] = publish.Participant{Node: a.publisher(), Plan: plan}
 	}
-	return retry(ctx, func() error {
-		err := publish.UpdateAll(ctx, parts, g.hierarchy.refreshAll(g.options))
+	return publish.Retry(ctx, func() error {
+		err := publish.UpdateAll(ctx, parts, tree.Refresh(g.options.Limits.metadata()))
 		if !errors.Is(err, publish.ErrPending) {
 			return err
 		}
@@ -144,22 +146,23 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 
 // checkDimensions returns how the arrays change. It returns an error if arrays that share a
 // dimension agree along it now but would not agree after the additions.
-func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error) {
+func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change, error) {
 	type length struct {
 		path      string
 		was, more int64
 	}
 	seen := map[string]length{}
-	changes := make([]reshaping, len(arrays))
+	changes := make([]dimension.Change, len(arrays))
 	for i, a := range arrays {
 		axis, more, err := additions[i].along(a)
 		if err != nil {
 			return nil, a.fail("append", err)
 		}
-		changes[i] = reshaping{array: a, alone: additions[i].Alone, after: func(shape []int64) []int64 {
+		changes[i] = a.reshaping(func(shape []int64) []int64 {
 			shape[axis] += more
 			return shape
-		}}
+		})
+		changes[i].Alone = additions[i].Alone
 		names, s := a.DimensionNames(), a.state.Load()
 		if names == nil || names[axis] == "" || additions[i].Alone {
 			continue
@@ -206,8 +209,8 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	}, nil
 }
 
-// enterAll takes the exclusive lock of every array, in the order of paths, so that two calls
-// cannot wait for each other.
+// enterAll takes the exclusive lock of every array. It locks in the order of paths, because
+// two calls with different orders would deadlock.
 func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
 	var held []*nodelock.Held

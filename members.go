@@ -7,14 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"runtime"
-	"slices"
 	"strings"
 
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -53,36 +52,14 @@ func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error]
 	}
 }
 
-// recordedAbove returns the entries below g of the consolidated metadata of the nearest
-// group above that has some. It returns nil if there is none, or if it does not list g.
-func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, error) {
-	for p := g.path; !p.IsRoot(); {
-		p = p.Parent()
-		s, err := g.hierarchy.reader(g.options.Limits).Load(ctx, p)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the store may have been opened below its root
-		}
-		if err != nil {
-			return nil, err
-		}
-		up, ok := s.Doc.(*metadata.Group)
-		if !ok || up.Consolidated == nil || up.Format() != g.doc.Format() {
-			continue
-		}
-		path := strings.TrimPrefix(strings.TrimPrefix(g.path.String(), p.String()), "/")
-		if e, err := up.Consolidated.Entry(path, g.options.Limits.metadata()); e == nil {
-			return nil, err
-		}
-		return up.Consolidated.Below(path), nil
-	}
-	return nil, nil
-}
-
 // walk yields the nodes below a directory. It returns false if the loop must stop.
 func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(Member, error) bool) bool {
-	names, err := g.directories(ctx, dir)
+	names, err := tree.Directories(ctx, g.hierarchy.store, dir)
+	if errors.Is(err, store.ErrUnsupported) {
+		err = g.unlisted(err)
+	}
 	if errors.Is(err, store.ErrUnsupported) && !g.listed {
-		c, aboveErr := g.recordedAbove(ctx)
+		c, aboveErr := g.hierarchy.reader(g.options.Limits).Inherited(ctx, g.path, g.Format())
 		if c != nil {
 			g.consolidated(ctx, c, deep)(yield)
 			return false
@@ -145,30 +122,12 @@ func (g *Group) openers() int {
 	return engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0))
 }
 
-// directories returns the names of the directories below dir in alphabetical order.
-func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, error) {
-	var names []string
-	for e, err := range store.List(ctx, g.hierarchy.store, dir, false) {
-		if errors.Is(err, store.ErrUnsupported) {
-			err = g.unlisted(err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e.Dir {
-			names = append(names, e.Name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
 // unlisted returns the error of [Group.Members] in a store that cannot list.
 func (g *Group) unlisted(err error) error {
 	if g.doc.Damaged != nil {
 		return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, and that of this group is damaged: %w", err, g.doc.Damaged)
 	}
-	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: make it where the group can be written to (Group.Consolidate), or open an array by its full path", err)
+	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: consolidate it where it can be written (Group.Consolidate), or open an array by its full path", err)
 }
 
 // member opens the node at p. ok is false if there is none. Errors of the node are in the

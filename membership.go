@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 )
 
@@ -26,8 +27,8 @@ func (h *hierarchy) updateConsolidated(ctx context.Context, n node) error {
 	return nil
 }
 
-// recordAll tells the groups above a node of its format what there is now at the node's
-// place and below it.
+// recordAll stores the entries of a node and of all nodes below it in the consolidated
+// metadata of the groups above that have the node's format.
 func (h *hierarchy) recordAll(ctx context.Context, n node) error {
 	raw, format, err := h.reader(n.options.Limits).Record(ctx, n.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -38,8 +39,8 @@ func (h *hierarchy) recordAll(ctx context.Context, n node) error {
 	}
 	for p := n.path; !p.IsRoot(); {
 		p = p.Parent()
-		path := inside(p, n.path)
-		err := h.changeConsolidated(ctx, n.container(p), func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
+		path := tree.Inside(p, n.path)
+		err := n.place().Container(p).ChangeConsolidated(ctx, func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
 			return h.withNode(ctx, n, c, path, raw)
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -49,17 +50,17 @@ func (h *hierarchy) recordAll(ctx context.Context, n node) error {
 	return nil
 }
 
-// withNode returns consolidated metadata that has the record of a node at a path, and
-// those of the nodes below it.
+// withNode returns consolidated metadata with the entry of a node at a path and those of
+// the nodes below it.
 func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidated, path string, raw []byte) (*metadata.Consolidated, error) {
-	c, err := withMember(c, path, raw, n.options.Limits)
+	c, err := tree.WithMember(c, path, raw, n.options.Limits.metadata())
 	if err != nil || raw == nil {
 		return c, err
 	}
 	at, err := h.open(ctx, n.path, n.options)
 	g, isGroup := at.(*Group)
 	if err != nil || !isGroup {
-		return c, nil // what cannot be opened is listed as it is
+		return c, nil // an array has nothing below it; a node that does not open has an entry all the same
 	}
 	var failed error
 	for below, raw := range g.documents(ctx, &failed) {

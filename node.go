@@ -49,8 +49,6 @@ type node struct {
 	options   Options
 	owner     bool   // Close closes the store
 	document  string // name of the document that makes the node; "" is that of format 3
-
-	held *publish.Locks // locks that the caller holds already, or nil
 }
 
 // documentName returns the name of the document that makes the node.
@@ -117,8 +115,13 @@ func (n *node) publisher() publish.Node {
 	return publish.Node{
 		Store: n.hierarchy.store, Path: n.path, Document: n.documentName(),
 		Durability: n.options.Durability, SingleWriter: n.options.SingleWriter, Limit: n.options.Limits.document(),
-		Locking: n.options.Locking, Held: n.held,
+		Locking: n.options.Locking,
 	}
+}
+
+// place returns the node for package tree.
+func (n *node) place() tree.Node {
+	return tree.Node{Node: n.publisher(), Limits: n.options.Limits.metadata()}
 }
 
 // lock returns the lock that orders the calls of this process on the node.

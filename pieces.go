@@ -27,7 +27,7 @@ type Piece[T dtype.Element] struct {
 	To *selection.Resolved
 
 	whole []int64
-	bare  bool // the values are moved as bytes
+	bare  bool // values are copied as bytes
 }
 
 // Into copies the piece to its place in a block of the whole selection, in C order.
@@ -120,7 +120,7 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 // reader reads pieces ahead.
 type reader[T dtype.Element] struct {
 	array   *Array
-	size    int64 // bytes an element
+	size    int64 // bytes of an element
 	bare    bool
 	next    func() (from, to *selection.Resolved, more bool)
 	shape   []int64
@@ -129,7 +129,7 @@ type reader[T dtype.Element] struct {
 
 	queue []*pending[T]
 	bytes int64       // of all in the queue
-	held  *pending[T] // the next one, for which there was no room
+	held  *pending[T] // the next one, which did not fit the budget
 }
 
 // fill starts to read pieces while they fit the budget, and at least one.

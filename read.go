@@ -150,8 +150,12 @@ func (a *Array) read(
 	if grown {
 		return nil // missing chunks stayed missing in every try, so they have fill values
 	}
-	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
+	return errUnsettled
 }
+
+// errUnsettled is the error of a read that was repeated readTries times and found the array
+// changed by another writer each time.
+var errUnsettled = fmt.Errorf("%w each time it was read", ErrConflict)
 
 // Select binds a selection to the array as it is now. The result has the shape and the
 // number of the selected elements.

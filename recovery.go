@@ -14,7 +14,7 @@ import (
 // recover completes what a crashed writer has left: it rolls a transaction over several
 // arrays forward or back, and moves chunks that are set aside to their keys.
 func (a *Array) recover(ctx context.Context) error {
-	if err := retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
+	if err := publish.Retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
 		return err
 	}
 	left := false

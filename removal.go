@@ -10,7 +10,6 @@ import (
 	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store"
 )
 
 // Delete removes the node at a location with everything below it, as [Location.Delete]
@@ -62,7 +61,7 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 		return err
 	}
 	if found == 0 {
-		begun, err := h.unfinished(ctx, n.path)
+		begun, err := n.place().Unfinished(ctx)
 		if err != nil {
 			return err
 		}
@@ -81,17 +80,11 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 				}
 			}
 			// The groups above tell of the node until it is sure to go.
-			locked := n
-			locked.held = at.Held
-			return h.recordMember(ctx, locked, nil)
+			locked := n.place()
+			locked.Held = at.Held
+			return locked.RecordMember(ctx, nil)
 		})
 	})
-}
-
-// unfinished reports whether an interrupted copy or removal has left something at p. This
-// is not a node, but it can be deleted like one.
-func (h *hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
-	return store.Exists(ctx, h.store, p.MustKey(publish.Unfinished))
 }
 
 // removing runs a removal of the node while no other call of this process changes it. If a
@@ -108,22 +101,15 @@ func (n *node) removing(ctx context.Context, remove func() error) error {
 		case !errors.As(err, &member):
 			return err
 		case errors.Is(err, publish.ErrPending):
-			if err := n.settle(ctx, member.Path); err != nil {
+			at := n.place()
+			at.Path = member.Path
+			if err := at.FinishPending(ctx); err != nil {
 				return err
 			}
 		case !n.endsAt(ctx, member):
 			return err
 		}
 	}
-}
-
-// settle rolls the pending transaction of the node at a path forward or back.
-func (n *node) settle(ctx context.Context, p store.Path) error {
-	m := node{hierarchy: n.hierarchy, path: p, options: n.options, document: n.document, held: n.held}
-	return retry(ctx, func() error {
-		_, err := m.finishTogether(ctx)
-		return err
-	})
 }
 
 // alone calls do while it holds the exclusive lock of the node.

@@ -44,7 +44,7 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 		return nil, fault.Argument("a reservation without parts: give a length for each")
 	}
 	r := &Reservation{array: a, holder: reservationPrefix + rand.Text()}
-	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
+	if err := publish.Retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
 		return nil, err
 	}
 	err = r.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {

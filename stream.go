@@ -3,11 +3,12 @@
 package zarr
 
 import (
+	"context"
+
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/streaming"
 )
 
 // StreamOptions are the options of [Array.Stream]. A nil *StreamOptions is the zero value.
@@ -59,88 +60,88 @@ type StreamStats struct {
 // [Stream.Next] is the plane to continue with.
 type Stream struct {
 	array  *Array
-	axis   int
-	opt    StreamOptions
-	policy grid.Growth // of all edges but the last
-	exact  bool        // the last edge is as long as what is left
-	edge   int64       // planes of the others, where exact
-	plane  int64       // bytes
-
-	base    *snapshot.Array // when the stream was opened, from where edges are planned
-	grid    *grid.Grid      // that was published last
-	planned *snapshot.Array // with the edges of planes that are to come
-
-	next  int64          // first plane that is still to be written
-	slabs []*engine.Slab // that are held, all of them full layers
-	open  openLayer      // behind these
-	stats StreamStats
-
-	failed error // for good
-	closed bool
+	stream *streaming.Stream
 }
 
-// openLayer has planes that do not fill their layer yet.
-type openLayer struct {
-	buffer []byte
-	view   strided.View // of the buffer
-	start  int64        // first plane
-	count  int64        // planes so far
-	most   int64        // planes for which there may be room
+// Stream returns a stream that appends planes at the end of an axis. It reads only the
+// document.
+//
+// A listed axis without chunks needs [StreamOptions.Every] or a policy. The error wraps
+// [ErrInvalidArgument] if inner chunks do not divide the edges, if the policy does not fit
+// the axis, or if planes have no elements.
+func (a *Array) Stream(ctx context.Context, axis int, opt *StreamOptions) (*Stream, error) {
+	var o StreamOptions
+	if opt != nil {
+		o = *opt
+	}
+	s, err := a.stream(ctx, axis, o)
+	if err != nil {
+		return nil, a.fail("stream", err)
+	}
+	return s, nil
+}
+
+func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Stream, error) {
+	if err := a.writable(); err != nil {
+		return nil, err
+	}
+	axis, err := a.axis(axis)
+	if err != nil {
+		return nil, err
+	}
+	base, err := a.fresh(ctx, a.state.Load())
+	if err != nil {
+		return nil, err
+	}
+	s, err := streaming.Open(base, axis, streaming.Target{
+		Change:      a.change,
+		Resized:     func(g *grid.Grid) (*snapshot.Array, error) { return a.binding().Resized(base, g) },
+		InnerChunks: a.options.Limits.innerChunks(),
+	}, streaming.Options(opt))
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{a, s}, nil
+}
+
+// WritePlanes appends planes. src has any number of whole planes in C order, and may be
+// reused after the call. Readers see the planes once they are published ([StreamOptions],
+// [Stream.Checkpoint]).
+func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error {
+	e, err := elementsOf(s.array, src)
+	if err == nil {
+		err = s.stream.Write(ctx, e)
+	}
+	return s.array.fail("stream", err)
+}
+
+// WriteBytes is [WritePlanes] for any data type of fixed size. src has the elements in host
+// byte order.
+func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
+	return s.array.fail("stream", s.stream.WriteBytes(ctx, src))
+}
+
+// Checkpoint publishes all planes that were written so far. They are then visible, and as
+// durable as [Options.Durability] says. A partly filled chunk is stored now, and stored
+// again when it is full. Its listed edge has the planned length from the start.
+func (s *Stream) Checkpoint(ctx context.Context) error {
+	return s.array.fail("stream", s.stream.Checkpoint(ctx))
+}
+
+// Close publishes all planes that were written so far and ends the stream. If it fails, the
+// stream still holds the planes and Close may be called again. A stream that is never
+// closed leaks nothing, but loses the planes that were not published.
+func (s *Stream) Close(ctx context.Context) error {
+	return s.array.fail("stream", s.stream.Close(ctx))
 }
 
 // Next returns the index of the first plane that was not written yet. All planes before it
 // are held or published.
-func (s *Stream) Next() int64 { return s.next }
+func (s *Stream) Next() int64 { return s.stream.Next() }
 
 // Published returns the index of the first plane that is not published yet. This is the
 // extent of the axis.
-func (s *Stream) Published() int64 { return s.grid.Axis(s.axis).Extent() }
+func (s *Stream) Published() int64 { return s.stream.Published() }
 
 // Stats returns what the stream has done and what it holds.
-func (s *Stream) Stats() StreamStats {
-	stats := s.stats
-	stats.Held = s.held()
-	return stats
-}
-
-// usable returns an error if the stream has ended.
-func (s *Stream) usable() error {
-	if s.closed {
-		return fault.Argument("the stream is closed")
-	}
-	return s.failed
-}
-
-// openSlab returns the planes of the open layer as a slab.
-func (s *Stream) openSlab() *engine.Slab {
-	o := &s.open
-	return &engine.Slab{Axis: s.axis, Start: o.start, Stop: o.start + o.count, Planes: s.cut(o.view, 0, o.count)}
-}
-
-// encoded returns the bytes of the layers that are encoded.
-func (s *Stream) encoded() int64 {
-	n := int64(0)
-	for _, slab := range s.slabs {
-		n += slab.Bytes
-	}
-	return n
-}
-
-// held returns the bytes that the stream holds.
-func (s *Stream) held() int64 { return s.encoded() + int64(cap(s.open.buffer)) + s.text() }
-
-// text returns the bytes of the elements of variable length in the open layer. The buffer
-// only refers to them.
-func (s *Stream) text() int64 {
-	if s.open.count == 0 || s.open.view.Heap == nil {
-		return 0
-	}
-	return s.open.view.Heap.Len()
-}
-
-// cut returns a view of some of the planes of v.
-func (s *Stream) cut(v strided.View, from, to int64) strided.View {
-	box := grid.BoxOf(v.Shape)
-	box[s.axis] = grid.Interval{Start: from, Stop: to}
-	return v.Sub(box)
-}
+func (s *Stream) Stats() StreamStats { return StreamStats(s.stream.Stats()) }

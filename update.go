@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/store"
 )
 
@@ -25,7 +26,7 @@ func (a *Array) update(ctx context.Context, plan func(old *snapshot.Array) (*pub
 // updateAs is update for a node that may name the holder of a reservation.
 func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
 	published := a.state.Load()
-	err := retry(ctx, func() error {
+	err := publish.Retry(ctx, func() error {
 		err := publish.Update(ctx, n, a.planned(plan))
 		switch {
 		case errors.Is(err, publish.ErrPending):
@@ -40,7 +41,7 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sna
 		return err
 	})
 	if now := a.state.Load(); now != published && (err == nil || errors.Is(err, ErrIncomplete)) {
-		err = errors.Join(err, a.hierarchy.refreshAbove(store.Finishing(ctx), store.Key{}, a.node))
+		err = errors.Join(err, tree.RefreshAbove(store.Finishing(ctx), store.Key{}, a.place()))
 	}
 	return err
 }
@@ -107,7 +108,7 @@ func (a *Array) known(d publish.Document) (*snapshot.Array, error) {
 // finishOthers completes what a crashed writer has begun: it rolls a transaction of this
 // array forward or back, or ends a published reservation. Then it reads the array again.
 func (a *Array) finishOthers(ctx context.Context) error {
-	found, err := a.finishTogether(ctx)
+	found, err := a.place().FinishTransaction(ctx)
 	if !found || err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (a *Array) writeView(
 		return err
 	}
 	write := func(s *snapshot.Array, shared bool) error {
-		if s.Type != typ { // which the bytes of the values may fit all the same
+		if s.Type != typ { // the bytes of the values could fit another type of the same size
 			return fmt.Errorf("%w: it was %s and is %s", errReplaced, typ, s.Type)
 		}
 		r, err := s.Resolve(sel, takes)
@@ -154,9 +154,10 @@ func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes s
 	return now, now.AtBorder(r.Resolved), nil
 }
 
-// withoutGrowth calls write with the newest state while no other process can change the
-// extent. In a store without locks others can. Then shared is true, and write must keep
-// elements beyond the extent, which may belong to a concurrent append.
+// withoutGrowth calls write with the newest state, under a lock that prevents changes of
+// the extent. In a store without locks other processes may append meanwhile. Then shared is
+// true, and write must keep elements beyond the extent, because they may belong to a
+// concurrent append.
 func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot.Array, write func(s *snapshot.Array, shared bool) error) error {
 	release, locked, err := h.LockStore(ctx)
 	if err != nil {

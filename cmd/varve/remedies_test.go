@@ -37,7 +37,7 @@ func TestAdvised(t *testing.T) {
 		{"rm a.zip/t --dry-run", "copy it to a directory", 1},
 		{"copy a.zarr a.zip", "--overwrite replaces it", 1},
 		{"info " + web.URL + "/a.zarr", "the http store cannot list; it finds the members of a group by consolidated metadata, which this group does not have: " +
-			"make it where the group can be written to (varve consolidate), or open an array by its full path", 1},
+			"consolidate it where it can be written (varve consolidate), or open an array by its full path", 1},
 		{"tree " + web.URL + "/a.zarr", "(varve consolidate)", 1},
 		{"resize a.zarr/t --shape 3 --expect 5 --yes", "changed by another writer, or by this very change before: the shape is [4], [5] was expected", 1},
 		{"info b.zarr", `open b.zarr: zarr.json: member "zarr_format" is missing`, 1},

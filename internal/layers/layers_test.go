@@ -41,6 +41,7 @@ var layers = [][]string{
 	},
 	{"codec/numcodecs", "internal/nodelock", "internal/tree"},
 	{"internal/scheme", "internal/snapshot"},
+	{"internal/comparison", "internal/dimension", "internal/streaming"},
 	{"."},
 	{"rewrite", "cf"},
 	{"internal/layers"},

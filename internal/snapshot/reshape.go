@@ -212,6 +212,9 @@ func (u *Unexpected) Error() string {
 // Is reports whether target is [store.ErrConflict].
 func (u *Unexpected) Is(target error) bool { return target == store.ErrConflict }
 
+// Final marks the error as a [publish.Final].
+func (u *Unexpected) Final() {}
+
 // Expect returns [Unexpected] if the array has another shape. Nil expects nothing.
 func (s *Array) Expect(shape []int64) error {
 	if is := s.Grid.Shape(); shape != nil && !slices.Equal(shape, is) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zarr
+package streaming
 
 import (
 	"bytes"
@@ -14,8 +14,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // plan extends the planned grid to the end of the chunk that contains the planes before
@@ -33,12 +35,12 @@ func (s *Stream) plan(limit int64) error {
 	cell, _ := axis.Cell(k)
 	stop, ok := checked.Add(cell.Start, cell.Edge)
 	if !ok {
-		return &grid.AxisError{Axis: s.axis, Err: fmt.Errorf("%w: chunk %d ends beyond it", ErrOverflow, k)}
+		return &grid.AxisError{Axis: s.axis, Err: fmt.Errorf("%w: chunk %d ends beyond it", grid.ErrOverflow, k)}
 	}
 	if g, err = s.grown(stop); err != nil {
 		return err
 	}
-	planned, err := s.array.binding().Resized(s.base, g)
+	planned, err := s.target.Resized(g)
 	if err == nil {
 		s.planned = planned
 	}
@@ -59,7 +61,7 @@ func (s *Stream) grow(g *grid.Grid, extent int64, policy grid.Growth) (*grid.Gri
 	return g.Grown(shape, policies...)
 }
 
-// last returns the grid of the array with planes up to an extent, which is final.
+// last returns the grid of the array with the final extent.
 func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	covered := s.grid.Axis(s.axis).Covered()
 	if !s.exact || extent <= covered {
@@ -72,14 +74,14 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	if g, err = s.grow(g, extent, s.base.Rounded(s.axis, grid.AppendOne(), s.opt.RoundUp)); err != nil {
 		return nil, err
 	}
-	if _, err = s.array.binding().Resized(s.base, g); errors.Is(err, codec.ErrConfiguration) {
+	if _, err = s.target.Resized(g); errors.Is(err, codec.ErrConfiguration) {
 		err = fmt.Errorf("the last chunk has %d planes: %w; round it up (RoundUp), write more planes, or leave it as long as the others (Checkpoint)",
 			(extent-covered)%s.edge, err)
 	}
 	return g, err
 }
 
-// publishEarly is publish because of the budget, which is counted.
+// publishEarly is publish because the budget is exhausted. Early counts this.
 func (s *Stream) publishEarly(ctx context.Context, more *engine.Slab, early bool) error {
 	err := s.publish(ctx, more, false)
 	if err == nil && early {
@@ -108,14 +110,14 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	if err != nil {
 		return err
 	}
-	err = s.array.change(ctx, func(now *snapshot.Array) (*snapshot.Reshape, error) {
+	err = s.target.Change(ctx, func(now *snapshot.Array) (*snapshot.Reshape, error) {
 		if err := s.unchanged(now); err != nil {
 			return nil, err
 		}
 		return &snapshot.Reshape{Grid: g, Slabs: slabs}, nil
 	})
-	if err != nil && !errors.Is(err, ErrIncomplete) {
-		if final := (*snapshot.Unexpected)(nil); errors.As(err, &final) || errors.Is(err, ErrOutcomeUnknown) {
+	if err != nil && !errors.Is(err, publish.ErrIncomplete) {
+		if final := (*snapshot.Unexpected)(nil); errors.As(err, &final) || errors.Is(err, publish.ErrOutcomeUnknown) {
 			s.failed = err
 		}
 		return err
@@ -134,13 +136,13 @@ type overtaken struct {
 }
 
 func (o *overtaken) Error() string {
-	return fmt.Sprintf("%v: %s while there was a stream along axis %d: another writer is at work; open a new stream, which goes on where the array ends",
-		ErrConflict, o.what, o.axis)
+	return fmt.Sprintf("%v: %s during a stream along axis %d; open a new stream, which continues at the end of the array",
+		store.ErrConflict, o.what, o.axis)
 }
 
 func (o *overtaken) Unwrap() error { return o.Unexpected }
 
-// unchanged returns [overtaken] unless the array is as the stream published it last.
+// unchanged returns [overtaken] if the array differs from what the stream published last.
 func (s *Stream) unchanged(now *snapshot.Array) error {
 	was, is := s.grid.Shape(), now.Grid.Shape()
 	o := &overtaken{Unexpected: &snapshot.Unexpected{Have: is, Want: was}, axis: s.axis}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zarr
+package comparison
 
 import (
 	"context"
@@ -14,25 +14,23 @@ import (
 )
 
 const (
-	// fewTiles is the number of tiles up to which all are compared without a look at what
-	// is stored.
+	// fewTiles is the number of tiles up to which all are compared, without listing the
+	// stored chunks.
 	fewTiles = 512
-	// sparseTiles is how many times as many tiles there have to be as there are with
-	// anything stored.
+	// sparseTiles is the least ratio of all tiles to those with stored chunks at which
+	// only the latter are compared.
 	sparseTiles = 16
-	// mostTiles is how many tiles with anything stored are remembered: 128 MiB of
-	// numbers.
+	// mostTiles bounds the numbers of tiles that are held in memory: 128 MiB.
 	mostTiles = 1 << 24
 )
 
-// tiles cuts two arrays of one shape into boxes of one size, whatever their grids are. A
-// tile is about as large as a chunk, and is named by its number in C order.
+// tiles cuts two arrays of one shape into boxes of one size, independent of their grids. A
+// tile is about as large as a chunk. Its number is its position in C order.
 type tiles struct {
 	shape, edges, counts []int64
 }
 
-// tilesOf returns the tiles for some grids of one shape, each with at most so many
-// elements.
+// tilesOf returns the tiles for grids of one shape. A tile has at most most elements.
 func tilesOf(most int64, grids ...*grid.Grid) *tiles {
 	t := &tiles{shape: grids[0].Shape()}
 	for i, n := range t.shape {
@@ -53,7 +51,7 @@ func tilesOf(most int64, grids ...*grid.Grid) *tiles {
 	return t
 }
 
-// len returns the number of tiles, which is no more than that of the elements.
+// len returns the number of tiles. It is at most that of elements, so it does not overflow.
 func (t *tiles) len() int64 {
 	n := int64(1)
 	for _, k := range t.counts {
@@ -62,7 +60,7 @@ func (t *tiles) len() int64 {
 	return n
 }
 
-// touched yields the numbers of the tiles that a chunk has elements of.
+// touched yields the numbers of the tiles that share elements with a chunk.
 func (t *tiles) touched(c *grid.Chunk) iter.Seq[int64] {
 	box := make(grid.Box, len(t.edges))
 	for i, edge := range t.edges {
@@ -92,8 +90,7 @@ func (t *tiles) box(number int64) grid.Box {
 	return box
 }
 
-// visitable refuses to ask for every chunk of arrays that have more than anybody could
-// ask for.
+// visitable returns an error if the arrays have too many chunks to request each.
 func visitable(states ...*snapshot.Array) error {
 	for _, s := range states {
 		if err := engine.Visitable(grid.BoxOf(s.Grid.Chunks())); err != nil {
@@ -103,13 +100,13 @@ func visitable(states ...*snapshot.Array) error {
 	return nil
 }
 
-var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, far from each other: compare parts", ErrLimit, mostTiles)
+var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, far from each other: compare parts", engine.ErrLimit, mostTiles)
 
-// ofStored returns, in ascending order, the numbers of the tiles of which any of the
-// arrays stores anything. It gives up, and is false, as soon as these are not few.
+// ofStored returns, in ascending order, the numbers of the tiles for which one of the
+// arrays stores a chunk. As soon as these are too many, it stops and few is false.
 func (t *tiles) ofStored(ctx context.Context, states ...*snapshot.Array) (numbers []int64, few bool, err error) {
 	most := t.len() / sparseTiles
-	room := 2 * fewTiles // numbers, before those that are there twice are taken out
+	room := 2 * fewTiles // length of numbers at which duplicates are removed
 	cell := grid.NewChunk(len(t.shape))
 	for _, s := range states {
 		for index, err := range s.Engine.Listed(ctx, grid.BoxOf(s.Grid.Chunks())) {
@@ -135,7 +132,7 @@ func (t *tiles) ofStored(ctx context.Context, states ...*snapshot.Array) (number
 	return numbers, int64(len(numbers)) <= most, nil
 }
 
-// distinct sorts numbers, and takes out those that are there already.
+// distinct sorts numbers and removes duplicates.
 func distinct(numbers []int64) []int64 {
 	slices.Sort(numbers)
 	return slices.Compact(numbers)

@@ -1,62 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zarr
+package streaming
 
 import (
-	"context"
 	"math"
 	"runtime/debug"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 )
 
-// Stream returns a stream that appends planes at the end of an axis. It reads only the
-// document.
-//
-// A listed axis without chunks needs [StreamOptions.Every] or a policy. The error wraps
-// [ErrInvalidArgument] if inner chunks do not divide the edges, if the policy does not fit
-// the axis, or if planes have no elements.
-func (a *Array) Stream(ctx context.Context, axis int, opt *StreamOptions) (*Stream, error) {
-	var o StreamOptions
-	if opt != nil {
-		o = *opt
-	}
-	s, err := a.stream(ctx, axis, o)
-	if err != nil {
-		return nil, a.fail("stream", err)
-	}
-	return s, nil
-}
-
-func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Stream, error) {
-	if err := a.writable(); err != nil {
-		return nil, err
-	}
-	axis, err := a.axis(axis)
-	if err != nil {
-		return nil, err
-	}
+// Open returns a stream that appends to an array along an axis. base is the newest state of
+// the array.
+func Open(base *snapshot.Array, axis int, target Target, opt Options) (*Stream, error) {
 	if opt.Every < 0 || opt.Budget < 0 {
 		return nil, fault.Argument("Every is %d and Budget %d, neither can be negative", opt.Every, opt.Budget)
 	}
 	if opt.Budget == 0 {
 		opt.Budget = min(1<<30, debug.SetMemoryLimit(-1)/2)
 	}
-	base, err := a.fresh(ctx, a.state.Load())
-	if err == nil {
-		err = base.Expect(opt.Expect)
-	}
-	if err != nil {
+	if err := base.Expect(opt.Expect); err != nil {
 		return nil, err
 	}
-	s := &Stream{array: a, axis: axis, opt: opt, base: base, grid: base.Grid, next: base.Grid.Axis(axis).Extent()}
+	s := &Stream{target: target, axis: axis, opt: opt, base: base, grid: base.Grid, next: base.Grid.Axis(axis).Extent()}
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
 	if s.next == math.MaxInt64 {
-		return nil, &grid.AxisError{Axis: axis, Err: ErrOverflow}
+		return nil, &grid.AxisError{Axis: axis, Err: grid.ErrOverflow}
 	}
 	if err := s.plan(s.next + 1); err != nil {
 		return nil, err
@@ -66,9 +39,9 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 
 // check returns an error if the chunks could not be written, before any plane is held.
 func (s *Stream) check() error {
-	planned, limits := s.planned, s.array.options.Limits
+	planned := s.planned
 	if planned.Engine.Chain.Divided() {
-		return planned.CheckShards(limits.innerChunks())
+		return planned.CheckShards(s.target.InnerChunks)
 	}
 	shape := make([]int64, planned.Grid.Rank())
 	for i := range shape {

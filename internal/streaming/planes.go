@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zarr
+package streaming
 
 import (
 	"context"
 	"math"
 
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/element"
@@ -15,37 +14,21 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// WritePlanes appends planes. src has any number of whole planes in C order, and may be
-// reused after the call. Readers see the planes once they are published ([StreamOptions],
-// [Stream.Checkpoint]).
-func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error {
-	e, err := elementsOf(s.array, src)
-	if err == nil {
-		err = s.write(ctx, e)
-	}
-	return s.array.fail("stream", err)
-}
-
-// WriteBytes is [WritePlanes] for any data type of fixed size. src has the elements in host
-// byte order.
+// WriteBytes is Write for elements of fixed size in host byte order.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
-	return s.array.fail("stream", s.write(ctx, element.Buffer{Type: s.base.Type, Data: src}))
+	return s.Write(ctx, element.Buffer{Type: s.base.Type, Data: src})
 }
 
-// Checkpoint publishes all planes that were written so far. They are then visible, and as
-// durable as [Options.Durability] says. A chunk that is not full is stored now and again
-// when it is full; a listed edge already has its planned length.
+// Checkpoint publishes all planes that were written so far.
 func (s *Stream) Checkpoint(ctx context.Context) error {
-	err := s.usable()
-	if err == nil {
-		err = s.publish(ctx, nil, false)
+	if err := s.usable(); err != nil {
+		return err
 	}
-	return s.array.fail("stream", err)
+	return s.publish(ctx, nil, false)
 }
 
 // Close publishes all planes that were written so far and ends the stream. If it fails, the
-// stream still holds the planes and Close may be called again. A stream that is never
-// closed leaks nothing, but loses the planes that were not published.
+// stream still holds the planes and Close may be called again.
 func (s *Stream) Close(ctx context.Context) error {
 	if s.closed {
 		return nil
@@ -57,10 +40,11 @@ func (s *Stream) Close(ctx context.Context) error {
 	if len(s.slabs) == 0 && s.open.count == 0 {
 		s.closed, s.open = true, openLayer{}
 	}
-	return s.array.fail("stream", err)
+	return err
 }
 
-func (s *Stream) write(ctx context.Context, e element.Buffer) error {
+// Write appends whole planes, which are in C order.
+func (s *Stream) Write(ctx context.Context, e element.Buffer) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -69,7 +53,7 @@ func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 	}
 	shape := s.base.Grid.Shape()
 	if int64(len(e.Data))%s.plane != 0 {
-		return fault.Argument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(e.Data), s.axis, s.plane)
+		return fault.Argument("%d bytes are not a whole number of planes along axis %d, which have %d bytes each", len(e.Data), s.axis, s.plane)
 	}
 	if err := element.CheckValues(e); err != nil {
 		return err
@@ -90,13 +74,13 @@ func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 // take holds planes from the front of v and returns their number. It stops where the
 // stream must publish, or at the end of the layer.
 func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
-	if err := s.settle(ctx); err != nil { // what could not be done at the end of the last call
+	if err := s.settle(ctx); err != nil { // repeats what failed at the end of the last call
 		return 0, err
 	}
 	left := v.Shape[s.axis]
 	limit, ok := checked.Add(s.next, left)
 	if !ok {
-		return 0, &grid.AxisError{Axis: s.axis, Err: ErrOverflow}
+		return 0, &grid.AxisError{Axis: s.axis, Err: grid.ErrOverflow}
 	}
 	if err := s.plan(limit); err != nil {
 		return 0, err
@@ -157,8 +141,8 @@ func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, e
 	return n, s.settle(ctx)
 }
 
-// makeRoom prepares a layer that lacks so many planes. It publishes the held planes if they
-// leave no room.
+// makeRoom prepares the buffer for the missing planes of a layer. It publishes the held
+// planes if they leave no room.
 func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 	first := max(1, firstRoom/s.plane)
 	most := planes
@@ -169,10 +153,11 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 		most = max(1, min(planes, s.opt.Budget/s.plane))
 	}
 	if most > first {
-		most = max(first, min(most, (s.opt.Budget-s.encoded())/s.plane-first)) // for a moment there are both
+		// While lengthen copies, the first buffer and the long one exist together.
+		most = max(first, min(most, (s.opt.Budget-s.encoded())/s.plane-first))
 	}
 	if room := int64(cap(s.open.buffer)) / s.plane; room < min(first, most) {
-		s.open.buffer = nil // before there is another one
+		s.open.buffer = nil // so that the collector can free it before the next one is made
 		s.open.buffer = make([]byte, min(first, most)*s.plane)
 	}
 	s.open.view = s.room(min(most, int64(cap(s.open.buffer))/s.plane))
@@ -185,7 +170,7 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 // because a long chunk may never be filled.
 const firstRoom = 16 << 20
 
-// room returns a view of the buffer as so many planes.
+// room returns a view of the front of the buffer as a number of planes.
 func (s *Stream) room(planes int64) strided.View {
 	shape := s.base.Grid.Shape()
 	shape[s.axis] = planes
@@ -222,7 +207,7 @@ func (s *Stream) settle(ctx context.Context) error {
 		return err
 	case s.next < layer.Planes.Stop:
 		return s.publishEarly(ctx, nil, true)
-	case o.start > layer.Planes.Start: // the rest of the layer is stored already, and is read when these are
+	case o.start > layer.Planes.Start: // publishing merges these with the stored rest of the layer
 		slab := s.openSlab()
 		slab.Bytes = int64(cap(o.buffer))
 		s.slabs, s.open = append(s.slabs, slab), openLayer{}
@@ -239,7 +224,7 @@ func (s *Stream) settle(ctx context.Context) error {
 	return nil
 }
 
-// fits reports whether so many more planes fit the budget, if encoding does not make them
+// fits reports whether more planes fit the budget, even if encoding does not make them
 // smaller.
 func (s *Stream) fits(planes int64) bool { return planes <= (s.opt.Budget-s.held())/s.plane }
 
@@ -251,7 +236,7 @@ func (s *Stream) untilDue(chunk grid.Interval) int64 {
 	if s.opt.Every == 0 || s.opt.Every >= chunk.Len() {
 		return math.MaxInt64
 	}
-	return s.Published() + s.opt.Every - s.next // what was due before is done
+	return s.Published() + s.opt.Every - s.next // earlier planes that were due are published
 }
 
 // isDue reports whether the stream must publish all planes before plane p.

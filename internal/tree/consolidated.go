@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Container returns the document with the consolidated metadata of the group at a path
+// above the node. In format 3 it is the document of the group, in format 2 a separate one.
+func (n Node) Container(p store.Path) Node {
+	n.Path, n.Holder = p, "" // only arrays have reservations
+	if n.IsV2() {
+		n.Document = metadata.V2Consolidated
+	}
+	return n
+}
+
+// Record returns the entry of the node for consolidated metadata, as it is stored now.
+func (n Node) Record(ctx context.Context) (raw []byte, err error) {
+	raw, format, err := n.Reader().Record(ctx, n.Path)
+	if err == nil && format != n.Format() {
+		err = fault.NotFound("another writer replaced the node by one of another format")
+	}
+	return raw, err
+}
+
+// RecordMember stores the entry of a node in the consolidated metadata of all groups above
+// it. A nil entry removes it. Groups without consolidated metadata stay without.
+func (n Node) RecordMember(ctx context.Context, raw []byte) error {
+	for p := n.Path; !p.IsRoot(); {
+		p = p.Parent()
+		path := Inside(p, n.Path)
+		err := n.Container(p).ChangeConsolidated(ctx, func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
+			return WithMember(c, path, raw, n.Limits)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Refresh returns the function that updates the consolidated metadata of the groups above
+// the nodes that a transaction has changed.
+func Refresh(l metadata.Limits) publish.After {
+	return func(ctx context.Context, journal store.Key, changed []publish.Node) error {
+		members := make([]Node, len(changed))
+		for i, c := range changed {
+			c.Holder = "" // the update is for any writer
+			members[i] = Node{c, l}
+		}
+		return RefreshAbove(ctx, journal, members...)
+	}
+}
+
+// Inside returns the path of a node relative to a group above it.
+func Inside(group, p store.Path) string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.String(), group.String()), "/")
+}
+
+// RefreshAbove makes the consolidated metadata of the groups above some nodes agree with
+// their documents. It changes each group once, and skips groups that do not list the
+// nodes. journal is the journal of the transaction that the nodes are part of, if any.
+func RefreshAbove(ctx context.Context, journal store.Key, members ...Node) error {
+	groups := map[store.Key][]Node{}
+	for _, m := range members {
+		for p := m.Path; !p.IsRoot(); {
+			p = p.Parent()
+			c := m.Container(p)
+			groups[c.Key()] = append(groups[c.Key()], m)
+		}
+	}
+	for key, below := range groups {
+		c := below[0].Container(key.Dir())
+		err := c.ChangeConsolidated(ctx, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
+			return refreshed(ctx, old, c.Path, journal, below)
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", publish.ErrIncomplete, "/"+c.Path.String(), err)
+		}
+	}
+	return nil
+}
+
+// refreshed returns the consolidated metadata of a group, with entries of some nodes that
+// agree with their documents. A node must not be part of another pending transaction, whose
+// other documents may not be published yet.
+func refreshed(
+	ctx context.Context, c *metadata.Consolidated, group store.Path, journal store.Key, members []Node,
+) (*metadata.Consolidated, error) {
+	for _, m := range members {
+		path := Inside(group, m.Path)
+		old, err := c.Entry(path, m.Limits)
+		if old == nil && err == nil {
+			continue // the group does not list it
+		}
+		raw, err := m.Record(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.CheckPending(ctx, journal); err != nil {
+			return nil, err
+		}
+		if c, err = c.With(path, raw, m.Limits); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// ChangeConsolidated publishes a change of the consolidated metadata in a container. It does
+// nothing if there is none, or if change returns its argument.
+func (n Node) ChangeConsolidated(ctx context.Context, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) error {
+	plan := func(d publish.Document) (*publish.Change, error) {
+		doc, err := n.replan(d.Bytes, change)
+		if doc == nil || err != nil {
+			return nil, err
+		}
+		return &publish.Change{Document: doc}, nil
+	}
+	document, _, err := n.Store.Get(ctx, n.Key(), store.Request{Limit: n.Limit}, nil)
+	if n.IsV2() && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c, err := plan(publish.Document{Bytes: document}); err == nil && c == nil || err != nil && !errors.Is(err, publish.ErrPending) {
+		return err
+	}
+	return publish.Retry(ctx, func() error { return FinishMember(ctx, publish.Update(ctx, n.Node, plan)) })
+}
+
+// replan returns the document of a container after a change of its consolidated metadata.
+// It returns nil if nothing changes.
+func (n Node) replan(document []byte, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) ([]byte, error) {
+	l := n.Limits
+	if n.IsV2() {
+		old, err := metadata.ParseConsolidatedV2(document, l)
+		if errors.Is(err, metadata.ErrInvalid) {
+			return nil, nil // readers ignore a damaged .zmetadata, so leave it
+		}
+		if err != nil {
+			return nil, err
+		}
+		c, err := change(old)
+		if err != nil || c == old {
+			return nil, err
+		}
+		return c.Marshal(l)
+	}
+	g, err := metadata.ParseGroup(document, l)
+	if err != nil || g.Consolidated == nil {
+		return nil, err
+	}
+	c, err := change(g.Consolidated)
+	if err != nil || c == g.Consolidated {
+		return nil, err
+	}
+	return g.WithConsolidated(c).Marshal(l)
+}
+
+// WithMember returns consolidated metadata with another entry at path, and without the
+// entries below it.
+func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Limits) (*metadata.Consolidated, error) {
+	b := c.Without(path)
+	var gone []string
+	for name := range b.Nodes() {
+		if strings.HasPrefix(name, path+"/") {
+			gone = append(gone, name)
+		}
+	}
+	for _, name := range gone {
+		b = b.Without(name)
+	}
+	if raw == nil {
+		return b, nil
+	}
+	return b.With(path, raw, l)
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Inherited returns the entries below the group at p of the consolidated metadata of the
+// nearest group above that has some. It returns nil if there is none, or if it does not
+// list the group.
+func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*metadata.Consolidated, error) {
+	for p := group; !p.IsRoot(); {
+		p = p.Parent()
+		s, err := r.Load(ctx, p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the store may have been opened below its root
+		}
+		if err != nil {
+			return nil, err
+		}
+		up, ok := s.Doc.(*metadata.Group)
+		if !ok || up.Consolidated == nil || up.Format() != format {
+			continue
+		}
+		path := Inside(p, group)
+		if e, err := up.Consolidated.Entry(path, r.Limits); e == nil {
+			return nil, err
+		}
+		return up.Consolidated.Below(path), nil
+	}
+	return nil, nil
+}
+
+// Directories returns the names of the directories below dir in alphabetical order.
+func Directories(ctx context.Context, s store.Store, dir store.Path) ([]string, error) {
+	var names []string
+	for e, err := range store.List(ctx, s, dir, false) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Dir {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}

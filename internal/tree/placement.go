@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// CheckRemains returns an error if a path has anything but remains of an array.
+func (n Node) CheckRemains(ctx context.Context) error {
+	for e, err := range store.List(ctx, n.Store, n.Path, false) {
+		if err != nil {
+			return err
+		}
+		if !isRemains(e.Name) {
+			return fmt.Errorf("the place has no Zarr node but %s, which is never overwritten: %w", e.Name, fs.ErrExist)
+		}
+	}
+	return nil
+}
+
+// isRemains reports whether an entry can belong to the remains of an array: chunks, their
+// directory, or staged chunks.
+func isRemains(name string) bool {
+	return name == "c" || name == own.Dir || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
+}
+
+// Above describes the groups above a new node.
+type Above struct {
+	Missing []store.Path // groups, from the root on
+	Format  int          // of the node
+}
+
+// LookAbove reads the groups above a new node. The node has the given format, or that of
+// the groups if it is 0.
+func (n Node) LookAbove(ctx context.Context, format int) (*Above, error) {
+	if format != 0 && format != 2 && format != 3 {
+		return nil, fault.Argument("format %d; there are 2 and 3", format)
+	}
+	up := &Above{Format: format}
+	var places []store.Path
+	for p := n.Path; !p.IsRoot(); {
+		p = p.Parent()
+		places = append(places, p)
+	}
+	found := 0
+	for _, p := range slices.Backward(places) {
+		s, err := n.Reader().Load(ctx, p)
+		if errors.Is(err, fs.ErrNotExist) {
+			up.Missing = append(up.Missing, p)
+			continue
+		}
+		if _, isArray := s.Doc.(*metadata.Array); isArray {
+			return nil, fault.Argument("%q is an array; it cannot have nodes below it", "/"+p.String())
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = s.Doc.Format()
+	}
+	switch {
+	case up.Format == 0 && found == 0:
+		up.Format = 3
+	case up.Format == 0:
+		up.Format = found
+	case found != 0 && found != up.Format:
+		return nil, fault.Argument("a node of format %d below a group of format %d, whose readers would not see it", up.Format, found)
+	}
+	return up, CheckNames(up.Format, append(slices.Clip(up.Missing), n.Path)...)
+}
+
+// MakeParents creates the missing groups above a node, from the root down.
+func (n Node) MakeParents(ctx context.Context, up *Above) error {
+	for _, p := range up.Missing {
+		doc := NewGroup([]byte("{}"), up.Format)
+		n.Path, n.Document = p, doc.Document()
+		raw, err := doc.Marshal(metadata.Limits{})
+		if err != nil {
+			return err
+		}
+		_, err = publish.Create(ctx, n.Node, raw)
+		if errors.Is(err, store.ErrConflict) {
+			continue // a concurrent writer has created it
+		}
+		if err == nil {
+			raw, err = doc.Record(metadata.Limits{})
+		}
+		if err == nil {
+			err = n.RecordMember(ctx, raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckFree returns an error if a node is at the path. For an array it must be empty,
+// because old chunks would become part of the array.
+func (n Node) CheckFree(ctx context.Context, doc metadata.Node) error {
+	found, err := Format(ctx, n.Store, n.Path)
+	if err != nil {
+		return err
+	}
+	if found != 0 {
+		return fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it): %w", fs.ErrExist)
+	}
+	if _, isGroup := doc.(*metadata.Group); isGroup {
+		return nil
+	}
+	remains := ""
+	for e, err := range store.List(ctx, n.Store, n.Path, false) {
+		if errors.Is(err, store.ErrUnsupported) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		// Overwrite refuses to remove such a name, so the message may not advise it.
+		if !isRemains(e.Name) {
+			return fmt.Errorf("the place is not empty: %s is there, which is no part of a Zarr node; remove it, or choose another place: %w", e.Name, fs.ErrExist)
+		}
+		remains = e.Name
+	}
+	if remains != "" {
+		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (CreateOptions.Overwrite removes them): %w", remains, fs.ErrExist)
+	}
+	return nil
+}
+
+// Unfinished reports whether an interrupted copy or removal has left something at the
+// path. This is not a node, but it can be deleted like one.
+func (n Node) Unfinished(ctx context.Context) (bool, error) {
+	return store.Exists(ctx, n.Store, n.Path.MustKey(publish.Unfinished))
+}
+
+// NewGroup returns the document of a group of a format with the given attributes.
+func NewGroup(attributes []byte, format int) *metadata.Group {
+	doc := &metadata.Group{Attributes: attributes}
+	if format == 2 {
+		doc = doc.ToV2()
+	}
+	return doc
+}
+
+// NewDocuments returns the documents of a new node: the one that makes it, and in format 2
+// that of its attributes, if any.
+func NewDocuments(doc metadata.Node, l metadata.Limits) (raw []byte, beside []publish.File, err error) {
+	if raw, err = doc.Marshal(l); err != nil || doc.Format() == 3 {
+		return raw, nil, err
+	}
+	attributes, err := doc.MarshalAttributes(l)
+	if err == nil && string(bytes.TrimSpace(attributes)) != "{}" {
+		beside = []publish.File{{Name: metadata.V2Attributes, Bytes: attributes}}
+	}
+	return raw, beside, err
+}
