@@ -55,7 +55,8 @@ With NAME=FILE, as in t2m=a.npy time=b.npy, either all named arrays grow or none
 a pattern here, too, and a name may be repeated: the first files of all names are appended together, then the second
 files. Names are relative to the group. So is the COORD of --time, which may be one of the arrays that grow. The policy
 applies to all of them that have listed chunks. --expect is the length of the axis before the append. If the arrays
-name their dimensions, AXIS selects the dimension with the name that it has in the array of the highest rank.
+name their dimensions, a number AXIS gives the dimension of the array with the highest rank, and all arrays grow along
+the dimension with that name.
 
 ` + dimensions.Text + `
 
@@ -167,36 +168,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		return err
 	}
 	g := &appending{location, formatName, a, at, p, expect, c}
-	if len(sources) > 1 {
-		for _, source := range sources {
-			if err := g.precheck(cmd, source); err != nil {
-				return err
-			}
-		}
-	}
-	var done []input.File
-	var notes []string
-	if text := was.Finished(a); text != "" {
-		session.Note(cmd, location, text)
-		notes = append(notes, text)
-	}
-	for _, source := range sources {
-		file, err := g.add(cmd, source)
-		if err != nil {
-			return input.Partial(cmd, err, done, sources)
-		}
-		if file.Note != "" {
-			session.Note(cmd, location, file.Note)
-			notes = append(notes, file.Note)
-		}
-		done = append(done, file)
-	}
-	facts := growth.ReshapedTo(location, done[0].Before, a)
-	facts.Notes = notes
-	if len(done) > 1 {
-		facts.Files = done
-	}
-	return facts.Tell(cmd)
+	return g.addAll(cmd, sources, was)
 }
 
 // appending is an append of one or more sources to an array along an axis.
@@ -207,6 +179,41 @@ type appending struct {
 	policy               growth.Policy
 	expect               []int64 // the shape that the array must have; nil accepts any
 	change               *growth.Change
+}
+
+// addAll appends the sources one after another and prints the result. was is the change
+// that opening the array may have finished.
+func (g *appending) addAll(cmd *cobra.Command, sources []string, was *facts.Interruption) error {
+	if len(sources) > 1 {
+		for _, source := range sources {
+			if err := g.precheck(cmd, source); err != nil {
+				return err
+			}
+		}
+	}
+	var done []input.File
+	var notes []string
+	note := func(text string) {
+		if text != "" {
+			session.Note(cmd, g.location, text)
+			notes = append(notes, text)
+		}
+	}
+	note(was.Finished(g.array))
+	for _, source := range sources {
+		file, err := g.add(cmd, source)
+		if err != nil {
+			return input.Partial(cmd, err, done, sources)
+		}
+		note(file.Note)
+		done = append(done, file)
+	}
+	result := growth.ReshapedTo(g.location, done[0].Before, g.array)
+	result.Notes = notes
+	if len(done) > 1 {
+		result.Files = done
+	}
+	return result.Tell(cmd)
 }
 
 // precheck reports an error if a source cannot be appended. It reads no values, unless

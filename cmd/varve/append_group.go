@@ -117,6 +117,8 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		if err != nil {
 			return err
 		}
+		// Report all rounds as one change: the shapes before the first, the notes of all.
+		// The next round must find the arrays as this one leaves them.
 		for i := range facts {
 			if k > 0 {
 				facts[i].Before = all[i].Before
@@ -180,17 +182,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	if err != nil {
 		return nil, err
 	}
-	facts = factsOf(cmd, inputs)
-	for i, in := range inputs {
-		if text := in.interrupted.Finished(in.array); text != "" {
-			facts[i].Notes = append(facts[i].Notes, text)
-		}
-		if in.note != "" {
-			session.Note(cmd, node.Clean(location)+"/"+in.name, in.note)
-			facts[i].Notes = append(facts[i].Notes, in.note)
-		}
-	}
-	return facts, nil
+	return factsOf(cmd, location, inputs), nil
 }
 
 // read opens the file and sets the number of planes.
@@ -305,21 +297,33 @@ func placeOne(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 	return chunking.CheckAppend(cmd, in.array, in.axis, in.more.Planes, &in.opt)
 }
 
-// factsOf returns the shapes of the arrays before and after the append.
-func factsOf(cmd *cobra.Command, inputs []*addition) []growth.Facts {
+// factsOf returns the shapes of the arrays before and after the append, and notes. It
+// prints the notes about coordinates.
+func factsOf(cmd *cobra.Command, location string, inputs []*addition) []growth.Facts {
 	arrays := make([]growth.Facts, len(inputs))
 	for i, in := range inputs {
-		if in.array.Refresh(cmd.Context()) == nil {
-			before, _ := shapesAround(in.array, in.axis, in.more.Planes)
-			arrays[i] = growth.ReshapedTo(in.name, before, in.array)
-			continue
+		arrays[i] = in.facts(cmd)
+		if text := in.interrupted.Finished(in.array); text != "" {
+			arrays[i].Notes = append(arrays[i].Notes, text)
 		}
-		// The append succeeded, even if the array cannot be read again.
-		f := growth.Facts{Path: in.name, Before: in.array.Shape(), Shape: in.array.Shape()}
-		f.Shape[in.axis] += in.more.Planes
-		arrays[i] = f
+		if in.note != "" {
+			session.Note(cmd, node.Clean(location)+"/"+in.name, in.note)
+			arrays[i].Notes = append(arrays[i].Notes, in.note)
+		}
 	}
 	return arrays
+}
+
+// facts returns the shapes of the array before and after the append.
+func (i *addition) facts(cmd *cobra.Command) growth.Facts {
+	if i.array.Refresh(cmd.Context()) == nil {
+		before, _ := shapesAround(i.array, i.axis, i.more.Planes)
+		return growth.ReshapedTo(i.name, before, i.array)
+	}
+	// The append succeeded, even if the array cannot be read again.
+	f := growth.Facts{Path: i.name, Before: i.array.Shape(), Shape: i.array.Shape()}
+	f.Shape[i.axis] += i.more.Planes
+	return f
 }
 
 // openInputs opens the arrays, and finds the axis along which each of them grows.

@@ -142,7 +142,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	if err != nil {
 		return atLocation(cmd.Name(), location, at, err)
 	}
-	return f.tell(cmd, location, "", r)
+	return f.printResult(cmd, location, "", r)
 }
 
 func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error) {
@@ -177,7 +177,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	}
 	f.copying().noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
-	return f.tell(cmd, from, to, r)
+	return f.printResult(cmd, from, to, r)
 }
 
 // copying returns the flags for the copy that a conversion with DST makes.
@@ -216,7 +216,7 @@ type convertedFacts struct {
 	Growth      *string `json:"growth"`            // why a stored policy is removed, else null
 }
 
-func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
+func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
 	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {
