@@ -103,7 +103,8 @@ from being made twice.
 	return c
 }
 
-// notOfGroup refuses NAME=FILE for an array, unless it is a file that has such a name.
+// notOfGroup returns an error for NAME=FILE if the node is an array, unless a file of
+// that name exists.
 func notOfGroup(args []string) error {
 	name, _, _ := strings.Cut(args[1], "=")
 	group, array := path.Split(node.Clean(args[0]))

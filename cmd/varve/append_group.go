@@ -333,7 +333,7 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location,
 			return err
 		}
 	}
-	name := growing(inputs, axis)
+	name := growingDimension(inputs, axis)
 	for _, in := range inputs {
 		if in.axis, err = in.along(name, axis); err != nil {
 			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
@@ -342,10 +342,10 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location,
 	return nil
 }
 
-// growing returns the name of the dimension that grows. For a number in --axis that is
+// growingDimension returns the name of the dimension that grows. For a number in --axis that is
 // its name in the array of the highest rank, or in the first such array. It returns "" if
 // the axis has no name.
-func growing(inputs []*addition, axis string) string {
+func growingDimension(inputs []*addition, axis string) string {
 	n, err := strconv.Atoi(axis)
 	if err != nil {
 		return axis

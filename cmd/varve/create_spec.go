@@ -42,7 +42,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) 
 		}
 		v, err := input.Open(cmd, c.from, string(format.NPY), dtype.Type{}, nil)
 		if errors.Is(err, npy.ErrInvalid) {
-			return nil, nil, fmt.Errorf("%w%s", err, instead(c.from))
+			return nil, nil, fmt.Errorf("%w%s", err, fileHint(c.from))
 		}
 		if err != nil {
 			return nil, nil, err
@@ -64,9 +64,9 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) 
 	return &zarr.Spec{Shape: shape, Type: t.Type}, nil, err
 }
 
-// instead returns a hint how the values of a file other than .npy get into a new array.
+// fileHint returns a hint how the values of a file other than .npy get into a new array.
 // Such a file does not tell its shape and type.
-func instead(file string) string {
+func fileHint(file string) string {
 	switch format.Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
 	case format.JSON:
 		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", phrase.Word(file))

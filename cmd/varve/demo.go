@@ -230,7 +230,7 @@ func (d *demo) grow(ctx context.Context) error {
 	if err := d.say("2  %d appends, measured from the files\n\n   %-12s %10s %10s %10s %12s\n", appended, "", "new chunks", "bytes", "zarr.json", "other files"); err != nil {
 		return err
 	}
-	before, err := look(d.dir)
+	before, err := listFiles(d.dir)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) 
 	if err := a.AppendBytes(ctx, 0, plane, nil); err != nil {
 		return nil, err
 	}
-	after, err := look(d.dir)
+	after, err := listFiles(d.dir)
 	if err != nil {
 		return nil, err
 	}

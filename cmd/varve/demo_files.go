@@ -34,7 +34,7 @@ func (d *demo) classify(f *appendFacts, path string, chunks []int64, info fs.Fil
 // measure counts the stored chunks of the array and their bytes.
 func (d *demo) measure(a *zarr.Array) (archiveFacts, error) {
 	f := archiveFacts{Shape: a.Shape()}
-	files, err := look(d.dir)
+	files, err := listFiles(d.dir)
 	for path, info := range files {
 		key, _ := strings.CutPrefix(path, d.name+"/")
 		if _, ok := d.origin.spec.KeyEncoding.ParseKey(key, a.Rank(), nil); ok {
@@ -48,8 +48,8 @@ func (d *demo) measure(a *zarr.Array) (archiveFacts, error) {
 // snapshot has the files of a directory at one time, by their paths with slashes.
 type snapshot map[string]fs.FileInfo
 
-// look returns the files below dir, without those that Varve reserves, such as locks.
-func look(dir string) (snapshot, error) {
+// listFiles returns the files below dir, without those that Varve reserves, such as locks.
+func listFiles(dir string) (snapshot, error) {
 	s := snapshot{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), "__") {

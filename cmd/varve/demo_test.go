@@ -82,7 +82,7 @@ func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64)
 		}
 		written += f.NewBytes
 	}
-	files, err := look(dir)
+	files, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64)
 
 func TestDemoFromRectilinear(t *testing.T) {
 	source := fixture(t, "rect_months.zarr")
-	before, err := look(source)
+	before, err := listFiles(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestDemoFromRectilinear(t *testing.T) {
 	if facts.From == nil || *facts.From != source || facts.MadeRectilinear || facts.Values != 376*6 {
 		t.Errorf("%+v", facts)
 	}
-	after, err := look(source)
+	after, err := listFiles(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestSnapshotChanges(t *testing.T) {
 	put("replaced", "a")
 	put("removed", "a")
 	put("__varve.lock", "")
-	before, err := look(dir)
+	before, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestSnapshotChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := look(dir)
+	after, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		return err
 	}
 	defer b.Close()
-	d, err := compared(cmd, a, b)
+	d, err := compareArrays(cmd, a, b)
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 	return err
 }
 
-// compared compares two arrays and shows the progress.
-func compared(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, error) {
+// compareArrays compares two arrays and shows the progress.
+func compareArrays(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, error) {
 	p := progress.NewEstimate(cmd, "comparing", 2*logicalBytes(a), progress.DecodedBytes)
 	defer p.End()
 	return zarr.Compare(cmd.Context(), a, b)

@@ -64,7 +64,7 @@ func (c *groupComparison) compare(cmd *cobra.Command, a, b *zarr.Group) error {
 			c.OnlyA = append(c.OnlyA, path)
 			continue
 		}
-		d, err := compared(cmd, inA[path], inB[path])
+		d, err := compareArrays(cmd, inA[path], inB[path])
 		if err != nil {
 			return err
 		}

@@ -34,8 +34,8 @@ func lineOf(cmd *cobra.Command) []string {
 	return line
 }
 
-// negative matches a negative number, which cannot be a flag.
-var negative = regexp.MustCompile(`^-(\.?[0-9]|Infinity$)`)
+// negativeNumber matches a negative number, which cannot be a flag.
+var negativeNumber = regexp.MustCompile(`^-(\.?[0-9]|Infinity$)`)
 
 // numberLast moves the number of attrs NODE set KEY -5 to the end of the command line,
 // after --. Otherwise it would be parsed as flags. It does not change any other line.
@@ -44,7 +44,7 @@ func numberLast(line []string) []string {
 		return line
 	}
 	for i, word := range line {
-		if i < 2 || line[i-2] != "set" || strings.HasPrefix(line[i-1], "-") || !negative.MatchString(word) {
+		if i < 2 || line[i-2] != "set" || strings.HasPrefix(line[i-1], "-") || !negativeNumber.MatchString(word) {
 			continue
 		}
 		return append(slices.Delete(slices.Clone(line), i, i+1), "--", word)
@@ -56,7 +56,7 @@ func numberLast(line []string) []string {
 // anything else.
 func numberMeant(cmd *cobra.Command, flags string) string {
 	word := "-" + flags
-	if !negative.MatchString(word) {
+	if !negativeNumber.MatchString(word) {
 		return ""
 	}
 	for _, name := range []string{"value", "select"} {
@@ -70,15 +70,15 @@ func numberMeant(cmd *cobra.Command, flags string) string {
 	return ""
 }
 
-// singles are the flags that may not be repeated, because the first value would be lost
+// singleFlags are the flags that may not be repeated, because the first value would be lost
 // silently. Other flags may: a shell alias may set them, and the command line overrides
 // it.
-var singles = []string{
+var singleFlags = []string{
 	"shape", "dtype", "chunks", "shards", "fill", "codecs", "compressor", "dimension-names", "attributes", "from",
 	"select", "value", "axis", "expect", "output", "svg", "locate", "chunk", "chunk-grid", "time", "start", "step",
 }
 
-// errTwice is the error for a flag of singles that is given twice.
+// errTwice is the error for a flag of singleFlags that is given twice.
 var errTwice = errors.New("it is given twice, but takes one value")
 
 // single is the value of a flag that may be given once.
@@ -100,20 +100,20 @@ func (s *single) Set(text string) error {
 	return nil
 }
 
-// onlyOnce makes all commands refuse a second value for the flags in singles. It must not
+// onlyOnce makes all commands refuse a second value for the flags in singleFlags. It must not
 // be used for completion, which parses the flags of a line several times.
 func onlyOnce(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if slices.Contains(singles, f.Name) && f.Value.Type() == "string" {
+			if slices.Contains(singleFlags, f.Name) && f.Value.Type() == "string" {
 				f.Value = &single{Value: f.Value}
 			}
 		})
 	}
 }
 
-// lists are the flags whose value is a list with commas and without spaces.
-var lists = []string{"shape", "chunks", "shards", "expect", "locate", "chunk", "axes", "dimension-names", "select"}
+// listFlags are the flags whose value is a list with commas and without spaces.
+var listFlags = []string{"shape", "chunks", "shards", "expect", "locate", "chunk", "axes", "dimension-names", "select"}
 
 // listContinued returns a flag with its whole list if a surplus argument continues that
 // list: --chunks 5,5 for --chunks 5 5. It returns "" otherwise.
@@ -128,7 +128,7 @@ func listContinued(cmd *cobra.Command, extra string) string {
 			flag, value = line[i-2], line[i-1]
 		}
 		f := cmd.Flags().Lookup(strings.TrimPrefix(flag, "--"))
-		if f == nil || !strings.HasPrefix(flag, "--") || !slices.Contains(lists, f.Name) {
+		if f == nil || !strings.HasPrefix(flag, "--") || !slices.Contains(listFlags, f.Name) {
 			continue
 		}
 		words := []string{strings.Trim(value, ", ")}

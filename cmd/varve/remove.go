@@ -41,7 +41,7 @@ func newRemoveCommand() *cobra.Command {
 }
 
 func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
-	if err := inArchive(cmd, location); err != nil {
+	if err := refuseArchive(cmd, location); err != nil {
 		return err
 	}
 	opt := session.Writing(cmd)
@@ -69,8 +69,8 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	return nil
 }
 
-// inArchive returns an error if a location is in a zip archive, which cannot change.
-func inArchive(cmd *cobra.Command, location string) error {
+// refuseArchive returns an error if a location is in a zip archive, which cannot change.
+func refuseArchive(cmd *cobra.Command, location string) error {
 	if !strings.Contains(strings.ToLower(location), ".zip") {
 		return nil
 	}

@@ -98,8 +98,8 @@ func mark(c *cobra.Command) {
 	}
 }
 
-// knownCommand returns an error, with a hint if possible, if the first argument is given
-// and so is not a known command.
+// knownCommand returns an error if there are arguments. The first one is then an unknown
+// command, since package cobra runs known ones.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -74,7 +74,7 @@ const staleHelp = `The nodes are read from the store, even if another program ha
 so. In a store that cannot be listed, such as a web server, only the consolidated metadata is known.`
 
 // branch is a node with those below it. There may be very many, so nodes that differ only
-// by name share one of leaves.
+// by name share one of sharedBranches.
 type branch struct {
 	nodeFacts
 	kind    *string // nil if the document is too damaged
@@ -135,9 +135,9 @@ func edgesJSON(g *grid.Grid) json.RawMessage {
 // groupKind and arrayKind are the kinds of nodes. All branches point to them.
 var groupKind, arrayKind = "group", "array"
 
-// leaves are the branches that members share: one for all groups, and by kind one for all
-// nodes that are gone.
-var leaves = struct {
+// sharedBranches are the branches that members share: one for all groups, and by kind one
+// for all nodes that are gone.
+var sharedBranches = struct {
 	group *branch
 	gone  map[string]*branch
 }{
@@ -168,11 +168,11 @@ func (b twig) line() string {
 
 // newBranch returns a node without those below it.
 func newBranch(m zarr.Member) *branch {
-	switch gone := leaves.gone[m.Kind]; {
+	switch gone := sharedBranches.gone[m.Kind]; {
 	case m.Err == consolidated.ErrGone && gone != nil:
 		return gone
 	case m.Err == nil && m.Kind == groupKind:
-		return leaves.group
+		return sharedBranches.group
 	}
 	b := &branch{kind: output.Present(m.Kind)}
 	if b.Error = consolidated.GoneText; m.Err != consolidated.ErrGone {
@@ -224,7 +224,7 @@ func (b *branch) notes(cmd *cobra.Command, location string, stale *consolidated.
 
 func newTwig(m zarr.Member) *twig { return &twig{m.Name(), newBranch(m)} }
 
-// grow adds the members of the group that b is.
+// grow adds the members of group g to its branch.
 func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidated.Drift, deep bool) error {
 	var bad error
 	at := map[string]*branch{".": b}
@@ -262,7 +262,7 @@ func place(at map[string]*branch, p string) *branch {
 		t.text = t.line() + "  without a document"
 		parent.members = append(parent.members, t)
 	}
-	own := *parent.members[i].branch // a copy: the branch may be one of leaves
+	own := *parent.members[i].branch // a copy: the branch may be one of sharedBranches
 	parent.members[i].branch, at[p] = &own, &own
 	return &own
 }

@@ -76,7 +76,7 @@ func TestTreeBelowLeaves(t *testing.T) {
 	if got := strings.ReplaceAll(out.String(), consolidated.GoneText, "gone"); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
-	if len(leaves.group.members) > 0 {
+	if len(sharedBranches.group.members) > 0 {
 		t.Error("the leaf that all share has members")
 	}
 }
