@@ -87,7 +87,7 @@ func TestUnlockGroup(t *testing.T) {
 	}
 }
 
-// TestUnlockGroupVersion2 refuses a group whose format has no other grid.
+// TestUnlockGroupVersion2 checks that groups of format 2 are refused.
 func TestUnlockGroupVersion2(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group", "--zarr-format", "2")
@@ -122,7 +122,7 @@ func TestCheckGroup(t *testing.T) {
 	}
 }
 
-// TestMeant proposes flags, commands, and nodes beside one that is not there.
+// TestMeant checks the proposals for misspelled flags, commands and nodes.
 func TestMeant(t *testing.T) {
 	group := newArchive(t)
 	for _, c := range []struct {
@@ -155,7 +155,7 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-// TestMessagesHaveNoTypeNames keeps types of Go and of libraries out of what people read.
+// TestMessagesHaveNoTypeNames checks that messages name no Go types or libraries.
 func TestMessagesHaveNoTypeNames(t *testing.T) {
 	for _, args := range [][]string{
 		{"create", "a", "--shape", "x", "--dtype", "int8"}, {"append", "a", "--grow", "x"}, {"create", "a", "--zarr-format", "x"}, {"create", "a", "--group=perhaps"},

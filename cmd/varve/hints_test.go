@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCreateNotesDimensions tells of a new array that differs in length from others of
-// its group, and creates it.
+// TestCreateNotesDimensions creates an array that differs in length from others of its
+// group, and checks the note.
 func TestCreateNotesDimensions(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/time", "--shape", "600", "--dtype", "int8", "--dimension-names", "time")
@@ -27,8 +27,8 @@ func TestCreateNotesDimensions(t *testing.T) {
 	must(t, "", "create", group+"/pr3", "--shape", "5", "--dtype", "int8", "--dimension-names", "time", "--json")
 }
 
-// TestMeantStore proposes stores whose names are near, and says how a folder becomes a
-// group.
+// TestMeantStore checks that stores with similar names are proposed, and the hint how a
+// folder becomes a group.
 func TestMeantStore(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", dir+"/K.zarr/a", "--shape", "1", "--dtype", "int8")
@@ -60,7 +60,7 @@ func TestMeantStore(t *testing.T) {
 	}
 }
 
-// TestPictureName refuses to write SVG into a file of another kind.
+// TestPictureName refuses to write SVG to a file of another kind.
 func TestPictureName(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8")
 	dir := t.TempDir()
@@ -78,8 +78,8 @@ func TestPictureName(t *testing.T) {
 	}
 }
 
-// TestGrowFormat2 names convert where a policy of growth needs lists, which format 2 does
-// not have.
+// TestGrowFormat2 checks that messages name convert if a policy needs listed chunks, which
+// format 2 does not have.
 func TestGrowFormat2(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--zarr-format", "2")
 	if _, errs, status := execute(t, "[1]", "append", node, "--grow", "fixed:3", "--format", "json"); status != 1 || !strings.Contains(errs, "(varve convert "+node+" --to 3)") || strings.Index(errs, "unlock") < strings.Index(errs, "convert") {

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// newCube returns an array with coordinates of many kinds, whose elements are their own
-// numbers along the last axis.
+// newCube returns an array with coordinates of many kinds. Its elements are numbered.
 func newCube(t *testing.T, dimension, dtype, attributes, values string, more ...string) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -134,8 +133,8 @@ func TestSelectByValues(t *testing.T) {
 	}
 }
 
-// TestSelectByValuesRefused refuses what would silently be something else than what is
-// meant.
+// TestSelectByValuesRefused checks the errors for selections that would silently mean
+// something else.
 func TestSelectByValuesRefused(t *testing.T) {
 	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
 		{"time", "int32", `{"units": "months since 2000-01-31"}`, "[0,1,2000]", "time=..1969", "its times are left as numbers"},
@@ -212,8 +211,8 @@ func TestSelectByValuesRefused(t *testing.T) {
 	}
 }
 
-// TestSelectIndexHint says nothing of values where an index is hardly a year, or there is
-// no coordinate.
+// TestSelectIndexHint checks that there is no hint about values if an index is hardly a
+// year, or if there is no coordinate.
 func TestSelectIndexHint(t *testing.T) {
 	node := newCube(t, "time", "int32", daily, "[0,1,2]")
 	for _, c := range []struct{ node, sel string }{{node, "time=3"}, {newNode(t, "--shape", "3", "--dtype", "int8", "--dimension-names", "time"), "time=2025"}} {
@@ -224,7 +223,7 @@ func TestSelectIndexHint(t *testing.T) {
 	}
 }
 
-// TestSelectWithoutCoordinate names what is missing.
+// TestSelectWithoutCoordinate checks that the message names what is missing.
 func TestSelectWithoutCoordinate(t *testing.T) {
 	group := newArchive(t)
 	if _, errs, status := execute(t, "", "create", group+"/shorter", "--shape", "3", "--dtype", "int8", "--dimension-names", "time"); status != 0 {

@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// newMistakes makes what the mistakes of TestMistakes name, and changes into it.
+// newMistakes makes the nodes and files that TestMistakes names, and changes into their
+// folder.
 func newMistakes(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -58,8 +59,8 @@ func newMistakes(t *testing.T) {
 	overwrite(t, "x.npy.gz", b.String())
 }
 
-// TestMistakes makes the mistakes of people who are new to the program. Each answer is
-// one line that says what is wrong and what to do, and wrong usage is status 2.
+// TestMistakes makes the mistakes of new users. Each message must be one line that says
+// what is wrong and what to do, and wrong usage must have status 2.
 func TestMistakes(t *testing.T) {
 	newMistakes(t)
 	create := "create new --dtype int8 "
@@ -81,7 +82,7 @@ func TestMistakes(t *testing.T) {
 		{create + "--shape 1e3", 2, "is 1000 meant?"},
 		{create + "--shape -1,5", 2, "is less than 0"},
 		{create + "--shape 3.5", 2, "no whole number"},
-		{"create new --shape --dtype int8", 2, "--shape needs a value, and --dtype follows it"},
+		{"create new --shape --dtype int8", 2, "--shape needs a value, but --dtype follows it"},
 		{"create new --shape 3 --dtype", 2, "--dtype needs a value: TYPE is missing"},
 		{"export a -o", 2, "--output needs a value: FILE is missing"},
 		{create + "--shape 10,10 --chunks 10x10", 2, "is 10,10 meant?"},
@@ -102,7 +103,7 @@ func TestMistakes(t *testing.T) {
 		{"cat a --select time=0:2,0", 2, "items without names come first"},
 		{"cat a --select 9", 1, "axis 0: out of range: index 9"},
 		{"attrs a units K", 2, "varve attrs NODE set KEY JSON"},
-		{"attrs a set units K", 2, `a text needs its quotes, '"K"'`},
+		{"attrs a set units K", 2, `text needs double quotes, '"K"'`},
 		// Names that are nearly right.
 		{"inof a", 2, "is info meant?"},
 		{"inof a --stats", 2, "is info meant?"},
@@ -144,13 +145,13 @@ func TestMistakes(t *testing.T) {
 		{`cat a --select {"ortogonal":[[1]]}`, 2, "is orthogonal meant?"},
 		{"export a x2.csv", 2, "is -o x2.csv meant?"},
 		{"export a --csv", 2, "is --format csv meant?"},
-		{"resize twins x=5", 1, "several dimensions have that name; give --shape"},
-		{"resize tg x=5", 1, `resize tg/twins: dimension "x": several dimensions have that name`},
+		{"resize twins x=5", 1, "several axes have that name; give --shape"},
+		{"resize tg x=5", 1, `resize tg/twins: dimension "x": several axes have that name`},
 		{"cat a --select latitude=0", 1, "(there are lat, time) (is lat meant?)"},
 		{"cat a --select lat==0", 1, "is 'lat=0' meant?"},
 		{"cat a --select lat=0;time=1", 1, "is 'lat=0,time=1' meant?"},
 		{"append era5.zarr/t2m t2m=ok.npy", 1, "is varve append era5.zarr t2m=ok.npy meant?"},
-		{"append one ok.npy", 1, "without an axis that could grow; varve write one --value V"},
+		{"append one ok.npy", 1, "has no axis that could grow; varve write one --value V"},
 		{"append a era5.zarr/t2m", 1, `(varve export era5.zarr/t2m -o FILE.npy), and then convert them, in NumPy with x.astype("int32")`},
 		{"write yes --value True", 1, "is true meant?"},
 		{"create a2 --shape 4 --dtype int8 --chunks calendar:month --time tine", 1, "nothing is here"},

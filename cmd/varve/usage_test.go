@@ -31,9 +31,9 @@ func TestUsageErrors(t *testing.T) {
 	for _, c := range []usage{
 		{[]string{"bogus"}, `no command "bogus"`},
 		{[]string{"inf"}, "is info meant"},
-		{[]string{"help", "nonsense"}, `no command and no topic "nonsense"`},
+		{[]string{"help", "nonsense"}, `no command or topic "nonsense"`},
 		{[]string{"help", "selct"}, "is select meant?"},
-		{[]string{"help", "info", "more"}, `no topic "info more"`},
+		{[]string{"help", "info", "more"}, `or topic "info more"`},
 		{[]string{"growth"}, "varve help growth explains the topic"},
 		{[]string{"info"}, "NODE is missing"},
 		{[]string{"info", "a", "b"}, `unexpected argument "b"`},
@@ -50,13 +50,13 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"append", "a", "-", "-"}, "standard input can be one file only"},
 		{[]string{"append", "a", "[x"}, "no pattern of file names"},
 		{[]string{"append", "a", "b=x", "c"}, `unexpected argument "c"`},
-		{[]string{"append", group, "one=a.npy", "/one/=b.npy", "two=c.npy"}, "one is to grow by 2 files and two by 1"},
-		{[]string{"append", group, "one=-", "deep/two=-"}, "standard input can be one file only"},
+		{[]string{"append", group, "one=a.npy", "/one/=b.npy", "two=c.npy"}, "one gets 2 files and two gets 1"},
+		{[]string{"append", group, "one=-", "deep/two=-"}, "only one file can be standard input"},
 		{[]string{"append", group, "=a.npy"}, "name of an array is missing"},
 		{[]string{"append", group, "one="}, "name of a file is missing"},
 		{[]string{"append", group, "one=a", "--expect", "1,2"}, "the length of the axis"},
 		{[]string{"export", "a", "--format", "xml"}, `"xml"`},
-		{[]string{"attrs", "a", "frob"}, "none of get, set and unset"},
+		{[]string{"attrs", "a", "frob"}, "is not get, set or unset"},
 		{[]string{"attrs", "a", "set", "k"}, "JSON is missing"},
 		{[]string{"conformance"}, "--array_path is missing"},
 		{[]string{"rm", group}, "--yes"},
@@ -111,8 +111,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"plan"}, "--shape is missing"},
 		{[]string{"plan", "--shape", "5"}, "--dtype is missing"},
 		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--target", "8"}, "as 8MiB"},
-		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "calendar:month"}, "a size as 256KiB"},
-		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "8MiB", "--target", "1MiB"}, "do not fit into objects"},
+		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "calendar:month"}, "a size such as 256KiB"},
+		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "8MiB", "--target", "1MiB"}, "is larger than --target"},
 		{[]string{"plan", "a"}, `unexpected argument "a"`},
 		create("--zarr-format", "7"), create("--attributes", "{"),
 		{[]string{"create", "a", "--shape", "1", "--dtype", "int8", "--zarr-format", "2", "--chunk-key-encoding", "default/"}, "v2. and v2/"},
@@ -131,7 +131,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"cat", "a", "--select", "0, np.newaxis"}, "leave None and newaxis out"},
 		{[]string{"cat", "a", "--select", "slice(0, 3),0"}, "is 0:3,0 meant?"},
 		{[]string{"cat", "a", "--select", ","}, "an item is empty"},
-		{[]string{"cat", "a", "--select", "time=0", "--select", "lat=0"}, "--select: it is given twice, and takes one value: items have commas"},
+		{[]string{"cat", "a", "--select", "time=0", "--select", "lat=0"}, "--select: it is given twice, but takes one value: separate items by commas"},
 		{[]string{"write", "a", "--format", "xml"}, `"xml"`},
 		{[]string{"write", "a", "--format", "csv"}, "raw, npy and json are known"},
 		{[]string{"append", "a", "--format", "xml"}, `"xml"`},
@@ -150,7 +150,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"create", "a", "--shape", "3", "--shape", "4"}, "--shape: it is given twice"},
 		{[]string{"write", "a", "--value", "3", "--value=4"}, "--value: it is given twice"},
 		{[]string{"export", "a", "-o", "x.npy", "-o", "y.npy"}, "--output: it is given twice"},
-		{[]string{"export", "a", "-o", ""}, "the name of a file is needed: is a variable of the shell not set?"},
+		{[]string{"export", "a", "-o", ""}, "the name of a file is needed: is a shell variable not set?"},
 		{[]string{"create", "a", "--from", ""}, "the name of a file is needed"},
 		{[]string{"create", "a", "--shape", "3", "--dtype", ""}, "the name of a type is needed"},
 		{[]string{"demo", "d", "--from", ""}, "the location of a node is needed"},
@@ -168,7 +168,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"create", "a", "--format", "2"}, "is --zarr-format meant?"},
 		{[]string{"create", "a", "--data-type", "int8"}, "is --dtype meant?"},
 		{[]string{"create", "a", "--order", "F"}, "the codec transpose"},
-		{[]string{"create", "a", "--dimension-separator", "/"}, "--chunk-key-encoding has the separator"},
+		{[]string{"create", "a", "--dimension-separator", "/"}, "--chunk-key-encoding includes the separator"},
 		{[]string{"era5.zarr/t2m"}, "is varve info era5.zarr/t2m meant?"},
 		{[]string{"create", "a", "--chunks", `{"time":5}`}, "lengths stand in the order of the axes and have no names, as 10,20"},
 		{[]string{"create", "a", "--chunks", "time=5, lat=6"}, "have no names: is 5,6 meant?"},
@@ -190,8 +190,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestFailures checks the one line, the status and the kind of what goes wrong although
-// the command line is well formed.
+// TestFailures checks the message, the status and the kind of failures of well-formed
+// command lines.
 func TestFailures(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
 	group := fixture(t, "group_consolidated.zarr")
@@ -245,7 +245,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"unlock", array, "--axis", "-3"}, "invalid-argument", "axis -3"},
 		{[]string{"unlock", group, "--axis", "x"}, "invalid-argument", "no array of the group has an axis x"},
 		{[]string{"consolidate", array}, "invalid-argument", "it is an array"},
-		{[]string{"compact", array}, "unsupported", "chunks cannot be merged yet"},
+		{[]string{"compact", array}, "unsupported", "merging chunks is not implemented yet"},
 		{[]string{"compact", "--shards", array}, "unsupported", "not shards"},
 		{[]string{"compact", "--shards", "--dry-run", array}, "unsupported", "not shards"},
 		{[]string{"compact", "--shards", group}, "invalid-argument", "it is a group"},
@@ -434,8 +434,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestDamagedChunk says what to do about a chunk that does not decode, of the array that
-// has it.
+// TestDamagedChunk checks the advice about a chunk that does not decode.
 func TestDamagedChunk(t *testing.T) {
 	dir := t.TempDir()
 	sound, bad := filepath.Join(dir, "sound.zarr"), filepath.Join(dir, "bad one.zarr")

@@ -63,7 +63,7 @@ func Takes(v pflag.Value, text string) bool {
 func Needed(meaning string) func(string) error {
 	return func(s string) error {
 		if s == "" {
-			return fmt.Errorf("%s is needed: is a variable of the shell not set?", meaning)
+			return fmt.Errorf("%s is needed: is a shell variable not set?", meaning)
 		}
 		return nil
 	}

@@ -31,7 +31,7 @@ func TestLocateByName(t *testing.T) {
 	}
 }
 
-// TestCSVNotRead says of csv how its values are read.
+// TestCSVNotRead checks the hint how values of a csv file are read.
 func TestCSVNotRead(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	t.Chdir(t.TempDir())

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFitsLimit makes chunks that are larger than what a command holds, which is refused
-// with smaller ones that work.
+// TestFitsLimit makes chunks that are larger than the limit, and checks that the smaller
+// ones in the message work.
 func TestFitsLimit(t *testing.T) {
 	const day = "721,1440"
 	node := newNode(t, "--shape", "90,"+day, "--dtype", "float32", "--chunks", "[[31,28,31],721,1440]")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// newDecided returns a group of two arrays, a and b, whose append from four to six
-// elements is decided and visible in the first alone.
+// newDecided returns a group of two arrays, a and b. Their append from four to six
+// elements is decided, and visible only in the first.
 func newDecided(t *testing.T) (group, file string) {
 	t.Helper()
 	group = filepath.Join(t.TempDir(), "g.zarr")
@@ -26,8 +26,8 @@ func newDecided(t *testing.T) (group, file string) {
 	return group, file
 }
 
-// TestPendingIsTold looks at arrays in the middle of a change of both: info and check
-// tell of it, and check --finish finishes it.
+// TestPendingIsTold checks that info and check report an unfinished change of two arrays,
+// and that check --finish completes it.
 func TestPendingIsTold(t *testing.T) {
 	group, _ := newDecided(t)
 	const decided = "a change of 2 arrays together is decided and not finished: the shape will be [6]"
@@ -56,8 +56,8 @@ func TestPendingIsTold(t *testing.T) {
 	}
 }
 
-// TestAppendAfterInterruption repeats an append that was decided and not finished: it is
-// told that this was finished first, and with --expect nothing is appended twice.
+// TestAppendAfterInterruption repeats an append that was decided but not finished. A note
+// must say that it was finished first. With --expect nothing may be appended twice.
 func TestAppendAfterInterruption(t *testing.T) {
 	for _, c := range []struct {
 		args   []string
