@@ -105,7 +105,7 @@ func follow(t *testing.T, errs string, args []string, in string, file *strings.R
 		must(t, "", instead...)
 		return args
 	}
-	if _, errs, status := execute(t, in, instead...); status != 0 { // it says that it departs from a policy that is stored
+	if _, errs, status := execute(t, in, instead...); status != 0 { // it notes that it differs from the stored policy
 		t.Fatal(errs)
 	}
 	rest := most - strings.Count(in, ",") - 1

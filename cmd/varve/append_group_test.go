@@ -113,7 +113,7 @@ func TestAppendTogetherOrNotAtAll(t *testing.T) {
 		"a plan that is too short": {"[[1,2],[1,2]]", "[[1,2],[1,2]]", "[10,11]", []string{"--grow", "preplanned:[1]"}, "1 elements before the extent"},
 		"other length":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--expect", "11"}, "[11"},
 		"no coordinate":            {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "times"}, "times"},
-		"not the time":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "deep/wind"}, "a coordinate has one axis"},
+		"not the time":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "deep/wind"}, "a coordinate must have one axis"},
 	} {
 		f := files(t, c.t2m, c.wind, c.time)
 		args := append([]string{"append", group, "t2m=" + f[0], "deep/wind=" + f[1], "time=" + f[2]}, c.args...)

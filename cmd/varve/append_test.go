@@ -158,7 +158,7 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 		{"wrong calendar", numbers(0, 10), "int32", `{"units": "days since 2024-02-20", "calendar": "maya"}`, "maya"},
 		{"months", numbers(0, 10), "int32", `{"units": "months since 2024-02-20"}`, "no fixed length"},
 		{"truths", "[true,true,true,true,true,true,true,true,true,true]", "bool", sinceLeapYear, "type bool"},
-		{"too large", "[0,1,2,3,4,5,6,7,8,18446744073709551615]", "uint64", sinceLeapYear, "at index 9 is no time"},
+		{"too large", "[0,1,2,3,4,5,6,7,8,18446744073709551615]", "uint64", sinceLeapYear, "at index 9 is not a time"},
 	} {
 		array := timed(t, "[[4,6]]", c.values, c.dtype, c.attributes)
 		out, errs, status := execute(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", "time", "--json")
@@ -182,7 +182,7 @@ func TestAppendByOtherNodes(t *testing.T) {
 	}
 	plane := newNode(t, "--shape", "3,4", "--dtype", "int8")
 	endless := newNode(t, "--shape", "1000000000000000000", "--dtype", "int8", "--chunks", "[1000000]", "--attributes", sinceLeapYear)
-	for node, want := range map[string]string{plane: "one axis", endless: "16,777,216 are read at most"} {
+	for node, want := range map[string]string{plane: "one axis", endless: "at most 16,777,216 are read"} {
 		_, errs, status := execute(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", node)
 		if status != 1 || !strings.Contains(errs, want) {
 			t.Errorf("status %d, %s", status, errs)

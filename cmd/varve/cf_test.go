@@ -164,8 +164,8 @@ func TestDecodeDurations(t *testing.T) {
 // text.
 func TestTextTimesRefused(t *testing.T) {
 	for attributes, want := range map[string]string{
-		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 has not the days of the calendar 360_day",
-		`{"units": "days since 0001-01-01"}`:                        "one of them is a day that datetime64 has not",
+		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 does not have the days of the calendar 360_day",
+		`{"units": "days since 0001-01-01"}`:                        "datetime64 does not have one of their days",
 	} {
 		node := newNode(t, "--shape", "2", "--dtype", "int32", "--attributes", attributes)
 		for _, format := range []string{"npy", "raw"} {

@@ -143,7 +143,7 @@ func TestCreateWrongGroups(t *testing.T) {
 		"too few labels":   {"a\nb", "2 labels for an axis of 10"},
 		"empty line":       {"a\n\nb", "line 2 is empty"},
 		"nothing":          {"", "0 entries"},
-		"ones":             {strings.Repeat("1\n", 10), "can be labels"},
+		"ones":             {strings.Repeat("1\n", 10), "could be labels"},
 		"mixed":            {`[1,"a"]`, "cannot be mixed"},
 		"no list":          {`[1,`, "labels"},
 		"lists":            {`[[1],[2]]`, "a number or a text"},

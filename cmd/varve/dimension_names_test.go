@@ -72,7 +72,7 @@ func TestNamesAttribute(t *testing.T) {
 // TestMissingIgnored checks the note if xarray takes the fill value of format 2 instead of
 // the attribute _FillValue.
 func TestMissingIgnored(t *testing.T) {
-	for fill, note := range map[string]string{"NaN": "xarray takes the fill value NaN of format 2 for missing", "null": "", "7": ""} {
+	for fill, note := range map[string]string{"NaN": "xarray takes the fill value NaN of format 2 as the missing value", "null": "", "7": ""} {
 		g := filepath.Join(t.TempDir(), "g.zarr")
 		must(t, "", "create", g+"/t", "--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--zarr-format", "2", "--fill", fill)
 		wantNote(t, g, "attrs g/t set _FillValue 7.0", note)

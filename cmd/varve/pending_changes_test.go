@@ -65,9 +65,9 @@ func TestAppendAfterInterruption(t *testing.T) {
 		says   []string
 		cat    string
 	}{
-		{[]string{"", "a=FILE", "b=FILE"}, 0, []string{"/a: an append to 2 arrays together that was decided before was finished first: this one had its shape [6] already",
-			"/b: an append to 2 arrays together that was decided before was finished first: shape [4] → [6]; what is appended now"}, "[0 0 0 0 1 2 1 2]"},
-		{[]string{"/b", "FILE"}, 0, []string{"/b: an append to 2 arrays together that was decided before was finished first: shape [4] → [6]"}, "[0 0 0 0 1 2 1 2]"},
+		{[]string{"", "a=FILE", "b=FILE"}, 0, []string{"/a: an earlier append to 2 arrays together was decided but not finished, and was finished first: this array already had the shape [6]",
+			"/b: an earlier append to 2 arrays together was decided but not finished, and was finished first: shape [4] → [6]; the new elements come after it"}, "[0 0 0 0 1 2 1 2]"},
+		{[]string{"/b", "FILE"}, 0, []string{"/b: an earlier append to 2 arrays together was decided but not finished, and was finished first: shape [4] → [6]"}, "[0 0 0 0 1 2 1 2]"},
 		{[]string{"", "a=FILE", "b=FILE", "--expect", "4"}, 1, []string{"was finished first", "by this very change before"}, "[0 0 0 0 1 2]"},
 		{[]string{"/b", "FILE", "--expect", "4"}, 1, []string{"was finished first", "by this very change before"}, "[0 0 0 0 1 2]"},
 	} {

@@ -39,7 +39,7 @@ func TestSenseKept(t *testing.T) {
 		{"int16", `{"units": "h"}`, `{"units": "hours"}`, "", ""},
 		{"int16", `{"units": "h"}`, `{"units": "days"}`, `units is "h" there`, ""},
 		{"int16", `{"units": "m"}`, `{"units": "min"}`, `units is "m" there`, ""},
-		{"int16", `{"units": "K"}`, `{}`, "", `its units are "K", and the array that takes its numbers has none`},
+		{"int16", `{"units": "K"}`, `{}`, "", `its units are "K", and the array that receives its numbers has none`},
 		{"int16", `{` + days + `}`, `{"units": "day since 2000-1-1T00:00"}`, "", ""},
 		{"int16", `{` + days + `, "calendar": "standard"}`, `{` + days + `, "calendar": "proleptic_gregorian"}`, "", ""},
 		{"int16", `{` + days + `}`, `{"units": "hours since 2000-01-01"}`, "units is", ""},

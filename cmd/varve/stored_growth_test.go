@@ -52,7 +52,7 @@ func TestGrowOverrules(t *testing.T) {
 		t.Error(got)
 	}
 	_, errs, status := execute(t, strings.Repeat("x", 30), "append", node, "--grow", "append-one")
-	if want := "--grow append-one departs from the policy that is stored, calendar:month"; status != 0 || !strings.Contains(errs, want) {
+	if want := "--grow append-one differs from the stored policy, calendar:month"; status != 0 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if got := chunkShapes(t, node); got != "[[31,28,5]]" {
@@ -92,7 +92,7 @@ func TestStoredGrowthMalformed(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
 	for _, c := range [][2]string{
 		{`"calendar:month"`, "no object"}, {`{"policy": 5}`, "no object"}, {`{}`, `policy ""`}, {`{"policy": "calendr:month"}`, `"calendr:month"`},
-		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "beside this one"},
+		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "in the same group"},
 		{`{"policy": "calendar:month", "time": "time", "step": "1d"}`, "time excludes"}, {`{"policy": "fixed:2", "time": "time"}`, "only a calendar"},
 		{`{"policy": "fixed:2", "axis": "lat"}`, "lat"}, {`{"policy": "fixed:2", "axis": 1}`, "no axis 1"}, {`{"policy": "fixed:0"}`, "fixed:0"},
 	} {

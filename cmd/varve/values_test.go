@@ -495,7 +495,7 @@ func TestTypedValues(t *testing.T) {
 	} {
 		var errs bytes.Buffer
 		status := run(t.Context(), c.args, console.Streams{In: typing("[7,\n8]\n"), Out: new(bytes.Buffer), Err: &errs})
-		if status != c.want || (status == 2) != strings.Contains(errs.String(), "is not typed at a terminal: name a FILE") {
+		if status != c.want || (status == 2) != strings.Contains(errs.String(), "cannot be typed at a terminal: name a FILE") {
 			t.Errorf("%v: status %d, %s", c.args, status, errs.String())
 		}
 	}

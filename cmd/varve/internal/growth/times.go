@@ -54,7 +54,7 @@ func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 	case !given("start") && !given("step"):
 		return failure.BadUsage("%s calendar:%v needs the times of the elements: --time COORD, or --start DATE and --step 1d", flag, unit)
 	case !given("start"):
-		return failure.BadUsage("--start DATE is missing: the date of element 0")
+		return failure.BadUsage("--start is missing: the DATE of element 0")
 	case !given("step"):
 		return failure.BadUsage("--step is missing: 1d, 6h or 1mo")
 	}
