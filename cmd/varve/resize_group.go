@@ -33,7 +33,7 @@ func parseLengths(args []string) ([]dimensions.Length, error) {
 		name, text, found := strings.Cut(arg, "=")
 		n, err := strconv.ParseInt(text, 10, 64)
 		if _, wrong := argument.ParseShape(arg); wrong == nil && !found {
-			return nil, failure.BadUsage("%q: give a dimension and its new length, such as time=100; is --shape %s meant?", arg, arg)
+			return nil, failure.BadUsage("%q: give a dimension and its new length, such as time=100; did you mean --shape %s?", arg, arg)
 		}
 		if !found || name == "" || err != nil || n < 0 {
 			return nil, failure.BadUsage("%q: give a dimension and its new length, such as time=100", arg)
