@@ -216,7 +216,7 @@ func noDimension(name string, known []string) error {
 	if len(known) == 0 {
 		return failure.NotFound("no array directly below the group has the dimension %q; their dimensions have no names", name)
 	}
-	return failure.NotFound("no array directly below the group has the dimension %q; there are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), spelling.Meant(name, known))
+	return failure.NotFound("no array directly below the group has the dimension %q; the dimensions are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), spelling.Meant(name, known))
 }
 
 // fits returns an error if the array cannot get its new shape. It is called before any
