@@ -114,11 +114,11 @@ func notOfGroup(args []string) error {
 	}
 	hint := ""
 	if own && group != "" {
-		hint = " (is varve append " + phrase.Word(node.Clean(group))
+		hint = " (did you mean varve append " + phrase.Word(node.Clean(group))
 		for _, arg := range args[1:] {
 			hint += " " + phrase.Word(arg)
 		}
-		hint += " meant?)"
+		hint += "?)"
 	}
 	return failure.BadArgument("NAME=FILE names an array of a group, and this is an array%s", hint)
 }

@@ -25,17 +25,17 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	extra := strings.Join(args[most:], ",")
 	switch shape, whole := f.Lookup("shape"), listContinued(cmd, args[most]); {
 	case whole != "":
-		return fmt.Sprintf(" (a list has commas and no spaces: is %s meant?)", whole)
+		return fmt.Sprintf(" (a list has commas and no spaces: did you mean %s?)", whole)
 	case f.Lookup("output") != nil && filepath.Ext(extra) != "" && len(args) == most+1:
-		return fmt.Sprintf(" (is -o %s meant?)", extra)
+		return fmt.Sprintf(" (did you mean -o %s?)", extra)
 	case shape != nil && shape.Changed && isList(extra):
-		return fmt.Sprintf(" (lengths have commas and no spaces: is --shape %s meant?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
+		return fmt.Sprintf(" (lengths have commas and no spaces: did you mean --shape %s?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
 	case shape != nil && !shape.Changed && isList(extra):
-		return fmt.Sprintf(" (is --shape %s meant?)", extra)
+		return fmt.Sprintf(" (did you mean --shape %s?)", extra)
 	case shape != nil && !shape.Changed && isList(args[0]):
-		return fmt.Sprintf(" (is --shape %s meant?)", args[0])
+		return fmt.Sprintf(" (did you mean --shape %s?)", args[0])
 	case f.Lookup("select") != nil && selection.Syntax(extra) == nil:
-		return fmt.Sprintf(" (is --select '%s' meant?)", extra)
+		return fmt.Sprintf(" (did you mean --select '%s'?)", extra)
 	}
 	return ""
 }

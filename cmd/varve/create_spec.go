@@ -182,7 +182,7 @@ func parseAttributes(text string) (json.RawMessage, error) {
 		err = v.Errorf("it must be an object")
 	}
 	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
-		err = fmt.Errorf("%w (is {%s: %s} meant?)", err, output.Text(name), output.Text(value))
+		err = fmt.Errorf("%w (did you mean {%s: %s}?)", err, output.Text(name), output.Text(value))
 	}
 	return metadata.PlainText(v.Raw()), err
 }

@@ -28,11 +28,11 @@ func flagSynonym(cmd *cobra.Command, name string) string {
 	name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
 	if has(name) {
-		return fmt.Sprintf(" (is --%s meant?)", name)
+		return fmt.Sprintf(" (did you mean --%s?)", name)
 	}
 	for _, flag := range flagSynonyms[name] {
 		if has(flag) {
-			return fmt.Sprintf(" (is --%s meant?)", flag)
+			return fmt.Sprintf(" (did you mean --%s?)", flag)
 		}
 	}
 	switch {

@@ -31,7 +31,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			return fmt.Errorf("%w (--chunk-grid takes the whole chunk grid as JSON, --chunk the index of one chunk)", err)
 		}
 		if slices.Contains([]string{"csv", "npy", "json", "raw"}, name) && cmd.Flags().Lookup("format") != nil {
-			return fmt.Errorf("%w (is --format %s meant?)", err, name)
+			return fmt.Errorf("%w (did you mean --format %s?)", err, name)
 		}
 		if shorts := unknown.GetSpecifiedShortnames(); shorts != "" {
 			return fmt.Errorf("%w%s", err, numberMeant(cmd, shorts))

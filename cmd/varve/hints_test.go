@@ -35,18 +35,18 @@ func TestMeantStore(t *testing.T) {
 	must(t, "", "create", dir+"/plain/g/t2m", "--shape", "1", "--dtype", "int8")
 	overwrite(t, filepath.Join(dir, "K.zap"), "no store")
 	for _, c := range []struct{ node, want string }{
-		{"K.zar", "nothing is here (is K.zarr meant?)"},
-		{"k.zarr", "(is K.zarr meant?)"},
-		{"K.zarr/b", "(is a meant?)"},
+		{"K.zar", "nothing is here (did you mean K.zarr?)"},
+		{"k.zarr", "(did you mean K.zarr?)"},
+		{"K.zarr/b", "(did you mean a?)"},
 		{"plain/g", "no Zarr node here, only t2m (varve create " + dir + "/plain/g --group makes the folder a group)"},
-		{"plain/g/t2", "(is t2m meant?)"},
+		{"plain/g/t2", "(did you mean t2m?)"},
 	} {
 		if _, errs, status := execute(t, "", "info", dir+"/"+c.node); status != 1 || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: status %d, %s", c.node, status, errs)
 		}
 	}
 	for _, node := range []string{"entirely-else.zarr", "K"} {
-		if _, errs, _ := execute(t, "", "info", dir+"/"+node); strings.Contains(errs, "meant") {
+		if _, errs, _ := execute(t, "", "info", dir+"/"+node); strings.Contains(errs, "did you mean") {
 			t.Error(errs)
 		}
 	}
@@ -55,7 +55,7 @@ func TestMeantStore(t *testing.T) {
 		t.Error(out)
 	}
 	t.Chdir(dir)
-	if _, errs, _ := execute(t, "", "info", "K.zar"); !strings.Contains(errs, "(is K.zarr meant?)") {
+	if _, errs, _ := execute(t, "", "info", "K.zar"); !strings.Contains(errs, "(did you mean K.zarr?)") {
 		t.Error(errs)
 	}
 }

@@ -31,6 +31,10 @@ func newInfoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "info NODE",
 		Short: "Print what a node is: shape, type, chunks, codecs and attributes",
+		Long: `Print what a node is: shape, type, chunks, codecs and attributes.
+
+An array that cannot be decoded is described as far as its document is known; then the status is 1, and the message
+names the unknown part. Notes at the end report problems, such as stale consolidated metadata.`,
 		Example: `  varve info era5.zarr/t2m
   varve info --stats --json era5.zarr/t2m`,
 		Args:              arguments("NODE"),

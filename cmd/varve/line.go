@@ -61,7 +61,7 @@ func numberMeant(cmd *cobra.Command, flags string) string {
 	}
 	for _, name := range []string{"value", "select"} {
 		if cmd.Flags().Lookup(name) != nil {
-			return fmt.Sprintf(" (is --%s %s meant?)", name, word)
+			return fmt.Sprintf(" (did you mean --%s %s?)", name, word)
 		}
 	}
 	if cmd.Name() == "attrs" { // the key also looks like a flag

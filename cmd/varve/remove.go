@@ -28,8 +28,10 @@ import (
 
 func newRemoveCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:               "rm NODE",
-		Short:             "Remove a node and everything below it",
+		Use:   "rm NODE",
+		Short: "Remove a node and everything below it",
+		Long: `Remove a node and everything below it. On a terminal it asks first; elsewhere it needs --yes. Symbolic links are not
+followed.`,
 		Example:           "  varve rm --yes era5.zarr/t2m",
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,

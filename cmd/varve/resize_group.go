@@ -33,7 +33,7 @@ func parseLengths(args []string) ([]dimensions.Length, error) {
 		name, text, found := strings.Cut(arg, "=")
 		n, err := strconv.ParseInt(text, 10, 64)
 		if _, wrong := argument.ParseShape(arg); wrong == nil && !found {
-			return nil, failure.BadUsage("%q: give a dimension and its new length, such as time=100; is --shape %s meant?", arg, arg)
+			return nil, failure.BadUsage("%q: give a dimension and its new length, such as time=100; did you mean --shape %s?", arg, arg)
 		}
 		if !found || name == "" || err != nil || n < 0 {
 			return nil, failure.BadUsage("%q: give a dimension and its new length, such as time=100", arg)
@@ -216,7 +216,7 @@ func noDimension(name string, known []string) error {
 	if len(known) == 0 {
 		return failure.NotFound("no array directly below the group has the dimension %q; their dimensions have no names", name)
 	}
-	return failure.NotFound("no array directly below the group has the dimension %q; there are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), spelling.Meant(name, known))
+	return failure.NotFound("no array directly below the group has the dimension %q; the dimensions are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), spelling.Meant(name, known))
 }
 
 // fits returns an error if the array cannot get its new shape. It is called before any

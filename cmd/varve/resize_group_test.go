@@ -82,7 +82,7 @@ func TestResizeGroupRefused(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	must(t, "", "resize", group+"/x", "x=5", "--alone")
-	if _, errs, status := execute(t, "", "resize", group+"/x", "y=5"); status != 1 || !strings.Contains(errs, `there is no dimension "y" (is x meant?); its dimensions are x`) {
+	if _, errs, status := execute(t, "", "resize", group+"/x", "y=5"); status != 1 || !strings.Contains(errs, `there is no dimension "y" (did you mean x?); its dimensions are x`) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

@@ -109,7 +109,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
 	if hint == "" && !cmd.HasParent() && (node.IsLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
-		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(session.WithoutSecrets(args[0])))
+		hint = fmt.Sprintf(" (did you mean varve info %s?)", phrase.Word(session.WithoutSecrets(args[0])))
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }

@@ -53,10 +53,10 @@ func TestTypesWithParameters(t *testing.T) {
 // TestTypeMeant checks the proposals for names that are not types.
 func TestTypeMeant(t *testing.T) {
 	for name, want := range map[string]string{
-		"flaot32": "is float32 meant?", "f32": "is float32 meant?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
-		"category": "string", "timedelta64": "m8[s] or m8[ns]", "O": "string or bytes", "S": "S8", "U": "U12", "string[python]": "is string meant?",
+		"flaot32": "did you mean float32?", "f32": "did you mean float32?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
+		"category": "string", "timedelta64": "m8[s] or m8[ns]", "O": "string or bytes", "S": "S8", "U": "U12", "string[python]": "did you mean string?",
 		"datetime64[fortnight]": "datetime64[fortnight]",
-		"uint23":                "uint", "strng": "is string meant?",
+		"uint23":                "uint", "strng": "did you mean string?",
 	} {
 		_, errs, status := execute(t, "", "create", t.TempDir()+"/a.zarr", "--shape", "2", "--dtype", name)
 		if status == 0 || !strings.Contains(errs, want) || !strings.Contains(errs, name) {

@@ -102,7 +102,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	}
 	v, err := input.Open(cmd, file, formatName, to.Type(), a)
 	if errors.Is(err, fs.ErrNotExist) && isValue(to.Type(), file) {
-		return fmt.Errorf("%w: a FILE is expected here; is --value %s meant?", err, phrase.Word(file))
+		return fmt.Errorf("%w: a FILE is expected here; did you mean --value %s?", err, phrase.Word(file))
 	}
 	if err != nil {
 		return unwritten(cmd, fmt.Errorf("%w%s", err, countedIn(a, err)))

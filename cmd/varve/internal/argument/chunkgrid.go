@@ -23,7 +23,7 @@ func ChunkGridMeant(text string) string {
 	lengths, err := ParseShape(strings.Trim(text, "[]() "))
 	switch {
 	case err == nil && len(lengths) > 0:
-		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, output.Text(lengths))
+		return fmt.Sprintf(` (did you mean '{"name":"regular","configuration":{"chunk_shape":%s}}'?)`, output.Text(lengths))
 	case strings.HasPrefix(strings.TrimSpace(text), "{"):
 		return ""
 	}

@@ -45,7 +45,7 @@ func Codecs(text string) ([]metadata.Extension, error) {
 // compressor, or an example of a list.
 func CodecsMeant(text string) string {
 	if _, err := Compressor(text); err == nil {
-		return fmt.Sprintf(" (is --compressor %s meant?)", text)
+		return fmt.Sprintf(" (did you mean --compressor %s?)", text)
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return ""

@@ -52,7 +52,7 @@ func ListMeant(text string) string {
 	if plain == text {
 		return ""
 	}
-	return fmt.Sprintf(" (is %s meant?)", plain)
+	return fmt.Sprintf(" (did you mean %s?)", plain)
 }
 
 // ParseShape parses lengths: whole numbers of at least 0.

@@ -122,14 +122,14 @@ func unnamedMeant(text string) string {
 		_, length, _ := strings.Cut(part, "=")
 		lengths = append(lengths, strings.TrimSpace(length))
 	}
-	return fmt.Sprintf(" (give lengths in the order of the axes and without names: is %s meant?)", strings.Join(lengths, ","))
+	return fmt.Sprintf(" (give lengths in the order of the axes and without names: did you mean %s?)", strings.Join(lengths, ","))
 }
 
 // wordMeant returns a hint with the most similar word for chunks.
 func wordMeant(text string) string {
 	if word, rest, colon := strings.Cut(text, ":"); colon && rest != "" {
 		if near := spelling.Nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
-			return fmt.Sprintf(" (is %s:%s meant?)", near[0], rest)
+			return fmt.Sprintf(" (did you mean %s:%s?)", near[0], rest)
 		}
 	}
 	return spelling.Meant(text, []string{"auto", "calendar:month", "calendar:year"})

@@ -47,7 +47,7 @@ func ParseNames(text string) ([]string, error) {
 	}
 	hint := ""
 	if list := strings.Join(plain, ","); strings.Trim(list, ",") != "" {
-		hint = fmt.Sprintf(" (is %s meant?)", phrase.Word(list))
+		hint = fmt.Sprintf(" (did you mean %s?)", phrase.Word(list))
 	}
 	return nil, fmt.Errorf("write names without brackets and quotes%s", hint)
 }

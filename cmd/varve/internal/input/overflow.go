@@ -73,7 +73,7 @@ func boolMeant(t dtype.Type, text string) string {
 	}
 	lower := strings.ToLower(strings.TrimSpace(text))
 	if lower == "true" || lower == "false" {
-		return fmt.Sprintf(" (is %s meant?)", lower)
+		return fmt.Sprintf(" (did you mean %s?)", lower)
 	}
 	return spelling.Meant(lower, []string{"true", "false"})
 }

@@ -94,7 +94,7 @@ var typesInFull = []string{
 func unknownType(text string, err error) error {
 	name := strings.ToLower(strings.TrimSpace(text))
 	if other, ok := otherNames[name]; ok {
-		return fmt.Errorf("%w (is %s meant?)", err, other)
+		return fmt.Errorf("%w (did you mean %s?)", err, other)
 	}
 	known := slices.Sorted(maps.Keys(TypeNames))
 	for _, t := range dtype.All() {

@@ -58,7 +58,7 @@ func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	if err != nil {
 		wrong := errors.Is(err, selection.ErrInvalid) || errors.Is(err, zarr.ErrInvalidArgument)
 		if plain := punctuated(text); wrong && plain != text && selection.Syntax(plain) == nil {
-			return nil, failure.BadArgument("--select %q: write = after a name, and commas between items (is '%s' meant?)", text, plain)
+			return nil, failure.BadArgument("--select %q: write = after a name, and commas between items (did you mean '%s'?)", text, plain)
 		}
 		return nil, failure.BadArgument("--select %q: %w%s", text, err, selectionHint(ctx, a, text, err))
 	}

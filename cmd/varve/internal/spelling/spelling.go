@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Meant returns a question such as " (is time meant?)" for an unknown word, or "" if no
-// known word is near.
+// Meant returns a question such as " (did you mean time?)" for an unknown word, or "" if
+// no known word is near.
 func Meant(word string, known []string) string {
 	if near := Nearest(word, known); len(near) > 0 {
-		return " (is " + strings.Join(near, " or ") + " meant?)"
+		return " (did you mean " + strings.Join(near, " or ") + "?)"
 	}
 	return ""
 }
