@@ -170,7 +170,7 @@ func TestTextTimesRefused(t *testing.T) {
 		node := newNode(t, "--shape", "2", "--dtype", "int32", "--attributes", attributes)
 		for _, format := range []string{"npy", "raw"} {
 			_, errs, status := execute(t, "", "export", node, "--decode", "--format", format)
-			if status != 1 || !strings.Contains(errs, want) || !strings.Contains(errs, "--format json or csv has it") {
+			if status != 1 || !strings.Contains(errs, want) || !strings.Contains(errs, "use --format json or csv") {
 				t.Errorf("%s: %s: status %d, %s", attributes, format, status, errs)
 			}
 		}
