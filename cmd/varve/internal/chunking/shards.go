@@ -15,11 +15,11 @@ import (
 )
 
 // ShardsHelp explains --shards in the help of create.
-const ShardsHelp = `SHARDS, in the same words, are chunks that are stored as one object each and hold many inner chunks, which are read and
-written by themselves. --chunks are the inner chunks then: auto, 1MiB, 10 or [10,20], which have to divide all shards; -1 is as long
-as they permit. With auto, or a size in bytes, shards are made of as many inner chunks as fit. --codecs and --compressor are
-those of inner chunks. With --experimental inner-chunks they need not divide the shards, the last ones then end where the shard
-does, and lists as [[10,20,30],[25,25]] say how every shard is cut.`
+const ShardsHelp = `SHARDS have the same forms. A shard is one stored object with many inner chunks, which can be read and written alone. With --shards,
+--chunks are the inner chunks: auto, 1MiB, 10 or [10,20]. They must divide all shards; -1 is the greatest length that does. With auto,
+or a size in bytes, a shard has as many inner chunks as fit. --codecs and --compressor are for inner chunks. With
+--experimental inner-chunks, they need not divide the shards: the last ones end where the shard ends. Then lists such as
+[[10,20,30],[25,25]] cut every shard.`
 
 // innerBytes is the default size of an inner chunk in bytes, that of grid.Propose.
 const innerBytes = 1 << 20

@@ -22,9 +22,9 @@ import (
 )
 
 // Text explains in the help of commands how arrays share dimensions.
-const Text = `Arrays right below one group that name a dimension alike have one length along it, as xarray wants it. A change that would
-leave them different is refused, unless --alone asks for it. So is one that differs from the coordinate of the nearest group above,
-where the group has none of its own. Levels of a pyramid (attribute multiscales) may differ.`
+const Text = `Arrays of one group that share the name of a dimension have the same length along it: xarray requires that. A change after
+which they would differ fails, unless --alone is given. If the group has no coordinate for the dimension, the coordinate in the
+nearest group above counts. Levels of a pyramid (attribute multiscales) may differ.`
 
 // CheckAgree returns an error if an array with the given shape would differ in length
 // from other arrays of its group along a shared dimension.

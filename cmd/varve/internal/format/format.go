@@ -187,7 +187,7 @@ func Flag(c *cobra.Command, formats ...Format) *string {
 		words[i] = string(f)
 	}
 	name := new(string)
-	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default as the extension of the file says, raw where it has none"
+	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; default: the format of the file extension, or raw without one"
 	flagtext.Var(c.Flags(), name, "format", "", usage, func(s string) error {
 		err := flagtext.OneOf(words...)(s)
 		if s == string(CSV) && err != nil {

@@ -21,17 +21,17 @@ import (
 )
 
 // PoliciesText explains the growth policies in the help of commands.
-const PoliciesText = `A POLICY says which new chunks an axis gets when it outgrows its chunks. It is for axes whose chunks are listed one by one,
-as varve unlock does. Regular chunks, which all have one length, need no policy. A chunk that reaches beyond the extent is
-filled before a new one begins.
-  append-one          one chunk for all that is new (the default)
-  repeat-last         chunks of the length of the last one
+const PoliciesText = `A POLICY chooses the new chunks of an axis that grows beyond its chunks. It is for axes with a list of chunk lengths;
+varve unlock makes such a list. Regular chunks, which all have one length, need no policy. A chunk that reaches beyond the extent
+is filled first.
+  append-one          one chunk for all new elements (the default)
+  repeat-last         chunks as long as the last one
   fixed:N             chunks of N elements
-  pattern:31,28,31    chunks of these lengths in turn, beginning with the first at every growth
-  preplanned:[…]      all of these chunks, also beyond the extent: a JSON list of lengths and runs [length, count]
-  calendar:month      a chunk a month, or calendar:year. The times come from a coordinate in CF units (--time COORD), or
+  pattern:31,28,31    chunks of these lengths in turn; each change begins with the first
+  preplanned:[…]      all of these chunks at once, even beyond the extent: a JSON list of lengths and runs [length, count]
+  calendar:month      one chunk per month, or calendar:year. The times come from a coordinate in CF units (--time COORD), or
                       from --start, the DATE of element 0, --step and --calendar. COORD is the name of an array
-                      beside the one that grows; with a slash in it, it is a NODE.`
+                      in the same group; with a slash, it is a NODE.`
 
 // policyWords are the beginnings of the growth policies. Those that end in ":" need more
 // text.
@@ -84,8 +84,8 @@ func Flags(c *cobra.Command) *Change {
 	f := new(Change)
 	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(ParsePolicy))
 	f.times.Flags(c)
-	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", flagtext.Syntax(argument.ParseShape))
-	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
+	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`, so that a repeated command has no effect", flagtext.Syntax(argument.ParseShape))
+	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "lengthen the last shard to whole inner chunks")
 	f.Alone = aloneFlag(c)
 	f.singleWriter = SingleWriterFlag(c)
 	flagtext.Propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
@@ -94,7 +94,7 @@ func Flags(c *cobra.Command) *Change {
 
 // SingleWriterFlag adds the flag --single-writer to a command.
 func SingleWriterFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("single-writer", false, "nobody else writes: permits the change on stores without locks")
+	return c.Flags().Bool("single-writer", false, "promise that there is no other writer: permits the change in stores without locks")
 }
 
 // Policy returns the value of --grow. Flags that contradict it are wrong usage.
@@ -160,5 +160,5 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 
 // aloneFlag adds the flag --alone to a command.
 func aloneFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("alone", false, "change the array, though others of its group that share the dimension keep their length")
+	return c.Flags().Bool("alone", false, "change the array even if other arrays of its group keep their length along the dimension")
 }

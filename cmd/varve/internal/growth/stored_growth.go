@@ -21,7 +21,7 @@ import (
 
 // StoredText explains the attribute in the help of commands.
 const StoredText = `create --grow stores the policy with the array, in the attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
-append and resize without --grow then follow it. It holds for axis 0, or for the "axis" that it names.`
+append and resize use it unless --grow is given. It is for axis 0, or for the axis in its member "axis".`
 
 // Stored is the value of the attribute varve:growth.
 type Stored struct {

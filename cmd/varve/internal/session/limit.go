@@ -16,7 +16,7 @@ const LimitFlag = "limit"
 
 // limitVar defines --limit.
 func limitVar(f *pflag.FlagSet) {
-	f.Var(new(sizeValue), LimitFlag, "hold chunks and blocks of at most `SIZE` in memory, as 4GiB, and make none that are larger; a chunk has at most 1 GiB by default")
+	f.Var(new(sizeValue), LimitFlag, "hold chunks and blocks of at most `SIZE` in memory, such as 4GiB, and create no larger ones (default for chunks: 1 GiB)")
 }
 
 // sizeValue is the value of a flag for a number of bytes with a unit, or "" if it is not

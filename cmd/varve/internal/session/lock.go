@@ -17,7 +17,7 @@ const lockFlag = "lock-timeout"
 
 // lockVar defines --lock-timeout.
 func lockVar(f *pflag.FlagSet) {
-	f.Var(new(patience), lockFlag, "wait at most `DURATION`, as 30s, for a lock that another writer holds; 0 waits for none (default: no limit)")
+	f.Var(new(patience), lockFlag, "wait at most `DURATION`, such as 30s, for a lock of another writer; 0 does not wait (default: no limit)")
 }
 
 // patience is the value of a flag for a duration to wait.

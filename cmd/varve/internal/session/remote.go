@@ -20,7 +20,7 @@ const missingFlag = "missing"
 
 // missingVar defines --missing.
 func missingVar(f *pflag.FlagSet) {
-	f.Var(new(statuses), missingFlag, "take `STATUS`, several with commas, of a web server for a value that is missing; 404 and 410 are, 403 often is")
+	f.Var(new(statuses), missingFlag, "read these `STATUS` codes of a web server, separated by commas, as missing values, besides 404 and 410; 403 is common")
 }
 
 // lanFlag is the flag that permits redirections into private networks.
@@ -36,7 +36,7 @@ const serverFlag = "http-timeout"
 
 // serverVar defines --http-timeout.
 func serverVar(f *pflag.FlagSet) {
-	f.Var(new(patience), serverFlag, "give up a web server that sends nothing, or less than 1 KiB a second, for `DURATION`; 0 waits for ever (default: 30s)")
+	f.Var(new(patience), serverFlag, "give up if a web server sends less than 1 KiB per second for `DURATION`; 0 waits for ever (default: 30s)")
 }
 
 // awaitServers sets how long a command waits for web servers, and makes it report that it

@@ -21,7 +21,7 @@ import (
 
 // DecodeFlag adds the flag --decode to a command.
 func DecodeFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("decode", false, "make of stored numbers what CF attributes say: scale_factor, add_offset, _FillValue, missing_value, _Unsigned; times and durations")
+	return c.Flags().Bool("decode", false, "decode stored numbers by CF attributes: scale_factor, add_offset, _FillValue, missing_value, _Unsigned, and units of times and durations")
 }
 
 // decodeTo fills dst with the decoded elements of src.
