@@ -16,16 +16,16 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// repairedDocument has all that is repaired in documents of format 3 at once.
+// repairedDocument has all deviations that are repaired in documents of format 3.
 const repairedDocument = `{"zarr_format":3,"node_type":"array","shape":[3,2],"data_type":"int16",
 	"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2,2]}},"chunk_key_encoding":{"name":"default"},
 	"fill_value":null,"dimension_names":null,"storage_transformers":null,"attributes":null,
 	"codecs":[{"name":"transpose","configuration":{"order":"F"}},{"name":"endian","configuration":{"endian":"little"}},
 	{"name":"zstd","configuration":{"level":100,"checksum":false}}]}`
 
-// TestRepairedGrows appends to a document that is repaired, in stores without locks, by
-// two who opened it before it was written as it is specified. The second one finds
-// another document than it has read and goes on with that.
+// TestRepairedGrows appends to an array with a repaired document, in stores without
+// locks. Two writers open it before either has rewritten the document in its specified
+// form. The second writer finds another document than it read, and still succeeds.
 func TestRepairedGrows(t *testing.T) {
 	for name, newStore := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -72,9 +72,9 @@ func TestRepairedGrows(t *testing.T) {
 	}
 }
 
-// TestStrictCodecs refuses to create arrays with codecs that are read only because there
-// are such arrays, and writes other spellings as they are specified. An array like one
-// that was repaired is as it is specified.
+// TestStrictCodecs checks that no new array gets a codec that Varve reads only for
+// compatibility, and that other spellings are written as specified. An array made like a
+// repaired one has the specified form.
 func TestStrictCodecs(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	pair, err := dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int16]()}, dtype.Field{Name: "b", Type: dtype.Of[float32]()})
@@ -112,6 +112,6 @@ func TestStrictCodecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, err := h.At("like").CreateArray(ctx, spec, nil); err != nil || a.Notes() != nil {
-		t.Errorf("like it: %v", err)
+		t.Errorf("creating an array like the repaired one: %v", err)
 	}
 }
