@@ -13,15 +13,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// durable are the ways to write in a local store: as Varve does unless told otherwise,
-// and as zarr-python does.
+// durable are the durabilities of a local store: the default of Varve, and that of
+// zarr-python.
 var durable = []struct {
 	what string
 	d    store.Durability
 }{{"local, synced", store.Sync}, {"local, not synced", store.Flush}}
 
-// shrinks takes an element, which is a chunk, from arrays of many chunks. The last ones
-// are stored, and no others.
+// shrinks removes one element, which is a chunk, from arrays of many chunks. Only the
+// last chunks are stored.
 func (b *beside) shrinks() {
 	const chunks, rounds = 10_000_000, 20
 	for _, g := range []struct {
@@ -48,7 +48,7 @@ func (b *beside) shrinks() {
 	}
 }
 
-// writable opens an array that is copied into memory.
+// writable opens a copy of an array in memory.
 func (b *beside) writable(path string) *zarr.Array {
 	a, err := b.loaded(path).At("").OpenArray(b.Context(), &zarr.Options{Write: true})
 	check(b.T, err)
@@ -75,9 +75,8 @@ func (b *beside) appends() {
 	b.traffic("10^6 random edges: append a chunk", fresh(), fresh(), data, int64(len(data)))
 }
 
-// days appends a day of 90 × 180 values to eighty years and a half, in chunks of 365
-// days, where the last year is one chunk that is filled to the half, or is in chunks of a
-// day.
+// days appends a day of 90 × 180 values to eighty years and a half. The chunks have 365
+// days, and the last year is one half-full chunk or is cut into days.
 func (b *beside) days() {
 	const past, half, lat, lon = 80 * 365, 182, 90, 180
 	data := slices.Repeat([]float32{2}, lat*lon)
@@ -103,8 +102,7 @@ func (b *beside) days() {
 	}
 }
 
-// traffic counts the bytes that an append of some length reads and writes, where the
-// system counts them.
+// traffic counts the bytes that one append reads and writes, if the system counts them.
 func (b *beside) traffic(what, mine, other string, data []float32, length int64) {
 	if _, err := os.Stat("/proc/self/io"); err != nil {
 		return
@@ -116,13 +114,12 @@ func (b *beside) traffic(what, mine, other string, data []float32, length int64)
 	after := b.moved()
 	python := b.zarr(besideRequest{Op: "traffic", Path: other, Length: length})
 	for i, p := range []float64{python.Read, python.Written} {
-		count := after[i] - before[i] - (before[i] - first[i]) // to look is to read
+		count := after[i] - before[i] - (before[i] - first[i]) // reading the counters counts as well
 		b.sizes(what+", "+[]string{"bytes read", "bytes written"}[i], count, p)
 	}
 }
 
-// moved returns the bytes that this process has read and written so far, as Linux counts
-// them.
+// moved returns the bytes that this process has read and written, as counted by Linux.
 func (b *beside) moved() (bytes [2]float64) {
 	text, err := os.ReadFile("/proc/self/io")
 	check(b.T, err)

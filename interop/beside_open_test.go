@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// lookups opens an array whose chunks are the months of eighty years, and finds the
+// lookups opens an array whose chunks are the months of eighty years, and looks up the
 // chunks of indices.
 func (b *beside) lookups() {
 	lengths, extent := eightyYears()
@@ -41,7 +41,7 @@ func (b *beside) lookups() {
 	for _, way := range []struct{ what, op string }{{"one by one", "find"}, {"zarr-python in one call", "find_all"}} {
 		python := b.zarr(besideRequest{Op: way.op, Path: path, Memory: true, Rounds: 5, Times: 1, Indices: b.file(indices)})
 		if python.Sum != sum {
-			b.Errorf("zarr-python finds other chunks: their sum is %d, not %d", python.Sum, sum)
+			b.Errorf("the chunks that zarr-python finds have the sum %d, want %d", python.Sum, sum)
 		}
 		b.seconds("80 years of months: 10^5 look-ups, "+way.what, varve, python)
 	}
@@ -56,7 +56,7 @@ func (b *beside) file(numbers []int64) string {
 	return path
 }
 
-// openings opens an array in memory, and weighs what that holds.
+// openings opens an array in memory, and measures the memory of the open array.
 func (b *beside) openings(what, path string, rounds, times, pythonTimes int) {
 	h := b.loaded(path)
 	varve := best(rounds, times, func() { b.opened(h) })
@@ -71,7 +71,7 @@ func (b *beside) opened(h *zarr.Location) *zarr.Array {
 	return a
 }
 
-// held returns the bytes of memory that an open array holds.
+// held returns the bytes of memory of an open array.
 func (b *beside) held(h *zarr.Location, times int) float64 {
 	arrays := make([]*zarr.Array, times)
 	b.opened(h)
@@ -84,10 +84,10 @@ func (b *beside) held(h *zarr.Location, times int) float64 {
 	return float64(after-before) / float64(times)
 }
 
-// heap returns how many bytes are in use.
+// heap returns the bytes in use.
 func heap() int64 {
 	var m runtime.MemStats
-	for range 3 { // what pools keep goes in the second collection
+	for range 3 { // the second collection empties pools
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
@@ -113,7 +113,7 @@ func (b *beside) opens() {
 	b.seconds("the same, zarr-python by `oindex`", varve, b.zarr(r))
 }
 
-// processes runs whole programs on arrays of many chunks.
+// processes measures whole programs on arrays of many chunks.
 func (b *beside) processes() {
 	varve := filepath.Join(b.TempDir(), "varve")
 	build := exec.Command("go", "build", "-trimpath", "-o", varve, ".")
@@ -139,7 +139,7 @@ func (b *beside) processes() {
 	b.seconds("process: `varve grid`, a run of 10^9 edges", b.process(10, varve, "grid", listed), none)
 }
 
-// process runs a program some times, and returns the best time.
+// process runs a program several times, and returns the shortest time.
 func (b *beside) process(rounds int, name string, arguments ...string) float64 {
 	return best(rounds, 1, func() {
 		if out, err := exec.CommandContext(b.Context(), name, arguments...).CombinedOutput(); err != nil {

@@ -20,10 +20,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// pipelines are the two ways in which zarr-python codes chunks.
+// pipelines are the two codec pipelines of zarr-python.
 var pipelines = []struct{ what, name string }{{"", ""}, {", zarr-python's fused pipeline", "FusedCodecPipeline"}}
 
-// shards measures arrays whose chunks are shards.
+// shards measures sharded arrays.
 func (b *beside) shards() {
 	for _, n := range []int64{16, 32, 64} {
 		b.shard(n)
@@ -35,7 +35,7 @@ func (b *beside) shards() {
 func (b *beside) shard(n int64) {
 	path, data := b.oneShard(4 * n)
 	what := fmt.Sprintf("a shard of %d³ inner chunks of 4³ uint8, memory: ", n)
-	slow := max(1, 5*16/int(n)/2) // rounds of zarr-python, whose last one takes half a minute
+	slow := max(1, 5*16/int(n)/2) // rounds of zarr-python; the largest takes half a minute
 	h := b.loaded(path)
 	a := b.openIn(h)
 	b.pipes(what+"write all", best(10, 1, func() { check(b.T, a.WriteBytes(b.Context(), nil, data)) }),
@@ -44,7 +44,7 @@ func (b *beside) shard(n int64) {
 	b.pipes(what+"read all", best(10, 1, func() { check(b.T, a.ReadBytes(b.Context(), nil, got)) }),
 		besideRequest{Op: "read_shard", Path: path, Rounds: slow})
 	if !slices.Equal(got, data) {
-		b.Errorf("read other elements than were written")
+		b.Errorf("the elements read differ from those written")
 	}
 	values := slices.Repeat([]byte{1}, 64)
 	write := func(a *zarr.Array) {
@@ -61,8 +61,8 @@ func (b *beside) shard(n int64) {
 	b.coldAndWarm(what+"read one element", h, read, besideRequest{Op: "read_element", Path: path, Rounds: 5})
 }
 
-// coldAndWarm measures what is done to an array that was opened just now, and to one to
-// which it was done before.
+// coldAndWarm measures a call on a newly opened array, and on an array that has made the
+// call before.
 func (b *beside) coldAndWarm(what string, h *zarr.Location, do func(*zarr.Array), r besideRequest) {
 	var a *zarr.Array
 	cold := bestAfter(20, 1, func() { a = b.openIn(h) }, func() { do(a) })
@@ -72,7 +72,7 @@ func (b *beside) coldAndWarm(what string, h *zarr.Location, do func(*zarr.Array)
 	b.pipes(what+", again", best(20, 10, func() { do(a) }), r)
 }
 
-// pipes adds a line for each of zarr-python's pipelines.
+// pipes adds a line for each pipeline of zarr-python.
 func (b *beside) pipes(what string, varve float64, r besideRequest) {
 	r.Memory, r.Times = true, max(1, r.Times)
 	for _, p := range pipelines {
@@ -87,8 +87,7 @@ func (b *beside) openIn(h *zarr.Location) *zarr.Array {
 	return a
 }
 
-// oneShard makes an array that is a cube of bytes in one shard, none of them the fill
-// value.
+// oneShard creates a cube of non-zero bytes in one shard.
 func (b *beside) oneShard(n int64) (path string, data []byte) {
 	path, data = b.fresh(), make([]byte, n*n*n)
 	r := rand.New(rand.NewPCG(5, 6))
@@ -106,8 +105,8 @@ func (b *beside) oneShard(n int64) (path string, data []byte) {
 	return path, data
 }
 
-// innerReads reads inner chunks here and there, of shards of 4³ of them in a directory,
-// in several goroutines or threads.
+// innerReads reads random inner chunks from shards of 4³ inner chunks in a directory, in
+// several goroutines or threads.
 func (b *beside) innerReads() {
 	const shape, shard, inner, reads = 512, 256, 64, 256
 	path := b.cube(shape, shard, inner)
@@ -131,7 +130,7 @@ func (b *beside) innerReads() {
 	}
 }
 
-// readInner reads inner chunks of 64³, which are numbered in C order.
+// readInner reads inner chunks of 64³, given by their numbers in C order.
 func (b *beside) readInner(a *zarr.Array, numbers []int64, readers int) {
 	var all sync.WaitGroup
 	var next atomic.Int64
@@ -157,7 +156,7 @@ func (b *beside) readInner(a *zarr.Array, numbers []int64, readers int) {
 	all.Wait()
 }
 
-// cube makes an array of smooth values with noise.
+// cube creates an array of smooth values with noise.
 func (b *beside) cube(shape, shard, inner int64) string {
 	path := b.fresh()
 	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
