@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// goType finds a type of Go in a message, as *http.Store.
+// goType matches a Go type in a message, such as *http.Store.
 var goType = regexp.MustCompile(`\*[a-z]+\.[A-Z]`)
 
-// TestAdvised makes mistakes, of which messages say what to do, in words that name no
-// type of Go.
-func TestAdvised(t *testing.T) {
+// TestErrorsNameNextStep makes mistakes whose errors say what to do, without naming a Go
+// type.
+func TestErrorsNameNextStep(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	web := httptest.NewServer(http.FileServer(http.Dir(dir)))

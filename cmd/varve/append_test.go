@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// numbers returns a JSON list of n numbers from first on.
+// numbers returns a JSON list of n consecutive numbers.
 func numbers(first, n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -59,7 +59,7 @@ func TestAppendPolicies(t *testing.T) {
 	}
 }
 
-// TestAppendNothing appends a file of no length, which changes nothing.
+// TestAppendNothing appends an empty file, which changes nothing.
 func TestAppendNothing(t *testing.T) {
 	node := newNode(t, "--shape", "3,2", "--dtype", "int8", "--chunks", "[[1,2],2]")
 	empty := filepath.Join(t.TempDir(), "none.npy")
@@ -78,7 +78,7 @@ func TestAppendNothing(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if _, errs, status := execute(t, "", "append", filepath.Dir(node), empty); status != 1 || strings.Contains(errs, "NAME=FILE") {
-		t.Errorf("status %d, %s", status, errs) // there is no group
+		t.Errorf("status %d, %s", status, errs) // the node is not a group
 	}
 	must(t, "", "create", filepath.Dir(node), "--group")
 	if _, errs, status := execute(t, "", "append", filepath.Dir(node), empty); status != 1 || !strings.Contains(errs, "NAME=FILE") {
@@ -86,8 +86,8 @@ func TestAppendNothing(t *testing.T) {
 	}
 }
 
-// timed creates a group with an array of ten elements, in the given chunks, and a
-// coordinate beside it.
+// timed creates a group with an array of ten elements, in the given chunks, and its
+// coordinate.
 func timed(t *testing.T, chunks, values, dtype, attributes string) (array string) {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -132,7 +132,8 @@ func TestAppendByCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendToCoordinate cuts a coordinate by itself: its old numbers and the new ones.
+// TestAppendToCoordinate appends to a coordinate by its own times: the old ones and the
+// new ones.
 func TestAppendToCoordinate(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	coordinate := strings.TrimSuffix(array, "t2m") + "time"
@@ -170,8 +171,8 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendByOtherNodes takes coordinates that are elsewhere, of another rank, or longer
-// than anything that is read.
+// TestAppendByOtherNodes names coordinates that are in another group, have another rank,
+// or are too long to read.
 func TestAppendByOtherNodes(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	elsewhere := filepath.Join(t.TempDir(), "c.zarr")
@@ -190,7 +191,7 @@ func TestAppendByOtherNodes(t *testing.T) {
 	}
 }
 
-// TestAppendExpects repeats an append of which nobody knows how it ended.
+// TestAppendExpects repeats an append whose outcome is unknown.
 func TestAppendExpects(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "int8", "--chunks", "[[2],3]")
 	args := []string{"append", node, "--format", "json", "--expect", "2,3", "--json"}
@@ -217,8 +218,8 @@ func TestCompletionOfPolicies(t *testing.T) {
 	}
 }
 
-// TestAppendRefuses gives policies and data that do not fit, and checks that nothing has
-// changed.
+// TestAppendRefuses checks that policies and data which do not fit are refused and
+// change nothing.
 func TestAppendRefuses(t *testing.T) {
 	regular := []string{"--chunks", "[4]"}
 	listed := []string{"--chunks", "[[4,6]]"}
@@ -253,9 +254,9 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendAtOnce appends from several commands at once: nothing is lost, whoever comes
-// first.
-func TestAppendAtOnce(t *testing.T) {
+// TestConcurrentAppends appends from several concurrent commands. Every append is there
+// once.
+func TestConcurrentAppends(t *testing.T) {
 	node := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[[1]]")
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -281,7 +282,7 @@ func TestAppendAtOnce(t *testing.T) {
 	}
 }
 
-// TestAppendRoundUp grows arrays whose inner chunks do not divide what is appended.
+// TestAppendRoundUp appends lengths that inner chunks do not divide.
 func TestAppendRoundUp(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := group + "/a"
@@ -301,7 +302,7 @@ func TestAppendRoundUp(t *testing.T) {
 	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	must(t, strings.Repeat("y", 2), "append", node, "--alone") // fills what is declared
+	must(t, strings.Repeat("y", 2), "append", node, "--alone") // fills the declared edge
 	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

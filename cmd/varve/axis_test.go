@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// newArchive returns a group with two arrays that have the dimensions time, lat and lon,
-// and their coordinates.
+// newArchive creates a group with two arrays with the dimensions time, lat and lon, and
+// their coordinates.
 func newArchive(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -87,7 +87,7 @@ func TestUnlockGroup(t *testing.T) {
 	}
 }
 
-// TestUnlockGroupVersion2 refuses a group whose format has no other grid.
+// TestUnlockGroupVersion2 refuses a group of format 2, which has only regular grids.
 func TestUnlockGroupVersion2(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group", "--zarr-format", "2")
@@ -122,7 +122,7 @@ func TestCheckGroup(t *testing.T) {
 	}
 }
 
-// TestMeant proposes flags, commands, and nodes beside one that is not there.
+// TestMeant checks that errors propose flags, commands, and nodes with similar names.
 func TestMeant(t *testing.T) {
 	group := newArchive(t)
 	for _, c := range []struct {
@@ -155,7 +155,7 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-// TestMessagesHaveNoTypeNames keeps types of Go and of libraries out of what people read.
+// TestMessagesHaveNoTypeNames checks that messages name no types of Go or of libraries.
 func TestMessagesHaveNoTypeNames(t *testing.T) {
 	for _, args := range [][]string{
 		{"create", "a", "--shape", "x", "--dtype", "int8"}, {"append", "a", "--grow", "x"}, {"create", "a", "--zarr-format", "x"}, {"create", "a", "--group=perhaps"},

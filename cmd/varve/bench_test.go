@@ -77,8 +77,8 @@ func TestBenchOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestBenchOfShards checks that the same ranges are read without decoding, and that fill
-// values and text are measured, too.
+// TestBenchOfShards checks that the raw measurement reads the same ranges without
+// decoding, and that fill values and text are measured, too.
 func TestBenchOfShards(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", dir+"/a.zarr", "--shape", "1000", "--dtype", "int32", "--shards", "500", "--chunks", "10", "--index-location", "start")
@@ -98,7 +98,7 @@ func TestBenchOfShards(t *testing.T) {
 	}
 }
 
-// TestReplay checks that what was noted is repeated, byte for byte.
+// TestReplay checks that recorded requests are repeated byte for byte.
 func TestReplay(t *testing.T) {
 	ctx, m, counter := t.Context(), memstore.New(), new(observe.Counter)
 	h := zarr.At(m, "")
@@ -130,13 +130,13 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%d: %d requests of %d bytes, want %d of %d (%v)", i, requests, bytes, want.Times, want.Bytes, err)
 		}
 		if _, opens := store.As[store.Opener](r); !opens {
-			t.Error("the recorder lacks a power of the store")
+			t.Error("the recorder lacks an optional method of the store")
 		}
 		if _, err := zarr.Read[uint16](ctx, b, nil); err != nil {
 			t.Fatal(err)
 		}
 		if again, _, _ := r.Replay(ctx, 1); again != requests {
-			t.Errorf("%d: what came after the end is noted, too", i)
+			t.Errorf("%d: a request after the end was recorded", i)
 		}
 	}
 }
@@ -151,8 +151,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestSlabFor checks that what is read at a time stays within bounds, whatever a chunk
-// is.
+// TestSlabFor checks that a slab stays within its bounds for chunks of all sizes.
 func TestSlabFor(t *testing.T) {
 	for _, chunk := range []int64{1, 1 << 10, 1 << 20, 100 << 20, 1 << 29, 1 << 40} {
 		a, err := zarr.At(memstore.New(), "").CreateArray(t.Context(), zarr.Spec{
@@ -181,8 +180,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{trial.ByCodecs, 1e9, 1e6, second, 3500 * time.Millisecond},
 		{trial.ByStore, 1e9, 9e8, 10 * second, second},
-		{trial.ByWaiting, 1e9, 1e6, 15 * second, second}, // as many as there may be
-		{trial.ByWaiting, 1e9, 1e8, 3 * second, second},  // fewer, and nothing else
+		{trial.ByWaiting, 1e9, 1e6, 15 * second, second}, // the highest concurrency
+		{trial.ByWaiting, 1e9, 1e8, 3 * second, second},  // a lower concurrency only
 		{trial.ByChunks, 1e9, 1e6, second, second},
 		{trial.ByMemory, 1e9, 5e8, second, second},
 	} {

@@ -23,8 +23,8 @@ func TestCat(t *testing.T) {
 	}
 }
 
-// TestCatEqualsExport compares the ends that an excerpt shows with the values that export
-// writes.
+// TestCatEqualsExport compares the values at the ends of an excerpt with those that
+// export writes.
 func TestCatEqualsExport(t *testing.T) {
 	for sel, rows := range map[string][2]string{
 		"::-1":  {"59,:3", "59,-3:"},
@@ -109,8 +109,8 @@ func TestCatTimes(t *testing.T) {
 	}
 }
 
-// TestCatTooManyBytes shows the ends of an array with more bytes than 64 bits count. All
-// of them are refused.
+// TestCatTooManyBytes shows the ends of an array whose size in bytes overflows 64 bits.
+// Commands that need all of its elements refuse it.
 func TestCatTooManyBytes(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "b.zarr")

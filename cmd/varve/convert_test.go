@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestBothFormats tells of documents of format 2 beside those of format 3, and converts
-// them away.
+// TestBothFormats checks that documents of format 2 beside those of format 3 are
+// reported, and that convert removes them.
 func TestBothFormats(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	overwrite(t, filepath.Join(node, ".zarray"), "{}")
@@ -23,11 +23,11 @@ func TestBothFormats(t *testing.T) {
 		must(t, "", "convert", node, "--to", "3")
 	}
 	if _, err := os.Stat(filepath.Join(node, ".zarray")); err == nil {
-		t.Error("it is still there")
+		t.Error("the document of format 2 still exists")
 	}
 }
 
-// TestConvert converts groups where they are, and to other places.
+// TestConvert converts groups in place and to other places.
 func TestConvert(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old.zarr")
 	must(t, "", "create", old, "--group", "--zarr-format", "2")
@@ -63,8 +63,9 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertAnew says which arrays are encoded anew, and why.
-func TestConvertAnew(t *testing.T) {
+// TestConvertEncodes checks which arrays convert encodes again, and the reasons that it
+// gives.
+func TestConvertEncodes(t *testing.T) {
 	dir := t.TempDir()
 	_, errs, status := execute(t, "", "convert", "testdata/group_consolidated.zarr", "--to", "2", "--dry-run")
 	if status != 1 || !strings.Contains(errs, "give a DST") || !strings.HasPrefix(errs, "varve: convert testdata/group_consolidated.zarr: ") {
@@ -95,7 +96,7 @@ func TestConvertAnew(t *testing.T) {
 	}
 }
 
-// TestInfoOfUnknownFormat2 describes arrays of format 2 as far as they are known.
+// TestInfoOfUnknownFormat2 describes the known parts of unsupported arrays of format 2.
 func TestInfoOfUnknownFormat2(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group", "--zarr-format", "2")
@@ -128,7 +129,7 @@ func TestInfoOfUnknownFormat2(t *testing.T) {
 	}
 }
 
-// TestInfoTellsWhatIsUnknown names the part of a document that stands in the way.
+// TestInfoTellsWhatIsUnknown checks that info names the unsupported part of a document.
 func TestInfoTellsWhatIsUnknown(t *testing.T) {
 	for add, want := range map[string]string{
 		`"storage_transformers": [{"name": "acme.move"}]`: "storage transformer acme.move is not known",
@@ -152,8 +153,8 @@ func TestInfoTellsWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestConvertStores converts every store of zarr-python to the other format, and those of
-// format 2 where they are and back: the elements stay.
+// TestConvertStores converts every store of zarr-python to the other format, and those
+// of format 2 in place and back. The elements do not change.
 func TestConvertStores(t *testing.T) {
 	dir := t.TempDir()
 	archive, err := zip.OpenReader("../../testdata/stores.zip")
@@ -172,7 +173,7 @@ func TestConvertStores(t *testing.T) {
 	for _, store := range stores {
 		name := filepath.Base(store)
 		facts := decode(t, must(t, "", "info", "--json", store))
-		if facts["kind"] != "array" || name == "dimension_names.zarr" { // some of its dimensions have no name
+		if facts["kind"] != "array" || name == "dimension_names.zarr" { // not all of its dimensions have names
 			continue
 		}
 		to := map[any]string{2.0: "3", 3.0: "2"}[facts["zarr_format"]]
@@ -191,15 +192,15 @@ func TestConvertStores(t *testing.T) {
 		}
 		inPlace++
 	}
-	t.Logf("%d stores converted, %d of them where they are", converted, inPlace)
+	t.Logf("%d stores converted, %d of them in place", converted, inPlace)
 	if converted != 118 || inPlace != 15 {
-		t.Errorf("%d and %d stores are not as many as there are", converted, inPlace)
+		t.Errorf("%d stores converted, %d of them in place; want more", converted, inPlace)
 	}
 }
 
-// TestConvertGrowth converts arrays with stored policies to format 2 and back, where they
-// are and elsewhere, and appends to them. What regular chunks cannot follow is gone, and
-// told.
+// TestConvertGrowth converts arrays with stored policies to format 2 and back, in place
+// and elsewhere, and appends to them. A policy that regular chunks cannot follow is
+// removed with a note.
 func TestConvertGrowth(t *testing.T) {
 	for name, c := range map[string]struct {
 		chunks, policy string
@@ -216,7 +217,7 @@ func TestConvertGrowth(t *testing.T) {
 		elsewhere := filepath.Join(t.TempDir(), "h.zarr")
 		for _, args := range [][]string{{group, elsewhere}, {group}} {
 			if len(args) == 1 && c.chunks != "31" {
-				continue // only what has regular chunks is converted where it is
+				continue // only regular chunks can be converted in place
 			}
 			convert := append(append([]string{"convert", "--to", "2", "--yes"}, args...), "--dry-run")
 			dry, done := must(t, "", convert...), must(t, "", convert[:len(convert)-1]...)

@@ -96,8 +96,8 @@ func TestCreateFromNPY(t *testing.T) {
 	}
 }
 
-// TestCreateFromOthers says what to do with what is no .npy file.
-func TestCreateFromOthers(t *testing.T) {
+// TestCreateFromOtherFiles checks the errors for sources that are not .npy files.
+func TestCreateFromOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", filepath.Join(dir, "a.zarr"), "--shape", "2", "--dtype", "int8")
 	for name, text := range map[string]string{"v.json": "[1, 2, 3, 4, 5, 6]", "v.csv": "1,2,3\n4,5,6\n", "short.csv": "1\n"} {
@@ -111,9 +111,9 @@ func TestCreateFromOthers(t *testing.T) {
 	}
 }
 
-// TestCreateTakesItselfBack deletes a new array after an interrupt, and tells where that
-// fails.
-func TestCreateTakesItselfBack(t *testing.T) {
+// TestCreateUndo checks that an interrupted create deletes its array, and reports a
+// failure to do so.
+func TestCreateUndo(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{4}}, []byte{1, 2, 3, 4})
 	for _, overwrites := range []bool{false, true} {
 		node := filepath.Join(t.TempDir(), "s.zarr", "a")
@@ -128,7 +128,7 @@ func TestCreateTakesItselfBack(t *testing.T) {
 			t.Error(text)
 		}
 		if _, err := os.Stat(filepath.Join(node, "zarr.json")); err == nil {
-			t.Error("the array is still there")
+			t.Error("the array still exists")
 		}
 		if text := c.undo(cmd, node, ctx.Err()).Error(); !strings.Contains(text, "could not be deleted") {
 			t.Error(text)
@@ -136,8 +136,8 @@ func TestCreateTakesItselfBack(t *testing.T) {
 	}
 }
 
-// TestCreateFromWrongValues creates an array from values that only writing finds to be
-// wrong.
+// TestCreateFromWrongValues creates an array from values whose error shows only while
+// writing.
 func TestCreateFromWrongValues(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{2}}, []byte{1, 2})
 	node := filepath.Join(t.TempDir(), "s.zarr", "a")
@@ -146,12 +146,11 @@ func TestCreateFromWrongValues(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if _, err := os.Stat(filepath.Join(node, "zarr.json")); err == nil {
-		t.Error("the array is still there")
+		t.Error("the array still exists")
 	}
 }
 
-// breaking is a stream whose second half cannot be had, because the one who waits for it
-// gives up.
+// breaking is a stream that is cancelled after its first half.
 type breaking struct {
 	r      io.Reader
 	cancel func()

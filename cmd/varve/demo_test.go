@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// demonstrate runs the demonstration in a new directory and returns what it measured.
+// demonstrate runs the demonstration in a new directory and returns its measurements.
 func demonstrate(t *testing.T, args ...string) (dir string, facts demoFacts) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "demo")
@@ -47,7 +47,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d values and %d at the seam were compared", facts.Values, facts.SeamValues)
 	}
 	if facts.From != nil || facts.MadeRectilinear {
-		t.Errorf("%+v is no copy", facts)
+		t.Errorf("%+v is not a copy", facts)
 	}
 	var written int64
 	for _, f := range facts.Appends {
@@ -69,7 +69,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// checkAppends compares what was reported of the appends with the files that are there.
+// checkAppends compares the reported appends with the files.
 func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64) {
 	t.Helper()
 	if len(facts.Appends) != appended {
@@ -132,12 +132,13 @@ func TestDemoFromRectilinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	if expected := append(slices.Clone(want), want[356*6*4:]...); !slices.Equal(got, expected) {
-		t.Error("the copy does not end in the last ten planes once more")
+		t.Error("the copy does not end with the repeated last ten planes")
 	}
 }
 
-// TestDemoFromGroup takes the first array that can grow, passing by a scalar; its grid is
-// regular, it is shorter than what is appended, and some of its chunks are not stored.
+// TestDemoFromGroup uses the first array of the group that can grow, which comes after a
+// scalar. Its grid is regular, it is shorter than the appended part, and some of its
+// chunks are not stored.
 func TestDemoFromGroup(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "source.zarr")
 	create(t, filepath.Join(source, "a"), nil)
@@ -239,7 +240,7 @@ func TestDemoIsAffordable(t *testing.T) {
 	}
 }
 
-// TestDemoNoticesWrongValues lets the array hold other values than it has to.
+// TestDemoNoticesWrongValues changes values of the array behind the demonstration.
 func TestDemoNoticesWrongValues(t *testing.T) {
 	asked := 0
 	from := &origin{
@@ -321,7 +322,7 @@ func TestSnapshotChanges(t *testing.T) {
 		t.Errorf("changes %q, want %q", got, want)
 	}
 	for range before.changes(after) {
-		break // stopping early is no fault
+		break // the caller may stop early
 	}
 }
 

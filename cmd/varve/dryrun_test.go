@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// dryRunCases are commands of every kind that changes something, each on an array of its
+// dryRunCases are commands of every kind that changes a node, each with an array of its
 // own.
 var dryRunCases = []struct {
 	name string
-	args []string // NODE, GROUP and PARENT stand for places
+	args []string // NODE, GROUP and PARENT are replaced by places
 	in   string
 }{
 	{"append", []string{"append", "NODE", "-"}, strings.Repeat("x", 9)},
@@ -42,8 +42,8 @@ var dryRunCases = []struct {
 	{"two arrays", []string{"append", "GROUP", "a=-"}, strings.Repeat("x", 9)},
 }
 
-// dryRunPlace makes a group with arrays of several kinds and returns what the places in
-// arguments stand for.
+// dryRunPlace creates a group with arrays of several kinds. It returns the replacements
+// for the places in arguments.
 func dryRunPlace(t *testing.T) *strings.Replacer {
 	t.Helper()
 	parent := t.TempDir()
@@ -63,7 +63,7 @@ func dryRunPlace(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer("NODE", group+"/a", "REGULAR", group+"/regular", "SHARDS", group+"/shards", "GROUP", group, "PARENT", parent, "FILE", file)
 }
 
-// contents returns the values below a directory, without what is there for a moment only.
+// contents returns the values below a directory, without temporary files.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	list := map[string]string{}
@@ -81,9 +81,9 @@ func contents(t *testing.T, dir string) map[string]string {
 	return list
 }
 
-// TestDryRun checks of every command that changes something that its plan is what happens
-// then: requests and bytes as --stats counts them, chunks as the directory shows them,
-// the words that the command prints, and that the dry run itself changes nothing.
+// TestDryRun compares the plan of every command that changes a node with its run: the
+// requests and bytes that --stats counts, the chunks in the directory, and the printed
+// result. The dry run itself changes nothing.
 func TestDryRun(t *testing.T) {
 	for _, c := range dryRunCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// mustStats is must with --stats where the command has it.
+// mustStats is must with --stats if the command has that flag.
 func mustStats(t *testing.T, in string, args ...string) string {
 	t.Helper()
 	if args[0] != "rm" && args[0] != "attrs" {
@@ -118,7 +118,7 @@ func mustStats(t *testing.T, in string, args ...string) string {
 	return must(t, in, args...)
 }
 
-// comparePlan compares a plan with what the command printed.
+// comparePlan compares a plan with the printed result.
 func comparePlan(t *testing.T, plan, done map[string]any) {
 	t.Helper()
 	stats, ok := done["stats"].(map[string]any)
@@ -140,8 +140,8 @@ func comparePlan(t *testing.T, plan, done map[string]any) {
 	checkPlanNames(t, plan)
 }
 
-// checkPlanNames checks that a plan has all names that scripts read in every plan, null
-// where the command does not know a count before it runs.
+// checkPlanNames checks that a plan has all members common to plans. Counts that are
+// unknown before the run are null.
 func checkPlanNames(t *testing.T, plan map[string]any) {
 	t.Helper()
 	for _, name := range []string{
@@ -158,8 +158,8 @@ func checkPlanNames(t *testing.T, plan map[string]any) {
 	}
 }
 
-// compareTree compares a plan with what has become of the files. A value may be written
-// as it was.
+// compareTree compares a plan with the change of the files. A written value may equal
+// the old one.
 func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	t.Helper()
 	count := map[string]float64{}
@@ -188,14 +188,14 @@ func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	}
 }
 
-// TestDryRunOfWholeStores checks of commands that count in their own words that the dry
-// run changes nothing and counts what is done then, and that its plan begins as those of
-// all commands do.
+// TestDryRunOfWholeStores checks commands that report counts of their own: the dry run
+// changes nothing, its counts equal those of the run, and its plan has the common
+// members.
 func TestDryRunOfWholeStores(t *testing.T) {
 	for _, c := range []struct {
 		name, strategy string
 		args           []string
-		want           map[string]any // in the plan
+		want           map[string]any // members of the plan
 	}{
 		{"copy", "copy-publish", []string{"copy", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0, "chunks_dropped": 0.0}},
 		{"copy --move", "", []string{"copy", "--move", "GROUP/a", "PARENT/copy.zarr"}, map[string]any{"arrays": 1.0, "chunks_copied": 2.0, "chunks_dropped": 2.0}},
@@ -242,7 +242,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 	}
 }
 
-// TestResizeAsks checks that elements are not deleted without a word.
+// TestResizeAsks checks that deleting elements needs a confirmation.
 func TestResizeAsks(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	_, errs, status := execute(t, "", "resize", node, "--shape", "2,3")
@@ -257,9 +257,8 @@ func TestResizeAsks(t *testing.T) {
 	must(t, "", "resize", empty, "--shape", "2,0")
 }
 
-// TestDryRunOfLargeChunk plans to write into a part of a chunk that a dry run does not
-// read. The plan says what is done all the same; only the length that the chunk gets is
-// not known.
+// TestDryRunOfLargeChunk plans to write a part of a chunk that a dry run does not read.
+// The plan has everything but the length of the chunk afterwards.
 func TestDryRunOfLargeChunk(t *testing.T) {
 	for _, compressor := range []string{"zstd:1", "none"} {
 		node := newNode(t, "--shape", "3000000", "--chunks", "2000000", "--dtype", "int8", "--compressor", compressor)

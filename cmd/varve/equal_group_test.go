@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEqualGroups compares groups: how many arrays were compared is told, and where the
-// first differs.
+// TestEqualGroups compares groups. The output has the number of arrays and the first
+// difference.
 func TestEqualGroups(t *testing.T) {
 	a, b := t.TempDir()+"/a.zarr", t.TempDir()+"/b.zarr"
 	must(t, "", "create", a, "--group")
@@ -21,7 +21,7 @@ func TestEqualGroups(t *testing.T) {
 		t.Errorf("on a terminal: %s", errs)
 	}
 	if out := must(t, "", "equal", a, b); out != "" {
-		t.Errorf("programs are told %s", out)
+		t.Errorf("--json prints %s", out)
 	}
 	must(t, "", "write", b+"/g/y", "--select", "3", "--value", "5")
 	must(t, "", "create", b+"/z", "--shape", "1", "--dtype", "int8")
@@ -39,7 +39,7 @@ func TestEqualGroups(t *testing.T) {
 	}
 }
 
-// TestEqualTimes shows moments and durations that differ as cat does.
+// TestEqualTimes checks that times and durations that differ are shown as in cat.
 func TestEqualTimes(t *testing.T) {
 	for dtype, c := range map[string][2]string{
 		"M8[s]": {`["2024-01-01","NaT"]`, "2024-01-01T00:00:00 and 1970-01-01T00:00:05"}, "m8[h]": {"[7,8]", "7 h and 5 h"},

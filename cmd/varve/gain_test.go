@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// block is numbers of two bytes, in an order, with a shape.
+// block is consecutive numbers of two bytes with a shape.
 type block struct {
 	shape []int64
 	words []uint16
@@ -45,7 +45,7 @@ func newBlock(shape ...int64) block {
 func (b block) bytes(order binary.AppendByteOrder, fortran bool) (data []byte) {
 	for i := range b.words {
 		at := i
-		if fortran { // i counts the first axis fastest
+		if fortran { // the first axis varies fastest
 			at = 0
 			left, step := i, len(b.words)
 			for _, n := range b.shape {
@@ -71,8 +71,8 @@ func (b block) json() string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// TestAppendSources appends the same values from every kind of source along every axis,
-// to chunks of every kind: the arrays are equal.
+// TestAppendSources appends the same values from every kind of source, along every axis,
+// to chunks of every kind. The resulting arrays are equal.
 func TestAppendSources(t *testing.T) {
 	u2 := dtype.Of[uint16]()
 	for axis := range 3 {
@@ -128,7 +128,7 @@ func TestAppendSources(t *testing.T) {
 	}
 }
 
-// TestAppendOnePlaneOfANode appends an array that lacks the axis which grows.
+// TestAppendOnePlaneOfANode appends an array that lacks the growing axis.
 func TestAppendOnePlaneOfANode(t *testing.T) {
 	plane := newNode(t, "--shape", "2,3", "--dtype", "int8", "--chunks", "1,2")
 	must(t, "\x01\x02\x03\x04\x05\x06", "write", plane)
@@ -141,7 +141,7 @@ func TestAppendOnePlaneOfANode(t *testing.T) {
 	}
 }
 
-// gainOf opens what is to be appended to an array.
+// gainOf opens the source of an append.
 func gainOf(t *testing.T, node, file string) (*growth.Gain, *zarr.Array) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), node, &zarr.Options{Write: true})
@@ -157,8 +157,8 @@ func gainOf(t *testing.T, node, file string) (*growth.Gain, *zarr.Array) {
 	return g, a
 }
 
-// TestAppendOfAFileThatShrinks appends a file that somebody cuts meanwhile: nothing is
-// appended.
+// TestAppendOfAFileThatShrinks appends a file that is truncated meanwhile. No elements
+// are appended.
 func TestAppendOfAFileThatShrinks(t *testing.T) {
 	node := newNode(t, "--shape", "1,4", "--dtype", "int16", "--chunks", "2,2")
 	for _, c := range []struct {
@@ -184,7 +184,7 @@ func TestAppendOfAFileThatShrinks(t *testing.T) {
 	}
 }
 
-// TestAppendTakesLittleMemory appends a file of zeros that takes no room on most disks.
+// TestAppendTakesLittleMemory appends a sparse file of zeros.
 func TestAppendTakesLittleMemory(t *testing.T) {
 	racing.Skip(t)
 	const length, most = 512 << 20, 256 << 20
@@ -205,8 +205,8 @@ func TestAppendTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// TestAppendOfLongStreams keeps a stream aside, and removes that when it is appended or
-// breaks off.
+// TestAppendOfLongStreams checks that a long stream is copied to a temporary file, which
+// is removed after the append or its failure.
 func TestAppendOfLongStreams(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -233,7 +233,7 @@ func TestAppendOfLongStreams(t *testing.T) {
 	}
 }
 
-// TestAppendRawToEmptyPlanes refuses values where planes have none.
+// TestAppendRawToEmptyPlanes refuses values for planes without elements.
 func TestAppendRawToEmptyPlanes(t *testing.T) {
 	node := newNode(t, "--shape", "2,0", "--dtype", "int8", "--chunks", "1")
 	if _, errs, status := execute(t, "123", "append", node); status != 1 || !strings.Contains(errs, "but planes of shape [2 0] have none") {

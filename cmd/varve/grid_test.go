@@ -47,7 +47,7 @@ func TestGridFacts(t *testing.T) {
 	}
 }
 
-// TestGridNoChunk checks that whatever is no index of a chunk is null and no failure.
+// TestGridNoChunk checks that an index outside the grid gives null and no failure.
 func TestGridNoChunk(t *testing.T) {
 	for _, index := range []string{"3,0", "-1,0", "0", "0,0,0", ""} {
 		got := decode(t, must(t, "", "grid", "--json", "--shape", "60,100", "--chunk-grid", rectilinear, "--chunk", index))
@@ -173,7 +173,7 @@ func TestGridPicture(t *testing.T) {
 	}
 }
 
-// TestGridNoPicture checks that no file is made where the question fails.
+// TestGridNoPicture checks that a failed command creates no file.
 func TestGridNoPicture(t *testing.T) {
 	dir := t.TempDir()
 	_, _, status := execute(t, "", "grid", "testdata/rect_2d.zarr", "--locate", "60,0", "--svg", filepath.Join(dir, "grid.svg"))

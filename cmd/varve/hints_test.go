@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCreateNotesDimensions tells of a new array that differs in length from others of
-// its group, and creates it.
+// TestCreateNotesDimensions creates an array whose length differs from others of its
+// group, which gives a note.
 func TestCreateNotesDimensions(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/time", "--shape", "600", "--dtype", "int8", "--dimension-names", "time")
@@ -23,12 +23,12 @@ func TestCreateNotesDimensions(t *testing.T) {
 		}
 	}
 	wantNote(t, group, "create g/deep/pr --shape 5 --dtype int8 --dimension-names time", "length 600 in /time: xarray.open_datatree does not open such a tree")
-	must(t, "", "create", group+"/other", "--shape", "5", "--dtype", "int8", "--dimension-names", "y") // old differences are not its own
+	must(t, "", "create", group+"/other", "--shape", "5", "--dtype", "int8", "--dimension-names", "y") // differences between other arrays give no note
 	must(t, "", "create", group+"/pr3", "--shape", "5", "--dtype", "int8", "--dimension-names", "time", "--json")
 }
 
-// TestMeantStore proposes stores whose names are near, and says how a folder becomes a
-// group.
+// TestMeantStore checks that errors propose stores with similar names, and say how a
+// folder becomes a group.
 func TestMeantStore(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", dir+"/K.zarr/a", "--shape", "1", "--dtype", "int8")
@@ -78,8 +78,8 @@ func TestPictureName(t *testing.T) {
 	}
 }
 
-// TestGrowFormat2 names convert where a policy of growth needs lists, which format 2 does
-// not have.
+// TestGrowFormat2 checks that the error proposes convert if a policy needs listed edges,
+// which format 2 lacks.
 func TestGrowFormat2(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--zarr-format", "2")
 	if _, errs, status := execute(t, "[1]", "append", node, "--grow", "fixed:3", "--format", "json"); status != 1 || !strings.Contains(errs, "(varve convert "+node+" --to 3)") || strings.Index(errs, "unlock") < strings.Index(errs, "convert") {

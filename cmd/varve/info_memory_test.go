@@ -14,8 +14,7 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestAttributesTakeNoMemory shows the beginning of long attributes without copies of
-// them.
+// TestAttributesTakeNoMemory shows the start of long attributes without copying them.
 func TestAttributesTakeNoMemory(t *testing.T) {
 	var object bytes.Buffer
 	object.WriteString(`{"long": "` + strings.Repeat("é", 1<<20) + `", "list": [1,` + strings.Repeat("\n  2,", 1<<19) + ` 3]`)
@@ -45,8 +44,8 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestReadersTakeNoMemory finds out who reads an array, and its missing values, without
-// looking at very many attributes anew for each program and each name.
+// TestReadersTakeNoMemory determines which programs read an array, and its missing
+// values, without parsing very long attributes for each program and name.
 func TestReadersTakeNoMemory(t *testing.T) {
 	var attributes bytes.Buffer
 	attributes.WriteString(`{"_FillValue": 3`)
@@ -73,7 +72,8 @@ func TestReadersTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCut shows names and texts of a megabyte to people by their beginning.
+// TestLongTextsAreCut checks that names and texts of a megabyte are cut in the output
+// for people.
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)
 	s := facts.Sheet{Title: "x"}
@@ -88,7 +88,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// TestManyMissingValues looks at the first of very many missing values.
+// TestManyMissingValues shows only the first of very many missing values.
 func TestManyMissingValues(t *testing.T) {
 	var list strings.Builder
 	for i := range 100_000 {

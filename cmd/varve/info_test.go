@@ -79,7 +79,7 @@ func TestInfoGroup(t *testing.T) {
 	}
 }
 
-// replaceInDocument changes a text of a node's document.
+// replaceInDocument replaces a text in the document of a node.
 func replaceInDocument(t *testing.T, node, old, new string) {
 	t.Helper()
 	name := filepath.Join(node, "zarr.json")
@@ -177,8 +177,8 @@ func TestTreeWithArrayThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// TestBrokenNeighbours lists a group without consolidated metadata in which some members
-// are damaged.
+// TestBrokenNeighbours lists a group without consolidated metadata that has damaged
+// members.
 func TestBrokenNeighbours(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"bad", "good", "ugly"} {
@@ -242,7 +242,7 @@ func TestInfoIsShortAndPrintable(t *testing.T) {
 	}
 }
 
-// TestInfoDeclared says where listed chunks reach beyond the extent, as text and as JSON.
+// TestInfoDeclared checks that info shows edges beyond the extent, as text and as JSON.
 func TestInfoDeclared(t *testing.T) {
 	for _, c := range []struct{ shape, chunks, want string }{
 		{"0,2", "[[31],2]", "axis 0: its chunks reach up to element 31, 31 beyond the extent, 1 of them as a whole; what is appended fills them first"},

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// silent is a stream that nobody writes to, until it is closed.
+// silent is a stream without data that stays open until the test closes it.
 func silent(t *testing.T) io.Reader {
 	t.Helper()
 	r, w := io.Pipe()
@@ -24,8 +24,8 @@ func silent(t *testing.T) io.Reader {
 	return r
 }
 
-// TestSignals checks that each signal ends a command which waits for a silent pipe, with
-// the status that shells expect, and that nothing has changed.
+// TestSignals checks that each signal ends a command that waits for a silent pipe, with
+// the status that shells expect, and that nothing changes.
 func TestSignals(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	before := treeOf(t, node)
@@ -49,13 +49,13 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// keyboard is a terminal at which a person sits.
+// keyboard is a terminal without input.
 type keyboard struct{ notified }
 
 func (keyboard) IsTerminal() bool { return true }
 
-// TestSignalAtQuestion ends commands that wait for an answer: with the status of the
-// signal, and nothing has changed.
+// TestSignalAtQuestion ends commands that wait for an answer. They end with the status
+// of the signal, and nothing changes.
 func TestSignalAtQuestion(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "write", node, "--value", "1")
@@ -78,7 +78,7 @@ func TestSignalAtQuestion(t *testing.T) {
 	}
 }
 
-// notified tells when it is read for the first time.
+// notified calls back at its first read.
 type notified struct {
 	io.Reader
 	begun chan struct{}
@@ -89,8 +89,8 @@ func (n notified) Read(b []byte) (int, error) {
 	return n.Reader.Read(b)
 }
 
-// TestUnfinishedCopy checks what becomes of a copy that was stopped: rm removes it, and
-// so does another copy.
+// TestUnfinishedCopy checks that rm removes a copy that was stopped, and that another
+// copy replaces it.
 func TestUnfinishedCopy(t *testing.T) {
 	src := fixture(t, "rect_2d.zarr")
 	dst := filepath.Join(t.TempDir(), "copy.zarr")
@@ -108,8 +108,7 @@ func TestUnfinishedCopy(t *testing.T) {
 	must(t, "", "equal", src, dst)
 }
 
-// TestStoppedCopy checks that a copy which is stopped half-way says what is left and how
-// to go on.
+// TestStoppedCopy checks that a stopped copy reports what is left and how to go on.
 func TestStoppedCopy(t *testing.T) {
 	src := newNode(t, "--shape", "200,3", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "write", src, "--value", "1")
@@ -128,7 +127,7 @@ func TestStoppedCopy(t *testing.T) {
 		status := run(ctx, append(args, src, dst), console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		cancel(nil)
 		if status == 0 {
-			continue // it was faster than the signal
+			continue // the command ended before the signal
 		}
 		if status != 130 || !strings.Contains(errs.String(), "interrupted") || !strings.Contains(errs.String(), "varve rm") {
 			t.Errorf("%q: status %d, %s", args, status, errs.String())
@@ -138,14 +137,14 @@ func TestStoppedCopy(t *testing.T) {
 	}
 }
 
-// TestStoppedInTheMiddle stops commands of much work once they have begun to change
-// something. They end soon, with the status of the signal, or were faster. Done again,
-// they come to their end.
+// TestStoppedInTheMiddle stops long commands once they have begun to change something.
+// They end soon with the status of the signal, unless they ended before it. Repeating
+// the command completes it.
 func TestStoppedInTheMiddle(t *testing.T) {
-	const soon = 10 * time.Second // far more than it takes: one that does not stop is looked for
+	const soon = 10 * time.Second // generous: only a command that does not stop takes so long
 	for _, c := range []struct {
 		name string
-		args []string // GROUP and PARENT stand for places
+		args []string // GROUP and PARENT are replaced by places
 	}{
 		{"rm", []string{"rm", "--yes", "GROUP/a"}},
 		{"copy", []string{"copy", "GROUP", "PARENT/copy.zarr"}},
@@ -178,10 +177,10 @@ func TestStoppedInTheMiddle(t *testing.T) {
 			status := run(ctx, args, console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			cancel(nil)
 			if took := time.Since(<-stopped); took > soon {
-				t.Errorf("it went on for %v", took)
+				t.Errorf("the command ended %v after the signal", took)
 			}
 			if status == 0 {
-				return // it was faster than the signal
+				return // the command ended before the signal
 			}
 			if status != 143 || !strings.Contains(errs.String(), "interrupted") {
 				t.Errorf("status %d, %s", status, errs.String())
@@ -191,11 +190,11 @@ func TestStoppedInTheMiddle(t *testing.T) {
 	}
 }
 
-// changedNames returns the names in a folder, down to some depth: it is cheap to look
-// again and again.
+// changedNames returns the names in a folder, down to a small depth, which is cheap to
+// call repeatedly.
 func changedNames(parent string) (names []string) {
 	for _, pattern := range []string{"*", "*/*", "*/.z*", "*/*/*", "*/*/.z*", "*/*/c/*"} {
-		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are right
+		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are valid
 		names = append(names, found...)
 	}
 	return names

@@ -24,12 +24,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// asCommand is the variable of the environment that makes a run of this test's program
-// the command itself, with the arguments that it has as JSON.
+// asCommand is the environment variable that turns this test program into the command.
+// Its value is the arguments as JSON.
 const asCommand = "VARVE_TEST_COMMAND"
 
-// TestCommandItself is no test: it is the command, for tests that need a process of its
-// own.
+// TestCommandItself is the command, for tests that need a process of its own.
 func TestCommandItself(t *testing.T) {
 	text, ok := os.LookupEnv(asCommand)
 	if !ok {
@@ -43,7 +42,7 @@ func TestCommandItself(t *testing.T) {
 	main()
 }
 
-// process is a command that runs.
+// process is a running command.
 type process struct {
 	*exec.Cmd
 	out, errs shared
@@ -61,8 +60,8 @@ func start(t *testing.T, args ...string) *process {
 	p.Env = append(os.Environ(), asCommand+"="+string(text))
 	p.Stdout, p.Stderr = &p.out, &p.errs
 	if signal.Ignored(syscall.SIGHUP) {
-		// The command would inherit this from nohup. A signal that is handled here has its
-		// default action there.
+		// nohup makes commands ignore this signal, and the command would inherit that. A
+		// signal that is handled here has its default action there.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	in, err := p.StdinPipe()
@@ -74,14 +73,14 @@ func start(t *testing.T, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.Wait() // the status tells
+		_ = p.Wait() // the exit status is checked below
 		close(p.ended)
 	}()
 	return p
 }
 
-// stop sends a signal once the command is so far, and returns its status. It is false
-// where the command ended before.
+// stop sends a signal once ready returns true, and returns the exit status. stopped is
+// false if the command ended before.
 func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (status int, stopped bool) {
 	t.Helper()
 	for !ready() {
@@ -91,28 +90,28 @@ func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (statu
 		case <-time.After(time.Millisecond):
 		}
 	}
-	_ = p.Process.Signal(s) // one that has ended is found out below
+	_ = p.Process.Signal(s) // a command that has ended is handled below
 	select {
 	case <-p.ended:
-	case <-time.After(20 * time.Second): // far more than a second: a machine may be busy
+	case <-time.After(20 * time.Second): // generous: the machine may be busy
 		_ = p.Process.Kill()
-		t.Fatalf("it goes on after %v: %s", s, p.errs.String())
+		t.Fatalf("the command still runs after %v: %s", s, p.errs.String())
 	}
 	return p.ProcessState.ExitCode(), true
 }
 
-// webStore is a web server that offers a folder, and never answers requests for chunks as
-// long as it hangs.
+// webStore is a web server for a folder that does not answer requests for chunks while
+// it hangs.
 type webStore struct {
 	url   string
 	mu    sync.Mutex
-	asked bool          // for a chunk
-	over  chan struct{} // closed once it hangs no more
+	asked bool          // a chunk was requested
+	over  chan struct{} // closed when it stops hanging
 }
 
-// offer returns a server of a folder. how says where an answer to a request for a chunk
-// stops: with "headers" before it begins, with "body" in the middle; "busy" are answers
-// that tell to come again.
+// offer serves a folder. how says where an answer with a chunk stops: "headers" before
+// it begins, "body" in the middle. With "busy" the server answers that the client should
+// retry.
 func offer(t *testing.T, dir, how string) *webStore {
 	w := &webStore{over: make(chan struct{})}
 	files := http.FileServer(http.Dir(dir))
@@ -156,7 +155,7 @@ func (w *webStore) ask() {
 	w.asked = true
 }
 
-// hangs reports whether somebody waits for a chunk.
+// hangs reports whether a request for a chunk waits.
 func (w *webStore) hangs() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,10 +173,10 @@ func (w *webStore) release() {
 	}
 }
 
-// TestHangingServer stops commands that wait for a web server: for the beginning of an
-// answer, for the rest of one, and between two requests. They end, with the status of the
-// signal and one message, and leave no file. Done again, once the server answers, they
-// come to their end.
+// TestHangingServer stops commands that wait for a web server: for the start of an
+// answer, for the rest of one, and between two tries. They end with the status of the
+// signal and one message, and leave no file. Repeated once the server answers, they
+// succeed.
 func TestHangingServer(t *testing.T) {
 	signals := map[string]syscall.Signal{"headers": syscall.SIGINT, "body": syscall.SIGTERM, "busy": syscall.SIGHUP}
 	for how, signal := range signals {
@@ -191,7 +190,7 @@ func TestHangingServer(t *testing.T) {
 			{[]string{"equal", "URL/a", "URL/b"}, ""},
 			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which begins anew"},
 			{[]string{"copy", "URL", "DIR/copy.zip"}, "nothing was copied"},
-			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after it has begun at the destination
+			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after the first write
 			{[]string{"append", "DIR/own.zarr", "URL/a"}, "nothing was changed"},
 		} {
 			t.Run(how+"/"+c.args[0], func(t *testing.T) {
@@ -228,10 +227,10 @@ func TestHangingServer(t *testing.T) {
 	}
 }
 
-// isOneMessage reports whether a command that was stopped has said so in one line, and
-// what else.
+// isOneMessage reports whether an interrupted command printed one line about that, and
+// what it says otherwise.
 func isOneMessage(said, what string) bool {
-	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // on a busy machine
+	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // printed on a busy machine
 	return strings.Count(said, "\n") == 1 && strings.HasPrefix(said, "varve: interrupted: ") && strings.Contains(said, what)
 }
 
@@ -243,7 +242,7 @@ func contentOf(t *testing.T, dir string) string {
 
 var timesOfFolders = regexp.MustCompile(`(?m)( drwx\S+) [0-9]+$`)
 
-// noTemporaries checks that a folder has no file of a change that was not finished.
+// noTemporaries checks that a folder has no temporary files.
 func noTemporaries(t *testing.T, dir string) {
 	t.Helper()
 	for line := range strings.Lines(treeOf(t, dir)) {
@@ -253,8 +252,8 @@ func noTemporaries(t *testing.T, dir string) {
 	}
 }
 
-// TestSignalAtLock stops commands that wait for the lock of another writer. Nothing has
-// changed, and done again they come to their end.
+// TestSignalAtLock stops commands that wait for the lock of another writer. Nothing
+// changes, and repeated they succeed.
 func TestSignalAtLock(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	for i, c := range []struct {
@@ -298,15 +297,15 @@ func TestSignalAtLock(t *testing.T) {
 			release()
 			var errs bytes.Buffer
 			if status := run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: &errs}); status != 0 {
-				t.Errorf("done again: status %d, %s", status, errs.String())
+				t.Errorf("repeated: status %d, %s", status, errs.String())
 			}
 			noTemporaries(t, group)
 		})
 	}
 }
 
-// TestSignalAtRemoval stops removals and replacements that have begun. What is left is
-// said to be invisible, and goes when the command is repeated, or with rm.
+// TestSignalAtRemoval stops removals and replacements that have begun. The message says
+// that the rest is invisible. Repeating the command or rm removes it.
 func TestSignalAtRemoval(t *testing.T) {
 	for _, c := range [][]string{{"rm", "--yes", "GROUP"}, {"create", "GROUP", "--group", "--overwrite", "--yes"}} {
 		t.Run(c[0], func(t *testing.T) {
@@ -321,7 +320,7 @@ func TestSignalAtRemoval(t *testing.T) {
 			p := start(t, args...)
 			status, stopped := p.stop(t, syscall.SIGINT, func() bool {
 				_, err := os.Stat(filepath.Join(group, "a", "zarr.json"))
-				return err != nil // it goes first
+				return err != nil // the document is removed first
 			})
 			said := p.errs.String()
 			if status != 0 && (status != 130 || !isOneMessage(said, "not visible: repeat the command")) || status == 0 && said != "" {
@@ -335,7 +334,7 @@ func TestSignalAtRemoval(t *testing.T) {
 	}
 }
 
-// TestSignalWhileReading stops a write whose input is silent: nothing was written.
+// TestSignalWhileReading stops a write with silent input. No element is written.
 func TestSignalWhileReading(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8")
 	before := treeOf(t, node)
@@ -350,9 +349,9 @@ func TestSignalWhileReading(t *testing.T) {
 	}
 }
 
-// TestWriterDelayed stops a writer for as long as another program takes to remove its
-// array, or to make another one in its place. The chunks that it stores afterwards are of
-// no array, or of the wrong one, and it says so.
+// TestWriterDelayed stops a writer until another program has removed or replaced its
+// array. The chunks that it stores afterwards belong to no array, or to the wrong one,
+// and the command says so.
 func TestWriterDelayed(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
@@ -386,19 +385,19 @@ func TestWriterDelayed(t *testing.T) {
 	}
 }
 
-// await waits until a command is so far.
+// await waits until ready returns true.
 func (p *process) await(t *testing.T, ready func() bool) {
 	t.Helper()
 	for !ready() {
 		select {
 		case <-p.ended:
-			t.Fatalf("it ended before: %s", p.errs.String())
+			t.Fatalf("the command ended too early: %s", p.errs.String())
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// signal sends a signal to a command that runs.
+// signal sends a signal to a running command.
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := p.Process.Signal(s); err != nil {

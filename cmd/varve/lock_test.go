@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// TestLockTimeout changes an array that another writer has locked: every command says
-// who, and gives up when it is told to. Without a limit it says so after a second, and
-// goes on once the lock is free.
+// TestLockTimeout changes an array that another writer has locked. Every command names
+// the holder, and gives up after its timeout. Without a timeout it prints this after a
+// second, and goes on once the lock is free.
 func TestLockTimeout(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := group + "/a"
@@ -63,7 +63,7 @@ func TestLockTimeout(t *testing.T) {
 	}
 }
 
-// writerFunc is a function that is written to.
+// writerFunc is a function that is called for every write.
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// newCube returns an array with coordinates of many kinds, whose elements are their own
-// numbers along the last axis.
+// newCube returns an array with coordinates of many kinds. The elements are their own
+// indices along the last axis.
 func newCube(t *testing.T, dimension, dtype, attributes, values string, more ...string) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -29,8 +29,8 @@ const (
 	none   = `{}`
 )
 
-// TestSelectByValues selects by coordinate values of every kind. The array is below the
-// group of its coordinate.
+// TestSelectByValues selects by coordinate values of every kind. The array is in a group
+// below that of its coordinate.
 func TestSelectByValues(t *testing.T) {
 	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
 		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2024-12-24..2024-12-26", "[1,2,3]"},
@@ -53,8 +53,8 @@ func TestSelectByValues(t *testing.T) {
 		{"time", "int32", `{"units": "days since 2023-02-28", "calendar": "noleap"}`, "[0,1,2]", "time=2023-03..2023-03", "[1,2]"},
 		{"time", "int32", `{"units": "days since 2024-02-29", "calendar": "360_day"}`, "[0,1,2]", "time=2024-02-30", "1"},
 		{"time", "int32", `{"units": "days since 2024-02-29", "calendar": "360_day"}`, "[0,1,2]", "time=..2024-02", "[0,1]"},
-		// A month or a year is all of its elements, as in xarray; a day is one element:
-		// the first within it, not the one nearest to its beginning.
+		// A month or a year selects all of its elements, as in xarray. A day selects one
+		// element: the first within it, not the one nearest to its start.
 		{"time", "int32", `{"units": "days since 2024-11-16"}`, "[0,30,61]", "time=2024-12", "[1]"},
 		{"time", "int32", daily, "[0,8,9,39,40]", "time=2025-01", "[2,3]"},
 		{"time", "int32", daily, "[40,39,9,8,0]", "time=2025-1", "[1,2]"},
@@ -134,8 +134,8 @@ func TestSelectByValues(t *testing.T) {
 	}
 }
 
-// TestSelectByValuesRefused refuses what would silently be something else than what is
-// meant.
+// TestSelectByValuesRefused refuses ambiguous values, which could silently select wrong
+// elements.
 func TestSelectByValuesRefused(t *testing.T) {
 	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
 		{"time", "int32", `{"units": "months since 2000-01-31"}`, "[0,1,2000]", "time=..1969", "its times are left as numbers"},
@@ -185,7 +185,7 @@ func TestSelectByValuesRefused(t *testing.T) {
 		{"step", "int32", `{"units": "hours"}`, "[0,6,12]", "step=.h", "no length of time"},
 		{"step", "int32", `{"units": "hours"}`, "[0,6,12]", "step=h", "no length of time"},
 		{"x", "int16", `{"scale_factor": "x"}`, "[1,2]", "x=1.5", "attribute scale_factor is no number"},
-		// What is meant by texts that mean something else.
+		// Texts that have another meaning than intended.
 		{"time", "int32", daily, "[0,1,2]", "time=2024-12-24:2025-01-01", "two dots: 2024-12-24..2025-01-01"},
 		{"time", "int32", daily, "[0,1,2]", "time=2024-12-24T06:00:2025", "two dots: 2024-12-24T06:00..2025"},
 		{"time", "int32", daily, "[0,1,2]", "time=2024-12-24:", "two dots: 2024-12-24.."},
@@ -212,8 +212,8 @@ func TestSelectByValuesRefused(t *testing.T) {
 	}
 }
 
-// TestSelectIndexHint says nothing of values where an index is hardly a year, or there is
-// no coordinate.
+// TestSelectIndexHint checks that there is no hint about values if an index is unlikely
+// to be a year, or if there is no coordinate.
 func TestSelectIndexHint(t *testing.T) {
 	node := newCube(t, "time", "int32", daily, "[0,1,2]")
 	for _, c := range []struct{ node, sel string }{{node, "time=3"}, {newNode(t, "--shape", "3", "--dtype", "int8", "--dimension-names", "time"), "time=2025"}} {
@@ -224,11 +224,11 @@ func TestSelectIndexHint(t *testing.T) {
 	}
 }
 
-// TestSelectWithoutCoordinate names what is missing.
+// TestSelectWithoutCoordinate checks that the error names the missing coordinate.
 func TestSelectWithoutCoordinate(t *testing.T) {
 	group := newArchive(t)
 	if _, errs, status := execute(t, "", "create", group+"/shorter", "--shape", "3", "--dtype", "int8", "--dimension-names", "time"); status != 0 {
-		t.Fatal(errs) // a note says that it is shorter
+		t.Fatal(errs) // a note says that it has another length
 	}
 	must(t, "", "create", group+"/lon", "--shape", "2", "--dtype", "int8", "--dimension-names", "x")
 	must(t, "", "create", group+"/sub", "--group")
@@ -249,8 +249,8 @@ func TestSelectWithoutCoordinate(t *testing.T) {
 	}
 }
 
-// TestSelectByValuesElsewhere selects in JSON, along several axes, the coordinate itself,
-// and what is written.
+// TestSelectByValuesElsewhere selects by values in JSON output, along several axes, in
+// the coordinate itself, and for write.
 func TestSelectByValuesElsewhere(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, format := range []string{"3", "2"} {
