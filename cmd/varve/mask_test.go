@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestDecodeNaT decodes the most negative int64 of times as xarray 2026.9 does: it is no
-// time.
+// TestDecodeNaT decodes the most negative int64 of times as NaT, like xarray 2026.9.
 func TestDecodeNaT(t *testing.T) {
 	const values = "[0,-9223372036854775808,5]"
 	for _, c := range []struct{ dtype, attributes, values, csv, cat, times string }{
@@ -45,8 +44,7 @@ func TestDecodeNaT(t *testing.T) {
 	}
 }
 
-// TestMissingCoordinate selects by coordinates of which a value is missing, and checks
-// them.
+// TestMissingCoordinate selects by coordinates with a missing value, and checks them.
 func TestMissingCoordinate(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, sel, want, check string }{
 		{"int32", "3", `{"units": "days since 2000-01-01", "_FillValue": -1}`, "[-3,-1,5]", "x=2000-01-01", "0", "element 1 has no value"},
@@ -82,7 +80,8 @@ func TestMissingCoordinate(t *testing.T) {
 	}
 }
 
-// TestCheckUnpacked shows the values of a packed coordinate as a selection takes them.
+// TestCheckUnpacked checks that check shows the values of a packed coordinate decoded,
+// as selections use them.
 func TestCheckUnpacked(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/lat", "--shape", "3", "--dtype", "int16", "--dimension-names", "lat", "--attributes", `{"scale_factor": 0.5, "add_offset": 10}`)
@@ -92,8 +91,8 @@ func TestCheckUnpacked(t *testing.T) {
 	}
 }
 
-// TestDecodeUnmet decodes numbers none of which can be the missing value, as xarray
-// 2026.9 does, and says that it masks none.
+// TestDecodeUnmet decodes numbers whose missing value their type cannot hold, as xarray
+// 2026.9 does. A note says that no number is missing.
 func TestDecodeUnmet(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, want, unmet string }{
 		{"uint8", "2", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 is _FillValue -1"},
@@ -123,7 +122,7 @@ func TestDecodeUnmet(t *testing.T) {
 	}
 }
 
-// TestDecodeFloats makes the types of floats that xarray 2026.9 makes.
+// TestDecodeFloats checks that decoding gives the same float types as xarray 2026.9.
 func TestDecodeFloats(t *testing.T) {
 	for dtype, masked := range map[string]string{
 		"float16": "float16", "float32": "float32", "float64": "float64", "int8": "float32", "uint8": "float32", "int16": "float32",
@@ -149,8 +148,8 @@ func TestDecodeFloats(t *testing.T) {
 	}
 }
 
-// TestUnwrittenMissing excuses coordinates of which nothing, or the end, was not written
-// yet, where the fill value is the missing one.
+// TestUnwrittenMissing checks coordinates that are not yet written, or not to their end.
+// If the fill value is the missing value, this is no fault.
 func TestUnwrittenMissing(t *testing.T) {
 	for values, want := range map[string]string{
 		"[-1,-1,-1,-1]": "", "[3,4,-1,-1]": "",

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMessages holds errors to what their readers need: what is missing, what there is,
-// and what to write instead.
+// TestMessages checks that errors name what is missing, what exists, and what to write
+// instead.
 func TestMessages(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

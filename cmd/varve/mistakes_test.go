@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// newMistakes makes what the mistakes of TestMistakes name, and changes into it.
+// newMistakes creates the nodes and files of TestMistakes, and changes into their
+// folder.
 func newMistakes(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -58,8 +59,8 @@ func newMistakes(t *testing.T) {
 	overwrite(t, "x.npy.gz", b.String())
 }
 
-// TestMistakes makes the mistakes of people who are new to the program. Each answer is
-// one line that says what is wrong and what to do, and wrong usage is status 2.
+// TestMistakes makes common mistakes of new users. Each error is one line that says what
+// is wrong and what to do, and wrong usage has status 2.
 func TestMistakes(t *testing.T) {
 	newMistakes(t)
 	create := "create new --dtype int8 "

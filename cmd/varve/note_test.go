@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRemarks tells people and programs the same.
+// TestRemarks checks that notes in text output and in JSON are the same.
 func TestRemarks(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for name, flags := range map[string]string{"x": "", "packed": `{"scale_factor": 0.1, "_FillValue": -1}`, "same": ""} {
@@ -43,12 +43,12 @@ func TestRemarks(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"2024-05", `"2024"`, "20240", "NaT"} {
-		must(t, "", "write", group+"/days", "--value", value) // nothing to tell
+		must(t, "", "write", group+"/days", "--value", value) // no note
 	}
 }
 
-// TestNotesOfFiles tells of folders with names of files, and of tables with packed
-// numbers.
+// TestNotesOfFiles checks the notes about folders that are named like files, and about
+// tables with packed numbers.
 func TestNotesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	node := dir + "/g.zarr/t"
@@ -66,7 +66,7 @@ func TestNotesOfFiles(t *testing.T) {
 	}
 }
 
-// TestUnlockFormat2 names the node that has to be converted first.
+// TestUnlockFormat2 checks that the error names the node to convert first.
 func TestUnlockFormat2(t *testing.T) {
 	group := newNode(t, "--group", "--zarr-format", "2")
 	must(t, "", "create", group+"/a", "--shape", "2", "--dtype", "int8")

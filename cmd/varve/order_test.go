@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestAppendTwice appends a month twice, as a job does that was started again. With the
-// calendar's policy it is refused, and what the message says does it all the same;
-// without, it is done and told, and check tells of it later.
+// TestAppendTwice appends a month twice, as a restarted job does. The calendar policy
+// refuses it, with advice how to append nevertheless. Without the policy it succeeds
+// with a note, and check reports it.
 func TestAppendTwice(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31)
@@ -37,15 +37,15 @@ func TestAppendTwice(t *testing.T) {
 	if got := fmt.Sprint(facts["arrays"]); !strings.Contains(got, "notes:[its times do not follow each other: "+want) {
 		t.Error(got)
 	}
-	out, errs, status := execute(t, "", "check", group) // 0 is the fill value, too
+	out, errs, status := execute(t, "", "check", group) // 0 is also the fill value
 	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate do not follow each other") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
-	// Once it is so, each further append follows the end, and the calendar has no months.
+	// From then on each append continues at the end, and the calendar has no months.
 	if _, errs, status := execute(t, "", calendar...); status != 1 || !strings.Contains(errs, "element 31 is 2024-01-01") || !strings.Contains(errs, "correct the coordinate") {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	// What was too much is taken off again, whatever policy is stored.
+	// A resize removes the excess, whatever policy is stored.
 	must(t, "", "attrs", group+"/t2m", "set", "varve:growth", `{"policy": "calendar:month", "time": "time"}`)
 	must(t, "", "resize", group, "time=31", "--yes", "--shrink", "trim-edges")
 	must(t, "", "check", group)
@@ -105,7 +105,7 @@ func TestOrderOfCoordinates(t *testing.T) {
 	}
 }
 
-// TestPackedTimes cuts months by coordinates that are packed, as --decode reads them.
+// TestPackedTimes cuts months by packed coordinates, decoded as with --decode.
 func TestPackedTimes(t *testing.T) {
 	for name, c := range map[string]struct{ dtype, attributes, has string }{
 		"plain":     {"float64", `{"units": "days since 2024-02-20"}`, numbers(0, 10)},
@@ -122,9 +122,9 @@ func TestPackedTimes(t *testing.T) {
 	}
 }
 
-// TestUnwrittenTimes tells of times that were not written where later ones were, and of
-// those that a resize adds. Those at the end are excused, and so is a time that happens
-// to be the fill value.
+// TestUnwrittenTimes reports times that were not written before later ones, and those
+// that a resize adds. Unwritten times at the end are permitted, and so is a time that
+// equals the fill value.
 func TestUnwrittenTimes(t *testing.T) {
 	for values, want := range map[string]string{
 		"[1,2,3,0,0]":    "",

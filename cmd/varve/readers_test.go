@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReaders checks who is known to read arrays of several kinds, and that unlock says
-// so.
+// TestReaders checks which programs are reported as readers of several kinds of arrays,
+// and that unlock reports them.
 func TestReaders(t *testing.T) {
 	names := []string{"--dtype", "int8", "--dimension-names", "y,x"}
 	lists := "zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), " +
@@ -53,9 +53,8 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestReadersOfRepaired knows what zarr-python 3.4 reads of documents that are not as
-// they are specified, as it was tried, and what becomes of them when they are written
-// anew.
+// TestReadersOfRepaired checks the readers of documents with deviations, as tried with
+// zarr-python 3.4, and the readers after the documents are written again.
 func TestReadersOfRepaired(t *testing.T) {
 	const refuse = "Varve; not: zarr-python (before Varve writes the document anew), xarray (before Varve writes the document anew); not known: zarrs, TensorStore, zarrita, GDAL\n"
 	const reads = "Varve, zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL\n"
@@ -82,7 +81,7 @@ func TestReadersOfRepaired(t *testing.T) {
 		}
 		must(t, "", "attrs", node, "set", "b", "1")
 		if got := must(t, "", "info", node); strings.Contains(got, "before Varve") {
-			t.Errorf("%s, written anew: %s", c.new, got)
+			t.Errorf("%s, written again: %s", c.new, got)
 		}
 	}
 	node := newNode(t, "--shape", "2,3", "--dtype", "int16", "--codecs", `[{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes", "configuration": {"endian": "little"}}]`)
@@ -92,8 +91,8 @@ func TestReadersOfRepaired(t *testing.T) {
 	}
 }
 
-// TestReadersOfMissing knows that xarray opens no group of format 3 in which _FillValue
-// of floats is a number, and says what it reads in its place.
+// TestReadersOfMissing checks that a numeric _FillValue of floats is reported: xarray
+// opens no such group of format 3, or reads another value.
 func TestReadersOfMissing(t *testing.T) {
 	flags := []string{"--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--attributes", `{"_FillValue": -99.5}`}
 	for format, refused := range map[string]bool{"2": false, "3": true} {

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// TestReplaceAsks replaces nodes: only an array that an array replaces goes without a
-// word. Where nobody agrees nothing changes.
+// TestReplaceAsks replaces nodes. Only replacing an array by an array needs no
+// confirmation. Without a confirmation nothing changes.
 func TestReplaceAsks(t *testing.T) {
 	dir := t.TempDir()
 	array, group, empty, source := dir+"/a.zarr", dir+"/g.zarr", dir+"/e.zarr", fixture(t, "rect_2d.zarr")
@@ -64,15 +64,14 @@ func TestReplaceAsks(t *testing.T) {
 	}
 }
 
-// typist is a terminal at which a person types.
+// typist is a terminal with typed input.
 type typist struct{ *strings.Reader }
 
 func (typist) IsTerminal() bool { return true }
 
 func typing(text string) typist { return typist{strings.NewReader(text)} }
 
-// TestReplaceArchive replaces archives. Where the copy fails the one that was there
-// stays.
+// TestReplaceArchive replaces archives. If the copy fails, the old archive stays.
 func TestReplaceArchive(t *testing.T) {
 	dir := t.TempDir()
 	zip, source := filepath.Join(dir, "x.zip"), fixture(t, "rect_2d.zarr")
@@ -116,7 +115,7 @@ func TestReplaceArchive(t *testing.T) {
 	}
 }
 
-// TestCopyPlan checks that the plan of a copy says that it would move, and where lengths
+// TestCopyPlan checks that the plan of a copy says whether it moves, and where lengths
 // would differ.
 func TestCopyPlan(t *testing.T) {
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// sharing makes a group with arrays that share a dimension, one with listed chunks, and
-// one that does not have it.
+// sharing creates a group with arrays that share a dimension, one of them with listed
+// edges, and one array without it.
 func sharing(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -25,7 +25,7 @@ func sharing(t *testing.T) string {
 }
 
 // TestResizeGroup changes the length of a dimension in all arrays that have it. The dry
-// run tells the same before.
+// run reports the same.
 func TestResizeGroup(t *testing.T) {
 	for _, c := range []struct{ args, shapes, chunks string }{
 		{"time=9", "[9 2] [9] [2]", "[[2,2,5],2]"},
@@ -55,7 +55,7 @@ func TestResizeGroup(t *testing.T) {
 	}
 }
 
-// TestResizeGroupRefused changes nothing where something does not fit.
+// TestResizeGroupRefused checks that a resize which one array refuses changes no array.
 func TestResizeGroupRefused(t *testing.T) {
 	group := sharing(t)
 	before := treeOf(t, group)
@@ -87,8 +87,8 @@ func TestResizeGroupRefused(t *testing.T) {
 	}
 }
 
-// TestResizeInherited tells of groups whose arrays no longer have the length of the
-// coordinate above; one array alone is refused.
+// TestResizeInherited reports groups whose arrays then differ from the coordinate above.
+// Resizing a single array is refused.
 func TestResizeInherited(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"time", "a/v", "b/v"} {

@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
-// chunkShapes returns the chunks of an array as info shows them, without white space.
+// chunkShapes returns the chunks of an array as info prints them, without white space.
 func chunkShapes(t *testing.T, node string) string {
 	t.Helper()
 	var facts struct {
@@ -30,7 +30,7 @@ func chunkShapes(t *testing.T, node string) string {
 	return "every " + phrase.Compact(facts.Grid.Configuration.Shape)
 }
 
-// coordinateNode creates a time coordinate at a place and writes its values, JSON.
+// coordinateNode creates a time coordinate and writes its values, given as JSON.
 func coordinateNode(t *testing.T, node, length, units, values string) {
 	t.Helper()
 	attributes := `{"units": "` + units + `", "calendar": "proleptic_gregorian"}`
@@ -71,7 +71,7 @@ func TestResizePolicies(t *testing.T) {
 	}
 }
 
-// expanded writes out the runs of a list of chunk shapes.
+// expanded returns a list of chunk shapes without runs.
 func expanded(t *testing.T, shapes string) string {
 	t.Helper()
 	var axes []any
@@ -118,7 +118,8 @@ func TestResizeTidiesWhatStays(t *testing.T) {
 	}
 }
 
-// TestResizeForgets shrinks and grows again, with and without what the cut chunk held.
+// TestResizeForgets shrinks an array and grows it again, with and without keeping the
+// elements of the cut chunk.
 func TestResizeForgets(t *testing.T) {
 	for flag, want := range map[string]string{"": "[1,2,3,0]\n", "--keep-stale": "[1,2,3,4]\n"} {
 		node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
@@ -136,7 +137,7 @@ func TestResizeForgets(t *testing.T) {
 	}
 }
 
-// TestResizeExpects repeats a change that has happened already.
+// TestResizeExpects repeats a change that was already made.
 func TestResizeExpects(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
 	args := []string{"resize", node, "--shape", "6", "--expect", "4", "--json"}

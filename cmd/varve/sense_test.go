@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSenseKept appends and writes the numbers of other arrays where they mean the same,
-// and refuses those whose attributes say that they mean something else.
+// TestSenseKept appends and writes numbers of other arrays that have the same meaning,
+// and refuses those whose attributes give them another.
 func TestSenseKept(t *testing.T) {
 	const days = `"units": "days since 2000-01-01"`
 	for _, c := range []struct{ dtype, from, to, refused, note string }{
@@ -81,7 +81,7 @@ func TestSenseKept(t *testing.T) {
 	}
 }
 
-// TestSenseOfFormat2 takes the fill value of format 2 for a missing value, but for the
+// TestSenseOfFormat2 treats the fill value of format 2 as a missing value, except the
 // zero of a coordinate.
 func TestSenseOfFormat2(t *testing.T) {
 	for _, c := range []struct{ name, fill, refused string }{
@@ -98,9 +98,8 @@ func TestSenseOfFormat2(t *testing.T) {
 	}
 }
 
-// TestMissingKept compares the missing values of two arrays that have nothing else to say
-// of their numbers. A number that is missing in the array alone is refused where it
-// occurs.
+// TestMissingKept compares the missing values of two arrays without other attributes. A
+// number that only the destination treats as missing is refused if it occurs.
 func TestMissingKept(t *testing.T) {
 	const lost, found = "stands for no value there and is a number here", "is a number there and stands for no value here"
 	none, nan := `{"units": "K"}`, `{"_FillValue": "AAAAAAAA+H8="}`
@@ -109,7 +108,7 @@ func TestMissingKept(t *testing.T) {
 		{"2", "int32", "-2", "-1", "[4, 5]", "-2 " + lost},
 		{"2", "int32", "-1", "-1", "[4, -1]", ""},
 		{"2", "int32", "null", "-1", "[4, -1]", ""}, // bare numbers
-		{"2", "int32", "0", "-1", "[4, 0]", ""},     // nobody chose the zero
+		{"2", "int32", "0", "-1", "[4, 0]", ""},     // the zero is a default
 		{"2", "float64", "NaN", "-1", `[-1, 5]`, "-1.0 " + found},
 		{"2", "float64", "NaN", "-1", `["NaN", 5]`, ""},
 		{"2", "float64", "NaN", "NaN", `["NaN", 5]`, ""},

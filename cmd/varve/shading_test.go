@@ -22,14 +22,15 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// commandIn returns a command whose work has a context.
+// commandIn returns a command with a context.
 func commandIn(ctx context.Context) *cobra.Command {
 	c := new(cobra.Command)
 	c.SetContext(ctx)
 	return c
 }
 
-// TestShadingCounts checks that lists and single questions count alike, and rightly.
+// TestShadingCounts checks that counting by lists and by single requests gives the same,
+// correct result.
 func TestShadingCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -79,8 +80,8 @@ func TestShadingCounts(t *testing.T) {
 	})
 }
 
-// TestShadingGivesUp checks that lists without end, and stores that do not answer, end in
-// not knowing.
+// TestShadingGivesUp checks that endless lists, and stores that do not answer, give an
+// unknown result.
 func TestShadingGivesUp(t *testing.T) {
 	endless := func(ctx context.Context, use func([]int64) error) error {
 		for i := int64(0); ; i++ {
@@ -127,7 +128,7 @@ func TestShadingGivesUp(t *testing.T) {
 }
 
 // TestShadingOfMany draws an array of a billion chunks, of which few are stored, and one
-// whose codec is not known.
+// with an unknown codec.
 func TestShadingOfMany(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "many")
 	must(t, "", "create", dir, "--shape", "1000000000", "--dtype", "int8", "--chunks", "[[[1,1000000000]]]")
@@ -140,7 +141,7 @@ func TestShadingOfMany(t *testing.T) {
 	}
 }
 
-// BenchmarkGridOfMany runs the commands that look at a grid on arrays of very many
+// BenchmarkGridOfMany runs the commands that examine a grid, on arrays of very many
 // chunks.
 func BenchmarkGridOfMany(b *testing.B) {
 	for name, chunks := range map[string]string{"regular": "[1,1]", "rectilinear": "[[[1,1000000000]],1]"} {

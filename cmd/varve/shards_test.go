@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// shardText returns the grid and the configuration of the shards of a node, in short.
+// shardText returns the grid of a node and the configuration of its shards, in short.
 func shardText(t *testing.T, node string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(node, "zarr.json"))
@@ -60,7 +60,7 @@ func shardText(t *testing.T, node string) string {
 	return strings.TrimSuffix(text, " bytes zstd")
 }
 
-// compactAll returns those that are there.
+// compactAll returns the given values without white space, except absent ones.
 func compactAll(raw ...json.RawMessage) (text string) {
 	for _, r := range raw {
 		if r != nil {
@@ -125,7 +125,7 @@ func TestCreateShards(t *testing.T) {
 	}
 }
 
-// TestShardsRoundTrip writes and reads a sharded array with all commands that touch
+// TestShardsRoundTrip writes and reads a sharded array with all commands that use
 // values.
 func TestShardsRoundTrip(t *testing.T) {
 	node := newNode(t, "--shape", "10,10", "--dtype", "int16", "--shards", "[[4,6],10]", "--chunks", "[2,5]", "--index-location", "start")
@@ -146,7 +146,7 @@ func TestShardsRoundTrip(t *testing.T) {
 	must(t, "", "equal", from, plain)
 }
 
-// npyExport returns a .npy file of an array.
+// npyExport exports an array to a .npy file and returns its name.
 func npyExport(t *testing.T, node string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.npy")
@@ -175,8 +175,7 @@ func TestDivisor(t *testing.T) {
 	}
 }
 
-// FuzzShards cuts an array into shards and inner chunks as two texts say: whatever is
-// accepted is an array.
+// FuzzShards parses texts of --shards and --chunks. Whatever is accepted can be created.
 func FuzzShards(f *testing.F) {
 	for _, text := range [][2]string{
 		{"auto", "auto"}, {"auto", "10"}, {"1MiB", "1KiB"}, {"[10,20]", "[5,-1]"}, {"[[10,20,30],25]", "5"}, {"[20,10]", "[[5,15],[[5,2]]]"},

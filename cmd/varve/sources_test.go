@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// newDays writes files day-1.npy to day-12.npy, each with a row of its own number, and
+// newDays writes the files day-1.npy to day-12.npy, each with one row of its number, and
 // returns their folder.
 func newDays(t *testing.T) string {
 	t.Helper()
@@ -67,8 +67,8 @@ func TestAppendFiles(t *testing.T) {
 	}
 }
 
-// TestAppendFilesRefused changes nothing where a file is known to be wrong beforehand,
-// and says how far it came elsewhere.
+// TestAppendFilesRefused checks that files known to be wrong beforehand change nothing,
+// and that later failures report which files were appended.
 func TestAppendFilesRefused(t *testing.T) {
 	dir := newDays(t)
 	good, bad, late := filepath.Join(dir, "day-1.npy"), filepath.Join(dir, "x.npy"), filepath.Join(dir, "y.json")
@@ -102,7 +102,8 @@ func TestAppendFilesRefused(t *testing.T) {
 	}
 }
 
-// TestAppendNodes appends arrays of other stores, and writes and creates from them.
+// TestAppendNodes appends arrays of other stores, and uses them as sources of write and
+// create.
 func TestAppendNodes(t *testing.T) {
 	for _, typ := range []struct{ name, values string }{{"int16", "[[1,2],[3,4],[5,6]]"}, {"string", `[["a","b"],["cc",""],["d","e"]]`}, {">f4", "[[1.5,2.0],[3.0,4.0],[5.0,6.0]]"}} {
 		source := newNode(t, "--shape", "3,2", "--dtype", typ.name, "--chunks", "2")

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// durations are what is never the same in statistics.
+// durations matches times in statistics, which vary.
 var durations = regexp.MustCompile(`[0-9][0-9.]*(ns|µs|ms|m[0-9.]+s|s) in `)
 
-// statistics runs a command line with --stats and returns the table that it prints to
-// standard error, each time as "T".
+// statistics runs a command line with --stats and returns the table on standard error,
+// with "T" for every time.
 func statistics(t *testing.T, args ...string) string {
 	t.Helper()
 	_, errs, status := execute(t, "", append(args, "--stats")...)
@@ -83,7 +83,7 @@ time         T in I/O, T in codecs`},
 }
 
 // TestStatsInJSON checks that with --json the statistics are a member of the document,
-// and nowhere else.
+// and are printed nowhere else.
 func TestStatsInJSON(t *testing.T) {
 	node, dir := fixture(t, "rect_months.zarr"), t.TempDir()
 	members := []string{
@@ -97,7 +97,7 @@ func TestStatsInJSON(t *testing.T) {
 	} {
 		plain := decode(t, must(t, "", append(args, "--json", "--stats=false")...))
 		if args[0] == "copy" {
-			args[2] += ".zip" // another one
+			args[2] += ".zip" // another archive
 		}
 		full := decode(t, must(t, "", append(args, "--json", "--stats")...))
 		stats, _ := full["stats"].(map[string]any)
@@ -113,7 +113,7 @@ func TestStatsInJSON(t *testing.T) {
 	}
 }
 
-// TestStatsOfFailure checks that a failure stays one line.
+// TestStatsOfFailure checks that a failure still prints one line.
 func TestStatsOfFailure(t *testing.T) {
 	_, errs, status := execute(t, "", "cat", t.TempDir(), "--stats")
 	if status != 1 || strings.Count(errs, "\n") != 1 {

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestStoredGrowth makes an archive from a coordinate that is still empty, and appends to
-// it without saying how it grows.
+// TestStoredGrowth creates an archive with an empty coordinate, and appends to it by the
+// stored policy.
 func TestStoredGrowth(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	field, time := group+"/t2m", group+"/time"
@@ -44,7 +44,7 @@ func TestStoredGrowth(t *testing.T) {
 	}
 }
 
-// TestGrowOverrules says another policy than the one that is stored.
+// TestGrowOverrules uses another policy than the stored one.
 func TestGrowOverrules(t *testing.T) {
 	node := newNode(t, "--shape", "31", "--dtype", "int8", "--chunks", "[[31]]", "--grow", "calendar:month", "--start", "2023-01-01", "--step", "1d")
 	must(t, "xxx", "append", node)
@@ -70,8 +70,7 @@ func TestGrowOverrules(t *testing.T) {
 	}
 }
 
-// plantGrowth stores a value of the attribute as another program would, which does not
-// check it.
+// plantGrowth stores a value of the attribute without checks, as another program would.
 func plantGrowth(t *testing.T, node, value string) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), node, &zarr.Options{Write: true})
@@ -87,8 +86,8 @@ func plantGrowth(t *testing.T, node, value string) {
 	}
 }
 
-// TestStoredGrowthMalformed follows no attribute that says nothing, and says how to mend
-// it; --grow works all the same.
+// TestStoredGrowthMalformed checks that an invalid attribute is not followed, that the
+// error says how to repair it, and that --grow works nevertheless.
 func TestStoredGrowthMalformed(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
 	for _, c := range [][2]string{
@@ -134,8 +133,8 @@ func TestCreateGrow(t *testing.T) {
 	must(t, "xxxx", "append", at)
 }
 
-// TestFirstTimes begins an archive of months. One time does not tell how far elements are
-// apart, so that its month would be closed behind it.
+// TestFirstTimes starts an archive of months. A single time does not give the step, so
+// the end of its month is unknown.
 func TestFirstTimes(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "64", "--dimension-names", "time",
@@ -162,9 +161,8 @@ func TestFirstTimes(t *testing.T) {
 	}
 }
 
-// TestGrowthPastGaps appends days of which one is missing, some at a time, by a policy
-// that is stored. Where a month turns out to be shorter than it was declared, a chunk
-// begins within the next one, which a note tells.
+// TestGrowthPastGaps appends days with a gap, some at a time, by a stored policy. If a
+// month becomes shorter than declared, a chunk starts within the next one, with a note.
 func TestGrowthPastGaps(t *testing.T) {
 	group := newNode(t, "--group")
 	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "1000", "--dimension-names", "time",

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// shared is a buffer for a goroutine that draws.
+// shared is a buffer that a drawing goroutine may share.
 type shared struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -37,8 +37,7 @@ func (s *shared) String() string {
 	return s.b.String()
 }
 
-// slowly is a stream of two bytes, the second of which comes once the first one was
-// shown.
+// slowly is a stream of two bytes. It yields the second once the first one is shown.
 type slowly struct {
 	shown *shared
 	read  int
@@ -57,7 +56,7 @@ func (s *slowly) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestProgressOfStreams shows what comes in from a pipe, whether its length is known or
+// TestProgressOfStreams shows the progress of a pipe, whether its length is known or
 // not.
 func TestProgressOfStreams(t *testing.T) {
 	promptly(t)
@@ -71,18 +70,17 @@ func TestProgressOfStreams(t *testing.T) {
 	}
 }
 
-// init keeps commands of other tests, which may take long on a machine that is busy, from
-// showing lines of progress.
+// init suppresses progress lines in other tests, which may be slow on a busy machine.
 func init() { progress.Delay = time.Hour }
 
-// promptly shows progress as soon as there is any.
+// promptly shows progress without delay.
 func promptly(t *testing.T) {
 	delay, period := progress.Delay, progress.Period
 	progress.Delay, progress.Period = 0, time.Millisecond
 	t.Cleanup(func() { progress.Delay, progress.Period = delay, period })
 }
 
-// watchedScreen is a terminal that calls seen once what it shows contains some text.
+// watchedScreen is a terminal that calls seen once its output contains a text.
 type watchedScreen struct {
 	shared
 	text string
@@ -100,14 +98,13 @@ func (s *watchedScreen) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestProgressOfCommands holds the lock that a command waits for, until the command has
-// shown how much there is to do. The line goes once the work is over, and nothing else
-// stands in it.
+// TestProgressOfCommands holds the lock that a command waits for until the command has
+// shown the amount of work. The line is erased at the end, and has nothing else on it.
 func TestProgressOfCommands(t *testing.T) {
 	promptly(t)
 	for _, c := range []struct {
 		lock, shows string
-		args        []string // GROUP stands for the group
+		args        []string // GROUP is replaced by the group
 	}{
 		{"a", " 0 of 5  0/s", []string{"rm", "--yes", "GROUP/a"}},
 		{"a", " 0 of 2  0/s", []string{"unlock", "GROUP"}},
@@ -144,7 +141,7 @@ func TestProgressOfCommands(t *testing.T) {
 	}
 }
 
-// holdLock takes the lock of a node, and returns how to let go of it.
+// holdLock locks a node, and returns a function that releases the lock.
 func holdLock(t *testing.T, location, node string) (release func()) {
 	t.Helper()
 	s, err := filestore.Open(location, nil)

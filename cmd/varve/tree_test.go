@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// TestTreeJSON tells shape, type and chunks of every array.
+// TestTreeJSON checks shape, type and chunks of every array.
 func TestTreeJSON(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
@@ -30,7 +30,7 @@ func TestTreeJSON(t *testing.T) {
 		must(t, "", append([]string{"create", "--json", group + "/deep/" + name}, args...)...)
 	}
 	if text := must(t, "", "tree", "--json", group); text != string(strictjson.AppendIndent(nil, []byte(text)))+"\n" {
-		t.Errorf("it is laid out as\n%s", text)
+		t.Errorf("the layout is\n%s", text)
 	}
 	for _, command := range []string{"tree", "ls"} {
 		at := map[string]string{"tree": group, "ls": group + "/deep"}[command]
@@ -54,7 +54,7 @@ func TestTreeJSON(t *testing.T) {
 	}
 }
 
-// TestTreeBelowLeaves puts members below groups that were shown as empty ones, and below
+// TestTreeBelowLeaves adds members below groups that were shown as empty, and below
 // groups without a document, in any order.
 func TestTreeBelowLeaves(t *testing.T) {
 	root := &branch{}
@@ -77,6 +77,6 @@ func TestTreeBelowLeaves(t *testing.T) {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	if len(leaves.group.members) > 0 {
-		t.Error("the leaf that all share has members")
+		t.Error("the shared empty leaf has members")
 	}
 }

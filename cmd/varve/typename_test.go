@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TestTypeNames creates arrays with the names that NumPy and Python have for data types.
+// TestTypeNames creates arrays with the names of data types in NumPy and Python.
 func TestTypeNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"float": "float64", "double": "float64", "int": "int64", "single": "float32", "half": "float16", "Float32": "float32", "np.int16": "int16",
@@ -36,8 +36,8 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// TestTypesWithParameters creates arrays with NumPy's names of types that have a length
-// or a unit.
+// TestTypesWithParameters creates arrays with the names that NumPy has for types with a
+// length or a unit.
 func TestTypesWithParameters(t *testing.T) {
 	for name, want := range map[string]string{
 		"datetime64[ns]": "<M8[ns]", "timedelta64[s]": "<m8[s]", "timedelta64[15m]": "<m8[15m]", "np.datetime64[D]": "<M8[D]", "<M8[us]": "<M8[us]",
@@ -50,7 +50,7 @@ func TestTypesWithParameters(t *testing.T) {
 	}
 }
 
-// TestTypeMeant proposes a type for a name that is none.
+// TestTypeMeant checks that the error for an unknown type name proposes a type.
 func TestTypeMeant(t *testing.T) {
 	for name, want := range map[string]string{
 		"flaot32": "is float32 meant?", "f32": "is float32 meant?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
@@ -65,7 +65,7 @@ func TestTypeMeant(t *testing.T) {
 	}
 }
 
-// TestChunksWithCommas takes the lengths of chunks as --shape takes those of axes.
+// TestChunksWithCommas accepts chunk lengths in the form of --shape.
 func TestChunksWithCommas(t *testing.T) {
 	for _, c := range []struct{ chunks, want string }{
 		{"100,50", `"chunk_shape":[100,50]`}, {"100, 50", `"chunk_shape":[100,50]`}, {"-1,50", `"chunk_shape":[400,50]`},
@@ -89,14 +89,14 @@ func TestChunksWithCommas(t *testing.T) {
 	}
 }
 
-// chunkGrid returns the chunk grid of an array as it is stored, without white space.
+// chunkGrid returns the stored chunk grid of an array, without white space.
 func chunkGrid(t *testing.T, node string) string {
 	t.Helper()
 	return string(output.Text(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))
 }
 
-// TestTypeRefused names types as NumPy does where those of metadata count bytes or have
-// no unit.
+// TestTypeRefused checks that errors use the type names of NumPy if those of metadata
+// count bytes or lack a unit.
 func TestTypeRefused(t *testing.T) {
 	npy := filepath.Join(t.TempDir(), "x.npy")
 	source := newNode(t, "--shape", "2", "--dtype", "int16")
@@ -117,8 +117,8 @@ func TestTypeRefused(t *testing.T) {
 	}
 }
 
-// TestTypeRefusedWhereEncoded says how values become the numbers of an array, where the
-// type alone does not make them such.
+// TestTypeRefusedWhereEncoded checks that the error says how values become the numbers
+// of an array, if a conversion of the type is not enough.
 func TestTypeRefusedWhereEncoded(t *testing.T) {
 	for _, c := range []struct{ from, dtype, attributes, want string }{
 		{"float64", "int16", `{"scale_factor": 0.1, "add_offset": 5}`, `(subtract add_offset 5, divide by scale_factor 0.1, and round), and then convert them, in NumPy with x.astype("int16")`},

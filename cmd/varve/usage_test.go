@@ -190,8 +190,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestFailures checks the one line, the status and the kind of what goes wrong although
-// the command line is well formed.
+// TestFailures checks the line, the status and the kind of failures of well-formed
+// command lines.
 func TestFailures(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
 	group := fixture(t, "group_consolidated.zarr")
@@ -292,7 +292,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%q --json: status %d, %q, %s, want kind %s", c.args, status, out, errs, c.kind)
 		}
 		if op, _ := facts["op"].(string); op == "" || facts["path"] == nil {
-			t.Errorf("%q --json: %s does not say where", c.args, errs)
+			t.Errorf("%q --json: %s lacks the place", c.args, errs)
 		}
 		for _, member := range []string{"message", "kind", "op", "path", "key", "chunk", "axis"} {
 			if _, ok := facts[member]; !ok {
@@ -302,7 +302,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// named reports whether a message names one of some nodes.
+// named reports whether a message contains one of several nodes.
 func named(message string, nodes ...string) bool {
 	return slices.ContainsFunc(nodes, func(n string) bool { return strings.Contains(message, n) })
 }
@@ -379,11 +379,11 @@ func TestSentence(t *testing.T) {
 	cmd := newCatCommand()
 	cmd.SetContext(t.Context())
 	if got := sentence(cmd, canceled); strings.Contains(got, "interrupted") {
-		t.Errorf("nobody interrupted the command, and it says %q", got)
+		t.Errorf("without an interrupt: %q", got)
 	}
 }
 
-// TestHelp checks that every command explains itself.
+// TestHelp checks that every command has a description and an example.
 func TestHelp(t *testing.T) {
 	for _, c := range newRoot().Commands() {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") || c.Example == "" {
@@ -434,8 +434,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestDamagedChunk says what to do about a chunk that does not decode, of the array that
-// has it.
+// TestDamagedChunk checks that the error for a chunk that does not decode says what to
+// do, and names its array.
 func TestDamagedChunk(t *testing.T) {
 	dir := t.TempDir()
 	sound, bad := filepath.Join(dir, "sound.zarr"), filepath.Join(dir, "bad one.zarr")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFormat2 takes a store of format 2 through the commands.
+// TestFormat2 uses a store of format 2 with the commands.
 func TestFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	array := filepath.Join(root, "t2m")
@@ -50,7 +50,7 @@ func TestFormat2(t *testing.T) {
 	}
 }
 
-// TestUnknownFormat2 describes an array of format 2 that cannot be read, and lists it.
+// TestUnknownFormat2 describes and lists an array of format 2 that cannot be read.
 func TestUnknownFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)
@@ -65,8 +65,8 @@ func TestUnknownFormat2(t *testing.T) {
 	}
 }
 
-// TestInfoOfFormat2 shows what people look for: the format, NaT, null, and types as they
-// are spelled.
+// TestInfoOfFormat2 checks that info shows the format, NaT, null, and types in their
+// stored spelling.
 func TestInfoOfFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)
@@ -100,7 +100,7 @@ func TestInfoOfFormat2(t *testing.T) {
 	}
 }
 
-// TestUnsetMissingFormat2 removes attributes that nodes of format 2 do not have.
+// TestUnsetMissingFormat2 removes attributes that a node of format 2 does not have.
 func TestUnsetMissingFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	must(t, "", "create", root, "--group", "--zarr-format", "2")

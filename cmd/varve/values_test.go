@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// newNode creates an array and returns its place.
+// newNode creates an array and returns its location.
 func newNode(t *testing.T, args ...string) string {
 	t.Helper()
 	node := filepath.Join(t.TempDir(), "a.zarr")
@@ -31,7 +31,7 @@ func newNode(t *testing.T, args ...string) string {
 	return node
 }
 
-// createNoted creates an array of which there may be something to note.
+// createNoted creates an array, which may give notes.
 func createNoted(t *testing.T, node string, args ...string) {
 	t.Helper()
 	_, errs, status := execute(t, "", append([]string{"create", node}, args...)...)
@@ -98,7 +98,7 @@ func TestExportToFile(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAreBounded exports an array that has no element and 10^12 empty lists.
+// TestEmptyListsAreBounded exports an array of 10^12 empty lists.
 func TestEmptyListsAreBounded(t *testing.T) {
 	node := newNode(t, "--shape", "1000000000000,0", "--dtype", "int8", "--chunks", "[1000000000,1]")
 	if _, errs, status := execute(t, "", "export", node, "--format", "json"); status != 1 || !strings.Contains(errs, "empty lists") {
@@ -161,7 +161,7 @@ func TestWriteRefuses(t *testing.T) {
 		}
 	}
 	if got := must(t, "", "cat", node); got != "[[0 0]\n [0 0]]\n" {
-		t.Errorf("something was written: %s", got)
+		t.Errorf("the array changed: %s", got)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestFillAndPours(t *testing.T) {
 	}
 }
 
-// TestNestedRoundTrip checks that what is exported as JSON can be written again.
+// TestNestedRoundTrip checks that exported JSON can be written again.
 func TestNestedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool && !d.Variable() }).Draw(t, "type")
@@ -210,8 +210,8 @@ func TestNestedRoundTrip(t *testing.T) {
 	})
 }
 
-// nestedText writes elements as nested lists in the plainest way, and moves data behind
-// them.
+// nestedText writes elements as nested lists by the simplest algorithm, and advances
+// data past them.
 func nestedText(t dtype.Type, shape []int64, data *[]byte) string {
 	if len(shape) == 0 {
 		elem := (*data)[:t.Size()]
@@ -349,7 +349,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestWriteOfLongStreams pours streams of more than a slab that break off into an array.
+// TestWriteOfLongStreams writes streams of more than a slab that fail.
 func TestWriteOfLongStreams(t *testing.T) {
 	node := newNode(t, "--shape", fmt.Sprint(source.SlabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(source.SlabBytes/2), "--compressor", "none")
 	must(t, "", "write", node, "--select", ":5", "--value", "7")
@@ -363,8 +363,8 @@ func TestWriteOfLongStreams(t *testing.T) {
 	}
 }
 
-// TestWriteOntoItself reverses an array of more than a slab by writing it onto itself, by
-// another name: no value is lost, and nothing stays in the folder of temporary files.
+// TestWriteOntoItself reverses an array of more than a slab by writing it onto itself
+// through another name. No value is lost, and no temporary file is left.
 func TestWriteOntoItself(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -440,7 +440,7 @@ func TestSqueezedShapesFit(t *testing.T) {
 	}
 }
 
-// TestWriteTimes writes moments and durations as numbers and as people write them.
+// TestWriteTimes writes times and durations as numbers and as text.
 func TestWriteTimes(t *testing.T) {
 	moments := newNode(t, "--shape", "4", "--dtype", "M8[D]")
 	must(t, `["2020-05-05","NaT",1,"1969-12-31"]`, "write", moments, "--format", "json")
@@ -467,7 +467,7 @@ func TestWriteTimes(t *testing.T) {
 	}
 }
 
-// TestTimesAreNumbers says that times of CF are written as the numbers that they are.
+// TestTimesAreNumbers checks that CF times are written as their stored numbers.
 func TestTimesAreNumbers(t *testing.T) {
 	node := filepath.Join(t.TempDir(), "time.zarr")
 	must(t, "", "create", node, "--shape", "2", "--dtype", "int32", "--attributes", `{"units": "days since 1950-01-01"}`)
@@ -483,7 +483,7 @@ func TestTimesAreNumbers(t *testing.T) {
 	}
 }
 
-// TestTypedValues takes JSON from a terminal and refuses raw bytes from there.
+// TestTypedValues reads JSON from a terminal and refuses raw bytes from there.
 func TestTypedValues(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "uint8")
 	for _, c := range []struct {

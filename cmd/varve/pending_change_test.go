@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// newDecided returns a group of two arrays, a and b, whose append from four to six
-// elements is decided and visible in the first alone.
+// newDecided returns a group of two arrays, a and b. An append from four to six elements
+// is decided but visible only in a.
 func newDecided(t *testing.T) (group, file string) {
 	t.Helper()
 	group = filepath.Join(t.TempDir(), "g.zarr")
@@ -26,8 +26,8 @@ func newDecided(t *testing.T) (group, file string) {
 	return group, file
 }
 
-// TestPendingIsTold looks at arrays in the middle of a change of both: info and check
-// tell of it, and check --finish finishes it.
+// TestPendingIsTold reads arrays in the middle of a change of both. info and check
+// report the change, and check --finish completes it.
 func TestPendingIsTold(t *testing.T) {
 	group, _ := newDecided(t)
 	const decided = "a change of 2 arrays together is decided and not finished: the shape will be [6]"
@@ -56,8 +56,8 @@ func TestPendingIsTold(t *testing.T) {
 	}
 }
 
-// TestAppendAfterInterruption repeats an append that was decided and not finished: it is
-// told that this was finished first, and with --expect nothing is appended twice.
+// TestAppendAfterInterruption repeats an append that was decided but not completed. A
+// note says that it was completed first, and with --expect nothing is appended twice.
 func TestAppendAfterInterruption(t *testing.T) {
 	for _, c := range []struct {
 		args   []string

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestTreeRefused shows a group whose consolidated metadata has an entry that leads out
-// of it: tree prints what is sound and fails naming the entry, consolidate mends it.
+// TestTreeRefused shows a group whose consolidated metadata has an entry outside of the
+// group. tree prints the other entries and fails with the name of that entry, and
+// consolidate repairs it.
 func TestTreeRefused(t *testing.T) {
 	group := consolidatedGroup(t)
 	sound := must(t, "", "tree", group)
