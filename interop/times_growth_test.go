@@ -22,7 +22,7 @@ var durable = []struct {
 
 // shrinks removes one element, which is a chunk, from arrays of many chunks. Only the
 // last chunks are stored.
-func (b *beside) shrinks() {
+func (b *timeTable) shrinks() {
 	const chunks, rounds = 10_000_000, 20
 	for _, g := range []struct {
 		what   string
@@ -38,7 +38,7 @@ func (b *beside) shrinks() {
 			defer a.Close()
 			return best(rounds, 1, func() { check(b.T, a.Resize(b.Context(), []int64{a.Shape()[0] - 1}, nil)) })
 		}
-		r := besideRequest{Op: "shrink", Path: fresh(), Rounds: g.rounds, Times: 1}
+		r := timeRequest{Op: "shrink", Path: fresh(), Rounds: g.rounds, Times: 1}
 		python := b.zarr(r)
 		for _, way := range durable {
 			b.seconds(g.what+": shrink by one, "+way.what, measure(b.open(fresh(), way.d)), python)
@@ -49,14 +49,14 @@ func (b *beside) shrinks() {
 }
 
 // writable opens a copy of an array in memory.
-func (b *beside) writable(path string) *zarr.Array {
+func (b *timeTable) writable(path string) *zarr.Array {
 	a, err := b.loaded(path).At("").OpenArray(b.Context(), &zarr.Options{Write: true})
 	check(b.T, err)
 	return a
 }
 
 // appends appends a chunk to an open array of a million edges.
-func (b *beside) appends() {
+func (b *timeTable) appends() {
 	lengths, extent := randomEdges()
 	fresh := func() string { return b.array([]int64{extent}, grid.Edges(lengths...)) }
 	data := slices.Repeat([]float32{1}, 500)
@@ -65,7 +65,7 @@ func (b *beside) appends() {
 		defer a.Close()
 		return best(20, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) })
 	}
-	r := besideRequest{Op: "append", Path: fresh(), Rounds: 8, Times: 1, Length: int64(len(data))}
+	r := timeRequest{Op: "append", Path: fresh(), Rounds: 8, Times: 1, Length: int64(len(data))}
 	python := b.zarr(r)
 	for _, way := range durable {
 		b.seconds(what+way.what, measure(b.open(fresh(), way.d)), python)
@@ -77,7 +77,7 @@ func (b *beside) appends() {
 
 // days appends a day of 90 × 180 values to eighty years and a half. The chunks have 365
 // days, and the last year is one half-full chunk or is cut into days.
-func (b *beside) days() {
+func (b *timeTable) days() {
 	const past, half, lat, lon = 80 * 365, 182, 90, 180
 	data := slices.Repeat([]float32{2}, lat*lon)
 	for _, g := range []struct {
@@ -92,7 +92,7 @@ func (b *beside) days() {
 			b.put(path, selection.Box{{past, past + half}, {0, lat}, {0, lon}})
 			return path
 		}
-		python := b.zarr(besideRequest{Op: "append", Path: fresh(), Rounds: 10, Times: 1, Length: 1})
+		python := b.zarr(timeRequest{Op: "append", Path: fresh(), Rounds: 10, Times: 1, Length: 1})
 		for _, way := range durable {
 			a := b.open(fresh(), way.d)
 			b.seconds(g.what+": append, "+way.what, best(20, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) }), python)
@@ -103,7 +103,7 @@ func (b *beside) days() {
 }
 
 // traffic counts the bytes that one append reads and writes, if the system counts them.
-func (b *beside) traffic(what, mine, other string, data []float32, length int64) {
+func (b *timeTable) traffic(what, mine, other string, data []float32, length int64) {
 	if _, err := os.Stat("/proc/self/io"); err != nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (b *beside) traffic(what, mine, other string, data []float32, length int64)
 	first, before := b.moved(), b.moved()
 	check(b.T, zarr.Append(b.Context(), a, 0, data, nil))
 	after := b.moved()
-	python := b.zarr(besideRequest{Op: "traffic", Path: other, Length: length})
+	python := b.zarr(timeRequest{Op: "traffic", Path: other, Length: length})
 	for i, p := range []float64{python.Read, python.Written} {
 		count := after[i] - before[i] - (before[i] - first[i]) // reading the counters counts as well
 		b.sizes(what+", "+[]string{"bytes read", "bytes written"}[i], count, p)
@@ -120,7 +120,7 @@ func (b *beside) traffic(what, mine, other string, data []float32, length int64)
 }
 
 // moved returns the bytes that this process has read and written, as counted by Linux.
-func (b *beside) moved() (bytes [2]float64) {
+func (b *timeTable) moved() (bytes [2]float64) {
 	text, err := os.ReadFile("/proc/self/io")
 	check(b.T, err)
 	_, err = fmt.Sscanf(string(text), "rchar: %f\nwchar: %f\n", &bytes[0], &bytes[1])

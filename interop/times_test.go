@@ -19,21 +19,21 @@ import (
 	"time"
 )
 
-//go:embed beside.py
-var besideProgram string
+//go:embed times.py
+var timesProgram string
 
 // patience is the time limit for zarr-python in one line of the table, including its
 // setup.
 const patience = 60 * time.Second
 
-// TestBeside measures Varve and zarr-python in one run on one machine and prints a
-// table, or the part that $VARVE_BESIDE names. It asserts no time.
-func TestBeside(t *testing.T) {
-	if os.Getenv("VARVE_BESIDE") == "" {
-		t.Skip("measures and takes minutes: make beside")
+// TestTimes measures Varve and zarr-python in one run on one machine and prints a
+// table, or the part that $VARVE_TIMES names. It asserts no time.
+func TestTimes(t *testing.T) {
+	if os.Getenv("VARVE_TIMES") == "" {
+		t.Skip("measures and takes minutes: make bench-zarr-python")
 	}
-	b := &beside{T: t, python: interpreter(t)}
-	b.print("Varve on %s, %s; %s; %s/%s, %d cores, %s; load before: %s\n\n", runtime.Version(), revision(), b.zarr(besideRequest{Op: "version"}).Text,
+	b := &timeTable{T: t, python: interpreter(t)}
+	b.print("Varve on %s, %s; %s; %s/%s, %d cores, %s; load before: %s\n\n", runtime.Version(), revision(), b.zarr(timeRequest{Op: "version"}).Text,
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), strings.TrimSpace(firstLine("/proc/loadavg", "")))
 	b.print("| what | Varve | zarr-python | ratio |\n|---|--:|--:|--:|\n")
 	start := time.Now()
@@ -44,21 +44,21 @@ func TestBeside(t *testing.T) {
 		{"lookups", b.lookups}, {"opens", b.opens}, {"appends", b.appends}, {"days", b.days},
 		{"processes", b.processes}, {"shrinks", b.shrinks}, {"shards", b.shards},
 	} {
-		if only := os.Getenv("VARVE_BESIDE"); only == "1" || only == part.name {
+		if only := os.Getenv("VARVE_TIMES"); only == "1" || only == part.name {
 			part.measure()
 		}
 	}
 	b.print("\nThe best of several rounds each, in %.0f s.\n", time.Since(start).Seconds())
 }
 
-// beside is a table of measurements.
-type beside struct {
+// timeTable is a table of measurements.
+type timeTable struct {
 	*testing.T
 	python string
 }
 
-// besideRequest describes a measurement for zarr-python.
-type besideRequest struct {
+// timeRequest describes a measurement for zarr-python.
+type timeRequest struct {
 	Op      string `json:"op"`
 	Path    string `json:"path"`
 	Memory  bool   `json:"memory"` // copy the directory into a store in memory
@@ -72,8 +72,8 @@ type besideRequest struct {
 	Pipeline string `json:"pipeline"` // other than the default
 }
 
-// besideAnswer is the result. Each operation sets the fields that apply to it.
-type besideAnswer struct {
+// timeAnswer is the result. Each operation sets the fields that apply to it.
+type timeAnswer struct {
 	Text          string
 	Seconds       float64
 	Bytes         float64
@@ -83,20 +83,20 @@ type besideAnswer struct {
 }
 
 // zarr runs a measurement of zarr-python in a process of its own.
-func (b *beside) zarr(r besideRequest) besideAnswer {
+func (b *timeTable) zarr(r timeRequest) timeAnswer {
 	b.Helper()
 	raw, err := json.Marshal(r)
 	check(b.T, err)
 	ctx, stop := context.WithTimeout(b.Context(), patience)
 	defer stop()
-	c := exec.CommandContext(ctx, b.python, "-c", besideProgram, string(raw))
+	c := exec.CommandContext(ctx, b.python, "-c", timesProgram, string(raw))
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return besideAnswer{Seconds: patience.Seconds(), Late: true}
+		return timeAnswer{Seconds: patience.Seconds(), Late: true}
 	}
 	check(b.T, err)
-	var answer besideAnswer
+	var answer timeAnswer
 	check(b.T, json.Unmarshal(out, &answer))
 	return answer
 }
@@ -119,10 +119,10 @@ func bestAfter(rounds, times int, prepare, do func()) float64 {
 	return least
 }
 
-func (b *beside) print(format string, values ...any) { fmt.Printf(format, values...) }
+func (b *timeTable) print(format string, values ...any) { fmt.Printf(format, values...) }
 
 // seconds adds a line with times.
-func (b *beside) seconds(what string, varve float64, python besideAnswer) {
+func (b *timeTable) seconds(what string, varve float64, python timeAnswer) {
 	more := ""
 	if python.Late {
 		more = "> "
@@ -131,7 +131,7 @@ func (b *beside) seconds(what string, varve float64, python besideAnswer) {
 }
 
 // sizes adds a line with bytes.
-func (b *beside) sizes(what string, varve, python float64) {
+func (b *timeTable) sizes(what string, varve, python float64) {
 	b.print("| %s | %s | %s | %s |\n", what, size(varve), size(python), ratio(python/varve))
 }
 
@@ -205,4 +205,4 @@ func firstLine(file, prefix string) string {
 }
 
 // fresh returns the path for a new array in a directory of its own.
-func (b *beside) fresh() string { return filepath.Join(b.TempDir(), "a.zarr") }
+func (b *timeTable) fresh() string { return filepath.Join(b.TempDir(), "a.zarr") }

@@ -20,7 +20,7 @@ import (
 
 // array creates an array of uncompressed elements in a directory and returns its path.
 // zarr-python reads it as well.
-func (b *beside) array(shape []int64, cuts ...grid.Cut) string {
+func (b *timeTable) array(shape []int64, cuts ...grid.Cut) string {
 	path := b.fresh()
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: shape, Type: dtype.Of[float32](), Chunks: cuts,
@@ -32,20 +32,20 @@ func (b *beside) array(shape []int64, cuts ...grid.Cut) string {
 }
 
 // put stores ones in a part of an array.
-func (b *beside) put(path string, box selection.Box) {
+func (b *timeTable) put(path string, box selection.Box) {
 	a := b.open(path, store.Flush)
 	check(b.T, zarr.Fill[float32](b.Context(), a, box, 1))
 	check(b.T, a.Close())
 }
 
-func (b *beside) open(path string, d store.Durability) *zarr.Array {
+func (b *timeTable) open(path string, d store.Durability) *zarr.Array {
 	a, err := zarr.OpenArray(b.Context(), path, &zarr.Options{Write: true, Durability: d})
 	check(b.T, err)
 	return a
 }
 
 // loaded returns a store in memory with a copy of a directory.
-func (b *beside) loaded(path string) *zarr.Location {
+func (b *timeTable) loaded(path string) *zarr.Location {
 	s, dir := memstore.New(), os.DirFS(path)
 	check(b.T, fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
