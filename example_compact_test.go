@@ -33,16 +33,16 @@ func ExampleArray_CompactShards() {
 		}
 	}
 	if shard, err := a.CheckShard(ctx, []int64{0}, nil); err == nil {
-		fmt.Printf("%d of %d bytes are dead, %d faults\n", shard.Dead, shard.Bytes, len(shard.Faults))
+		fmt.Printf("%d of %d bytes unused, %d faults\n", shard.Dead, shard.Bytes, len(shard.Faults))
 	}
 	report, err := a.CompactShards(ctx, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d of %d shards stored anew: %d bytes became %d\n", report.Changed, report.Shards, report.Before, report.After)
+	fmt.Printf("%d of %d shards rewritten: %d bytes became %d\n", report.Changed, report.Shards, report.Before, report.After)
 	// Output:
-	// 32 of 164 bytes are dead, 0 faults
-	// 1 of 1 shards stored anew: 164 bytes became 132
+	// 32 of 164 bytes unused, 0 faults
+	// 1 of 1 shards rewritten: 164 bytes became 132
 }
 
 // Check reports the faults of stored shards, shard by shard.

@@ -25,7 +25,7 @@ func TestBench(t *testing.T) {
 	out := must(t, "", "bench", node, "--seconds", "0.05")
 	for _, want := range []string{"in flight", "usual", "raw", "Bound by "} {
 		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in\n%s", want, out)
+			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
 	for _, c := range []struct {
@@ -55,7 +55,9 @@ func TestBench(t *testing.T) {
 	}
 }
 
-func TestBenchOfWhatCannotBeRead(t *testing.T) {
+// TestBenchOfUnreadable checks the errors of bench for nodes and chunks that cannot be
+// read.
+func TestBenchOfUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", dir+"/a.zarr", "--shape", "0", "--dtype", "int8")
 	must(t, "", "create", dir+"/g.zarr", "--group")
@@ -141,6 +143,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestLevels checks the levels of concurrency that bench measures.
 func TestLevels(t *testing.T) {
 	for n, want := range map[int][]level{
 		1: {{1, 1}, {0, 1}}, 2: {{1, 1}, {2, 2}, {0, 2}}, 6: {{1, 1}, {2, 2}, {4, 4}, {6, 6}, {0, 6}},
@@ -170,6 +173,7 @@ func TestSlabFor(t *testing.T) {
 	}
 }
 
+// TestJudge checks which bottleneck bench derives from its measurements.
 func TestJudge(t *testing.T) {
 	second := time.Second
 	for _, c := range []struct {

@@ -67,7 +67,8 @@ func TestCatJSON(t *testing.T) {
 	}
 }
 
-func TestCatJSONIsWholeOrNothing(t *testing.T) {
+// TestCatJSONIsComplete checks that cat --json prints all values or none.
+func TestCatJSONIsComplete(t *testing.T) {
 	node := fixture(t, "rect_2d.zarr")
 	overwrite(t, filepath.Join(node, "c", "2", "3"), "no zstd frame")
 	for _, args := range [][]string{{"cat", "--json", node}, {"export", "--format", "json", node}, {"cat", node}} {

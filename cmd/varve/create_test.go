@@ -162,7 +162,9 @@ func (b breaking) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestCreateOverwritesOnlyWithWhatIsThere(t *testing.T) {
+// TestCreateOverwritesWithCompleteInput checks that --overwrite keeps the old array if
+// the input is incomplete.
+func TestCreateOverwritesWithCompleteInput(t *testing.T) {
 	h := npy.Header{Type: dtype.Of[int8](), Shape: []int64{300}}
 	for name, data := range map[string]string{"short": "123", "long": strings.Repeat("1", 301), "no header": ""} {
 		node := newNode(t, "--shape", "2", "--dtype", "int8", "--fill", "7")

@@ -216,6 +216,8 @@ func TestDemoFailures(t *testing.T) {
 	}
 }
 
+// TestDemoIsAffordable checks that the demonstration refuses to copy an array longer
+// than the free space.
 func TestDemoIsAffordable(t *testing.T) {
 	from := "a.zarr"
 	d := &demo{origin: &origin{spec: zarr.Spec{Type: dtype.Of[int8]()}}, facts: demoFacts{From: &from}}
@@ -275,7 +277,7 @@ func TestDemoForPeople(t *testing.T) {
 		" info --stats " + filepath.ToSlash(dir) + "/temperature",
 	} {
 		if !strings.Contains(out, part) {
-			t.Errorf("%q is missing in\n%s", part, out)
+			t.Errorf("%q is not in\n%s", part, out)
 		}
 	}
 	for line := range strings.Lines(out) {
@@ -286,6 +288,7 @@ func TestDemoForPeople(t *testing.T) {
 	must(t, "", "grid", dir+"/temperature", "--locate", "1835,0,0")
 }
 
+// TestSnapshotChanges checks the differences between two listings of a directory.
 func TestSnapshotChanges(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -326,6 +329,7 @@ func TestSnapshotChanges(t *testing.T) {
 	}
 }
 
+// TestClassify checks how the demonstration counts a changed file.
 func TestClassify(t *testing.T) {
 	d := &demo{name: "t2m", origin: &origin{}}
 	info, err := os.Stat("demo_test.go")

@@ -101,7 +101,7 @@ func TestDryRunGrids(t *testing.T) {
 					args := append([]string{"append", group + c.node}, c.args...)
 					plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 					if treeOf(t, group) != before {
-						t.Fatal("the dry run has changed something")
+						t.Fatal("the dry run changed the folder")
 					}
 					comparePlan(t, plan, decode(t, mustStats(t, "", append(args, "--json")...)))
 				})
@@ -128,7 +128,7 @@ func TestDryRunFails(t *testing.T) {
 		}
 	}
 	if treeOf(t, group) != before {
-		t.Error("the dry run has changed something")
+		t.Error("the dry run changed the folder")
 	}
 }
 

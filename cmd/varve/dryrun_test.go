@@ -97,7 +97,7 @@ func TestDryRun(t *testing.T) {
 			text := must(t, c.in, append(args, "--dry-run")...)
 			plan := decode(t, must(t, c.in, append(args, "--dry-run", "--json")...))
 			if after := treeOf(t, parent); after != before {
-				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
+				t.Fatalf("the dry run changed the folder from\n%s\nto\n%s", before, after)
 			}
 			if !strings.HasPrefix(text, "dry run, nothing was changed\n") {
 				t.Error(text)
@@ -218,7 +218,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 			}
 			plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 			if after := treeOf(t, parent); after != before {
-				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
+				t.Fatalf("the dry run changed the folder from\n%s\nto\n%s", before, after)
 			}
 			if plan["operation"] != args[0] || plan["dry_run"] != true || c.strategy != "" && plan["strategy"] != c.strategy || plan["guarantee"] == nil || plan["stages"] == nil {
 				t.Errorf("the plan is %v", plan)

@@ -111,7 +111,7 @@ func TestGridDrawing(t *testing.T) {
 		"chunk (0, 1) holds the elements [0:10, 25:50], shape 10 × 25",
 	} {
 		if !strings.Contains(out, part) {
-			t.Errorf("%q is missing in\n%s", part, out)
+			t.Errorf("%q is not in\n%s", part, out)
 		}
 	}
 	plain := must(t, "", "grid", "--ascii", "--shape", "60", "--chunk-grid", `{"name":"regular","configuration":{"chunk_shape":[25]}}`, "--chunk", "2")
@@ -152,7 +152,7 @@ func TestGridPicture(t *testing.T) {
 		">element (15, 40) is in chunk (1, 1), at (5, 15) within it</text>", ">chunk (0, 1) holds the elements [0:10, 25:50], shape 10 × 25</text>",
 	} {
 		if strings.Count(picture, part) != 1 {
-			t.Errorf("%q is missing in\n%s", part, picture)
+			t.Errorf("%q is not in\n%s", part, picture)
 		}
 	}
 	if n := strings.Count(picture, `fill-opacity=".12"`); n != 3 {

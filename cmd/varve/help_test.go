@@ -143,6 +143,7 @@ func TestConfirmations(t *testing.T) {
 	}
 }
 
+// TestCommit checks the commit of the version that the build information gives.
 func TestCommit(t *testing.T) {
 	info := func(pairs ...string) *debug.BuildInfo {
 		b := new(debug.BuildInfo)

@@ -45,7 +45,7 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, node); after != before {
-		t.Errorf("something has changed:\n%s\n%s", before, after)
+		t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestSignalAtQuestion(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, node); after != before {
-		t.Errorf("something has changed:\n%s\n%s", before, after)
+		t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
 	}
 }
 

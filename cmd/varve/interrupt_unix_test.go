@@ -217,7 +217,7 @@ func TestHangingServer(t *testing.T) {
 					t.Fatalf("status %d, %s", status, said)
 				}
 				if after := contentOf(t, dir); !strings.Contains(said, "repeat") && after != before {
-					t.Errorf("something has changed:\n%s\n%s", before, after)
+					t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
 				}
 				w.release()
 				must(t, "", args...)
@@ -292,7 +292,7 @@ func TestSignalAtLock(t *testing.T) {
 				t.Errorf("status %d, %s", status, said)
 			}
 			if after := contentOf(t, group); after != before && !strings.Contains(c.says, "were unlocked") {
-				t.Errorf("something has changed:\n%s\n%s", before, after)
+				t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
 			}
 			release()
 			var errs bytes.Buffer
@@ -345,7 +345,7 @@ func TestSignalWhileReading(t *testing.T) {
 		t.Errorf("status %d, %s", status, said)
 	}
 	if treeOf(t, node) != before {
-		t.Error("something has changed")
+		t.Error("the folder changed")
 	}
 }
 

@@ -65,6 +65,6 @@ func TestReplaceFollowsNoLink(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, group); after != before {
-		t.Errorf("something has changed:\n%s\nwas\n%s", after, before)
+		t.Errorf("the folder changed:\n%s\nwas\n%s", after, before)
 	}
 }

@@ -44,7 +44,7 @@ func TestCheckStale(t *testing.T) {
 		group + "/w  1 stored chunk", "1 fault\n", `dimension "x" has length 3 in s and length 4 in t`, group + "  " + staleNote, "  3 arrays, 2 stored chunks",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in\n%s", want, out)
+			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
 	if status != 1 || !strings.Contains(errs, "; consolidated metadata is older than the nodes") {

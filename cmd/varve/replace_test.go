@@ -58,7 +58,7 @@ func TestReplaceAsks(t *testing.T) {
 		}
 		must(t, "", append(c.args, "--dry-run")...)
 		if after := treeOf(t, c.target); after != before {
-			t.Errorf("%q: something has changed", c.args)
+			t.Errorf("%q: the folder changed", c.args)
 		}
 		must(t, "", append(c.args, "--yes")...)
 	}

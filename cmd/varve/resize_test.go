@@ -102,7 +102,8 @@ func expanded(t *testing.T, shapes string) string {
 	return string(text)
 }
 
-func TestResizeTidiesWhatStays(t *testing.T) {
+// TestResizeTrims trims the edges beyond the extent, also if the shape stays the same.
+func TestResizeTrims(t *testing.T) {
 	node := newNode(t, "--shape", "10", "--dtype", "int8", "--chunks", "[[4,6,5]]")
 	must(t, "[1,2,3,4,5,6,7,8,9,10]", "write", node, "--format", "json")
 	must(t, "", "resize", "--yes", node, "--shape", "10", "--shrink", "trim-edges")

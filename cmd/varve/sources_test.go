@@ -130,6 +130,7 @@ func TestAppendNodes(t *testing.T) {
 	}
 }
 
+// TestCompareNaturally checks the order of names with numbers.
 func TestCompareNaturally(t *testing.T) {
 	want := []string{"a", "a1", "a2", "a02b", "a10", "a10b2", "a10b11", "a99999999999999999999998", "a99999999999999999999999", "b"}
 	got := slices.Clone(want)

@@ -48,7 +48,7 @@ func TestPictureNamesMonths(t *testing.T) {
 			picture := must(t, "", "grid", group+"/a", "--svg", "-")
 			for _, name := range test.want {
 				if !strings.Contains(picture, ">"+name+"</text>") {
-					t.Errorf("%q is missing in\n%s", name, picture)
+					t.Errorf("%q is not in\n%s", name, picture)
 				}
 			}
 			for _, name := range test.not {
@@ -73,7 +73,7 @@ func TestPictureNamesFallingMoments(t *testing.T) {
 	picture := must(t, "", "grid", group+"/a", "--svg", "-")
 	for _, name := range []string{"Feb 2021", "11–31 Jan 2021", "1–10 Jan 2021"} {
 		if !strings.Contains(picture, ">"+name+"</text>") {
-			t.Errorf("%q is missing in\n%s", name, picture)
+			t.Errorf("%q is not in\n%s", name, picture)
 		}
 	}
 }

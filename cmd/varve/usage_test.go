@@ -307,6 +307,8 @@ func named(message string, nodes ...string) bool {
 	return slices.ContainsFunc(nodes, func(n string) bool { return strings.Contains(message, n) })
 }
 
+// TestFailureTellsWhere checks that errors in JSON have the axis, or the key and the
+// chunk.
 func TestFailureTellsWhere(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
 	_, errs, _ := execute(t, "", "cat", "--json", array, "--select", "0,100")
@@ -354,6 +356,7 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
+// TestSentence checks the text of errors of interrupted commands.
 func TestSentence(t *testing.T) {
 	wrap := func(err error) error { return &zarr.Error{Op: "write", Path: "a.zarr", Axis: -1, Err: err} }
 	canceled, incomplete := wrap(context.Canceled), wrap(fmt.Errorf("%w: %w", zarr.ErrIncomplete, context.Canceled))

@@ -173,7 +173,9 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func TestFillAndPours(t *testing.T) {
+// TestWriteParts writes a value to a part of an array, and a big-endian .npy file to
+// another part.
+func TestWriteParts(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "float32", "--dimension-names", "y,x")
 	must(t, "", "write", node, "--select", "x=1:", "--value", "nan")
 	h := npy.Header{Type: dtype.Of[float32](), Shape: []int64{1, 2}, BigEndian: true}
@@ -386,6 +388,8 @@ func TestWriteOntoItself(t *testing.T) {
 	}
 }
 
+// TestSettle checks that Settle refuses streams that are shorter or longer than
+// declared.
 func TestSettle(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, c := range []struct {
@@ -406,6 +410,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// TestAppendTellsTheAxis checks that errors in JSON have the axis.
 func TestAppendTellsTheAxis(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "int8")
 	for _, c := range []struct {
@@ -428,6 +433,8 @@ func TestAppendTellsTheAxis(t *testing.T) {
 	}
 }
 
+// TestSqueezedShapesFit checks that axes of length 1 may be missing or added in the
+// shape of values.
 func TestSqueezedShapesFit(t *testing.T) {
 	v := &input.Values{Type: dtype.Of[int8](), Total: 6, Name: "x", Shape: []int64{1, 2, 3}}
 	for _, c := range []struct {

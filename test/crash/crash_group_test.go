@@ -134,7 +134,7 @@ func (c *groupCase) each(t *testing.T, rows map[string]int, same bool, label str
 	t.Helper()
 	for path, n := range rows {
 		if n != datasetRows && !slices.Contains(c.rows, n) || same && n != rows["time"] || len(rows) != 3 {
-			t.Fatalf("%s: %s has %d rows of %v", label, path, n, rows)
+			t.Fatalf("%s: %s has %d rows; all arrays have %v", label, path, n, rows)
 		}
 	}
 	return rows["time"]

@@ -137,7 +137,7 @@ func TestForeignJournal(t *testing.T) {
 		t.Error(err)
 	}
 	if is, _, err := s.Get(t.Context(), store.MustKey("b/zarr.json"), store.Request{}, nil); err != nil || !slices.Equal(is, was) {
-		t.Errorf("the other array has the document %s, %v", is, err)
+		t.Errorf("the document of the other array is %s, %v; want %s", is, err, was)
 	}
 }
 

@@ -23,17 +23,17 @@ import (
 func TestPendingChange(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, decided := range []bool{false, true} {
-			ctx, m, dead, died := t.Context(), memstore.New(), false, errors.New("it has died")
+			ctx, m, crashed, errCrashed := t.Context(), memstore.New(), false, errors.New("the program has crashed")
 			h := zarr.At(storetest.Conditional(m, storetest.Hooks{
 				Before: func(_ context.Context, op storetest.Op) error {
-					dead = dead || !decided && strings.Contains(op.Key.String(), "together-")
-					if dead {
-						return died
+					crashed = crashed || !decided && strings.Contains(op.Key.String(), "together-")
+					if crashed {
+						return errCrashed
 					}
 					return nil
 				},
 				After: func(op storetest.Op, err error) error {
-					dead = dead || err == nil && strings.Contains(op.Key.String(), "together-")
+					crashed = crashed || err == nil && strings.Contains(op.Key.String(), "together-")
 					return err
 				},
 			}), "")

@@ -34,18 +34,18 @@ func TestShrinkSetAsideChunk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dead, died := false, errors.New("it has died")
+		crashed, errCrashed := false, errors.New("the program has crashed")
 		dying := storetest.Conditional(m, storetest.Hooks{
 			Before: func(context.Context, storetest.Op) error {
-				if dead {
-					return died
+				if crashed {
+					return errCrashed
 				}
 				return nil
 			},
 			After: func(op storetest.Op, err error) error {
 				if op.Key.Base() == "zarr.json" && op.Name == "PutIf" && err == nil {
 					b, openErr := zarr.At(m, "a").OpenArray(ctx, nil)
-					dead = openErr == nil && b.Shape()[0] == 14
+					crashed = openErr == nil && b.Shape()[0] == 14
 				}
 				return err
 			},
@@ -116,7 +116,7 @@ func TestFaultMovingChunk(t *testing.T) {
 	read()
 	fixture.Must(zarr.At(m, "a").OpenArray(ctx, &zarr.Options{Write: true}))
 	if got := sizes(); !slices.Equal(got, []int64{24, 24, 24}) {
-		t.Errorf("chunks of %d bytes after opening for writing", got)
+		t.Errorf("after opening for writing, chunks have %d bytes, want 24 each", got)
 	}
 	read()
 }

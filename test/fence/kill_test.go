@@ -126,7 +126,7 @@ func nothingLeft(t *testing.T, h *zarr.Location) {
 	}
 	s := h.Store().(*filestore.Store)
 	for f, err := range s.Temporary(t.Context(), store.Path{}) {
-		t.Errorf("%s is left, state %d (%v)", f.Name, f.Writer, err)
+		t.Errorf("the temporary file %s is left, its writer is %d (%v)", f.Name, f.Writer, err)
 	}
 }
 
@@ -154,7 +154,7 @@ func afterKill(t *testing.T, h *zarr.Location, rows []int32, seed uint64, made i
 			t.Fatal(err)
 		}
 		if strings.Contains(e.Name, "__") {
-			t.Errorf("%s is listed", e.Name)
+			t.Errorf("List yields the internal name %s", e.Name)
 		}
 	}
 	return got

@@ -133,7 +133,7 @@ func TestLockIsShared(t *testing.T) {
 	}
 	a = made
 	if err := write(0); err != nil || writes != 2 {
-		t.Errorf("%d chunks were written (%v)", writes, err)
+		t.Errorf("%d chunks were written, want 2 (%v)", writes, err)
 	}
 	if l.held.Load() {
 		t.Error("the lock is still held after all writes")

@@ -46,7 +46,7 @@ func TestRepairedGrows(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := second.Notes(); len(n) != 7 {
-				t.Errorf("%d notes: %q", len(n), n)
+				t.Errorf("%d notes, want 7: %q", len(n), n)
 			}
 			for i, a := range []*zarr.Array{first, second} {
 				if err := zarr.Append(ctx, a, 0, []int16{int16(i), 9}, nil); err != nil {
@@ -62,7 +62,7 @@ func TestRepairedGrows(t *testing.T) {
 			}
 			got, err := zarr.Read[int16](ctx, a, nil)
 			if want := []int16{0, 0, 0, 0, 0, 0, 0, 9, 1, 9}; err != nil || !slices.Equal(got.Data, want) || a.Notes() != nil || second.Notes() != nil {
-				t.Errorf("%v, %v; notes %q", got.Data, err, a.Notes())
+				t.Errorf("%v, %v, want %v; notes %q, want none", got.Data, err, want, a.Notes())
 			}
 			document, _, err := s.Get(ctx, store.MustKey("g/a/zarr.json"), store.Request{}, nil)
 			if err != nil || strings.Contains(string(document), "null") || !strings.Contains(fixture.Compact(document), `"order":[1,0]`) || !strings.Contains(fixture.Compact(document), `"level":22`) {
@@ -100,7 +100,7 @@ func TestStrictCodecs(t *testing.T) {
 		}
 		order := a.Metadata().Codecs[0]
 		if string(order.Configuration) != `{"order":[1,0]}` || a.Metadata().Codecs[1].Name != "bytes" || a.Notes() != nil {
-			t.Errorf("format %d: %s and %s, notes %q", format, order.Configuration, a.Metadata().Codecs[1].Name, a.Notes())
+			t.Errorf("format %d: got order %s and codec %s, notes %q; want [1,0], bytes, no notes", format, order.Configuration, a.Metadata().Codecs[1].Name, a.Notes())
 		}
 	}
 	doc, err := metadata.ParseArray([]byte(repairedDocument), metadata.Limits{})

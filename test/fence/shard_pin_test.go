@@ -139,7 +139,7 @@ func TestShardRewrittenWhileRead(t *testing.T) {
 							return
 						}
 						if again := read(); again[0] != 2032 || again[1] != 2048 {
-							t.Fatalf("request %d: then read %v", n, again)
+							t.Fatalf("request %d: the second read is %v, want the new version", n, again)
 						}
 					}
 				})
@@ -182,7 +182,7 @@ func TestShardDeletedWhileRead(t *testing.T) {
 				break
 			}
 			if got := read(); !slices.Equal(got, []int32{0, 0}) {
-				t.Fatalf("request %d: then read %v", n, got)
+				t.Fatalf("request %d: the second read is %v, want the fill value", n, got)
 			}
 		}
 	}
@@ -200,11 +200,11 @@ func TestShardRewrittenForever(t *testing.T) {
 		t.Errorf("error is %v, want ErrConflict that names the replaced shard", err)
 	}
 	if calls < 20 || calls > 100 {
-		t.Errorf("%d requests", calls)
+		t.Errorf("%d requests, want 20 to 100", calls)
 	}
 	p.store.after = nil
 	if b, err := zarr.Read[int32](t.Context(), p.reader, selection.Box{{0, 1}}); err != nil || b.Data[0] != 1000*calls {
-		t.Errorf("then read %v (%v)", b.Data, err)
+		t.Errorf("the second read is %v (%v), want %d", b.Data, err, 1000*calls)
 	}
 }
 

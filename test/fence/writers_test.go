@@ -269,11 +269,11 @@ func TestConcurrentResizes(t *testing.T) {
 	onStores(t, func(t *testing.T, h *zarr.Location) {
 		check := func(rows []int32) error {
 			if len(rows) < batchRows || !slices.Equal(rows[:batchRows], batchOf(0, 0)) {
-				return fmt.Errorf("the first rows are %v", rows[:min(batchRows, len(rows))])
+				return fmt.Errorf("the first rows changed to %v", rows[:min(batchRows, len(rows))])
 			}
 			for _, v := range rows[batchRows:] {
 				if v != 0 && (v < 100_000 || v >= 400_000 || v%10 >= batchRows) {
-					return fmt.Errorf("%d is in %v", v, rows)
+					return fmt.Errorf("the rows have the unknown element %d: %v", v, rows)
 				}
 			}
 			return nil

@@ -52,7 +52,7 @@ func TestOlderForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := a.Notes(); len(n) != 1 || !strings.Contains(n[0], tt.note) {
-				t.Errorf("notes %q", n)
+				t.Errorf("notes %q, want one with %q", n, tt.note)
 			}
 			if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int8{1, 2, 3, 4, 5, 6}) {
 				t.Errorf("%v, %v", got.Data, err)
@@ -62,7 +62,7 @@ func TestOlderForms(t *testing.T) {
 			}
 			doc, _, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{}, nil)
 			if text := strings.Join(strings.Fields(string(doc)), ""); err != nil || !strings.Contains(text, strings.ReplaceAll(tt.written, " ", "")) || strings.Contains(text, "rectangular") {
-				t.Errorf("written as %s", doc)
+				t.Errorf("the document is %s, want one with %s", doc, tt.written)
 			}
 			if a, err = zarr.At(s, "").OpenArray(ctx, nil); err != nil || a.Notes() != nil {
 				t.Errorf("opening it again: %v", err)
@@ -84,7 +84,7 @@ func TestBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := s.Stat(ctx, store.MustKey("a/c/1")); err != nil || info.Size != 2 {
-		t.Errorf("the last chunk has %d bytes, %v", info.Size, err)
+		t.Errorf("the last chunk has %d bytes, want 2 (%v)", info.Size, err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{6}, nil); err == nil || !strings.Contains(err.Error(), "unlock") {
 		t.Errorf("an append: %v", err)
@@ -120,7 +120,7 @@ func TestEncodedShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := s.Stat(ctx, store.MustKey("a/c/1")); err != nil || info.Size != 3 {
-		t.Errorf("a chunk of 2 elements has %d bytes, %v", info.Size, err)
+		t.Errorf("a chunk of 2 elements has %d bytes, want 3 (%v)", info.Size, err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{11, 12, 13, 14}, nil); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func TestOtherPrograms(t *testing.T) {
 	var manifest struct{ Arrays []otherArray }
 	fixture.ReadJSON(t, z, "manifest.json", &manifest)
 	if len(manifest.Arrays) != 11 {
-		t.Errorf("%d arrays", len(manifest.Arrays))
+		t.Errorf("%d arrays, want 11", len(manifest.Arrays))
 	}
 	for _, f := range manifest.Arrays {
 		t.Run(f.Path, func(t *testing.T) {
@@ -122,12 +122,12 @@ func (f *otherArray) checkDocument(t *testing.T, location string) {
 	}
 	for _, part := range f.Written {
 		if !bytes.Contains(document, []byte(part)) {
-			t.Errorf("no %s in %s", part, document)
+			t.Errorf("the document lacks %s: %s", part, document)
 		}
 	}
 	for _, part := range f.Gone {
 		if bytes.Contains(document, []byte(part)) {
-			t.Errorf("%s in %s", part, document)
+			t.Errorf("the document still has %s: %s", part, document)
 		}
 	}
 	_, err = fs.Stat(os.DirFS(location), "__varve")

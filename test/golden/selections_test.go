@@ -202,7 +202,7 @@ func (s *selected) check(t *testing.T, fsys fs.FS, a *zarr.Array) {
 		t.Fatal(err)
 	}
 	if got := digestOf(a.Type(), data); got != s.SHA256 {
-		t.Fatalf("read %x", data)
+		t.Fatalf("read %x with SHA-256 %s, want %s", data, got, s.SHA256)
 	}
 	if s.Write != nil {
 		s.checkWrite(t, fsys, sel, r.Len())

@@ -39,7 +39,7 @@ var growthCases = []struct {
 	{"fixed", fixture.Edges(1, 2), grid.Fixed(2), 5, "[1, [2, 4]]", "2 3 4", ""},
 	{"fixed fills first", fixture.Within(fixture.Edges(1, 4), 2), grid.Fixed(2), 4, "[1, 4, 2]", "1 2", "1"},
 	{"pattern", fixture.Edges(5), grid.Pattern(3, 1), 9, "[5, 3, 1, 3, 1, 3]", "1 2 3 4 5", ""},
-	{"pattern begins anew", fixture.Within(fixture.Edges(5, 3), 8), grid.Pattern(1, 2), 2, "[5, 3, 1, 2]", "2 3", ""},
+	{"pattern repeats", fixture.Within(fixture.Edges(5, 3), 8), grid.Pattern(1, 2), 2, "[5, 3, 1, 2]", "2 3", ""},
 	{"preplanned", fixture.Edges(5), grid.Preplanned(grid.Run{Length: 2, Count: 3}), 3, "[5, [2, 3]]", "1 2", ""},
 	{"preplanned goes on", fixture.Within(fixture.Edges(5, 2, 2, 2), 8), grid.Preplanned(grid.Run{Length: 2, Count: 3}), 3, "[5, [2, 3]]", "2 3", "2"},
 	{"calendar", fixture.Within(fixture.Edges(28), 28), fixture.Months(), 32, "[28, 31, 30]", "1 2", ""},

@@ -76,7 +76,7 @@ func TestArchive(t *testing.T) {
 			}
 		}
 		if n != 2 {
-			t.Errorf("%s: %d members", location, n)
+			t.Errorf("%s: %d members, want 2", location, n)
 		}
 		if err := g.Close(); err != nil {
 			t.Error(err)

@@ -92,7 +92,7 @@ func TestDimensionsAgree(t *testing.T) {
 					}
 					err := g.Append(t.Context(), c.additions...)
 					if c.wrong != "" && (!errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), c.wrong)) || c.wrong == "" && err != nil {
-						t.Errorf("%v, want %s", err, c.wrong)
+						t.Errorf("error is %v, want one with %q", err, c.wrong)
 					}
 					if c.want == "" {
 						c.want = "[3 2] [2 3] [3] [2]"

@@ -41,7 +41,7 @@ func TestConcurrentMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(whole); n != 190 {
-		t.Errorf("%d members", n)
+		t.Errorf("%d members, want 190", n)
 	}
 	for _, consolidated := range []bool{true, false} {
 		if !consolidated {

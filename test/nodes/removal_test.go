@@ -122,7 +122,7 @@ func TestSlabListing(t *testing.T) {
 		}
 	}
 	if len(opened) == 0 || len(opened) > 2+2*(1+40) {
-		t.Errorf("%d directories were listed", len(opened))
+		t.Errorf("%d directories were listed, want 1 to %d", len(opened), 2+2*(1+40))
 	}
 	left := 0
 	for e, err := range store.List(ctx, s, store.Path{}, true) {
