@@ -53,7 +53,7 @@ func (i *interruption) happened() bool { return i.operation.Load() > i.n }
 // one, whole, and no change that has failed for good. The next writer can grow the
 // array.
 func TestCrashConditional(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points := interruptAll(t, crashCases)
 	t.Logf("%d points", points)
 	if points < 2600 {

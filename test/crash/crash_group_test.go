@@ -186,7 +186,7 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 // arrays. Readers of the consolidated metadata always see all arrays before the change
 // or all after it. Once the arrays were opened for writing, so does every other reader.
 func TestCrashTransaction(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := 0, 0
 	for _, c := range groupCases {
 		for _, consolidated := range []bool{true, false} {
@@ -228,7 +228,7 @@ func TestCrashTransaction(t *testing.T) {
 // writer crashed, and then opens the others. The decided change is not made a second
 // time.
 func TestCrashTransactionReverted(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx := context.Background()
 	for _, path := range []string{"deep/mask", "time", "value"} {
 		for n := int64(0); ; n++ {

@@ -40,7 +40,7 @@ func imagesOf(disk *vfs.Disk) map[string]func() *vfs.Disk {
 // TestCrashDuringRecovery stops the machine during a change, and stops the next writer
 // while it recovers.
 func TestCrashDuringRecovery(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx, images := context.Background(), 0
 	stride := int64(31)
 	if fixture.Long() {

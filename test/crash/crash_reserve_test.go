@@ -79,7 +79,7 @@ func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 // see nothing of it, or all. The next program finds the reservation, and completes or
 // cancels it.
 func TestCrashReserve(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := 0, 0
 	for _, c := range []crashCase{
 		{name: "published, listed", spec: fixture.Edges(1, 4, 3), run: reserve(false), expect: appended(fixture.Numbers(9, 6), fixture.List("[1, 4, 3, 4, 2]"))},

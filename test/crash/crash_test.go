@@ -60,7 +60,7 @@ func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, fixture.State) {
 // everything that the crashed writer left. Every fifth image, or all, is also made to
 // grow: the new elements are fill value.
 func TestCrash(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := crashAll(t, crashCases)
 	t.Logf("%d points, %d images", points, images)
 	if points < 2900 || images < 34_000 {
@@ -160,7 +160,7 @@ func growOver(t *testing.T, disk *vfs.Disk, got fixture.State, label string) {
 // and of a broken disk. The call returns the error, and the array is the old one or the
 // new one.
 func TestFaults(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	faults := faultAll(t, crashCases)
 	t.Logf("%d faults", faults)
 	if faults < 8000 {

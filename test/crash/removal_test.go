@@ -19,7 +19,7 @@ import (
 // several arrays, and then removes or replaces one of them. The other arrays have all of
 // the change or nothing, even if the journal was stored beside the removed one.
 func TestRemovalFinishes(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx := context.Background()
 	paths := []string{"deep/mask", "time", "value"}
 	for name, c := range map[string]struct {

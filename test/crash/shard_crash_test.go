@@ -129,7 +129,7 @@ func largeShardCases() []crashCase {
 
 // TestCrashShards is [TestCrash] with sharded arrays.
 func TestCrashShards(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := crashAll(t, allShardCases(false))
 	t.Logf("%d points, %d images", points, images)
 	morePoints, moreImages := crashAll(t, largeShardCases())
@@ -141,7 +141,7 @@ func TestCrashShards(t *testing.T) {
 
 // TestFaultsShards is [TestFaults] with sharded arrays.
 func TestFaultsShards(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	cases := allShardCases(true)
 	if !fixture.Long() {
 		cases = shardCases("rewrite", codec.Rewrite)
@@ -155,7 +155,7 @@ func TestFaultsShards(t *testing.T) {
 
 // TestCrashConditionalShards is [TestCrashConditional] with sharded arrays.
 func TestCrashConditionalShards(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points := interruptAll(t, allShardCases(true))
 	t.Logf("%d points", points)
 	if points < 2900 {

@@ -231,7 +231,7 @@ func (f *faulty) history(t *testing.T, label string) {
 // success is a success, elements read are right, and a failed change leaves the old or
 // the new state.
 func TestSoakFaults(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	want, faults, runs := fixture.Soaked(t, 400, 40_000), 0, 0
 	old := fixture.Every(6, 4)
 	old.Format = 2

@@ -40,7 +40,7 @@ var crashCasesV2 = []crashCase{
 
 // TestCrashV2 is [TestCrash] with arrays of format 2.
 func TestCrashV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := crashAll(t, crashCasesV2)
 	t.Logf("%d points, %d images", points, images)
 	if points < 300 || images < 3000 {
@@ -50,7 +50,7 @@ func TestCrashV2(t *testing.T) {
 
 // TestCrashConditionalV2 is [TestCrashConditional] with arrays of format 2.
 func TestCrashConditionalV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points := interruptAll(t, crashCasesV2)
 	t.Logf("%d points", points)
 	if points < 300 {
@@ -60,7 +60,7 @@ func TestCrashConditionalV2(t *testing.T) {
 
 // TestFaultsV2 is [TestFaults] with arrays of format 2.
 func TestFaultsV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	faults := faultAll(t, crashCasesV2)
 	t.Logf("%d faults", faults)
 	if faults < 1000 {
@@ -72,7 +72,7 @@ func TestFaultsV2(t *testing.T) {
 // of format 2. Afterwards there is no array, or one with all of its attributes, and it
 // can be created.
 func TestCreateCrashV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx := context.Background()
 	create := func(h *zarr.Location, overwrite bool) error {
 		_, err := h.At("g/a").CreateArray(ctx, fixture.Annotated(zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32]()}), &zarr.CreateOptions{Overwrite: overwrite})
@@ -137,7 +137,7 @@ func checkTransactionV2(t *testing.T, h *zarr.Location, done bool, label string)
 // arrays of a group of format 2. After the next write to the group, both arrays have the
 // new elements or neither, and the consolidated metadata agrees.
 func TestTransactionCrashV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx := context.Background()
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()

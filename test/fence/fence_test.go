@@ -563,7 +563,7 @@ func board(rows, columns int64) zarr.Spec {
 // without faults. The array must have every change that succeeded, once and whole, and
 // no change that was reported as failed.
 func TestFence(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	all, most, times := []bounds{{1, 0}, {0, 1}}, 100, 20
 	if os.Getenv("VARVE_LONG") != "" {
 		all, most, times = []bounds{{1, 0}, {0, 1}, {2, 0}, {1, 1}}, 400, 200

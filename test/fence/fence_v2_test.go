@@ -12,7 +12,7 @@ import (
 
 // TestFenceV2 is [TestFence] with an array of format 2.
 func TestFenceV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	most, times := 40, 8
 	if fixture.Long() {
 		most, times = 400, 100

@@ -182,7 +182,7 @@ func sum(n []int64) (total int64) {
 // time on. None reads elements of another place, and reads fail only during a merge.
 // Readers that cannot see the times of chunks do read elements of other places.
 func TestGuard(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	histories := 3000
 	if os.Getenv("VARVE_LONG") != "" {
 		histories = 30_000

@@ -258,7 +258,7 @@ var jointScenes = [][]joint{
 // them, in a store without locks, in many orders and with faults. Both arrays have grown
 // or neither, and readers of the consolidated metadata never see one without the other.
 func TestFenceTransaction(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	most, times := 40, 20
 	if os.Getenv("VARVE_LONG") != "" {
 		most, times = 800, 300

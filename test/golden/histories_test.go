@@ -110,7 +110,7 @@ func (h *history) spec(t *testing.T) zarr.Spec {
 // refuses is refused. Where old elements reappear in zarr-python, Varve has the fill
 // value instead.
 func TestHistories(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	steps, stale := 0, 0
 	histories := allHistories(t)
 	for i, h := range histories {
@@ -141,7 +141,7 @@ const clearedByAppend = "h009"
 // TestStaleHistories replays the histories with options that keep old elements, and
 // expects the same elements as zarr-python.
 func TestStaleHistories(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	stale := 0
 	for _, h := range allHistories(t) {
 		for i, s := range h.Steps {

@@ -138,7 +138,7 @@ func inMemory(t testing.TB, fsys fs.FS) store.Store {
 // TestSelections reads and writes every selection of the archive, except in arrays whose
 // codec or format is not supported.
 func TestSelections(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	z := fixture.OpenZip(t, "selections.zip")
 	var all struct {
 		Arrays map[string]struct{ SHA256 string }

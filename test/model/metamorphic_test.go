@@ -199,7 +199,7 @@ func compareAs(t *rapid.T, name string, a *zarr.Array, m *fixture.Model) {
 // stores through one history. After every step all have the same shape and the same
 // elements, which do not depend on the chunks.
 func TestMetamorphic(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		typ := rapid.SampledFrom([]dtype.Type{dtype.Of[uint8](), dtype.Of[int32](), dtype.Of[float64]()}).Draw(t, "type")

@@ -361,7 +361,7 @@ func TestCompactDuringWrites(t *testing.T) {
 // compacts all shards and removes the files of the crashed writer. Inner chunks are
 // copied through memory, or from file to file if the budget is too small.
 func TestCrashCompact(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := 0, 0
 	for _, budget := range []int64{0, 1} {
 		for n, more := int64(0), true; more; n++ {

@@ -150,7 +150,7 @@ func someShards(t *testing.T, do func(t *testing.T, s *goldenShard)) {
 
 // TestShardFlips reads golden shards, each with one byte changed, for every byte.
 func TestShardFlips(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	flips, failed, reads := 0, 0, 0
 	someShards(t, func(t *testing.T, s *goldenShard) {
 		r, data := s.readers(t), slices.Clone(s.data)
@@ -170,7 +170,7 @@ func TestShardFlips(t *testing.T) {
 // TestShardCuts reads golden shards truncated at every length. If the index is at the
 // start, inner chunks before the end are still read.
 func TestShardCuts(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	cuts := 0
 	someShards(t, func(t *testing.T, s *goldenShard) {
 		r := s.readers(t)
@@ -244,7 +244,7 @@ func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name strin
 // elements stay as they were, and damaged ones stay unreadable unless they are
 // overwritten. A write of the whole shard repairs it.
 func TestShardFlipsAndWrites(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	every := 127
 	if fixture.Long() {
 		every = 47

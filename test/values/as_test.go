@@ -144,7 +144,7 @@ func rounded(t dtype.Type, x *big.Float) *big.Float {
 }
 
 func TestReadAs(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	t.Run("int8", testReadAs[int8])
 	t.Run("uint16", testReadAs[uint16])
 	t.Run("int64", testReadAs[int64])
@@ -231,7 +231,7 @@ func TestReadAsOfSelections(t *testing.T) {
 
 // TestReadAsInParts reads so many elements that they are converted in several parts.
 func TestReadAsInParts(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx := context.Background()
 	const n = 5 << 20
 	a := fixture.ArrayOf(t, dtype.Of[int64](), []int64{n}, grid.Every(1<<20))
