@@ -10,10 +10,10 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra cmd/varve interop bench otel examples
 
-.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross processors mutants soak wheel release-test release-snapshot release-packages clean
+.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 demo: ## a small archive in build/demo: made, appended to and looked at
 	@rm -rf build/demo && mkdir -p build
@@ -69,9 +69,9 @@ bench-options: ## what each option of Varve costs and wins, in bench/OPTIONS.md:
 	@sh bench/setup varve
 	@sh bench/run -options
 
-beside: ## measure beside zarr-python, in one run of a few minutes
+bench-zarr-python: ## measure Varve and zarr-python in one run of a few minutes
 	@sh interop/setup
-	@cd interop && VARVE_BESIDE=1 go test -count=1 -timeout 20m -v -run '^TestBeside$$' .
+	@cd interop && VARVE_TIMES=1 go test -count=1 -timeout 20m -v -run '^TestTimes$$' .
 
 cross: ## build and vet for other systems and processors
 	@sh .ci/cross

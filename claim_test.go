@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// claimGrids are arrays of two axes, whose last chunks are full or reach beyond the
-// array.
+// claimGrids are grids of two axes whose last chunks are full or reach beyond the
+// extent.
 var claimGrids = []Spec{
 	{Shape: []int64{4, 4}, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
 	{Shape: []int64{3, 4}, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
@@ -27,8 +27,8 @@ var claimGrids = []Spec{
 	{Shape: []int64{5, 4}, Chunks: []grid.Cut{grid.Edges(2, 4, 3), grid.Edges(3, 3)}},
 }
 
-// putBy returns the chunks that an append of n planes along an axis puts, and the
-// state of the array before it.
+// putBy returns the chunks that an append of n planes along an axis puts, and the state
+// of the array before it.
 func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *snapshot.Array) {
 	t.Helper()
 	var mutex sync.Mutex
@@ -57,8 +57,8 @@ func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *sna
 	return put, old
 }
 
-// TestMarker sees that every append along an axis puts the marker chunk of that axis, and
-// that no append along another axis puts a chunk that the marker chunk guards.
+// TestMarker checks that every append along an axis puts the marker chunk of that axis,
+// and that no append along another axis puts a chunk that the marker chunk guards.
 func TestMarker(t *testing.T) {
 	for i, spec := range claimGrids {
 		for axis := range 2 {
@@ -66,7 +66,7 @@ func TestMarker(t *testing.T) {
 			for n := int64(1); n <= 5; n++ {
 				put, s := putBy(t, spec, axis, n)
 				if key := s.Engine.Key(s.Marker(axis)); !put[key] {
-					t.Errorf("grid %d, axis %d: an append of %d does not put the marker chunk %s", i, axis, n, key)
+					t.Errorf("grid %d, axis %d: an append of %d did not put the marker chunk %s", i, axis, n, key)
 				}
 				maps.Copy(along, put)
 				put, _ = putBy(t, spec, 1-axis, n)
@@ -79,11 +79,11 @@ func TestMarker(t *testing.T) {
 					continue
 				}
 				if guarded++; across[key] {
-					t.Errorf("grid %d: %s is guarded along axis %d, and an append along the other puts it", i, key, axis)
+					t.Errorf("grid %d: %s is guarded along axis %d, but an append along the other axis puts it", i, key, axis)
 				}
 			}
 			if guarded == 0 {
-				t.Errorf("grid %d: nothing is guarded along axis %d", i, axis)
+				t.Errorf("grid %d: no chunk is guarded along axis %d", i, axis)
 			}
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// Changing inner chunks by appending leaves dead bytes in a shard, until it is compacted.
+// Changing inner chunks by appending leaves unused bytes in a shard. Compacting removes
+// them.
 func ExampleArray_CompactShards() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
@@ -32,19 +33,19 @@ func ExampleArray_CompactShards() {
 		}
 	}
 	if shard, err := a.CheckShard(ctx, []int64{0}, nil); err == nil {
-		fmt.Printf("%d of %d bytes are dead, %d faults\n", shard.Dead, shard.Bytes, len(shard.Faults))
+		fmt.Printf("%d of %d bytes unused, %d faults\n", shard.Dead, shard.Bytes, len(shard.Faults))
 	}
 	report, err := a.CompactShards(ctx, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d of %d shards stored anew: %d bytes became %d\n", report.Changed, report.Shards, report.Before, report.After)
+	fmt.Printf("%d of %d shards rewritten: %d bytes became %d\n", report.Changed, report.Shards, report.Before, report.After)
 	// Output:
-	// 32 of 164 bytes are dead, 0 faults
-	// 1 of 1 shards stored anew: 164 bytes became 132
+	// 32 of 164 bytes unused, 0 faults
+	// 1 of 1 shards rewritten: 164 bytes became 132
 }
 
-// What is wrong with stored shards is told shard by shard, with its place.
+// Check reports the faults of stored shards, shard by shard.
 func ExampleArray_CheckShards() {
 	ctx := context.Background()
 	s := memstore.New()
@@ -55,7 +56,7 @@ func ExampleArray_CheckShards() {
 		err = zarr.Fill(ctx, a, nil, int64(7))
 	}
 	if err == nil {
-		err = fixture.FlipByte(s, "c/0", 3) // what a bad disk might do
+		err = fixture.FlipByte(s, "c/0", 3) // a simulated disk error
 	}
 	if err != nil {
 		log.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// The sea on a HEALPix grid: cells are sorted by their parent, and each parent is a
-// chunk, however many of its cells are water. Who wants the surroundings of a place reads
+// The sea on a HEALPix grid. Cells are sorted by their parent, and each parent is a
+// chunk, however many of its cells are water. Reading the surroundings of a place takes
 // one chunk.
 func Example_parents() {
 	ctx := context.Background()
@@ -41,8 +41,8 @@ func Example_parents() {
 	// parent 21 is a/c/2 with [7 8 9]
 }
 
-// The human genome (GRCh38) as one axis, a chunk for each chromosome: more elements than
-// 32 bits can number. What is not written takes no room.
+// The human genome (GRCh38) as one axis, with a chunk for each chromosome. It has more
+// elements than 32 bits can number. Chunks that were not written take no space.
 func Example_chromosomes() {
 	ctx := context.Background()
 	cut, bases, err := grid.Counts([]int64{
@@ -67,9 +67,9 @@ func Example_chromosomes() {
 	// stored: [23] <nil>
 }
 
-// The domains of a model are wider at the border. With the domains as chunks, all
-// processes write at the same time, and four can share the work of 25 without any two of
-// them touching one chunk.
+// The domains of a model are wider at the border. With one chunk for each domain, all
+// processes write concurrently, and four processes share 25 domains without writing to
+// the same chunk.
 func Example_domains() {
 	ctx := context.Background()
 	domains := grid.Edges(10, 8, 8, 8, 10)

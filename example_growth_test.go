@@ -26,8 +26,8 @@ func created(ctx context.Context, spec zarr.Spec) *zarr.Array {
 	return a
 }
 
-// A reanalysis has a chunk for every year. The days of the present year come one by one:
-// each is a chunk of its own, so that no append reads or writes any of the others.
+// A reanalysis has a chunk for every year. The days of the present year arrive one by
+// one. Each becomes a chunk, so no append reads or writes another chunk.
 func Example_daysOntoYears() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
@@ -44,8 +44,8 @@ func Example_daysOntoYears() {
 	// Output: [26400 18 36] {"kind": "inline", "chunk_shapes": [[[8760, 3], [24, 5]], 18, 36]}
 }
 
-// Daily output of a climate model without leap years, one chunk a month. The files that
-// it comes in have any length: a month that has begun is filled by the next append.
+// Daily output of a climate model without leap years, one chunk a month. The files have
+// any length: the next append completes a month that has begun.
 func Example_monthsOfAModel() {
 	ctx := context.Background()
 	days, err := calendar.ParseSteps("1850-01-01", "1d", "noleap")
@@ -71,12 +71,12 @@ func Example_monthsOfAModel() {
 	// 150 days in 5 months; of the last, 30 days of 31
 }
 
-// Every start of a forecast is a chunk, whatever its number of members: nothing is padded
-// to the largest ensemble.
+// Every start of a forecast is a chunk, whatever its number of members. No start is
+// padded to the largest ensemble.
 func Example_ensembles() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
-		Shape: []int64{11, 3}, Type: dtype.Of[float32](), // the first start, of 11 members
+		Shape: []int64{11, 3}, Type: dtype.Of[float32](), // the first start has 11 members
 		Chunks: []grid.Cut{grid.Edges(11), grid.Every(3)},
 	})
 	for _, members := range []int{11, 31, 51} {
@@ -98,7 +98,7 @@ func Example_ensembles() {
 }
 
 // Three instruments deliver batches of different lengths. Each writes its part when it
-// has it, none waits for another, and readers see all of them at once.
+// is ready, without waiting for the others. Readers see all parts at the same time.
 func ExampleArray_Reserve() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(2)}})
@@ -126,8 +126,8 @@ func ExampleArray_Reserve() {
 	// after [8] [0 0 10 11 12 20 30 31] [{2 1} {3 1} {1 1} {2 1}] <nil>
 }
 
-// All variables of a group grow together with their time coordinate, or none does. Who
-// reads the group by its consolidated metadata never finds one without the other.
+// All variables of a group grow together with their time coordinate, or none does.
+// Readers of the consolidated metadata never see one without the other.
 func ExampleGroup_Append() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
@@ -173,8 +173,9 @@ func ExampleGroup_Append() {
 	// time [30]
 }
 
-// An archive with chunks of 30 days wants to go on with a chunk a day. Unlocked by its
-// document alone, it fills its last chunk of 30 and then takes every append as a chunk.
+// An archive with chunks of 30 days continues with a chunk a day. MakeRectilinear
+// changes only the document. The next appends complete the last chunk of 30 days, and
+// then each becomes a chunk.
 func ExampleArray_MakeRectilinear() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{Shape: []int64{89}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(30)}})
@@ -193,8 +194,8 @@ func ExampleArray_MakeRectilinear() {
 	// rectilinear [{30 3} {1 2}]
 }
 
-// A file that is longer than memory is appended as a whole or not at all: it is read
-// chunk by chunk while it is stored.
+// A file longer than memory is appended as a whole or not at all. It is read chunk by
+// chunk while it is stored.
 func ExampleArray_AppendFrom() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})

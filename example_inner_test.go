@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// Two shards of different length are cut into inner chunks of two elements, which are had
-// one by one.
+// Two shards of different lengths have inner chunks of two elements, which are read one
+// by one.
 func ExampleArray_Inner() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// table makes an array of 4×5 numbers, 10 times the row and the column.
+// table creates an array of 4×5 numbers, 10 times the row plus the column.
 func table() *zarr.Array {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
@@ -32,8 +32,7 @@ func table() *zarr.Array {
 	return a
 }
 
-// Elements are selected along every axis by itself, point by point, where a mask is true,
-// or chunk by chunk.
+// Selections along every axis, of points, by a mask, and of chunks.
 func ExampleRead_selections() {
 	a := table()
 	mask := selection.Mask{Shape: a.Shape(), Data: make([]bool, 20)}
@@ -58,8 +57,8 @@ func ExampleRead_selections() {
 	// [1 2] [30 31] <nil>
 }
 
-// A view is worked out from indices; elements are read at the end, and written through
-// it.
+// A view combines selections by their indices. Elements are read at the end, and written
+// through it.
 func ExampleArray_View() {
 	ctx := context.Background()
 	a := table()
@@ -83,7 +82,7 @@ func ExampleArray_View() {
 	// [-1 24 34 -1 20 30] <nil> <nil>
 }
 
-// The rows of every chunk are summed up without having more than a few chunks in memory.
+// The rows of every chunk are summed up with only a few chunks in memory.
 func ExamplePieces() {
 	a := table()
 	sum := int32(0)

@@ -12,9 +12,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// A microscope delivers plane after plane. A shard has 32 of them, in inner chunks of 8,
-// and is stored once, when they are all there. A checkpoint makes what there is visible
-// before.
+// A microscope delivers planes one by one. A shard has 32 planes, in inner chunks of 8,
+// and is stored once, when it is complete. A checkpoint makes incomplete shards visible.
 func ExampleArray_Stream() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
@@ -46,8 +45,8 @@ func ExampleArray_Stream() {
 	// written 75 visible 75 [75 256 256]
 }
 
-// A model writes an axis with listed edges. What is left at the end has an edge of its
-// own, which is rounded up to whole inner chunks.
+// A model writes to an axis with listed edges. The rest at the end gets an edge of its
+// own, rounded up to whole inner chunks.
 func ExampleStream_Close() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{

@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// Three months of daily fields, and one more day: only its chunk and the document are
-// written.
+// Three months of daily fields, and one more day. The append writes only its chunk and
+// the document.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "varve")
@@ -186,7 +186,7 @@ func ExampleSpec() {
 	// Output: 62500 [{"name":"bytes","configuration":{"endian":"little"}},{"name":"zstd","configuration":{"level":0,"checksum":false}}] {"units":"m"} <nil>
 }
 
-// A temporary block in a store of the program's own.
+// A temporary array in a store in memory.
 func ExampleAt() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")

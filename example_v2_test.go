@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// An array of format 2 is created and made to grow as any other. How it is stored is
-// described as format 3 would.
+// An array of format 2 is created and grows like any other. Its codecs are described as
+// in format 3.
 func ExampleSpec_format2() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
@@ -37,8 +37,8 @@ func ExampleSpec_format2() {
 	// zstd {"level":0,"checksum":false}
 }
 
-// A hierarchy is created in one call: documents are written in one batch, parents first,
-// and groups between are added.
+// One call creates a hierarchy. It writes all documents in one batch, parents first, and
+// adds the groups between them.
 func ExampleLocation_Create() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
@@ -69,7 +69,7 @@ func ExampleLocation_Create() {
 	// array surface/t2m
 }
 
-// An array like another one differs from it in what is changed only.
+// A copy of an array, with changes to its Spec.
 func ExampleArray_Spec() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")

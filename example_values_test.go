@@ -35,8 +35,7 @@ func Example_text() {
 	// Output: ["Zürich" "Oslo" "?" "Reykjavík"] <nil>
 }
 
-// Moments, as NumPy's datetime64 has them: as times of Go, or as the numbers that are
-// stored.
+// Times, like datetime64 of NumPy, as time.Time and as the stored numbers.
 func Example_times() {
 	ctx := context.Background()
 	hours, err := dtype.DatetimeOf("h", 1)
@@ -60,7 +59,7 @@ func Example_times() {
 	// Output: 2024-02-29 13:00:00 +0000 UTC true [474780 474781] <nil>
 }
 
-// Structs: read as structs of Go, and column by column.
+// Structs, read as Go structs and field by field.
 func ExampleReadStructs() {
 	ctx := context.Background()
 	id, err := dtype.NullTerminated(8)
@@ -97,7 +96,7 @@ func ExampleReadStructs() {
 	// [569 2691 0] <nil>
 }
 
-// One field of all elements is written; the others stay as they are.
+// One field of all elements is written. The other fields do not change.
 func ExampleWriteStructs_fields() {
 	ctx := context.Background()
 	t, err := dtype.StructOf(
@@ -128,7 +127,7 @@ func ExampleWriteStructs_fields() {
 	// Output: (1, 2, 0.5) (3, 4, 0.25)
 }
 
-// Small floats, which Go has not, are read as float32, or as the bytes that they are.
+// Small floats, which Go does not have, are read as float32 or as bytes.
 func ExampleReadAs() {
 	ctx := context.Background()
 	float8, err := dtype.Parse("float8_e4m3", nil)
@@ -156,7 +155,7 @@ func ExampleReadAs() {
 	// write weights: invalid argument: value [0], 1000.0, does not fit float8_e4m3
 }
 
-// Integers are read as another type where every value fits.
+// Integers are read as another type if every value fits.
 func ExampleWriteAs() {
 	ctx := context.Background()
 	a := counted(ctx) // 1 to 6, of int16

@@ -38,8 +38,8 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// TestOptionsOver expects options that are not set from those below, field by field, so
-// that a field which is added is not forgotten.
+// TestOptionsOver checks for every field that options which are not set come from the
+// options below, so that a new field is not forgotten.
 func TestOptionsOver(t *testing.T) {
 	base := Options{
 		Codecs: codec.Default, Observer: new(observe.Counter), Rehearsal: new(rehearsal.Ledger),
@@ -48,14 +48,14 @@ func TestOptionsOver(t *testing.T) {
 	fill(t, reflect.ValueOf(&base).Elem())
 	got := Options{}.over(base)
 	if got.Locking.Waiting == nil {
-		t.Error("Locking.Waiting is lost")
+		t.Error("Locking.Waiting was not inherited")
 	}
-	got.Locking.Waiting, base.Locking.Waiting = nil, nil // functions are never deeply equal
+	got.Locking.Waiting, base.Locking.Waiting = nil, nil // DeepEqual never holds for functions
 	if !reflect.DeepEqual(got, base) {
 		t.Errorf("got %+v, want %+v", got, base)
 	}
 	if o := (Options{Concurrency: 3, Limits: Limits{Chunk: 5}}).over(base); o.Concurrency != 3 || o.Limits.Chunk != 5 || o.Limits.Rank != base.Limits.Rank {
-		t.Errorf("fields that are set: %+v", o)
+		t.Errorf("options that are set did not win: %+v", o)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestReadme builds the program that the README opens with, runs it on such an array as
-// the demo leaves, and expects the output that its last comment promises.
+// TestReadme builds the first program of the README, runs it on an array like that of
+// the demo, and expects the output in its last comment.
 func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -51,6 +51,6 @@ func TestReadme(t *testing.T) {
 	run.Dir = dir
 	out, err := run.CombinedOutput()
 	if got := strings.TrimSpace(string(out)); err != nil || got != promise {
-		t.Errorf("it prints %q (%v), and promises %q", got, err, promise)
+		t.Errorf("the program printed %q (%v), want %q", got, err, promise)
 	}
 }

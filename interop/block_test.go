@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// block is the model of an array: its elements in C order and nothing else.
+// block is the model of an array: its elements in C order.
 type block struct {
 	shape []int64
 	data  []byte
 }
 
-// randomBlock returns a block with long stretches of the fill value, so that whole chunks
-// hold nothing else.
+// randomBlock returns a block with long runs of the fill value, so that some chunks have
+// only the fill value.
 func randomBlock(r *rand.Rand, s spec, shape []int64) block {
 	n := 1
 	for _, extent := range shape {
@@ -33,8 +33,8 @@ func randomBlock(r *rand.Rand, s spec, shape []int64) block {
 	return block{shape, data}
 }
 
-// resized returns the block in another shape: what is in both shapes stays, the rest is
-// the fill value.
+// resized returns the block in another shape. Elements in both shapes stay, and new ones
+// are the fill value.
 func (b block) resized(shape []int64, fill []byte) block {
 	size, index := len(fill), make([]int64, len(shape))
 	next := block{slices.Clone(shape), nil}
@@ -63,7 +63,7 @@ func (b block) offset(index []int64) (int, bool) {
 	return int(at), true
 }
 
-// advance moves to the next index in C order; it is false after the last.
+// advance moves to the next index in C order. It returns false after the last one.
 func advance(index, shape []int64) bool {
 	for i := len(index) - 1; i >= 0; i-- {
 		if index[i]++; index[i] < shape[i] {
@@ -74,7 +74,7 @@ func advance(index, shape []int64) bool {
 	return false
 }
 
-// appended returns the block with another one behind it along an axis.
+// appended returns the block with another one after it along an axis.
 func (b block) appended(axis int, more block, fill []byte) block {
 	shape := slices.Clone(b.shape)
 	shape[axis] += more.shape[axis]

@@ -1,7 +1,7 @@
-"""Compares frames of the codec blosc with c-blosc, through numcodecs, and through the c-blosc that LIBBLOSC names those of Snappy.
+"""Compares frames of the codec blosc with c-blosc, through numcodecs, and frames of Snappy through the c-blosc at LIBBLOSC.
 
-It reads cases from the file cases.json of a folder. A case has options, its content, and a frame; the program prints what is wrong with the
-frame, and writes that of c-blosc beside it.
+It reads the file cases.json of a folder. A case has options, a content, and a frame. The program prints the faults of
+the frame, and writes the frame of c-blosc to the same folder.
 """
 
 import json
@@ -31,11 +31,11 @@ def check(folder, case):
     with open(os.path.join(folder, case["name"] + ".theirs"), "wb") as f:
         f.write(theirs)
     a, b = bytearray(frame[:12]), bytearray(theirs[:12])
-    if frame[2] & COPIED != theirs[2] & COPIED:  # one of the two found something to compress
+    if frame[2] & COPIED != theirs[2] & COPIED:  # only one of the two found something to compress
         a[2], b[2] = a[2] & ~COPIED, b[2] & ~COPIED
     if a != b:
         return f"header {a.hex()} instead of {b.hex()}"
-    if content and decompress(frame, len(content)) != content:  # numcodecs refuses empty ones, its own too
+    if content and decompress(frame, len(content)) != content:  # numcodecs refuses empty frames, even its own
         return "decodes to other content"
     return None
 

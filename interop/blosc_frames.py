@@ -1,9 +1,9 @@
-"""Writes the frames in codec/blosc/testdata/frames, with numcodecs, and with the c-blosc that LIBBLOSC names.
+"""Writes the frames in codec/blosc/testdata/frames, with numcodecs, and with the c-blosc at LIBBLOSC.
 
     python interop/blosc_frames.py codec/blosc/testdata/frames
 
-numcodecs comes without Snappy; frames of it are made where LIBBLOSC is the path of a c-blosc that has it, as Debian's. A name
-says what the content is (see content in the test) and what it was written with:
+numcodecs lacks Snappy. Its frames need a c-blosc with Snappy at the path LIBBLOSC, such as that of Debian. A name
+has the content (see content in the test) and the options:
 
     <element>-<elements>-<cname>-<shuffle>-<level>-<blocksize>.blosc
 """

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/codec/blosc"
 )
 
-// bloscCase is what both write a frame of.
+// bloscCase is a configuration with which both implementations write a frame.
 type bloscCase struct {
 	Name    string `json:"name"`
 	Cname   string `json:"cname"`
@@ -39,8 +39,8 @@ func (c bloscCase) codec(t *testing.T) zarrcodec.BytesBytes {
 	return made.(zarrcodec.BytesBytes)
 }
 
-// randomContent returns up to a few hundred thousand bytes, more or less compressible,
-// and not always whole elements.
+// randomContent returns up to a few hundred thousand bytes of random compressibility,
+// not always whole elements.
 func randomContent(r *rand.Rand, element int) []byte {
 	n := r.IntN(1 << (4 + r.IntN(16)))
 	if r.IntN(4) > 0 {
@@ -56,8 +56,8 @@ func randomContent(r *rand.Rand, element int) []byte {
 	return b
 }
 
-// TestBlosc has this package and c-blosc make frames of the same content, and each decode
-// those of the other.
+// TestBlosc lets Varve and c-blosc encode the same content, and decode the frames of
+// each other.
 func TestBlosc(t *testing.T) {
 	t.Parallel()
 	python, seed, folder := interpreter(t), seed(t), t.TempDir()
@@ -91,12 +91,12 @@ func TestBlosc(t *testing.T) {
 	for _, c := range list {
 		frame, err := os.ReadFile(filepath.Join(folder, c.Name+".theirs"))
 		if err != nil {
-			continue // a compressor that numcodecs has not
+			continue // numcodecs lacks the compressor
 		}
 		want := contents[c.Name]
 		got, err := c.codec(t).Decode(nil, frame, int64(len(want)))
 		if read++; err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%+v: other content than c-blosc encoded, %v", c, err)
+			t.Errorf("%+v: the content differs from that which c-blosc encoded, %v", c, err)
 		}
 	}
 	t.Logf("%d frames written, %d read", len(list), read)

@@ -1,9 +1,9 @@
-"""Writes casts of single values as cast-value-rs, the backend of zarr-python, does them: testdata of codec/castvalue.
+"""Writes casts of single values by cast-value-rs, the backend of zarr-python: testdata of codec/castvalue.
 
     pip install 'cast-value-rs>=0.4.2' numpy
     python castvalue_testdata.py ../codec/castvalue/testdata/casts.txt
 
-A line has source, target, rounding, what becomes of values out of range, the value and the result (or -) as bits.
+A line has source, target, rounding, the handling of values out of range, the value and the result (or -) as bits.
 """
 
 import sys

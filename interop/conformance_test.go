@@ -13,9 +13,8 @@ import (
 )
 
 // TestConformance checks that the command prints arrays as
-// github.com/Bisaloo/zarr-conformance-tests expects: with status 0 and, beyond that,
-// every element as zarr-python has it. ZARR_CONFORMANCE_DATA names another folder of
-// arrays.
+// github.com/Bisaloo/zarr-conformance-tests expects: with status 0, and here also every
+// element as zarr-python reads it. ZARR_CONFORMANCE_DATA names another folder of arrays.
 func TestConformance(t *testing.T) {
 	run, dir := scriptOf(t, "everything.py"), os.Getenv("ZARR_CONFORMANCE_DATA")
 	if dir == "" {
@@ -46,7 +45,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// sameJSON reports whether two texts are the same value.
+// sameJSON reports whether two texts encode the same value.
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && x == y

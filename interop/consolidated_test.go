@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// appends makes xarray append to the group that is named, and consolidate it.
+// appends is a program that appends to a group with xarray and consolidates it.
 const appends = `
 import sys, numpy, xarray
 more = xarray.Dataset({"t": (("time", "x"), numpy.ones((2, 3), "f4")), "u": (("time",), numpy.ones(2, "u1"))}, coords={"time": [4, 5]})
 more.to_zarr(sys.argv[1], append_dim="time", consolidated=True)
 `
 
-// TestConsolidatedByBoth has xarray append to a group that varve wrote: the consolidated
-// metadata that it writes spells out what varve leaves out, and is not stale.
+// TestConsolidatedByBoth lets xarray append to a group that Varve wrote. The
+// consolidated metadata that it writes has members that Varve omits, and is not stale.
 func TestConsolidatedByBoth(t *testing.T) {
 	t.Parallel()
-	scriptMissing(t) // xarray is here
+	scriptMissing(t) // xarray is installed
 	program := filepath.Join(t.TempDir(), "varve")
 	build := exec.Command("go", "build", "-o", program, ".")
 	build.Dir = filepath.Join("..", "cmd", "varve")

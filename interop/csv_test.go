@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// tables makes a group, and compares the tables that are exported of it with what xarray
-// makes of the same arrays. Its arguments are the folder of the group and tables, and
-// "write" or "read".
+// tables is a program that creates a group, and compares exported tables with those of
+// xarray. Its arguments are the folder of the group and of the tables, and "write" or
+// "read".
 const tables = `
 import sys, warnings, numpy, pandas, xarray
 warnings.simplefilter("ignore")
@@ -36,11 +36,11 @@ same("name", d.name.to_pandas().to_frame("name"), ["time"], parse_dates=["time"]
 same("ok", d.ok.to_pandas().to_frame("ok"), ["time"], parse_dates=["time"])
 `
 
-// TestTables exports arrays with a header. pandas reads the same tables that xarray
+// TestTables exports arrays as CSV with a header. pandas reads the same tables as xarray
 // makes.
 func TestTables(t *testing.T) {
 	t.Parallel()
-	scriptMissing(t) // xarray is here
+	scriptMissing(t) // xarray is installed
 	dir := t.TempDir()
 	run := func(program string, args ...string) {
 		t.Helper()

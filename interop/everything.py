@@ -1,14 +1,14 @@
-"""Arrays of every data type, codec, grid and format that zarr-python has, and what it selects of them.
+"""Arrays of every data type, codec, grid and format of zarr-python, and selections of them.
 
 everything.py write DIR SEED N   writes random arrays DIR/<i>.zarr, their elements DIR/<i>.bin and DIR/<i>.json: attributes, selections with
-                                 their elements, and a change by a selection, with the elements that it writes and all after it
-everything.py judge DIR          compares all arrays DIR/*.zarr with DIR/*.after, and their attributes and dimension names; prints what differs
+                                 their elements, and a change by a selection, with the elements that it writes and all elements afterwards
+everything.py judge DIR          compares all arrays DIR/*.zarr with DIR/*.after, and their attributes and dimension names; prints the differences
 everything.py group DIR SEED N FORMAT   writes a group of random arrays with consolidated metadata
-everything.py check DIR FORMAT          compares consolidated metadata with those of the nodes; prints what differs and how many there are
+everything.py check DIR FORMAT          compares consolidated metadata with those of the nodes; prints the differences and the number of nodes
 everything.py conformance DIR           writes arrays like those of zarr-conformance-tests
 everything.py lines DIR                 prints the elements of all arrays DIR/*.zarr
 
-Elements are in C order and little endian; those that differ in length are a JSON list, bytes in hexadecimal digits.
+Elements are in C order and little endian; those of variable length are a JSON list, bytes in hexadecimal digits.
 """
 
 import json
@@ -71,7 +71,7 @@ def filters(r, dtype, rank):
     """Codecs from arrays to arrays."""
     chain = []
     if rank == 0:
-        return chain  # of one element zarr-python loses the byte order
+        return chain  # for a single element, zarr-python loses the byte order
     if rank > 1 and r.integers(3) == 0:
         chain.append(TransposeCodec(order=tuple(int(x) for x in r.permutation(rank))))
     if variable(dtype) or np.dtype(dtype).names or r.integers(3):
@@ -112,7 +112,7 @@ def edges(r, extent):
 
 
 def options(r, dtype, shape, form):
-    """What an array of a format is made with."""
+    """Arguments to create an array of a format."""
     rank = len(shape)
     if form == 2:
         compressor = pick(r, [None, numcodecs.Zstd(1), numcodecs.Blosc("lz4"), numcodecs.Zlib(1), numcodecs.LZ4()])
@@ -155,7 +155,7 @@ def whole(array):
 
 
 def stored(data):
-    """Elements as they are handed over."""
+    """Elements in the form in which they are exchanged."""
     if data.dtype == object:
         return json.dumps([x.hex() if isinstance(x, bytes) else str(x).encode().hex() for x in data.ravel()]).encode()
     return np.ascontiguousarray(data.astype(data.dtype.newbyteorder("<"))).tobytes()
@@ -202,7 +202,7 @@ def random_selection(r, shape, counts):
 
 
 def index(e, n):
-    """An entry as NumPy takes it."""
+    """An entry as an index of NumPy."""
     if "int" in e:
         return e["int"]
     if "slice" in e:
@@ -213,7 +213,7 @@ def index(e, n):
 
 
 def numpy_index(sel, shape, sizes):
-    """The selection as an index of NumPy, and the shape that it makes."""
+    """The selection as an index of NumPy, and the shape of its result."""
     items = [index(e, None) for e in sel["entries"]]
     if sel["kind"] == "mask":
         return items[0].reshape(shape), None
@@ -243,7 +243,7 @@ def write(directory, seed, n):
         try:
             array = create(path, r, dtype, shape, form)
             data = whole(array)
-        except Exception as error:  # combinations that zarr-python itself has no answer to
+        except Exception as error:  # combinations that zarr-python does not support
             print(f"{i}: {dtype}: {type(error).__name__}: {error}".replace("\n", " ")[:300])
             shutil.rmtree(path, ignore_errors=True)
             refused += 1
@@ -267,7 +267,7 @@ def write(directory, seed, n):
         else:
             after = data
         (directory / f"{i}.json").write_text(json.dumps(case))
-        # Codecs that lose something lose it of what is written, too.
+        # Lossy codecs lose information of the written elements, too.
         copy = zarr.open_array(shutil.copytree(path, directory / f"{i}.copied"), mode="r+")
         copy[...] = after
         (directory / f"{i}.after").write_bytes(stored(whole(copy)))
@@ -279,14 +279,14 @@ def judge(directory):
     for path in sorted(directory.glob("*.zarr")):
         case = path.name.split(".")[0]
         if not (directory / f"{case}.json").exists():
-            continue  # refused, and left behind
+            continue  # refused after it was created
         try:
             array = zarr.open_array(path, mode="r")
             if stored(whole(array)) != (directory / f"{case}.after").read_bytes():
                 print(f"{path.name}: elements differ: {array.metadata}")
             found, want = dict(array.attrs), json.loads((directory / f"{case}.json").read_text())["attributes"]
             if "like" in path.name and array.ndim == 0 and array.metadata.zarr_format == 2:
-                want["_ARRAY_DIMENSIONS"] = []  # which xarray needs to open the group
+                want["_ARRAY_DIMENSIONS"] = []  # xarray needs it to open the group
             for attributes in (found, want) if "other" in path.name else ():
                 attributes.pop("_ARRAY_DIMENSIONS", None)  # names of dimensions: attributes in format 2 only
             if found != want:
@@ -309,7 +309,7 @@ def group(directory, seed, n, form):
 
 
 def check(directory, form):
-    """Prints the number of nodes, and those whose consolidated metadata are not their own."""
+    """Prints the number of nodes, and the nodes whose consolidated metadata differ from their own."""
     root = zarr.open_consolidated(directory, mode="r", zarr_format=form)
     nodes = root.metadata.consolidated_metadata.flattened_metadata
     for path, node in nodes.items():
@@ -320,7 +320,7 @@ def check(directory, form):
 
 
 def conformance(directory):
-    """The arrays of zarr-conformance-tests, whose data are made anew since they have no licence: six of five types."""
+    """The six arrays of five types of zarr-conformance-tests. Their data are generated, since the originals have no licence."""
     cases = [("bool", "|b1", (2, 2), (2, 2), 2), ("int64", "<i8", (4, 4), (2, 2), 2), ("int32", "<i4", (30, 20, 10), (10, 10, 5), 2),
              ("float32", "<f4", (30, 20, 10), (10, 10, 5), 2), ("float64", "<f8", (30, 20, 10), (10, 10, 5), 2), ("int32_v3", "<i4", (2, 2), (2, 2), 3)]
     for k, (name, dtype, shape, chunks, form) in enumerate(cases):
@@ -331,7 +331,7 @@ def conformance(directory):
 
 
 def lines(directory):
-    """Prints every element of every array below, by the name of its folder."""
+    """Prints every element of every array below a directory, by the name of its folder."""
     for path in sorted(directory.glob("*.zarr")):
         for x in whole(zarr.open_array(path, mode="r")).ravel():
             print(f"{path.name} {json.dumps(x.item() if x.dtype != np.float32 else float(str(x)))}")

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// everythingCase is what everything.py writes beside an array.
+// everythingCase is the description that everything.py writes beside an array.
 type everythingCase struct {
 	Attributes map[string]any
 	Type       string
@@ -27,7 +27,7 @@ type everythingCase struct {
 	Write      *string
 }
 
-// selected is a selection and what NumPy makes of it.
+// selected is a selection and its result in NumPy.
 type selected struct {
 	Kind    string
 	Entries []selectedEntry
@@ -35,7 +35,7 @@ type selected struct {
 	Data    string
 }
 
-// selectedEntry is one of these, as everything.py writes it.
+// selectedEntry is an entry of a selection in the form of everything.py.
 type selectedEntry struct {
 	Int      *int64
 	Slice    *[3]*int64
@@ -93,9 +93,9 @@ func (s selected) selection(shape []int64) selection.Selection {
 	return selection.Basic(items)
 }
 
-// TestEverything reads arrays of every type, codec, grid and format that zarr-python has,
-// and selections of them; it changes each by a selection, and writes another like it and
-// one of the other format. zarr-python reads all of them.
+// TestEverything reads arrays of every type, codec, grid and format of zarr-python, and
+// selections of them. It changes each array through a selection, and writes copies in
+// both formats. zarr-python reads all of them.
 func TestEverything(t *testing.T) {
 	dir, run := t.TempDir(), scriptOf(t, "everything.py")
 	seed, n := seed(t), min(2*cases(), 300)
@@ -105,7 +105,7 @@ func TestEverything(t *testing.T) {
 		path := filepath.Join(dir, strconv.Itoa(i))
 		raw, err := os.ReadFile(path + ".json")
 		if err != nil {
-			continue // zarr-python refused to make it
+			continue // zarr-python refused to create it
 		}
 		read++
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// TestEverythingConsolidated reads arrays through the consolidated metadata that
-// zarr-python wrote, and has zarr-python do so with what Varve makes of them.
+// TestEverythingConsolidated reads arrays through consolidated metadata of zarr-python,
+// and lets zarr-python read through that of Varve.
 func TestEverythingConsolidated(t *testing.T) {
 	run, seed := scriptOf(t, "everything.py"), strconv.FormatUint(seed(t), 10)
 	for _, format := range []string{"2", "3"} {
@@ -156,14 +156,13 @@ func TestEverythingConsolidated(t *testing.T) {
 			}
 			check(t, g.Consolidate(t.Context()))
 			if got := run("check", path, format); got != want {
-				t.Errorf("consolidated anew, zarr-python finds\n%s\nwant\n%s", got, want)
+				t.Errorf("consolidated again, zarr-python finds\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
 }
 
-// scriptOf returns a function that runs a script of this folder and returns what it
-// prints.
+// scriptOf returns a function that runs a script of this folder and returns its output.
 func scriptOf(t *testing.T, script string) func(args ...string) string {
 	python := interpreter(t)
 	return func(args ...string) string {
@@ -201,7 +200,7 @@ func (c *everythingCase) read(t *testing.T, a *zarr.Array, path string) {
 	}
 }
 
-// write changes the array by the first selection.
+// write changes the array through the first selection.
 func (c *everythingCase) write(t *testing.T, a *zarr.Array, path string) {
 	t.Helper()
 	if c.Write != nil {
@@ -216,8 +215,7 @@ func (c *everythingCase) write(t *testing.T, a *zarr.Array, path string) {
 	}
 }
 
-// writeLike writes an array with the elements of another, unless the format of the new
-// one cannot say what it is.
+// writeLike writes a copy of an array, unless the other format cannot describe it.
 func writeLike(t *testing.T, s zarr.Spec, a *zarr.Array, path, suffix string) bool {
 	t.Helper()
 	same := s.Format == a.Metadata().Format()
@@ -234,7 +232,7 @@ func writeLike(t *testing.T, s zarr.Spec, a *zarr.Array, path, suffix string) bo
 	return true
 }
 
-// handed returns selected elements as everything.py hands them over.
+// handed returns selected elements in the form of everything.py.
 func handed(t *testing.T, a *zarr.Array, sel selection.Selection) []byte {
 	t.Helper()
 	r, err := a.Select(sel)
@@ -256,7 +254,7 @@ func handed(t *testing.T, a *zarr.Array, sel selection.Selection) []byte {
 	return data
 }
 
-// put writes elements that are handed over.
+// put writes elements in that form.
 func put(t *testing.T, a *zarr.Array, sel selection.Selection, data []byte) error {
 	t.Helper()
 	if !a.Type().Variable() {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// filtered has chains of codecs that turn arrays into arrays, by the data type of the
-// array. All of them keep whole numbers from 0 to 100.
+// filtered are chains of array-to-array codecs by data type. All of them preserve whole
+// numbers from 0 to 100.
 var filtered = []struct {
 	typ    string
 	codecs []codec
@@ -34,8 +34,8 @@ var filtered = []struct {
 	{"bool", []codec{{"numcodecs.packbits", map[string]any{}}}},
 }
 
-// TestFilters has each implementation write random arrays through codecs that change
-// values, types and shapes, which both read.
+// TestFilters lets each implementation write random arrays with codecs that change
+// values, types and shapes. Both read them.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
@@ -58,8 +58,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// randomFiltered returns a random array whose chunks go through one of the chains,
-// perhaps transposed before.
+// randomFiltered returns a random array with one of the chains, sometimes transposed
+// first.
 func randomFiltered(r *rand.Rand) spec {
 	s, f := randomSpec(r), filtered[r.IntN(len(filtered))]
 	for len(s.Shape) == 0 || slices.Contains(s.Shape, 0) {
@@ -71,8 +71,8 @@ func randomFiltered(r *rand.Rand) spec {
 	return s
 }
 
-// wholeNumbers returns elements of at least n bytes, from 0 to 100 each, or the fill
-// value; n is a multiple of their length.
+// wholeNumbers returns elements from 0 to 100, or the fill value, with n bytes. n is a
+// multiple of the size of an element.
 func wholeNumbers(r *rand.Rand, typ string, fill []byte, n int) []byte {
 	var data []byte
 	blank := fill != nil && r.IntN(3) == 0

@@ -1,10 +1,10 @@
-"""Writes chunks that the filters of numcodecs made: testdata of codec/numcodecs.
+"""Writes chunks encoded by the filters of numcodecs: testdata of codec/numcodecs.
 
     pip install numcodecs numpy
     python filters_testdata.py ../codec/numcodecs/testdata/filters.jsonl
 
 A line has the filter, its configuration, the types of the array and of its encoded form, and the little-endian bytes of an
-array, of its encoded form, and of what that decodes to. Casts whose result C leaves open are left out.
+array, of its encoded form, and of the decoded form. Casts with an undefined result in C are left out.
 """
 
 import json
@@ -72,7 +72,7 @@ def cases():
 
 
 def open_cast(x, kind):
-    """Whether x, a float, is cast to an integer type that does not hold it."""
+    """Whether the float x is cast to an integer type that cannot hold it."""
     return kind in "iu" and x.dtype.kind == "f" and not np.all(np.abs(x) < 2.0**31)
 
 
@@ -84,7 +84,7 @@ with open(sys.argv[1], "w") as out:
         try:
             encoded = codec.encode(x.copy())
             if name == "delta" and encoded.dtype == "u8" and np.dtype(dtype).kind == "i":
-                continue  # the sum is one of floats, and the array is lost
+                continue  # the sum has a float type, and the array is lost
             if name == "fixedscaleoffset" and open_cast(x.astype("f8") * 300, np.dtype(configuration["astype"]).kind):
                 continue
             if name in ("delta", "astype") and open_cast(x, encoded.dtype.kind):

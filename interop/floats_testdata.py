@@ -1,4 +1,4 @@
-"""Writes what ml_dtypes rounds float32 to, as digests: testdata/rounded.txt of dtype.
+"""Writes digests of float32 rounded by ml_dtypes: testdata/rounded.txt of dtype.
 
     pip install ml_dtypes numpy
     python floats_testdata.py ../dtype/testdata/rounded.txt
@@ -11,7 +11,7 @@ import sys
 import ml_dtypes
 import numpy as np
 
-# The magnitude from which on a number is beyond a format that has neither infinities nor NaN: half a step above the largest.
+# Formats without infinities and NaN cannot hold numbers of at least this magnitude: half a step above the largest.
 BEYOND = {"float6_e2m3fn": 7.75, "float6_e3m2fn": 30, "float4_e2m1fn": 7}
 NAMES = """float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu
 float6_e2m3fn float6_e3m2fn float4_e2m1fn bfloat16""".split()
@@ -32,7 +32,7 @@ with np.errstate(all="ignore"):
         if name in BEYOND:
             fits = np.abs(x) < BEYOND[name]
         if name == "float8_e8m0fnu":
-            fits &= x >= 2.0**-126  # below it rounds up what is nearer to the lower one
+            fits &= x >= 2.0**-126  # below, it rounds up numbers that are nearer to the lower neighbour
         codes[~fits] = 0xFFFF
         lines.append(f"{name} {fits.sum()} {hashlib.sha256(codes.tobytes()).hexdigest()}\n")
 pathlib.Path(sys.argv[1]).write_text("".join(lines))

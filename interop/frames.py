@@ -1,7 +1,7 @@
 """Frames of numcodecs' bytes-to-bytes codecs.
 
-    python frames.py write ARCHIVE [SEED [CODEC...]]   writes a zip archive of frames, by all codecs or those named, for a reader elsewhere
-    python frames.py read ARCHIVE                      decodes the frames of an archive that was written elsewhere
+    python frames.py write ARCHIVE [SEED [CODEC...]]   writes a zip archive of frames, by all codecs or those named
+    python frames.py read ARCHIVE                      decodes the frames of an archive
 
 An archive has plain/<n>, frame/<n>, and manifest.json: a list of {"id", "configuration", "plain", "frame"}, where the last two are
 names in the archive. Those in codec/numcodecs/testdata, of all codecs but lzma, and in codec/extra/testdata, of lzma, were written with
@@ -78,7 +78,7 @@ def inputs(seed):
 
 
 def decoded(codec, frame):
-    """The bytes of a frame. numcodecs cannot read what it writes with filters in a container, but the library can."""
+    """The content of a frame. numcodecs cannot read its own containers with filters, but the library can."""
     if codec.codec_id == "lzma" and codec.format != lzma.FORMAT_RAW:
         return lzma.decompress(frame)
     return bytes(codec.decode(frame))
@@ -89,7 +89,7 @@ def encoded(codec, plain):
         frame = bytes(codec.encode(np.frombuffer(plain, "u1")))
         return frame if decoded(codec, frame) == plain else None
     except Exception:
-        return None  # no input of this codec, as no bytes are of several
+        return None  # the codec refuses this input, as several refuse no bytes
 
 
 def write(path, seed, names):
@@ -115,7 +115,7 @@ def write(path, seed, names):
 
 
 def read(path):
-    """Prints the number of frames that were decoded; the first that is wrong ends the program with an error."""
+    """Prints the number of decoded frames. The first wrong frame ends the program with an error."""
     with zipfile.ZipFile(path) as z:
         rows = json.loads(z.read("manifest.json"))
         for row in rows:

@@ -40,7 +40,7 @@ func (f frame) coder(t *testing.T) zarrcodec.BytesBytes {
 	return c.(zarrcodec.BytesBytes)
 }
 
-// frames runs frames.py, which prints how many frames it wrote or read.
+// frames runs frames.py, which prints the number of frames that it wrote or read.
 func frames(t *testing.T, args ...string) string {
 	t.Helper()
 	c := exec.Command(interpreter(t), append([]string{"frames.py"}, args...)...)
@@ -53,8 +53,7 @@ func frames(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestFramesRead reads frames that numcodecs writes, by all of its codecs with many
-// configurations.
+// TestFramesRead reads frames of all codecs of numcodecs, with many configurations.
 func TestFramesRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frames.zip")
 	n := frames(t, "write", path, fmt.Sprint(1+seed(t)%math.MaxInt32))
@@ -91,7 +90,7 @@ func member(t *testing.T, z *zip.Reader, name string) []byte {
 	return data
 }
 
-// TestFramesWritten has numcodecs read what Varve writes.
+// TestFramesWritten lets numcodecs read the frames of Varve.
 func TestFramesWritten(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed(t), 7))
 	path := filepath.Join(t.TempDir(), "frames.zip")
@@ -137,8 +136,8 @@ func TestFramesWritten(t *testing.T) {
 	t.Logf("%s frames of Varve", frames(t, "read", path))
 }
 
-// plains returns byte strings of several kinds whose lengths are multiples of 48, and not
-// 0, which some of numcodecs' codecs do not take.
+// plains returns byte strings of several kinds. Their lengths are positive multiples of
+// 48, because some codecs of numcodecs refuse other lengths.
 func plains(r *rand.Rand) [][]byte {
 	noise, field, few := make([]byte, 48*(1+r.IntN(2000))), make([]byte, 48*(1+r.IntN(20_000))), make([]byte, 48*(1+r.IntN(20_000)))
 	for i := range noise {

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestHistories has both implementations change the same arrays by turns, and read them
+// TestHistories lets both implementations change the same arrays in turns, and read them
 // after every change.
 func TestHistories(t *testing.T) {
 	t.Parallel()
@@ -50,17 +50,17 @@ func histories(t *testing.T, n int, draw func(r *rand.Rand) spec) {
 	t.Log(done)
 }
 
-// history is an array that changes, and what it has to hold.
+// history is an array with its expected content.
 type history struct {
 	p     *python
 	r     *rand.Rand
-	spec  spec // its Shape is that of the beginning, its Chunks are those of now
+	spec  spec // Shape is that at the start, Chunks are the present ones
 	path  string
 	want  block
 	was   []int64        // shape before the last resize
-	stale bool           // what was cut off may come back when zarr-python grows the array
-	done  map[string]int // how often each thing was done, by all histories
-	ours  bool           // zarr-python only reads
+	stale bool           // elements that were cut off may reappear when zarr-python grows the array
+	done  map[string]int // the number of changes of each kind, in all histories
+	ours  bool           // only Varve changes the array
 }
 
 func (h *history) turn() implementation {
@@ -70,7 +70,7 @@ func (h *history) turn() implementation {
 	return pick[implementation](h.r, h.p, varve{})
 }
 
-// step makes a change and has both implementations read.
+// step makes a change and lets both implementations read.
 func (h *history) step(t *testing.T) {
 	if h.spec.units != nil && h.r.IntN(3) == 0 {
 		pick(h.r, h.writePart, h.writeInner, h.compact)(t, h.turn())
@@ -80,7 +80,7 @@ func (h *history) step(t *testing.T) {
 	h.compare(t)
 }
 
-// compare has both implementations read.
+// compare lets both implementations read.
 func (h *history) compare(t *testing.T) {
 	t.Helper()
 	want := h.spec.state(h.want)
@@ -107,7 +107,7 @@ func (h *history) append(t *testing.T) {
 	who, axis, n := h.turn(), h.r.IntN(len(h.want.shape)), 1+h.r.Int64N(6)
 	from := h.want.shape[axis]
 	if who.name() != "varve" || len(h.more(axis, 1).data) == 0 {
-		n = h.fitting(axis, n) // where nothing is appended it is zarr-python's turn, too
+		n = h.fitting(axis, n) // zarr-python may append no elements as well
 	}
 	more := h.more(axis, n)
 	growth, after := grid.AppendOne(), h.spec.Chunks[axis].grown(from+n)
@@ -115,7 +115,7 @@ func (h *history) append(t *testing.T) {
 	case len(more.data) == 0 && h.ours:
 		return
 	case len(more.data) == 0:
-		who = h.p // no bytes do not say how many empty planes they are
+		who = h.p // Varve cannot derive the number of empty planes from no bytes
 	case who.name() == "varve":
 		growth, after = randomGrowth(h.r, h.spec.Chunks[axis], from, from+n, h.unit(axis))
 	}
@@ -128,7 +128,7 @@ func (h *history) append(t *testing.T) {
 			return
 		}
 		h.change(t, func(a *zarr.Array) error {
-			counted := axis - h.r.IntN(2)*len(more.shape) // from either end
+			counted := axis - h.r.IntN(2)*len(more.shape) // negative axes count from the end
 			return a.AppendBytes(t.Context(), counted, more.data, &zarr.AppendOptions{Grow: growth, RoundUp: up, Expect: h.want.shape})
 		})
 	} else {
@@ -144,8 +144,8 @@ func kind(g grid.Growth) string {
 	return word
 }
 
-// randomShape returns another shape: the one before, or one of which an axis is other
-// than now, or several are.
+// randomShape returns the shape before the last resize, or the present one with other
+// extents along one axis or several.
 func (h *history) randomShape() (shape []int64, grows, shrinks bool) {
 	shape = slices.Clone(h.want.shape)
 	if h.was != nil && h.r.IntN(2) == 0 {
@@ -161,7 +161,7 @@ func (h *history) randomShape() (shape []int64, grows, shrinks bool) {
 	return shape, grows, shrinks
 }
 
-// otherShape changes an axis, or several.
+// otherShape changes the extents of one axis or several.
 func (h *history) otherShape(shape []int64) {
 	for {
 		i := h.r.IntN(len(shape))
@@ -220,7 +220,7 @@ func (h *history) overwrite(t *testing.T) {
 	who.write(t, h.path, h.want.data)
 }
 
-// unlock has Varve list some axes, or all.
+// unlock lets Varve make some axes, or all, rectilinear.
 func (h *history) unlock(t *testing.T) {
 	opt := zarr.RectilinearOptions{Trim: h.r.IntN(2) == 0}
 	for i := range h.want.shape {

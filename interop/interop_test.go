@@ -27,27 +27,27 @@ type implementation interface {
 	members(t *testing.T, path string) tree
 }
 
-// state is all that a reader finds out about an array.
+// state is an array as a reader sees it.
 type state struct {
 	Shape      []int64
 	Type       string
 	Grid       string    // name and declared edges
 	Sizes      [][]int64 // logical lengths of the chunks along every axis
-	Inner      [][]int64 // and of inner chunks, where there are any
+	Inner      [][]int64 // those of inner chunks, if there are any
 	Fill       []byte    `json:"-"`
 	Names      []*string
 	Attributes map[string]any
 	Data       []byte `json:"-"`
-	around     bool   // zarr-python does not show inner chunks where there are codecs around shards
+	around     bool   // codecs surround the shards, so zarr-python does not report inner chunks
 }
 
-// tree is what a reader finds below a group: "group" or "array" by path.
+// tree is the nodes below a group, "group" or "array" by path.
 type tree struct {
 	Attributes map[string]any
 	Members    map[string]string
 }
 
-// TestArrays has each implementation write random arrays that both read.
+// TestArrays lets each implementation write random arrays that both read.
 func TestArrays(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
@@ -69,7 +69,7 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// TestListAxes has Varve write an axis of one length as a list where another axis is one.
+// TestListAxes writes axes with one edge as lists, because another axis is a list.
 func TestListAxes(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
@@ -94,7 +94,7 @@ func TestListAxes(t *testing.T) {
 	}
 }
 
-// TestGroups has each implementation write a hierarchy that both read.
+// TestGroups lets each implementation write a hierarchy that both read.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
@@ -117,7 +117,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// state returns what a reader has to find.
+// state returns the expected state.
 func (s spec) state(b block) state {
 	want := state{
 		Shape: b.shape, Type: s.Type, Grid: s.grid(), Sizes: make([][]int64, len(b.shape)), Inner: s.inner(b.shape), Fill: s.Fill,
@@ -143,7 +143,7 @@ func (c cut) sizes(extent int64) []int64 {
 	return sizes
 }
 
-// compare reports everything that a reader found otherwise.
+// compare reports every difference between two states.
 func compare(t *testing.T, reader implementation, got, want state) {
 	t.Helper()
 	if _, is := reader.(*python); is && got.Inner == nil && want.around {
@@ -163,11 +163,11 @@ func compare(t *testing.T, reader implementation, got, want state) {
 		}
 	}
 	if !bytes.Equal(got.Data, want.Data) {
-		t.Errorf("%s finds other elements than were written in %v %v", reader.name(), want.Type, want.Shape)
+		t.Errorf("%s reads elements that differ from those written to %v %v", reader.name(), want.Type, want.Shape)
 	}
 }
 
-// cases returns how many random arrays each implementation writes.
+// cases returns the number of random arrays that each implementation writes.
 func cases() int {
 	if os.Getenv("CI") == "true" || os.Getenv("VARVE_LONG") != "" {
 		return 250
@@ -175,8 +175,8 @@ func cases() int {
 	return 60
 }
 
-// seed returns the seed of a test and prints it. CI has the same one every time, so that
-// it judges a change and not its luck; every run elsewhere tries other cases.
+// seed returns the seed of a test and prints it. In CI it is constant, so that a result
+// depends on the change only; elsewhere every run has another one.
 func seed(t *testing.T) uint64 {
 	seed := uint64(time.Now().UnixNano())
 	if os.Getenv("CI") == "true" {
@@ -191,7 +191,7 @@ func seed(t *testing.T) uint64 {
 	return seed
 }
 
-// decode reads JSON with numbers as they are spelled.
+// decode reads JSON and keeps the spelling of numbers.
 func decode(t *testing.T, raw []byte, v any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(raw))

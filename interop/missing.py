@@ -1,10 +1,10 @@
-"""Missing values in both formats, as xarray has them.
+"""Missing values in both formats, as xarray reads them.
 
 missing.py write DIR     writes groups of format 2 (DIR/2) and 3 (DIR/3; DIR/3as2 with chunk keys of format 2)
-missing.py read GROUP... prints what xarray reads of each, one JSON document a line
-missing.py archive ZIP   makes an archive of the groups and of what xarray reads (cmd/varve/testdata/missing.zip)
+missing.py read GROUP... prints the values that xarray reads from each, one JSON document in each line
+missing.py archive ZIP   writes an archive of the groups and of the values that xarray reads (cmd/varve/testdata/missing.zip)
 
-Every variable has chunks that are not stored: zarr-python leaves out those that hold the fill value only.
+Every variable has chunks that are not stored: zarr-python omits chunks that have only the fill value.
 """
 
 import json
@@ -88,7 +88,7 @@ def cases(fmt):
 def write(path, fmt, keys=None):
     group = zarr.open_group(path, mode="w", zarr_format=fmt)
     for name, data, fill, attributes in cases(fmt):
-        # The axis of a coordinate would have to agree with all others, so each has its own.
+        # Coordinates have axes of their own. A shared axis would have to agree with all others.
         dims = [f"{name}_{i}" for i in range(data.ndim)]
         more = {"dimension_names": dims} if fmt == 3 else {}
         if fmt == 2:

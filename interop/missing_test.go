@@ -21,9 +21,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// TestMissing converts groups with masks of every kind to the other format, to another
-// place and where they are, and back. xarray reads the same of all of them, missing
-// values included.
+// TestMissing converts groups with all kinds of missing values to the other format, in
+// another place and in place, and back. xarray reads the same from all of them.
 func TestMissing(t *testing.T) {
 	run, dir := scriptMissing(t), t.TempDir()
 	run("write", dir)
@@ -32,7 +31,7 @@ func TestMissing(t *testing.T) {
 		check(t, err)
 		return at
 	}
-	of := map[string]string{} // the group that one was made of
+	of := map[string]string{} // the source of each group
 	for name, to := range map[string]int{"2": 3, "3": 2, "3as2": 2} {
 		of[name] = name
 		for i, format := range []int{to, to, 5 - to} {
@@ -42,8 +41,8 @@ func TestMissing(t *testing.T) {
 			case i == 0:
 				_, err = rewrite.ConvertTo(t.Context(), place(name), place(next), format, nil)
 			case name == "3":
-				continue // its chunk keys are not those of format 2
-			default: // where it is, and where it is back again
+				continue // format 2 does not have its chunk keys
+			default: // in place, and back again
 				check(t, os.CopyFS(filepath.Join(dir, next), os.DirFS(filepath.Join(dir, name))))
 				_, err = rewrite.Convert(t.Context(), place(next), to, nil)
 				if err == nil && format != to {
@@ -68,7 +67,7 @@ func TestMissing(t *testing.T) {
 	for _, name := range names {
 		want := read[of[name]]
 		if len(want) < 25 {
-			t.Errorf("%s has %d variables only", of[name], len(want))
+			t.Errorf("%s has only %d variables", of[name], len(want))
 		}
 		for variable, v := range want {
 			if got := read[name][variable]; !reflect.DeepEqual(got, v) {
@@ -78,8 +77,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// scriptMissing returns a function that runs the script and returns what it prints. Where
-// there is no xarray the test is skipped, and fails where $CI is "true".
+// scriptMissing returns a function that runs missing.py and returns its output. Without
+// xarray the test is skipped, or fails if $CI is "true".
 func scriptMissing(t *testing.T) func(args ...string) string {
 	python := interpreter(t)
 	if out, err := exec.Command(python, "-c", "import xarray").CombinedOutput(); err != nil {
@@ -102,8 +101,8 @@ func scriptMissing(t *testing.T) func(args ...string) string {
 	}
 }
 
-// TestCreatedV2 creates a group of format 2 whose arrays are left at their defaults.
-// xarray opens it, with the array of rank 0 in it, and takes no zero for missing data.
+// TestCreatedV2 creates a group of format 2 with default arrays. xarray opens it,
+// including an array of rank 0, and reads no zero as missing data.
 func TestCreatedV2(t *testing.T) {
 	run, dir := scriptMissing(t), filepath.Join(t.TempDir(), "g.zarr")
 	ctx := t.Context()
@@ -129,9 +128,9 @@ func TestCreatedV2(t *testing.T) {
 	}
 }
 
-// TestGrowthAttribute opens a group whose arrays keep their growth policy with them, as
-// `varve create --grow` stores it. xarray and zarr-python take it for an attribute like
-// others.
+// TestGrowthAttribute opens a group whose arrays have their growth policy as an
+// attribute, as `varve create --grow` stores it. xarray and zarr-python read it as an
+// ordinary attribute.
 func TestGrowthAttribute(t *testing.T) {
 	run, dir := scriptMissing(t), filepath.Join(t.TempDir(), "g.zarr")
 	t.Setenv("ZARR_ARRAY__RECTILINEAR_CHUNKS", "true")

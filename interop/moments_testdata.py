@@ -20,7 +20,7 @@ for unit in UNITS:
         numbers += [random.randint(-(10**k), 10**k) for k in (2, 4, 6, 9, 12, 15, 17, 18)]
         for n in numbers:
             if not -(2**63) <= n * factor < 2**63 and n != -(2**63):
-                continue  # NumPy multiplies without looking
+                continue  # NumPy does not check for overflow
             text = str(np.array([n], "<i8").view(f"<M8[{step}]")[0])
             year = text[1:].split("-")[0].split("T")[0]
             if text == "NaT" or not text.startswith("-") and len(year) <= 3 and len(text) > 3:

@@ -3,7 +3,7 @@
     pip install zarr==2.18.3 'numcodecs<0.16'
     python n5_testdata.py ../codec/n5/testdata/blocks.jsonl
 
-That package has axes in reversed order, so that the arrays here are its arrays transposed. A line has the data type, the
+That package reverses the order of axes, so these arrays are transposed. A line has the data type, the
 compressor, the shape of the chunk, its little-endian elements, and the block.
 """
 
@@ -29,7 +29,7 @@ with open(sys.argv[1], "w") as out, tempfile.TemporaryDirectory() as folder:
         array = zarr.create(shape, chunks=chunks, dtype=dtype, compressor=compressor, store=N5Store(str(path)), fill_value=0)
         data = random.integers(0, 100, shape).astype(dtype)
         array[...] = data
-        for last in (0, 1):  # the first block, and that at the far border
+        for last in (0, 1):  # the first block, and the one at the far border
             box = tuple(slice(last * c, (last + 1) * c) for c in chunks)
             padded = np.zeros(chunks, dtype)
             part = data[box]

@@ -1,4 +1,4 @@
-"""Writes the numbers of the floating-point formats of a byte, as ml_dtypes knows them: testdata of internal/number.
+"""Writes all numbers of the one-byte floating-point formats of ml_dtypes: testdata of internal/number.
 
     pip install ml_dtypes numpy
     python number_testdata.py ../internal/number/testdata
@@ -13,7 +13,7 @@ import numpy as np
 NAMES = """float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fnuz
 float8_e5m2 float8_e5m2fnuz float8_e8m0fnu""".split()
 
-# Numbers that are rounded: all halves and quarters between neighbours of the formats are among float32 of few digits.
+# Numbers to round: float32 of few digits, which include all halves and quarters between neighbours.
 HIGH = np.arange(1 << 16, dtype="<u4") << 16
 SOME = np.concatenate([HIGH, HIGH | 0x8000, HIGH | 0x7FFF, HIGH | 0x8001]).view("<f4")
 

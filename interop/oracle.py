@@ -1,4 +1,4 @@
-"""A zarr-python that answers requests: one JSON object a line in, one a line out.
+"""Runs zarr-python for requests: one JSON object in each line of input, one in each line of output.
 
 Data goes through files, in C order and little endian. An answer is {"ok": ...} or {"error": "..."}.
 """
@@ -17,7 +17,7 @@ zarr.config.set({"array.rectilinear_chunks": True})
 warnings.simplefilter("ignore")  # data types and consolidated metadata that are not in the specification yet
 
 
-held = {}  # arrays by path, whose shards are written in an order that their metadata do not tell
+held = {}  # arrays by path whose shards have an order that their metadata lack
 
 
 def open_array(request):
@@ -29,7 +29,7 @@ def pipeline(request):
 
 
 def ordered(codec, order):
-    """The codec, which writes inner chunks in some order where it makes shards."""
+    """The codec. If it makes shards, it writes inner chunks in the given order."""
     if codec["name"] != "sharding_indexed":
         return codec
     configuration = dict(codec["configuration"])
@@ -153,7 +153,7 @@ def consolidate(request):
 
 
 def consolidated(request):
-    """The documents that the consolidated metadata of a group stands for, as zarr-python writes them."""
+    """The documents in the consolidated metadata of a group, as zarr-python writes them."""
     group = zarr.open_consolidated(request["path"], mode="r")
     nodes = group.metadata.consolidated_metadata.flattened_metadata
     prototype = default_buffer_prototype()
@@ -161,7 +161,7 @@ def consolidated(request):
 
 
 def auto(request):
-    """Chunk shapes that are chosen for arrays of bytes strings, whose type says the size of an element."""
+    """Chunk shapes that zarr-python chooses for arrays of byte strings of the given sizes."""
     chosen = []
     for case in request["cases"]:
         dtype = np.dtype(f"S{case['size']}")

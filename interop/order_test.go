@@ -19,15 +19,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// orders are those in which both implementations store inner chunks.
+// orders are the orders of inner chunks that both implementations can store.
 var orders = []struct {
-	name  string // zarr-python's
+	name  string // in zarr-python
 	order zarrcodec.Order
 }{{"morton", zarrcodec.Morton}, {"lexicographic", zarrcodec.C}, {"colexicographic", zarrcodec.Fortran}}
 
-// TestOrder has both implementations write the same elements in each order, with codecs
-// that leave no choice, all at once and then in parts: what they store has to be the
-// same, byte by byte.
+// TestOrder lets both implementations write the same elements in each order, whole and
+// then in parts, with deterministic codecs. The stored bytes must be equal.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
@@ -62,7 +61,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// twins are an array of each implementation, to which the same is done.
+// twins are two equal arrays, one of each implementation.
 type twins struct {
 	spec
 	p            *python
@@ -70,7 +69,7 @@ type twins struct {
 	options      zarr.Options
 }
 
-// write writes a region of both arrays and compares what is stored.
+// write writes a region of both arrays and compares the stored bytes.
 func (w *twins) write(t *testing.T, at region, data []byte) {
 	t.Helper()
 	changeBy(t, w.ours, &w.options, func(a *zarr.Array) error { return a.WriteBytes(t.Context(), at.basic(), data) })
@@ -78,8 +77,8 @@ func (w *twins) write(t *testing.T, at region, data []byte) {
 	w.compare(t, at)
 }
 
-// disorder has Varve append inner chunks to shards, which are the same as zarr-python's
-// again when they have been compacted.
+// disorder lets Varve append inner chunks to shards. After compacting they equal those
+// of zarr-python again.
 func (w *twins) disorder(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	if w.inner(w.Shape) == nil || w.isNested() {
@@ -101,13 +100,13 @@ func (w *twins) disorder(t *testing.T, r *rand.Rand) {
 	w.compare(t, "compacting")
 }
 
-// isNested reports whether inner chunks are shards again.
+// isNested reports whether inner chunks are shards themselves.
 func (s spec) isNested() bool {
 	inner := s.Serializer.Configuration["codecs"].([]codec)
 	return slices.ContainsFunc(inner, func(c codec) bool { return c.Name == sharding.Name })
 }
 
-// compare compares what is stored after something.
+// compare compares the stored bytes.
 func (w *twins) compare(t *testing.T, at any) {
 	t.Helper()
 	ours, theirs := stored(t, w.ours), stored(t, w.theirs)
@@ -116,7 +115,7 @@ func (w *twins) compare(t *testing.T, at any) {
 	}
 	for key, shard := range sorted(theirs) {
 		if !bytes.Equal(ours[key], shard) {
-			t.Fatalf("after %v varve stores other bytes than zarr-python in %s:\n%x\n%x", at, key, ours[key], shard)
+			t.Fatalf("after %v varve and zarr-python store different bytes in %s:\n%x\n%x", at, key, ours[key], shard)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// The model of an axis that grows and shrinks: nothing but its edges, one by one.
+// The model of an axis that grows and shrinks: the list of its edges.
 
 // covered returns the sum of the edges.
 func (c cut) covered() (sum int64) {
@@ -21,8 +21,8 @@ func (c cut) covered() (sum int64) {
 	return sum
 }
 
-// reach adds edges until they cover the extent; length gives each, from where it begins
-// and how many were added before.
+// reach adds edges until they cover the extent. length gives each edge from its start
+// and the number of edges added before.
 func (c cut) reach(extent int64, length func(at int64, k int) int64) cut {
 	if c.edges == nil {
 		return c
@@ -35,12 +35,12 @@ func (c cut) reach(extent int64, length func(at int64, k int) int64) cut {
 	return cut{edges: edges}
 }
 
-// grown covers the extent with one more edge: what zarr-python does.
+// grown covers the extent with one more edge, as zarr-python does.
 func (c cut) grown(extent int64) cut {
 	return c.reach(extent, func(at int64, _ int) int64 { return extent - at })
 }
 
-// shrunk returns the axis with a smaller extent, or the same.
+// shrunk returns the axis with an extent that is not larger.
 func (c cut) shrunk(extent int64, how grid.Shrink) cut {
 	switch {
 	case c.edges == nil || how == grid.KeepEdges:
@@ -51,7 +51,7 @@ func (c cut) shrunk(extent int64, how grid.Shrink) cut {
 	return cut{edges: c.edges[:max(1, len(c.sizes(extent)))]}
 }
 
-// unlocked lists the edges of a step.
+// unlocked returns the edges of a regular axis as a list.
 func (c cut) unlocked(extent int64) cut {
 	if c.edges != nil {
 		return c
@@ -70,8 +70,8 @@ func (c cut) open(extent int64) []int64 {
 	return nil
 }
 
-// randomGrowth returns a policy for an axis that grows, and the axis afterwards. Its
-// lengths are mostly multiples of a unit.
+// randomGrowth returns a policy for an axis that grows, and the axis afterwards. Most
+// lengths are multiples of unit.
 func randomGrowth(r *rand.Rand, c cut, from, to, unit int64) (grid.Growth, cut) {
 	if c.edges == nil {
 		return pick(r, grid.AppendOne(), grid.RepeatLast()), c
@@ -106,8 +106,8 @@ func randomLengths(r *rand.Rand, n int, unit int64) []int64 {
 	return lengths
 }
 
-// randomPlan declares edges, some of them beyond the extent. Where there are such edges
-// already it repeats them.
+// randomPlan declares edges, some of them beyond the extent. If there are such edges
+// already, it repeats them.
 func randomPlan(r *rand.Rand, c cut, from, to, unit int64) (grid.Growth, cut) {
 	if c.covered() >= to {
 		return grid.Preplanned(runs(c.open(from))...), c
@@ -125,15 +125,15 @@ func runs(lengths []int64) []grid.Run {
 	return list
 }
 
-// weeks is an axis with an element every seven days from the first of January 2001 on,
-// cut where months begin.
+// weeks is an axis with an element every seven days since 1 January 2001, cut where
+// months begin.
 type weeks struct {
 	calendar calendar.Calendar
 	next     func(at int64) int64 // the model: the first element of the next month
 }
 
-// months has a calendar that Go's time package knows too, and one in which all months
-// have 30 days.
+// months has a calendar that package time has as well, and one in which all months have
+// 30 days.
 var months = []weeks{
 	{calendar.Standard, func(at int64) int64 {
 		first := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -144,7 +144,7 @@ var months = []weeks{
 	{calendar.Days360, func(at int64) int64 { return (30*(7*at/30+1) + 6) / 7 }},
 }
 
-// growth returns the policy that a program makes of a calendar.
+// growth returns the policy of a program for the calendar.
 func (w weeks) growth() grid.Growth {
 	s, err := calendar.ParseSteps("2001-01-01", "7d", w.calendar.String())
 	if err != nil {

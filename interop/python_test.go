@@ -26,7 +26,7 @@ type python struct {
 	scratch string // file for data
 }
 
-// request is what the program is asked. Fields that an operation does not use are empty.
+// request is a request to oracle.py. Each operation uses some fields.
 type request struct {
 	Op         string         `json:"op"`
 	Path       string         `json:"path"`
@@ -38,14 +38,14 @@ type request struct {
 	Pipeline   string         `json:"pipeline"`
 	Attributes map[string]any `json:"attributes"`
 
-	// Member is an array of the group at Path, opened by the group's consolidated
-	// metadata.
+	// Member is an array of the group at Path, opened through the consolidated metadata
+	// of the group.
 	Member       string     `json:"member"`
 	Consolidated bool       `json:"consolidated"`
 	Cases        []autoCase `json:"cases,omitempty"`
 }
 
-// startPython starts the interpreter, or skips the test where there is none.
+// startPython starts the interpreter. Without one it skips the test.
 func startPython(t *testing.T) *python {
 	t.Helper()
 	command := exec.Command(interpreter(t), "-u", "-c", program)
@@ -94,7 +94,7 @@ func interpreter(t *testing.T) string {
 	return ""
 }
 
-// cache returns the folder that setup fills.
+// cache returns the folder that the script setup fills.
 func cache() string {
 	if dir := os.Getenv("VARVE_INTEROP_CACHE"); dir != "" {
 		return dir
@@ -105,7 +105,7 @@ func cache() string {
 	return filepath.Join(os.Getenv("HOME"), ".cache", "varve-interop")
 }
 
-// ask sends a request and decodes what the answer has.
+// ask sends a request and decodes the answer.
 func (p *python) ask(t *testing.T, r request, ok any) {
 	t.Helper()
 	if err := p.in.Encode(r); err != nil {
@@ -132,9 +132,8 @@ func (p *python) ask(t *testing.T, r request, ok any) {
 
 func (p *python) name() string { return "zarr-python" }
 
-// create makes the edges end with the array, as zarr-python wants them when it creates
-// one; see [respell]. Where chunks are shards the array is as long as the edges first,
-// and shrinks.
+// create creates an array whose edges end at the extent, as zarr-python demands; see
+// [respell]. For shards it creates an array as long as the edges and shrinks it.
 func (p *python) create(t *testing.T, path string, s spec) {
 	if s.units != nil {
 		shape := s.Shape
@@ -195,7 +194,7 @@ func (p *python) members(t *testing.T, path string) tree {
 
 func (p *python) read(t *testing.T, path string) state { return p.readMember(t, path, "") }
 
-// readMember reads the array at path, or a member of the group there by the group's
+// readMember reads the array at path, or a member of the group there through its
 // consolidated metadata.
 func (p *python) readMember(t *testing.T, path, member string) state {
 	t.Helper()
@@ -215,7 +214,7 @@ func (p *python) readMember(t *testing.T, path, member string) state {
 	return s
 }
 
-// put leaves data in the file that both processes know.
+// put writes data to the file that both processes share.
 func (p *python) put(t *testing.T, data []byte) string {
 	if err := os.WriteFile(p.scratch, data, 0o600); err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func (h *history) reserve(t *testing.T) {
 	check(t, errors.Join(first.Close(), second.Close()))
 }
 
-// refuse wants no room to be reserved that would begin within a chunk.
+// refuse expects that room which would begin within a chunk cannot be reserved.
 func (h *history) refuse(t *testing.T, axis int, lengths []int64) {
 	t.Helper()
 	h.count(t, "varve refuses to reserve: behind %v along axis %d", h.want.shape, axis)
@@ -89,7 +89,7 @@ func (h *history) parts(axis int, lengths []int64) []block {
 	return parts
 }
 
-// fill writes all parts at one time.
+// fill writes all parts concurrently.
 func fill(t *testing.T, by []*zarr.Reservation, parts []block) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -97,7 +97,7 @@ func fill(t *testing.T, by []*zarr.Reservation, parts []block) {
 	for i, part := range parts {
 		r := by[i%len(by)]
 		if shape := r.Region(i).Shape(); !slices.Equal(shape, part.shape) {
-			t.Errorf("part %d is reserved as %v, not %v", i, shape, part.shape)
+			t.Errorf("part %d is reserved as %v, want %v", i, shape, part.shape)
 		}
 		all.Go(func() { errs[i] = r.WritePartBytes(t.Context(), i, part.data) })
 	}
@@ -105,9 +105,9 @@ func fill(t *testing.T, by []*zarr.Reservation, parts []block) {
 	check(t, errors.Join(errs...))
 }
 
-// cancelled leaves out the last part, so that nothing can be published, and gives up. It
-// is false where edges are declared beyond the array along any axis: cancelling is about
-// to remove them.
+// cancelled fills all parts but the last one, so that publishing fails, and cancels. It
+// returns false, and does nothing, if edges reach beyond the extent along any axis:
+// cancelling would remove them.
 func (h *history) cancelled(t *testing.T, r *zarr.Reservation, axis int, parts []block) bool {
 	t.Helper()
 	for i, c := range h.spec.Chunks {

@@ -10,10 +10,9 @@ import (
 	"testing"
 )
 
-// respell gives the document of an array another spelling of the same grid, as any writer
-// might have chosen: every grid may be stored as rectilinear, and equal edges may stand
-// one by one or as runs of any length. It gives edges that reach beyond the array back to
-// one that zarr-python created.
+// respell rewrites the grid of a document in another spelling with the same meaning: any
+// grid may be stored as rectilinear, and equal edges singly or as runs of any length. It
+// restores edges beyond the extent to an array that zarr-python created.
 func respell(t *testing.T, r *rand.Rand, path string, s *spec) {
 	if r.IntN(2) == 0 && !s.listed() {
 		return
@@ -38,7 +37,7 @@ func respell(t *testing.T, r *rand.Rand, path string, s *spec) {
 	check(t, os.WriteFile(name, raw, 0o600))
 }
 
-// randomRuns writes edges one by one and as [length, count] pairs by turns.
+// randomRuns writes edges singly or as [length, count] pairs, at random.
 func randomRuns(r *rand.Rand, edges []int64) []any {
 	list := []any{}
 	for len(edges) > 0 {

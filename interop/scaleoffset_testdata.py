@@ -24,7 +24,7 @@ def number(dtype, small):
     info = np.iinfo(dtype)
     low, high = max(info.min, -small), min(info.max, small)
     x = int(random.integers(low, high + 1))
-    if random.random() < 0.2 and dtype != "int64":  # whose overflow goes unnoticed
+    if random.random() < 0.2 and dtype != "int64":  # its overflow is not detected
         x = [info.min, info.max][random.choice(2)]
     return np.asarray(x, dtype)
 
@@ -45,7 +45,7 @@ with open(sys.argv[1], "w") as out:
         dtype = np.dtype(NAMES[random.choice(len(NAMES))])
         offset, scale, x = number(dtype, 100), number(dtype, 5), number(dtype, 120)
         if scale == 0 or not np.isfinite(scale) or not np.isfinite(offset) or (dtype.kind != "f" and scale < 0):
-            continue  # steps that only a negative scale makes representable again are errors in the specification
+            continue  # the specification demands an error if only a negative scale brings the value back into range
         enc = attempt(lambda: _encode(x, offset[()], scale[()]))
         dec = attempt(lambda: _decode(x, offset[()], scale[()], scale_repr=scale))
         print(dtype, bits(offset), bits(scale), bits(x), enc, dec, file=out)

@@ -11,20 +11,20 @@ import (
 	"varve.dev/zarr"
 )
 
-// TestShardedHistories is [TestHistories] of arrays whose chunks are shards: their edges
-// have to stay multiples of inner chunks.
+// TestShardedHistories is [TestHistories] for sharded arrays. Their edges must stay
+// multiples of inner chunks.
 func TestShardedHistories(t *testing.T) {
 	t.Parallel()
 	histories(t, max(30, cases()/4), func(r *rand.Rand) spec {
 		s := shardedSpec(r, false)
 		for len(s.Filters) > 0 && !slices.Equal(s.units, s.Serializer.Configuration["chunk_shape"].([]int64)) {
-			s = shardedSpec(r, false) // to both implementations other edges would do
+			s = shardedSpec(r, false) // both implementations permit other edges
 		}
 		return s
 	})
 }
 
-// unit returns what edges along an axis have to be multiples of.
+// unit returns a length of which all edges along an axis must be multiples.
 func (h *history) unit(axis int) int64 {
 	if h.spec.units == nil {
 		return 1
@@ -32,7 +32,8 @@ func (h *history) unit(axis int) int64 {
 	return h.spec.units[axis]
 }
 
-// fitting returns the next number of elements that zarr-python can append to an axis.
+// fitting returns the next number of elements, at least n, that zarr-python can append
+// to an axis.
 func (h *history) fitting(axis int, n int64) int64 {
 	c, unit := h.spec.Chunks[axis], h.unit(axis)
 	over := h.want.shape[axis] + n - c.covered()
@@ -42,7 +43,7 @@ func (h *history) fitting(axis int, n int64) int64 {
 	return n + unit - over%unit
 }
 
-// allFit reports whether zarr-python can make the array longer along any axis.
+// allFit reports whether zarr-python can grow the array to this shape.
 func (h *history) allFit(shape []int64) bool {
 	for i, n := range shape {
 		if more := n - h.want.shape[i]; more > 0 && h.fitting(i, more) != more {
@@ -52,7 +53,7 @@ func (h *history) allFit(shape []int64) bool {
 	return true
 }
 
-// rounded returns an axis that has grown, the last of its new edges lengthened to whole
+// rounded returns an axis that has grown, with its last new edge rounded up to whole
 // inner chunks.
 func (h *history) rounded(axis int, c cut, up bool) cut {
 	unit, last := h.unit(axis), len(c.edges)-1
@@ -74,7 +75,7 @@ func (h *history) change(t *testing.T, do func(*zarr.Array) error) {
 	changeBy(t, h.path, h.options(), do)
 }
 
-// refuses wants Varve to refuse a change, if inner chunks would not divide the edges of
+// refuses expects Varve to refuse a change if inner chunks would not divide the edges of
 // an axis after it.
 func (h *history) refuses(t *testing.T, axis int, c cut, do func(*zarr.Array) error) bool {
 	t.Helper()
@@ -83,7 +84,7 @@ func (h *history) refuses(t *testing.T, axis int, c cut, do func(*zarr.Array) er
 	return h.refusesAny(t, chunks, do)
 }
 
-// refusesAny is refuses for a change of several axes. To cut shards whose index has no
+// refusesAny is refuses for a change of several axes. Trimming shards without an index
 // checksum may be refused as well.
 func (h *history) refusesAny(t *testing.T, chunks []cut, do func(*zarr.Array) error) bool {
 	t.Helper()
@@ -101,14 +102,14 @@ func (h *history) refusesAny(t *testing.T, chunks []cut, do func(*zarr.Array) er
 	h.count(t, "varve refuses: %v after %v", chunks, h.spec.Chunks)
 	h.change(t, func(a *zarr.Array) error {
 		if err := do(a); !errors.Is(err, want) {
-			t.Errorf("it says %v, not %v", err, want)
+			t.Errorf("error is %v, want %v", err, want)
 		}
 		return nil
 	})
 	return true
 }
 
-// cuts reports whether a shard that there is would be shorter.
+// cuts reports whether a stored shard would become shorter.
 func (h *history) cuts(chunks []cut) bool {
 	for i, c := range chunks {
 		was := h.spec.Chunks[i].unlocked(h.want.shape[i]).edges

@@ -13,14 +13,13 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// shardedSpec returns an array whose chunks are shards, up to three of them one in the
-// other, with any grid, type, chains and fill value. One that is plain has no codec that
-// implementations may encode otherwise.
+// shardedSpec returns a sharded array with up to three levels of shards, any grid, type,
+// chains and fill value. A plain one has only deterministic codecs.
 func shardedSpec(r *rand.Rand, plain bool) spec {
 	for {
 		s := randomSpec(r)
 		for s.Type[0] == 'c' && (hasNaN(s.Fill, len(s.Fill)/2) || hasZero(s.Fill)) {
-			s.Fill = randomElements(r, s.Type, 1) // zarr-python takes complex zeros of either sign for one
+			s.Fill = randomElements(r, s.Type, 1) // zarr-python does not distinguish the signs of complex zeros
 		}
 		if plain {
 			s.Compressors = checksums(r)
@@ -43,8 +42,8 @@ func hasZero(complex []byte) bool {
 
 func checksums(r *rand.Rand) []codec { return slices.Repeat([]codec{{Name: "crc32c"}}, r.IntN(2)) }
 
-// shard puts the codecs into shards, and these into others, and returns how many elements
-// an innermost chunk has.
+// shard nests the codecs in shards, up to three levels, and returns the number of
+// elements of an innermost chunk.
 func (s *spec) shard(r *rand.Rand, plain bool) int64 {
 	rank := len(s.Shape)
 	most := []int64{1, 4, 3, 2, 2}[rank]
@@ -71,7 +70,7 @@ func (s *spec) shard(r *rand.Rand, plain bool) int64 {
 	return inner
 }
 
-// transpose puts a transposition before the shards, whose inner chunks then have other
+// transpose puts a transposition before the shards, so that inner chunks have other
 // lengths along the axes of the array.
 func (s *spec) transpose(r *rand.Rand) {
 	order, before := r.Perm(len(s.Shape)), s.units
@@ -85,7 +84,7 @@ func (s *spec) transpose(r *rand.Rand) {
 // chain returns all codecs.
 func (s *spec) chain() []codec { return slices.Concat(s.Filters, []codec{s.Serializer}, s.Compressors) }
 
-// randomUnits returns multiples of lengths.
+// randomUnits returns random multiples of lengths.
 func randomUnits(r *rand.Rand, lengths []int64, most int64) []int64 {
 	units := slices.Clone(lengths)
 	for i := range units {
@@ -102,9 +101,9 @@ func randomIndexCodecs(r *rand.Rand, rank int) []codec {
 	return append(chain, slices.Repeat([]codec{{Name: "crc32c"}}, pick(r, 0, 1, 1, 1, 2))...)
 }
 
-// cutShards cuts the axes between inner chunks. Where axes are transposed before,
-// zarr-python 3.4 wants the lengths of inner chunks to divide edges of the axes that they
-// had been of otherwise, too.
+// cutShards cuts the axes between inner chunks. If a transposition comes first,
+// zarr-python 3.4 demands that inner chunks also divide the edges of the axes in the
+// order without it.
 func (s *spec) cutShards(r *rand.Rand) {
 	listed := r.IntN(3)
 	inner := s.units
@@ -122,7 +121,7 @@ func (s *spec) cutShards(r *rand.Rand) {
 	}
 }
 
-// room returns how many elements the shards have, also beyond the array.
+// room returns the number of elements of all shards, including those beyond the extent.
 func (s *spec) room() int64 {
 	n := int64(1)
 	for i, c := range s.Chunks {
@@ -150,8 +149,8 @@ func product(lengths []int64) int64 {
 	return n
 }
 
-// describeShards describes shards by what is made for it, where that can say it, in place
-// of their codec.
+// describeShards replaces the shard codec by InnerChunks of the Spec, if that can
+// describe it.
 func (s *spec) describeShards(t *testing.T, d *zarr.Spec) {
 	c := s.Serializer.Configuration
 	usual := []codec{{"bytes", map[string]any{"endian": "little"}}, {Name: "crc32c"}}
@@ -164,8 +163,8 @@ func (s *spec) describeShards(t *testing.T, d *zarr.Spec) {
 	}
 }
 
-// inner returns the logical lengths of the inner chunks along every axis, nil where there
-// are none that could be read alone.
+// inner returns the logical lengths of the inner chunks along every axis. It returns nil
+// if none can be read alone.
 func (s spec) inner(shape []int64) [][]int64 {
 	if s.units == nil || len(s.Compressors) > 0 {
 		return nil

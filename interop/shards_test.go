@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// TestShards has each implementation write random arrays of shards that both read, and
-// then both write parts of them by turns.
+// TestShards lets each implementation write random sharded arrays that both read. Then
+// both write parts of them in turns.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	seed := seed(t)
@@ -37,8 +37,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// writeByTurns has one implementation create an array and write all of it, and then both
-// write parts.
+// writeByTurns lets one implementation create and write an array, and then both write
+// parts.
 func writeByTurns(t *testing.T, p *python, r *rand.Rand, first, second implementation) {
 	p.randomPipeline(t, r)
 	s := shardedSpec(r, false)
@@ -54,8 +54,7 @@ func writeByTurns(t *testing.T, p *python, r *rand.Rand, first, second implement
 	}
 }
 
-// randomPipeline has zarr-python code by its usual pipeline or by the faster one that it
-// is to have.
+// randomPipeline selects the default codec pipeline of zarr-python or the faster one.
 func (p *python) randomPipeline(t *testing.T, r *rand.Rand) {
 	p.ask(t, request{Op: "pipeline", Pipeline: pick(r, "BatchedCodecPipeline", "FusedCodecPipeline")}, nil)
 }
@@ -88,8 +87,7 @@ func (r region) basic() selection.Basic {
 	return b
 }
 
-// each calls do for the elements of a region, each with its place in the block and in the
-// region.
+// each calls do for the elements of a region, with their bytes in the block and in data.
 func (b block) each(at region, size int, do func(here, there []byte), data []byte) {
 	shape := at.shape()
 	if slices.Contains(shape, 0) {
@@ -118,7 +116,7 @@ func (b block) get(at region, size int) []byte {
 	return data
 }
 
-// randomOptions is how Varve writes in one turn: with any strategy and order.
+// randomOptions returns options of Varve for one turn: any strategy and order.
 func randomOptions(r *rand.Rand) *zarr.Options {
 	return &zarr.Options{
 		Write: true, StoreFill: r.IntN(4) == 0, Durability: store.Flush,
@@ -149,28 +147,28 @@ func (h *history) writePart(t *testing.T, who implementation) {
 	check(t, a.Close())
 }
 
-// readPart has both implementations read a part of the array.
+// readPart lets both implementations read a part of the array.
 func (h *history) readPart(t *testing.T) {
 	t.Helper()
 	at := randomRegion(h.r, h.want.shape)
 	want := h.want.get(at, len(h.spec.Fill))
 	if got := h.p.readPart(t, h.path, at); !bytes.Equal(got, want) {
-		t.Errorf("zarr-python finds other elements in %v", at)
+		t.Errorf("zarr-python reads wrong elements in %v", at)
 	}
 	a, err := zarr.OpenArray(t.Context(), h.path, randomOptions(h.r))
 	check(t, err)
-	for range 2 { // the second time the indexes are known
+	for range 2 { // the second read uses cached indexes
 		got := make([]byte, len(want))
 		check(t, a.ReadBytes(t.Context(), at.basic(), got))
 		if !bytes.Equal(got, want) {
-			t.Errorf("varve finds other elements in %v", at)
+			t.Errorf("varve reads wrong elements in %v", at)
 		}
 	}
 	check(t, a.Close())
 }
 
-// writeInner has Varve move single inner chunks: decoded, and as they are encoded. Where
-// there are none, a part is written.
+// writeInner lets Varve write single inner chunks, decoded and encoded. Without inner
+// chunks it writes a part.
 func (h *history) writeInner(t *testing.T, who implementation) {
 	t.Helper()
 	inner := h.spec.inner(h.want.shape)
@@ -190,11 +188,11 @@ func (h *history) writeInner(t *testing.T, who implementation) {
 		data, err := a.Inner().ReadChunk(t.Context(), from)
 		check(t, err)
 		if at := h.cell(from); !bytes.Equal(block{h.spec.units, data}.get(at.moved(), len(h.spec.Fill)), h.want.get(at, len(h.spec.Fill))) {
-			t.Errorf("varve finds another inner chunk %v than it has written", from)
+			t.Errorf("inner chunk %v differs from the one written", from)
 		}
 		encoded, err := a.Inner().ReadEncodedChunk(t.Context(), from)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it holds only the fill value
+			continue // it has only the fill value
 		}
 		check(t, err)
 		h.count(t, "varve copies an inner chunk: %v to %v", from, to)
@@ -203,7 +201,7 @@ func (h *history) writeInner(t *testing.T, who implementation) {
 	}
 }
 
-// compact has Varve put shards in order, after a change that may leave dead bytes.
+// compact lets Varve compact shards, after a change that may leave unused bytes.
 func (h *history) compact(t *testing.T, who implementation) {
 	t.Helper()
 	h.writePart(t, who)
@@ -216,14 +214,14 @@ func (h *history) compact(t *testing.T, who implementation) {
 		changeBy(t, h.path, opt, func(a *zarr.Array) error {
 			report, err := a.CompactShards(t.Context(), nil)
 			if left := stored(t, h.path); !changes && (report.Changed > 0 || report.Shards != int64(len(left))) {
-				t.Errorf("shards that are in order are compacted: %+v of %d", report, len(left))
+				t.Errorf("compacting shards that are in order: %+v of %d", report, len(left))
 			}
 			return err
 		})
 	}
 }
 
-// findNoFault has Varve check what both have stored.
+// findNoFault lets Varve check the chunks that both have stored.
 func (h *history) findNoFault(t *testing.T) {
 	t.Helper()
 	if h.spec.inner(h.want.shape) == nil {
@@ -233,7 +231,7 @@ func (h *history) findNoFault(t *testing.T) {
 	check(t, err)
 	for fault, err := range a.CheckShards(t.Context(), nil) {
 		check(t, err)
-		t.Errorf("varve finds a fault: %v", fault)
+		t.Errorf("CheckShards reports a fault: %v", fault)
 	}
 	check(t, a.Close())
 }
@@ -247,7 +245,7 @@ func (h *history) randomInner(inner [][]int64) []int64 {
 	return index
 }
 
-// cell returns what an inner chunk has of the array.
+// cell returns the region of an inner chunk in the array.
 func (h *history) cell(index []int64) region {
 	at := region{}
 	for i, n := range h.spec.units {
@@ -256,7 +254,7 @@ func (h *history) cell(index []int64) region {
 	return at
 }
 
-// moved returns the same region at the beginning of another block.
+// moved returns the same region at the start of another block.
 func (r region) moved() region {
 	to := region{}
 	for _, n := range r.shape() {
@@ -265,7 +263,7 @@ func (r region) moved() region {
 	return to
 }
 
-// putInner enters an inner chunk, which may reach beyond the array.
+// putInner stores an inner chunk, which may reach beyond the extent.
 func (h *history) putInner(index []int64, whole block) {
 	at, size := h.cell(index), len(h.spec.Fill)
 	h.want.put(at, size, whole.get(at.moved(), size))

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// spec describes an array to both implementations.
+// spec describes an array for both implementations.
 type spec struct {
 	Shape       []int64        `json:"shape"`
 	Type        string         `json:"type"`
@@ -23,10 +23,10 @@ type spec struct {
 	Names       []*string      `json:"names"`
 	Attributes  map[string]any `json:"attributes"`
 
-	ListAxes    bool    `json:"-"` // no number among lists; Varve's only
+	ListAxes    bool    `json:"-"` // write every axis as a list; only in Varve
 	Order       string  `json:"order"`
-	rectilinear bool    // by name, even where no axis is listed
-	units       []int64 // inner chunks where chunks are shards: their lengths divide all edges
+	rectilinear bool    // by name, even if no axis is listed
+	units       []int64 // for shards: lengths of inner chunks, which divide all edges
 }
 
 // listed reports whether an axis has a list of edges.
@@ -52,7 +52,7 @@ func (c cut) String() string {
 	return fmt.Sprint(c.step)
 }
 
-// cut is how an axis is cut: at every step elements, or at edges where they are not nil.
+// cut is the grid of an axis: a step, or a list of edges if that is not nil.
 type cut struct {
 	step  int64
 	edges []int64
@@ -82,8 +82,8 @@ type keys struct {
 	Separator string `json:"separator"`
 }
 
-// types has the data types that both implementations know, with the bytes of a number and
-// the numbers of an element.
+// types are the data types that both implementations have, with the bytes of a number
+// and the numbers of an element.
 var types = []struct {
 	name         string
 	unit, number int
@@ -104,8 +104,8 @@ func randomSpec(r *rand.Rand) spec {
 	}
 	s.Fill = randomElements(r, typ.name, 1)
 	for typ.number == 2 && hasNaN(s.Fill, typ.unit) {
-		// To zarr-python all complex numbers with a NaN in them are one: it would drop
-		// chunks of others than this.
+		// zarr-python does not distinguish complex numbers with a NaN: it would drop
+		// chunks of others than this one.
 		s.Fill = randomElements(r, typ.name, 1)
 	}
 	if typ.unit > 1 {
@@ -135,8 +135,8 @@ func randomShape(r *rand.Rand) []int64 {
 	return shape
 }
 
-// randomCut returns a step where listed is 0, edges where it is 2, either where it is 1.
-// Both may reach beyond the extent.
+// randomCut returns a step if listed is 0, edges if it is 2, and either if it is 1. Both
+// may reach beyond the extent.
 func randomCut(r *rand.Rand, extent int64, listed int) cut {
 	if listed == 0 || listed == 1 && r.IntN(2) == 0 {
 		return cut{step: 1 + r.Int64N(extent+3)}
@@ -187,7 +187,7 @@ func randomAttributes(r *rand.Rand) map[string]any {
 	return all
 }
 
-// special has numbers at the ends of every type, in little endian and by the bytes of a
+// special are numbers at the ends of every type, in little endian, by the bytes of a
 // number.
 var special = map[string][]string{
 	"float16": {"0000", "0080", "007c", "00fc", "007e", "0100", "ff7b"},
@@ -198,7 +198,7 @@ var special = map[string][]string{
 	},
 }
 
-// hasNaN reports whether one of the numbers in data is the NaN that special has.
+// hasNaN reports whether one of the numbers in data is the NaN in special.
 func hasNaN(data []byte, unit int) bool {
 	for number := range slices.Chunk(data, unit) {
 		if text := hex.EncodeToString(number); text == "0000c07f" || text == "000000000000f87f" {
@@ -208,8 +208,8 @@ func hasNaN(data []byte, unit int) bool {
 	return false
 }
 
-// randomElements returns n elements of a type. NaN has one spelling: zarr-python keeps no
-// other in fill values.
+// randomElements returns n elements of a type. NaN has one representation, because
+// zarr-python keeps no other in fill values.
 func randomElements(r *rand.Rand, typ string, n int) []byte {
 	i := slices.IndexFunc(types, func(t struct {
 		name         string
@@ -246,7 +246,7 @@ func randomNumber(r *rand.Rand, typ string, unit int) []byte {
 	return number
 }
 
-// floatOf names the type of the numbers that an element is made of where they are floats.
+// floatOf returns the type of the numbers of an element if they are floats.
 var floatOf = map[string]string{
 	"float16": "float16", "float32": "float32", "float64": "float64", "complex64": "float32", "complex128": "float64",
 }

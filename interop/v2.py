@@ -1,11 +1,11 @@
-"""Arrays of format 2, written and judged by zarr-python.
+"""Writes and compares arrays of format 2 with zarr-python.
 
 v2.py write DIR SEED N   writes N random arrays DIR/<i>.zarr, some of them in groups, and their elements DIR/<i>.bin
-v2.py judge DIR          compares all arrays DIR/*.zarr with DIR/*.bin; prints what differs
+v2.py judge DIR          compares all arrays DIR/*.zarr with DIR/*.bin; prints the differences
 v2.py group DIR          writes a group with consolidated metadata
-v2.py tree DIR           prints what the consolidated metadata of a group says
+v2.py tree DIR           prints the consolidated metadata of a group
 
-Elements are in C order and little endian; texts of any length are a JSON list.
+Elements are in C order and little endian; texts of variable length are a JSON list.
 """
 
 import json
@@ -85,7 +85,7 @@ def save(path, data):
 
 
 def whole(array):
-    """All elements, also of an array of rank 0, which zarr-python returns as a scalar of perhaps a shorter type."""
+    """All elements. For an array of rank 0 zarr-python returns a scalar, perhaps of a shorter type."""
     return np.asarray(array[...], dtype=object if array.dtype.kind in "OT" else array.dtype)
 
 
@@ -93,7 +93,7 @@ def write(directory, seed, n):
     for i in range(n):
         r = np.random.default_rng([seed, i])
         dtype = TYPES[r.integers(len(TYPES))]
-        rank = int(r.integers(dtype in ("str", ">f4", "<f4", "<f8"), 4))  # of rank 0 numcodecs loses the byte order of filters
+        rank = int(r.integers(dtype in ("str", ">f4", "<f4", "<f8"), 4))  # for rank 0, numcodecs loses the byte order of filters
         shape = tuple(int(x) for x in r.integers(0, 9, rank))
         chunks = tuple(int(x) for x in r.integers(1, 6, rank))
         filters, compressor = codecs(r, dtype)

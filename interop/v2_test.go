@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestV2 reads arrays of format 2 that zarr-python wrote, makes them grow, copies them,
-// and has zarr-python read all of that.
+// TestV2 reads arrays of format 2 of zarr-python, appends to them and copies them.
+// zarr-python reads the results.
 func TestV2(t *testing.T) {
 	dir, run := t.TempDir(), scriptV2(t)
 	seed, n := seed(t), max(50, cases())
@@ -47,7 +47,7 @@ func TestV2(t *testing.T) {
 	t.Logf("seed %d: %d of %d arrays were read", seed, read, n)
 }
 
-// scriptV2 returns a function that runs the script and returns what it prints.
+// scriptV2 returns a function that runs v2.py and returns its output.
 func scriptV2(t *testing.T) func(args ...string) string {
 	python := interpreter(t)
 	return func(args ...string) string {
@@ -59,9 +59,8 @@ func scriptV2(t *testing.T) func(args ...string) string {
 	}
 }
 
-// TestGroupV2 changes a group of format 2 that zarr-python wrote, with its consolidated
-// metadata: zarr-python finds there what was changed. So it does in a group that Varve
-// wrote.
+// TestGroupV2 changes a group of format 2 of zarr-python with its consolidated metadata.
+// zarr-python finds the changes there, and also in a group that Varve wrote.
 func TestGroupV2(t *testing.T) {
 	run, ctx := scriptV2(t), t.Context()
 	path := filepath.Join(t.TempDir(), "g.zarr")
@@ -97,11 +96,11 @@ func TestGroupV2(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := run("tree", path); got != want {
-		t.Errorf("consolidated anew:\n%s\nwant\n%s", got, want)
+		t.Errorf("consolidated again:\n%s\nwant\n%s", got, want)
 	}
 }
 
-// elementsV2 returns all elements of an array as the script stores them.
+// elementsV2 returns all elements of an array in the form of the script.
 func elementsV2(t *testing.T, a *zarr.Array) []byte {
 	t.Helper()
 	if a.Type().Variable() {
@@ -142,7 +141,7 @@ func compareV2(t *testing.T, a *zarr.Array, file string) {
 	}
 }
 
-// copyV2 writes an array like another one, with its elements, for zarr-python to read.
+// copyV2 writes a copy of an array for zarr-python to read.
 func copyV2(t *testing.T, a *zarr.Array, path string) {
 	t.Helper()
 	spec := a.Spec()
@@ -165,7 +164,7 @@ func copyV2(t *testing.T, a *zarr.Array, path string) {
 	}
 }
 
-// words are the elements that the script stores as a list.
+// words returns the elements that the script stores as a list.
 func words(t *testing.T, raw []byte) (list []string) {
 	t.Helper()
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -181,7 +180,7 @@ func growV2(t *testing.T, a *zarr.Array, path string) {
 	var err error
 	if a.Rank() > 0 && a.Shape()[0] > 0 {
 		rows, of := min(a.Shape()[0], 3), a.Shape()[0]
-		planes := &zarr.AppendOptions{Planes: rows} // which says it where they have no elements
+		planes := &zarr.AppendOptions{Planes: rows} // needed if planes have no elements
 		if a.Type().Variable() {
 			list := words(t, data)
 			err = zarr.Append(t.Context(), a, 0, list[:int64(len(list))/of*rows], planes)

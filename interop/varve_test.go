@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// varve is the module under test. Its bytes are those of the host, which the tests take
-// for little endian.
+// varve is the module under test. It reads elements in the byte order of the host, which
+// must be little endian.
 type varve struct{}
 
 func (varve) name() string { return "varve" }
@@ -53,8 +53,8 @@ func change(t *testing.T, path string, do func(*zarr.Array) error) {
 	changeBy(t, path, &zarr.Options{Write: true}, do)
 }
 
-// changeBy opens the array for one change, so that nothing but the directory carries over
-// to the next.
+// changeBy opens the array for one change, so that only the directory is shared with the
+// next one.
 func changeBy(t *testing.T, path string, opt *zarr.Options, do func(*zarr.Array) error) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), path, opt)
@@ -136,8 +136,8 @@ func cuts(chunks []cut) []grid.Cut {
 	return list
 }
 
-// declared returns the name of a grid and all its edges, also those beyond the extents;
-// see [spec.grid].
+// declared returns the name of a grid and all its edges, including those beyond the
+// extents; see [spec.grid].
 func declared(g *grid.Grid) string {
 	chunks := make([]cut, g.Rank())
 	for i := range chunks {
@@ -150,7 +150,7 @@ func declared(g *grid.Grid) string {
 	return fmt.Sprint(g.Name(), " ", chunks)
 }
 
-// sizes returns the logical lengths of the chunks along every axis, one by one.
+// sizes returns the logical lengths of the chunks along every axis.
 func sizes(g *grid.Grid) [][]int64 {
 	all := make([][]int64, g.Rank())
 	for i, runs := range g.Sizes() {
@@ -159,7 +159,7 @@ func sizes(g *grid.Grid) [][]int64 {
 	return all
 }
 
-// single returns the lengths of runs one by one.
+// single returns the lengths of runs, each as often as its count.
 func single(runs iter.Seq[grid.Run]) []int64 {
 	lengths := []int64{}
 	for r := range runs {
@@ -168,7 +168,7 @@ func single(runs iter.Seq[grid.Run]) []int64 {
 	return lengths
 }
 
-// plain returns names as Varve has them, with "" for none.
+// plain returns names in the form of Varve, with "" for none.
 func plain(names []*string) []string {
 	if names == nil {
 		return nil

@@ -42,7 +42,7 @@ type node struct {
 	out *bufio.Reader
 }
 
-// zarritaAnswer is what zarrita finds.
+// zarritaAnswer is an answer of zarrita.
 type zarritaAnswer struct {
 	Shape []int64
 	Type  string
@@ -50,7 +50,7 @@ type zarritaAnswer struct {
 	Error string
 }
 
-// startNode starts zarrita, or skips the test where it is not installed.
+// startNode starts zarrita. It skips the test if zarrita is not installed.
 func startNode(t *testing.T) *node {
 	t.Helper()
 	dir := filepath.Join(cache(), "zarrita")
@@ -71,7 +71,7 @@ func startNode(t *testing.T) *node {
 	return &node{json.NewEncoder(in), bufio.NewReader(out)}
 }
 
-// read has zarrita read a part of an array, or all of it where there is none.
+// read lets zarrita read a part of an array, or all of it if part is nil.
 func (n *node) read(t *testing.T, path string, part region) (a zarritaAnswer) {
 	t.Helper()
 	check(t, n.in.Encode(map[string]any{"path": path, "part": part}))
@@ -87,8 +87,8 @@ func (n *node) read(t *testing.T, path string, part region) (a zarritaAnswer) {
 	return a
 }
 
-// TestZarrita has zarrita read what Varve wrote: arrays of both formats, with regular
-// chunks and with shards.
+// TestZarrita lets zarrita read arrays of Varve in both formats, with regular chunks and
+// with shards.
 func TestZarrita(t *testing.T) {
 	n, seed := startNode(t), seed(t)
 	seen := map[string]int{}
@@ -122,7 +122,7 @@ func TestZarrita(t *testing.T) {
 	}
 }
 
-// zarritaCodecs returns the compressors that zarrita knows, for elements of a type.
+// zarritaCodecs returns the compressors that zarrita has, for elements of a type.
 func zarritaCodecs(r *rand.Rand, typ dtype.Type) map[string]metadata.Extension {
 	cname := pick(r, "blosclz", "lz4", "lz4hc", "zlib", "zstd")
 	return map[string]metadata.Extension{
@@ -135,8 +135,7 @@ func zarritaCodecs(r *rand.Rand, typ dtype.Type) map[string]metadata.Extension {
 }
 
 // specForZarrita returns an array of regular chunks or shards of a type that zarrita
-// knows. It looks for the index of a shard at the end whatever the metadata say, so that
-// it is there.
+// has. The shard index is at the end, because zarrita ignores its location.
 func specForZarrita(t *testing.T, r *rand.Rand) zarr.Spec {
 	t.Helper()
 	names := []string{"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "string"}
@@ -145,7 +144,7 @@ func specForZarrita(t *testing.T, r *rand.Rand) zarr.Spec {
 	s := zarr.Spec{Shape: randomShape(r), Type: typ, Format: pick(r, 3, 3, 3, 2)}
 	sharded := s.Format == 3 && r.IntN(2) == 0 && !typ.Variable()
 	for i, extent := range s.Shape {
-		extent = max(1, extent) // of nothing, zarrita has no idea
+		extent = max(1, extent) // zarrita does not read empty arrays
 		s.Shape[i] = extent
 		inner, times := 1+r.Int64N(extent/2+2), int64(1)
 		if sharded {

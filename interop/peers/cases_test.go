@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// array is one array of the set.
+// array is one array of the matrix.
 type array struct {
 	name     string
 	format   int
 	document map[string]any
 	dtype    string // of NumPy, in little endian; "string" for texts of any length
-	rows     int    // that are written
-	data     any    // of these rows: hexadecimal, or texts
-	whole    any    // of all rows
+	rows     int    // number of rows to write
+	data     any    // elements of these rows: hexadecimal, or texts
+	whole    any    // elements of all rows
 }
 
 type object = map[string]any
@@ -53,7 +53,7 @@ func numpy(name string) string {
 	return name
 }
 
-// regular returns the document of an array of format 3, which changes make another one.
+// regular returns a document of an array of format 3. changes replace its members.
 func regular(name string, shape, chunks []int, codecs []any, fill any, changes ...any) object {
 	d := object{
 		"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": name, "codecs": codecs, "fill_value": fill,
@@ -81,7 +81,7 @@ func older(dtype string, compressor any, filters []any, fill any, changes ...any
 	return d
 }
 
-// number returns the bytes of an element made from a small number, in little endian.
+// number returns the bytes of a small number as an element, in little endian.
 func number(dtype string, k int) []byte {
 	var b []byte
 	switch dtype[1:] {
@@ -116,14 +116,13 @@ func number(dtype string, k int) []byte {
 	panic(dtype)
 }
 
-// half returns a positive float of 16 bits that is exact.
+// half returns a positive float of 16 bits, which must be exact.
 func half(f float64) uint16 {
 	frac, exp := math.Frexp(f)
 	return uint16((exp+14)<<10) | uint16((frac*2-1)*1024)
 }
 
-// make3 returns an array of format 3 of a type of numbers; zero is the fill value as
-// bytes.
+// make3 returns an array of format 3 with numbers. zero is the fill value in bytes.
 func make3(name string, document object, zero []byte) array {
 	return fill(array{name: "v3-" + name, format: 3, document: document, dtype: numpy(document["data_type"].(string))}, zero)
 }
@@ -140,7 +139,7 @@ func make2(name string, document object, zero []byte) array {
 }
 
 // fill gives an array its elements: all rows but the last three, so that the last chunks
-// of three rows, and of more, are partly or not written.
+// are partly or not written.
 func fill(a array, zero []byte) array {
 	shape := a.document["shape"].([]int)
 	total, row := 1, 1
@@ -154,7 +153,7 @@ func fill(a array, zero []byte) array {
 	if len(shape) > 0 {
 		a.rows = max(0, shape[0]-3)
 	}
-	if a.document["fill_value"] == nil && len(shape) > 0 { // what is not written may be anything
+	if a.document["fill_value"] == nil && len(shape) > 0 { // unwritten elements are undefined
 		a.rows = shape[0]
 	}
 	written := min(total, a.rows*row)
@@ -220,7 +219,7 @@ func cases() (all []array) {
 	return append(append(append(all, grids()...), fills()...), oldFormat()...)
 }
 
-// grids returns arrays of other chunks, keys and shards.
+// grids returns arrays with other chunks, keys and shards.
 func grids() []array {
 	plain := []any{little()}
 	index := []any{little(), object{"name": "crc32c"}}
@@ -251,7 +250,7 @@ func grids() []array {
 	}
 }
 
-// fills returns arrays of other fill values.
+// fills returns arrays with other fill values.
 func fills() []array {
 	shape, chunks, plain := []int{7, 9}, []int{3, 4}, []any{little()}
 	return []array{

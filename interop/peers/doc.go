@@ -6,9 +6,9 @@
 //
 // The set covers data types, codecs, grids, key encodings, shards and fill values, in
 // both formats. Elements are compared one by one. refusals.txt lists the known failures.
-// An unlisted failure fails the test, and so does a success that is listed as a failure.
+// An unlisted failure fails the test, and so does a listed failure that succeeds.
 //
-// The script setup installs the peers in a cache folder. Missing peers are left out; with
-// VARVE_PEERS=all they are an error. With VARVE_PEERS_UPDATE=1 the test updates
+// The script setup installs the peers in a cache folder. Missing peers are left out;
+// with VARVE_PEERS=all they are an error. With VARVE_PEERS_UPDATE=1 the test updates
 // refusals.txt and RESULTS.md for a review of the differences.
 package peers

@@ -18,7 +18,7 @@ import (
 //go:embed refusals.txt
 var expected string
 
-// TestMatrix has every peer write every array, and every peer read what was written.
+// TestMatrix lets every peer write every array, and every peer read the results.
 func TestMatrix(t *testing.T) {
 	peers := map[string]peer{}
 	for _, name := range names {
@@ -49,17 +49,17 @@ func TestMatrix(t *testing.T) {
 	m.compare(t, peers, len(all))
 }
 
-// entry is a refusal: of a reader, or where that is "" of a writer.
+// entry is a refusal by a reader, or by a writer if reader is "".
 type entry struct{ reader, writer, name string }
 
-// matrix is what was found.
+// matrix is the results.
 type matrix struct {
-	found map[entry]string // refusals and why
+	found map[entry]string // refusals and their reasons
 	read  map[[2]string]int
 	wrote map[string]int
 }
 
-// try has one writer write an array, and all peers read it.
+// try lets one writer write an array, and all peers read it.
 func (m *matrix) try(t *testing.T, peers map[string]peer, writer string, a array, path string) {
 	t.Helper()
 	at, err := peers[writer].write(t, a, path)
@@ -82,16 +82,16 @@ func (m *matrix) try(t *testing.T, peers map[string]peer, writer string, a array
 	}
 }
 
-// reason returns the first line of an error without paths.
+// reason returns the first line of an error, without paths.
 func reason(err error, path string) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	text = strings.ReplaceAll(strings.ReplaceAll(text, path, "PATH"), filepath.Dir(path), "DIR")
 	return strings.TrimSpace(fmt.Sprintf("%.100s", text))
 }
 
-// parseRefusals reads lines "writes WRITER CASE: why" and "reads READER WRITER CASE:
-// why". The writer of the latter may be "*" where all writers whose array the reader gets
-// have it.
+// parseRefusals parses lines "writes WRITER CASE: why" and "reads READER WRITER CASE:
+// why". The writer of the latter may be "*": then the reader refuses the array of every
+// writer.
 func parseRefusals(t *testing.T, text string) map[entry]string {
 	t.Helper()
 	all := map[entry]string{}
@@ -111,7 +111,7 @@ func parseRefusals(t *testing.T, text string) map[entry]string {
 	return all
 }
 
-// compare holds what was found against refusals.txt, both ways.
+// compare compares the results with refusals.txt, both ways.
 func (m *matrix) compare(t *testing.T, peers map[string]peer, cases int) {
 	t.Helper()
 	listed := parseRefusals(t, expected)
@@ -119,7 +119,7 @@ func (m *matrix) compare(t *testing.T, peers map[string]peer, cases int) {
 		_, one := listed[e]
 		_, all := listed[entry{e.reader, "*", e.name}]
 		if !one && !(all && e.reader != "") {
-			t.Errorf("%v is refused, and refusals.txt does not say so: %s", e, why)
+			t.Errorf("%v is refused but not in refusals.txt: %s", e, why)
 		}
 	}
 	for e := range listed {
@@ -130,13 +130,13 @@ func (m *matrix) compare(t *testing.T, peers map[string]peer, cases int) {
 			_, refused := m.found[entry{e.reader, writer, e.name}]
 			_, unwritten := m.found[entry{"", writer, e.name}]
 			if !refused && !(e.reader != "" && unwritten) {
-				t.Errorf("%v of %s succeeds, and refusals.txt says that it is refused", e, writer)
+				t.Errorf("%v of %s succeeds but is in refusals.txt", e, writer)
 			}
 		}
 	}
 	for name := range peers {
 		if m.wrote[name] == 0 {
-			t.Errorf("%s wrote nothing of %d arrays", name, cases)
+			t.Errorf("%s wrote none of %d arrays", name, cases)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (m *matrix) update(t *testing.T, cases int, peers map[string]peer) {
 	check(t, os.WriteFile("RESULTS.md", []byte(m.table(cases, peers)), 0o666))
 }
 
-// always reports whether a reader refuses an array of all who write it.
+// always reports whether a reader refuses an array of every writer.
 func (m *matrix) always(peers map[string]peer, e entry) bool {
 	for writer := range peers {
 		_, unwritten := m.found[entry{"", writer, e.name}]
@@ -176,7 +176,7 @@ func (m *matrix) always(peers map[string]peer, e entry) bool {
 	return true
 }
 
-// anyReason returns why a reader refuses an array, of the first writer.
+// anyReason returns the reason why a reader refuses the array of the first writer.
 func (m *matrix) anyReason(peers map[string]peer, e entry) string {
 	for _, writer := range slices.Sorted(maps.Keys(peers)) {
 		if why, found := m.found[entry{e.reader, writer, e.name}]; found {

@@ -1,4 +1,4 @@
-"""Writes and reads arrays with one implementation: a request a line in, an answer a line out.
+"""Writes and reads arrays with one implementation: one request in each line of input, one answer in each line of output.
 
 Run as "peer.py zarr2", "zarr3", "zarrs", "tensorstore" or "gdal". A request to write is
 {"op": "write", "path", "document", "dtype", "rows", "data"}: the array that the document
@@ -18,7 +18,7 @@ warnings.simplefilter("ignore")
 
 
 def elements(request):
-    """Returns the rows that a request has, as an array of NumPy."""
+    """Returns the rows of a request as an array of NumPy."""
     document, dtype = request["document"], request["dtype"]
     shape = list(document["shape"])
     if shape:
@@ -29,7 +29,7 @@ def elements(request):
 
 
 def answer(found, dtype):
-    """Returns what an array of NumPy has."""
+    """Returns the elements of an array of NumPy."""
     found = np.asarray(found)
     if dtype == "string":
         return {"data": [str(x) for x in found.reshape(-1)]}
@@ -39,7 +39,7 @@ def answer(found, dtype):
 
 
 def rows(request):
-    """Returns the selection of the rows that a request has."""
+    """Returns the selection of the rows of a request."""
     return slice(0, request["rows"]) if request["document"]["shape"] else Ellipsis
 
 
@@ -81,7 +81,7 @@ def edges(axis):
 
 
 def split(codecs):
-    """Splits the codecs of format 3 into those before, at and behind the one that makes bytes."""
+    """Splits the codecs of format 3 into those before, at and after the array-to-bytes codec."""
     makes = ("bytes", "sharding_indexed", "vlen-utf8", "vlen-bytes")
     i = next(i for i, c in enumerate(codecs) if c["name"] in makes)
     return codecs[:i], codecs[i], codecs[i + 1:]
@@ -171,7 +171,7 @@ class GDAL:
         gdal.UseExceptions()
 
     def options(self, request):
-        """Returns the creation options that make the array of a document, which they must describe."""
+        """Returns creation options for the array of a document. Raises an error if they cannot describe it."""
         d = request["document"]
         if request["format"] == 2:
             if d["filters"]:
@@ -240,7 +240,7 @@ def main(name):
                 reply = {"path": peer.write(request) or request["path"]}
             else:
                 reply = answer(peer.read(request), request["dtype"])
-        except BaseException as e:  # also what Rust panics with
+        except BaseException as e:  # including panics of Rust
             reply = {"error": f"{type(e).__name__}: {e}".splitlines()[0][:200]}
         print(json.dumps(reply), flush=True)
 

@@ -40,7 +40,7 @@ var programs = map[string]string{
 	"tensorstore": "tensorstore", "zarrs": "zarrs", "gdal": "gdal",
 }
 
-// names are all peers, Varve among them.
+// names are all peers, including Varve.
 var names = []string{"varve", "zarr-2.18", "zarr-3.0", "zarr-3.1", "zarr-3.2", "zarr-3.3", "zarr-3.4", "tensorstore", "zarrs", "zarrita", "gdal"}
 
 func cache() string {
@@ -52,7 +52,7 @@ func cache() string {
 	return filepath.Join(os.Getenv("HOME"), ".cache", "varve-interop")
 }
 
-// start starts a peer, and returns nil where it is not installed.
+// start starts a peer. It returns nil if the peer is not installed.
 func start(t *testing.T, name string) peer {
 	t.Helper()
 	var command *exec.Cmd
@@ -88,7 +88,7 @@ func start(t *testing.T, name string) peer {
 	return &process{name, in, bufio.NewReader(out), &errs}
 }
 
-// noise keeps the last of what a program says on standard error.
+// noise keeps the last bytes that a program writes to standard error.
 type noise struct{ last []byte }
 
 func (n *noise) Write(p []byte) (int, error) {
@@ -198,7 +198,7 @@ func (varve) read(t *testing.T, a array, path string) (any, error) {
 	return hex.EncodeToString(data), err
 }
 
-// same reports whether two peers found the same elements.
+// same reports whether two peers read the same elements.
 func same(got, want any) bool {
 	if list, ok := got.([]any); ok {
 		texts := make([]string, len(list))

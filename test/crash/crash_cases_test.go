@@ -28,7 +28,7 @@ func change(do func(ctx context.Context, a *zarr.Array) error) func(context.Cont
 	}
 }
 
-// inTurn is a change that makes several.
+// inTurn returns a change that makes several changes in order.
 func inTurn(changes ...func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Location) error {
 	return change(func(ctx context.Context, a *zarr.Array) error {
 		for _, do := range changes {
@@ -48,7 +48,7 @@ func appendTo(data []int32) func(context.Context, *zarr.Location) error {
 	return change(fixture.Appending(data, grid.AppendOne()))
 }
 
-// appendFrom appends what a source has, one chunk at a time.
+// appendFrom appends elements from a source, one chunk at a time.
 func appendFrom(data []int32) func(context.Context, *zarr.Location) error {
 	return func(ctx context.Context, h *zarr.Location) error {
 		a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Budget: 1})
@@ -59,27 +59,26 @@ func appendFrom(data []int32) func(context.Context, *zarr.Location) error {
 	}
 }
 
-// becomes expects another shape, with a grid unless that is "".
+// becomes expects another shape, and another grid unless grid is "".
 func becomes(grid string, shape ...int64) func(fixture.State) []fixture.State {
 	return func(old fixture.State) []fixture.State { return []fixture.State{old.Resized(shape...).Cut(grid)} }
 }
 
-// appended expects more elements behind those that are there, and a grid unless that is
-// "".
+// appended expects data after the old elements, and another grid unless grid is "".
 func appended(data []int32, grid string) func(fixture.State) []fixture.State {
 	return func(old fixture.State) []fixture.State {
 		return []fixture.State{{Shape: []int64{old.Shape[0] + int64(len(data))}, Data: slices.Concat(old.Data, data), Grid: grid}}
 	}
 }
 
-// holds expects elements that are given, in an array of one axis.
+// holds expects the given elements in an array of one axis.
 func holds(data ...int32) func(fixture.State) []fixture.State {
 	return func(fixture.State) []fixture.State {
 		return []fixture.State{{Shape: []int64{int64(len(data))}, Data: data}}
 	}
 }
 
-// crashCases are changes of every kind that this package makes.
+// crashCases are changes of every kind.
 var crashCases = slices.Concat(crashCreations, crashGrowths, crashShrinks, crashUnlocks)
 
 var crashCreations = []crashCase{

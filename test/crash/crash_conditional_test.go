@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// interruption is what happens to a writer at its operation n: it dies before or after,
-// or hears nothing and lives on.
+// interruption interrupts a writer at its operation n: the writer crashes before or
+// after it, or loses the answer and goes on.
 type interruption struct {
 	name      string
-	done      bool // the operation is done
-	forGood   bool // nothing is done after it
+	done      bool // the operation succeeds
+	forGood   bool // the writer crashes there
 	operation atomic.Int64
 	n         int64
 }
@@ -44,16 +44,16 @@ func (i *interruption) hooks() storetest.Hooks {
 	}
 }
 
-// happened reports whether the writer came so far.
+// happened reports whether the writer reached the operation.
 func (i *interruption) happened() bool { return i.operation.Load() > i.n }
 
 // TestCrashConditional interrupts every change at every operation on a store that has
-// conditional writes but no locks: the writer dies before or after it, or its answer is
-// lost. Readers from before and from afterwards see the old array or the new one, whole,
-// and a change that failed for good is not there. The next writer can make the array
-// grow.
+// conditional writes but no locks: the writer crashes before or after the operation, or
+// loses its answer. Readers opened before and afterwards see the old array or the new
+// one, whole, and no change that has failed for good. The next writer can grow the
+// array.
 func TestCrashConditional(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points := interruptAll(t, crashCases)
 	t.Logf("%d points", points)
 	if points < 2600 {
@@ -61,7 +61,8 @@ func TestCrashConditional(t *testing.T) {
 	}
 }
 
-// interruptAll interrupts changes at every operation, in every way. It returns how often.
+// interruptAll interrupts changes at every operation, in every way. It returns the
+// number of interruptions.
 func interruptAll(t *testing.T, cases []crashCase) (points int) {
 	t.Helper()
 	for _, c := range cases {
@@ -82,8 +83,8 @@ func interruptAll(t *testing.T, cases []crashCase) (points int) {
 	return points
 }
 
-// interrupt runs a change that is interrupted, and looks at what is there then. It is
-// false where the change was done before.
+// interrupt runs a change with an interruption, and checks the array. It returns false
+// if the change ended before that operation.
 func (c *crashCase) interrupt(t *testing.T, i *interruption) bool {
 	t.Helper()
 	ctx, s := context.Background(), memstore.New()
@@ -105,9 +106,9 @@ func (c *crashCase) interrupt(t *testing.T, i *interruption) bool {
 	got := fixture.LookAgain(t, late, label)
 	c.expectOne(t, got, old, err == nil, label)
 	unsure := errors.Is(err, zarr.ErrIncomplete) || errors.Is(err, zarr.ErrOutcomeUnknown)
-	removed := got.Shape == nil // which may be done again without harm
+	removed := got.Shape == nil // a repeated removal does no harm
 	if err != nil && !unsure && !removed && !i.forGood && !c.loose && !c.gone && !c.again && len(c.expect(old)) == 1 && !got.Equal(old) {
-		t.Fatalf("%s: found %v, though it failed", label, got)
+		t.Fatalf("%s: found %v after the change failed", label, got)
 	}
 	if early != nil {
 		c.expectOne(t, fixture.LookAgain(t, early, label).Cut(""), old, false, label+", reader from before")
@@ -118,7 +119,7 @@ func (c *crashCase) interrupt(t *testing.T, i *interruption) bool {
 	return i.happened()
 }
 
-// prepareIn makes the case's array, with the numbers from 1 on.
+// prepareIn creates the array of the case, with the numbers from 1 on.
 func (c *crashCase) prepareIn(t *testing.T, h *zarr.Location) fixture.State {
 	t.Helper()
 	ctx := context.Background()
@@ -139,8 +140,8 @@ func (c *crashCase) prepareIn(t *testing.T, h *zarr.Location) fixture.State {
 	return fixture.State{Shape: c.spec.Shape, Data: data, Grid: string(a.Grid().AppendConfiguration(nil))}
 }
 
-// growOn makes the array grow over whatever is left, first without elements and then with
-// some.
+// growOn grows the array over all leftovers, first without elements and then by an
+// append.
 func growOn(t *testing.T, h *zarr.Location, got fixture.State, label string) {
 	t.Helper()
 	ctx := context.Background()

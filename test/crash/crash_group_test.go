@@ -18,20 +18,20 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// groupCase is a change of a group, which holds a time and a value that grow together,
-// and knows their documents.
+// groupCase is a change of a group whose arrays grow in one transaction and whose
+// metadata is consolidated.
 type groupCase struct {
 	name string
 	run  func(ctx context.Context, g *zarr.Group) error
-	rows []int // how many rows all arrays have in turn
+	rows []int // the numbers of rows that all arrays may have, in order
 }
 
-// datasetRows is how many rows the arrays have before.
+// datasetRows is the number of rows before the change.
 const datasetRows = 5
 
 // newDataset returns a disk with a group and its arrays: "time" with listed edges,
 // "value" with chunks of two rows and two columns, "deep/mask" with an edge that reaches
-// beyond.
+// beyond the extent.
 func newDataset(t *testing.T, consolidate bool) *vfs.Disk {
 	t.Helper()
 	ctx := context.Background()
@@ -61,7 +61,7 @@ func newDataset(t *testing.T, consolidate bool) *vfs.Disk {
 	return disk
 }
 
-// rowsOfDataset returns the elements of some rows of an array.
+// rowsOfDataset returns the elements of n rows of an array.
 func rowsOfDataset(path string, from, n int) []int32 {
 	if path == "time" {
 		return fixture.Numbers(int32(1+from), int32(n))
@@ -69,8 +69,8 @@ func rowsOfDataset(path string, from, n int) []int32 {
 	return fixture.Numbers(int32(1+3*from), int32(3*n))
 }
 
-// appendTogether appends rows to all arrays.
-func appendTogether(ctx context.Context, g *zarr.Group, from, n int) error {
+// appendRows appends rows to all arrays in one transaction.
+func appendRows(ctx context.Context, g *zarr.Group, from, n int) error {
 	var more []zarr.Addition
 	for _, path := range []string{"value", "time", "deep/mask"} {
 		more = append(more, zarr.Add(path, 0, rowsOfDataset(path, from, n), nil))
@@ -79,12 +79,12 @@ func appendTogether(ctx context.Context, g *zarr.Group, from, n int) error {
 }
 
 var groupCases = []groupCase{
-	{"append", func(ctx context.Context, g *zarr.Group) error { return appendTogether(ctx, g, datasetRows, 4) }, []int{9}},
+	{"append", func(ctx context.Context, g *zarr.Group) error { return appendRows(ctx, g, datasetRows, 4) }, []int{9}},
 	{"append twice", func(ctx context.Context, g *zarr.Group) error {
-		if err := appendTogether(ctx, g, datasetRows, 1); err != nil {
+		if err := appendRows(ctx, g, datasetRows, 1); err != nil {
 			return err
 		}
-		return appendTogether(ctx, g, datasetRows+1, 2)
+		return appendRows(ctx, g, datasetRows+1, 2)
 	}, []int{6, 8}},
 	{"consolidate", func(ctx context.Context, g *zarr.Group) error { return g.Consolidate(ctx) }, []int{5}},
 }
@@ -94,8 +94,8 @@ func openDataset(ctx context.Context, disk vfs.FS) (*zarr.Group, error) {
 	return zarr.At(filestore.On(disk, nil), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1})
 }
 
-// snapshot returns how many rows each array has for a reader who uses the group's
-// consolidated metadata where it is, and expects them to have the right elements.
+// snapshot returns the number of rows of each array, as readers of the consolidated
+// metadata see it if there is one, and checks their elements.
 func snapshot(t *testing.T, disk *vfs.Disk, label string) map[string]int {
 	t.Helper()
 	ctx := context.Background()
@@ -116,7 +116,7 @@ func snapshot(t *testing.T, disk *vfs.Disk, label string) map[string]int {
 	return rows
 }
 
-// wantRows expects the first rows of an array, whatever more it may have.
+// wantRows checks the first n rows of an array, which may have more.
 func wantRows(t *testing.T, a *zarr.Array, path string, n int, label string) {
 	t.Helper()
 	b, err := zarr.Read[int32](context.Background(), a, selection.Box{{0, int64(n)}, {0, 3}}[:a.Rank()])
@@ -128,20 +128,20 @@ func wantRows(t *testing.T, a *zarr.Array, path string, n int, label string) {
 	}
 }
 
-// each expects all arrays to have one of the numbers of rows, and all the same where they
-// have to, which is returned.
+// each expects every array to have one of the numbers of rows of the case. With same,
+// all have the same number, which it returns.
 func (c *groupCase) each(t *testing.T, rows map[string]int, same bool, label string) int {
 	t.Helper()
 	for path, n := range rows {
 		if n != datasetRows && !slices.Contains(c.rows, n) || same && n != rows["time"] || len(rows) != 3 {
-			t.Fatalf("%s: %s has %d rows of %v", label, path, n, rows)
+			t.Fatalf("%s: %s has %d rows; all arrays have %v", label, path, n, rows)
 		}
 	}
 	return rows["time"]
 }
 
-// check looks at an image and opens all arrays for writing. Then all can be appended to,
-// which it tries where goOn is set.
+// check reads an image and then opens all arrays for writing. With goOn, it also appends
+// to all of them.
 func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn bool, label string) {
 	t.Helper()
 	ctx := context.Background()
@@ -163,16 +163,16 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 	}
 	fixture.WantTidy(t, zarr.At(filestore.On(disk, nil), ""), label)
 	if again := snapshot(t, disk, label); !maps.Equal(again, rows) {
-		t.Fatalf("%s: the group knows of %v rows, the arrays have %v", label, again, rows)
+		t.Fatalf("%s: the consolidated metadata shows %v rows, the arrays have %v", label, again, rows)
 	}
 	now := c.each(t, rows, true, label)
 	if now < n {
-		t.Fatalf("%s: %d rows, and later %d", label, n, now)
+		t.Fatalf("%s: %d rows, and %d after opening for writing", label, n, now)
 	}
 	if !goOn {
 		return
 	}
-	if err := appendTogether(ctx, g, now, 2); err != nil {
+	if err := appendRows(ctx, g, now, 2); err != nil {
 		t.Fatalf("%s: appending afterwards: %v", label, err)
 	}
 	for path, more := range snapshot(t, disk, label) {
@@ -182,11 +182,11 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 	}
 }
 
-// TestCrashTogether stops the machine before every operation of a change of several
-// arrays. Readers of the group's metadata always see all arrays before the change, or all
-// after it; once the arrays were opened for writing, so does everybody.
-func TestCrashTogether(t *testing.T) {
-	fixture.OneByOne(t)
+// TestCrashTransaction stops the machine before every operation of a change of several
+// arrays. Readers of the consolidated metadata always see all arrays before the change
+// or all after it. Once the arrays were opened for writing, so does every other reader.
+func TestCrashTransaction(t *testing.T) {
+	fixture.Sequential(t)
 	points, images := 0, 0
 	for _, c := range groupCases {
 		for _, consolidated := range []bool{true, false} {
@@ -224,10 +224,11 @@ func TestCrashTogether(t *testing.T) {
 	}
 }
 
-// TestCrashTogetherAndBack makes one array what it was before a change whose writer died,
-// and then opens the others: what the dead writer had decided is not done twice.
-func TestCrashTogetherAndBack(t *testing.T) {
-	fixture.OneByOne(t)
+// TestCrashTransactionReverted restores one array to its state before a change whose
+// writer crashed, and then opens the others. The decided change is not made a second
+// time.
+func TestCrashTransactionReverted(t *testing.T) {
+	fixture.Sequential(t)
 	ctx := context.Background()
 	for _, path := range []string{"deep/mask", "time", "value"} {
 		for n := int64(0); ; n++ {
@@ -235,7 +236,7 @@ func TestCrashTogetherAndBack(t *testing.T) {
 			stop, stopped := vfs.StopAt(n)
 			g, err := openDataset(ctx, vfs.Hook(disk, stop))
 			if err == nil {
-				err = appendTogether(ctx, g, datasetRows, 4)
+				err = appendRows(ctx, g, datasetRows, 4)
 			}
 			if !stopped() {
 				if err != nil {
@@ -261,7 +262,7 @@ func TestCrashTogetherAndBack(t *testing.T) {
 				}
 			}
 			if rows := snapshot(t, disk, label); rows[path] != datasetRows {
-				t.Fatalf("%s: %d rows came back", label, rows[path])
+				t.Fatalf("%s: %d rows were appended again", label, rows[path])
 			}
 		}
 	}

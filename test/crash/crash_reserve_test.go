@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// reserve makes room for two parts, fills them in the wrong order, and publishes or
-// cancels them.
+// reserve reserves room for two parts, fills them in reverse order, and publishes or
+// cancels the reservation.
 func reserve(cancel bool) func(context.Context, *zarr.Location) error {
 	return change(func(ctx context.Context, a *zarr.Array) error {
 		r, err := a.Reserve(ctx, 0, 4, 2)
@@ -47,8 +47,8 @@ func fillParts(ctx context.Context, r *zarr.Reservation) error {
 	return zarr.WritePart(ctx, r, 0, fixture.Numbers(9, 4))
 }
 
-// settle ends the reservation that a dead writer may have left: by finishing its work, or
-// by giving the room back.
+// settle ends the reservation that a crashed writer may have left: it completes it or
+// cancels it.
 func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 	t.Helper()
 	ctx := context.Background()
@@ -75,11 +75,11 @@ func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 	}
 }
 
-// TestCrashReserve stops the machine before every operation of a reservation from its
-// beginning to its end. Readers see nothing of it, or all. Another program finds what it
-// left, and finishes or cancels it.
+// TestCrashReserve stops the machine before every operation of a reservation. Readers
+// see nothing of it, or all. The next program finds the reservation, and completes or
+// cancels it.
 func TestCrashReserve(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := 0, 0
 	for _, c := range []crashCase{
 		{name: "published, listed", spec: fixture.Edges(1, 4, 3), run: reserve(false), expect: appended(fixture.Numbers(9, 6), fixture.List("[1, 4, 3, 4, 2]"))},
@@ -118,9 +118,10 @@ func TestCrashReserve(t *testing.T) {
 	}
 }
 
-// TestReserveBeyond refuses a reservation behind edges that reach beyond the array: its
-// parts would begin within a chunk that has elements, or in cells of other lengths.
-func TestReserveBeyond(t *testing.T) {
+// TestReserveBeyondExtent checks that a reservation is refused if an edge reaches beyond
+// the extent: its parts would begin within a chunk that has elements, or in cells of
+// other lengths.
+func TestReserveBeyondExtent(t *testing.T) {
 	ctx := t.Context()
 	for name, spec := range map[string]zarr.Spec{"part": fixture.Within(fixture.Edges(2, 4), 3), "cells": fixture.Within(fixture.Edges(3, 2, 2), 3)} {
 		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, nil)
@@ -141,9 +142,9 @@ func TestReserveBeyond(t *testing.T) {
 	}
 }
 
-// TestPublishAgain publishes a reservation whose end was not heard of: it succeeds, and
-// so does whoever comes later.
-func TestPublishAgain(t *testing.T) {
+// TestPublishRepeated publishes a reservation again after the answer of the first call
+// was lost. It succeeds, and so does the next append.
+func TestPublishRepeated(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	a, err := zarr.At(s, "a").CreateArray(ctx, fixture.Edges(1, 4, 3), nil)
 	if err != nil {
@@ -168,18 +169,18 @@ func TestPublishAgain(t *testing.T) {
 		"publish": func() error { return r.Publish(ctx) },
 		"append":  func() error { return zarr.Append(ctx, a, 0, []int32{1}, &zarr.AppendOptions{Expect: a.Shape()}) },
 	} {
-		fixture.Put(t, s, pending.String(), string(note)) // as if the reservation had not been ended
+		fixture.Put(t, s, pending.String(), string(note)) // the state after a crash before the reservation ended
 		if err := next(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if found, err := store.Exists(ctx, s, pending); found || err != nil {
-			t.Errorf("%s: the note is there: %v, %v", name, found, err)
+			t.Errorf("%s: the pointer is still stored: %v, %v", name, found, err)
 		}
 		if err := a.Resize(ctx, []int64{14}, &zarr.ResizeOptions{Shrink: grid.TrimEdges}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := r.Publish(ctx); !errors.Is(err, zarr.ErrConflict) {
-		t.Errorf("published when somebody else went on: %v", err)
+		t.Errorf("publishing after another change: error is %v, want a conflict", err)
 	}
 }

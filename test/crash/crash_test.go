@@ -17,20 +17,20 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// crashCase is a change of an array in a group, and what a reader may find at any time of
-// it.
+// crashCase is a change of an array in a group, and the states that readers may find
+// during it.
 type crashCase struct {
 	name   string
-	spec   zarr.Spec // of the array before; without a type there is none
+	spec   zarr.Spec // of the array before; no array if it has no type
 	run    func(ctx context.Context, h *zarr.Location) error
-	expect func(old fixture.State) []fixture.State // what the array becomes in turn, in the end the last
-	loose  bool                                    // chunk by chunk old or new, not all at once
-	gone   bool                                    // there may be no array in between
-	again  bool                                    // it may be done again without harm, and an error leaves open whether it was done
+	expect func(old fixture.State) []fixture.State // the states after it in order; the last one is the result
+	loose  bool                                    // each chunk may be old or new
+	gone   bool                                    // the array may be absent during the change
+	again  bool                                    // it can be repeated, and an error leaves its outcome unknown
 }
 
-// prepare returns a disk that holds the case's array, durably, with the numbers from 1
-// on.
+// prepare returns a disk on which the array of the case is durable, with the numbers
+// from 1 on.
 func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, fixture.State) {
 	t.Helper()
 	ctx := context.Background()
@@ -53,14 +53,14 @@ func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, fixture.State) {
 	return disk, fixture.State{Shape: c.spec.Shape, Data: data, Grid: string(a.Grid().AppendConfiguration(nil))}
 }
 
-// TestCrash stops the machine before every operation on the file system, and looks at
-// every image that a power cut may leave: the old state or the new one, whole, and the
-// new one once the call has returned. So do readers that were opened before the change,
-// and those that come while it stands still. Whoever opens the array for writing then
-// leaves nothing of the dead writer, and can make the array grow, which is tried on every
-// fifth image, or on all; what it grows by is fill value.
+// TestCrash stops the machine before every operation on the file system, and checks
+// every image that a power cut may leave: it has the old state or the new one, whole,
+// and the new one once the call has returned. Readers that were opened before the
+// change, and those opened at that point, see the same. Opening for writing then removes
+// everything that the crashed writer left. Every fifth image, or all, is also made to
+// grow: the new elements are fill value.
 func TestCrash(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := crashAll(t, crashCases)
 	t.Logf("%d points, %d images", points, images)
 	if points < 2900 || images < 34_000 {
@@ -68,8 +68,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crashAll stops changes before every operation, and looks at the images. It returns how
-// many there were.
+// crashAll stops changes before every operation and checks the images. It returns the
+// number of points and of images.
 func crashAll(t *testing.T, cases []crashCase) (points, images int) {
 	t.Helper()
 	for _, c := range cases {
@@ -97,26 +97,25 @@ func crashAll(t *testing.T, cases []crashCase) (points, images int) {
 	return points, images
 }
 
-// checkReaders reads from the disk as it stands when the writer stops: with a reader that
-// was opened before it began, and with a new one. Both are asked again after the next
-// writer.
+// checkReaders reads from the disk at the point where the writer stops, with a reader
+// opened before the change and with a new one. Both read again after the next writer.
 func (c *crashCase) checkReaders(t *testing.T, disk *vfs.Disk, early *zarr.Array, old fixture.State, done bool, label string) {
 	t.Helper()
 	late := fixture.Reader(t, disk)
 	if early != nil {
 		got := fixture.LookAgain(t, early, label+", reader from before")
-		c.expectOne(t, got.Cut(""), old, false, label+", reader from before") // it may know of a grid that has grown behind what it read
+		c.expectOne(t, got.Cut(""), old, false, label+", reader from before") // the grid that it knows may have grown since it read
 	}
 	c.check(t, disk, old, done, true, label+", no power cut")
 	if late == nil {
 		return
 	}
 	if got, want := fixture.LookAgain(t, late, label), fixture.Look(t, disk, label); got.Shape[0] == want.Shape[0] && !got.Equal(want) {
-		t.Fatalf("%s: a reader that stays open sees %v after the next writer, want %v", label, got, want)
+		t.Fatalf("%s: after the next writer, the open reader sees %v, want %v", label, got, want)
 	}
 }
 
-// check looks at an image, and goes on from there where goOn is set.
+// check checks an image. With goOn, it also grows the array.
 func (c *crashCase) check(t *testing.T, image *vfs.Disk, old fixture.State, done, goOn bool, label string) {
 	t.Helper()
 	got := fixture.Look(t, image, label)
@@ -126,8 +125,8 @@ func (c *crashCase) check(t *testing.T, image *vfs.Disk, old fixture.State, done
 	}
 }
 
-// expectOne expects one of the states that the array may be in, the last one where the
-// call has returned.
+// expectOne expects one of the states that the array may have; if the call has returned,
+// the last one.
 func (c *crashCase) expectOne(t *testing.T, got, old fixture.State, done bool, label string) {
 	t.Helper()
 	states := append([]fixture.State{old}, c.expect(old)...)
@@ -144,8 +143,8 @@ func (c *crashCase) expectOne(t *testing.T, got, old fixture.State, done bool, l
 	}
 }
 
-// growOver makes the array grow over whatever is left, first without elements and then
-// with some.
+// growOver grows the array over all leftovers, first without elements and then by an
+// append.
 func growOver(t *testing.T, disk *vfs.Disk, got fixture.State, label string) {
 	t.Helper()
 	ctx := context.Background()
@@ -157,10 +156,11 @@ func growOver(t *testing.T, disk *vfs.Disk, got fixture.State, label string) {
 	growOn(t, h, got, label)
 }
 
-// TestFaults fails every operation on the file system once, as a full disk and a broken
-// one do: the error says so, and the array is the old one or the new one.
+// TestFaults fails every operation on the file system once, with the errors of a full
+// and of a broken disk. The call returns the error, and the array is the old one or the
+// new one.
 func TestFaults(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	faults := faultAll(t, crashCases)
 	t.Logf("%d faults", faults)
 	if faults < 8000 {
@@ -168,7 +168,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// faultAll fails every operation of changes once, in every way. It returns how often.
+// faultAll fails every operation of changes once, in every way. It returns the number of
+// faults.
 func faultAll(t *testing.T, cases []crashCase) (faults int) {
 	t.Helper()
 	for _, c := range cases {

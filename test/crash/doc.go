@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crash stops the machine, or makes a request fail, before every operation of
-// every kind of change, and checks that the next program finds the old state or the new
-// one.
+// Package crash stops the machine, or fails a request, before every operation of every
+// kind of change. The next program must find the old state or the new one.
 package crash

@@ -20,10 +20,10 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// dyingAt is a store above another one whose program dies before its write with a number,
-// counted from 0.
-func dyingAt(m *memstore.Store, number int) (s store.Store, died func() bool) {
-	var mu sync.Mutex // chunks are moved several at a time
+// crashingAt returns a store over m whose program crashes before its write with the
+// given number, counted from 0. crashed reports whether it has crashed.
+func crashingAt(m *memstore.Store, number int) (s store.Store, crashed func() bool) {
+	var mu sync.Mutex // chunks are moved concurrently
 	dead := false
 	s = storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		mu.Lock()
@@ -33,7 +33,7 @@ func dyingAt(m *memstore.Store, number int) (s store.Store, died func() bool) {
 			number--
 		}
 		if dead {
-			return errors.New("it has died")
+			return errors.New("it has crashed")
 		}
 		return nil
 	}})
@@ -44,7 +44,7 @@ func dyingAt(m *memstore.Store, number int) (s store.Store, died func() bool) {
 	}
 }
 
-// values returns all values of a store by their keys.
+// valuesOf returns all values of a store by key.
 func valuesOf(t *testing.T, m *memstore.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -61,9 +61,9 @@ func valuesOf(t *testing.T, m *memstore.Store) map[string]string {
 	return all
 }
 
-// cutBy makes an array of two rows of chunks, and lets a program that cuts the last
-// exactly die before its write with a number. It returns what is stored then, and whether
-// it died.
+// cutBy creates an array of two rows of chunks, and trims its last chunks by a program
+// that crashes before its write with the given number. It returns the store, and whether
+// the program crashed.
 func cutBy(t *testing.T, inner []grid.Cut, number int) (*memstore.Store, bool) {
 	t.Helper()
 	m := memstore.New()
@@ -77,28 +77,28 @@ func cutBy(t *testing.T, inner []grid.Cut, number int) (*memstore.Store, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, died := dyingAt(m, number)
+	s, crashed := crashingAt(m, number)
 	b, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Resize(t.Context(), []int64{14, 3}, &zarr.ResizeOptions{Shrink: grid.TrimExact}); (err != nil) != died() {
+	if err := b.Resize(t.Context(), []int64{14, 3}, &zarr.ResizeOptions{Shrink: grid.TrimExact}); (err != nil) != crashed() {
 		t.Fatal(err)
 	}
-	return m, died()
+	return m, crashed()
 }
 
-// TestFinish lets a program that cuts chunks exactly die before each of its writes.
-// Opening for reading shows the right elements and changes nothing, unless it may finish
-// what was left: then every chunk is as other programs expect it. Where that cannot be,
-// reading goes on.
+// TestFinish trims chunks by a program that crashes before each of its writes in turn.
+// Opening for reading gives the right elements and changes nothing. With Options.Finish
+// it completes the change, and then every chunk has its published shape. If it cannot
+// complete it, reading still works.
 func TestFinish(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2), grid.Every(1)}} {
 		t.Run(name, func(t *testing.T) {
 			damaged, n := 0, 0
 			for ; ; n++ {
-				m, died := cutBy(t, inner, n)
-				if !died {
+				m, crashed := cutBy(t, inner, n)
+				if !crashed {
 					break
 				}
 				left := valuesOf(t, m)
@@ -129,13 +129,13 @@ func TestFinish(t *testing.T) {
 				}
 			}
 			if damaged == 0 || n < 8 {
-				t.Errorf("%d deaths left %d chunks that do not decode", n, damaged)
+				t.Errorf("%d crashes left %d chunks that do not decode", n, damaged)
 			}
 		})
 	}
 }
 
-// finishedAs opens the array at "a" and returns its elements.
+// finishedAs opens the array "a" and returns its elements.
 func finishedAs(t *testing.T, s store.Store, opt *zarr.Options) []int32 {
 	t.Helper()
 	a, err := zarr.At(s, "a").OpenArray(t.Context(), opt)
@@ -149,7 +149,8 @@ func finishedAs(t *testing.T, s store.Store, opt *zarr.Options) []int32 {
 	return got.Data
 }
 
-// faultsOf returns how many chunks of the array at "a" other programs do not decode.
+// faultsOf returns the number of chunks of the array "a" that do not decode in other
+// programs.
 func faultsOf(t *testing.T, s store.Store) (n int) {
 	t.Helper()
 	a, err := zarr.At(s, "a").OpenArray(t.Context(), nil)

@@ -18,22 +18,22 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestPendingChange fails an append to two arrays before it is decided, and right after
-// it, and asks both what is pending.
+// TestPendingChange fails an append to two arrays directly before and directly after it
+// is decided, and checks the PendingChange of both.
 func TestPendingChange(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, decided := range []bool{false, true} {
-			ctx, m, dead, died := t.Context(), memstore.New(), false, errors.New("it has died")
+			ctx, m, crashed, errCrashed := t.Context(), memstore.New(), false, errors.New("the program has crashed")
 			h := zarr.At(storetest.Conditional(m, storetest.Hooks{
 				Before: func(_ context.Context, op storetest.Op) error {
-					dead = dead || !decided && strings.Contains(op.Key.String(), "together-")
-					if dead {
-						return died
+					crashed = crashed || !decided && strings.Contains(op.Key.String(), "together-")
+					if crashed {
+						return errCrashed
 					}
 					return nil
 				},
 				After: func(op storetest.Op, err error) error {
-					dead = dead || err == nil && strings.Contains(op.Key.String(), "together-")
+					crashed = crashed || err == nil && strings.Contains(op.Key.String(), "together-")
 					return err
 				},
 			}), "")
@@ -54,7 +54,7 @@ func TestPendingChange(t *testing.T) {
 			fixture.Must(zarr.At(m, "b").OpenArray(ctx, &zarr.Options{Write: true}))
 			a := fixture.Must(zarr.At(m, "b").OpenArray(ctx, nil))
 			if p, err := a.PendingChange(ctx); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("format %d, decided %t: once it is finished: %+v, %v", format, decided, p, err)
+				t.Errorf("format %d, decided %t: after recovery: %+v, %v", format, decided, p, err)
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// shards returns the spec with chunks that are cut into inner chunks of n elements along
-// every axis.
+// shards returns the spec with shards: its chunks are cut into inner chunks of n
+// elements along every axis.
 func shards(s zarr.Spec, n int64) zarr.Spec {
 	for range s.Shape {
 		s.InnerChunks = append(s.InnerChunks, grid.Every(n))
@@ -22,7 +22,7 @@ func shards(s zarr.Spec, n int64) zarr.Spec {
 	return s
 }
 
-// inShards is a change that makes several, with a strategy.
+// inShards returns a change that makes several changes in order, with a strategy.
 func inShards(how codec.Strategy, changes ...func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Location) error {
 	return func(ctx context.Context, h *zarr.Location) error {
 		a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: how}})
@@ -36,14 +36,15 @@ func inShards(how codec.Strategy, changes ...func(ctx context.Context, a *zarr.A
 	}
 }
 
-// putting writes numbers from v on to a part of an array of one axis.
+// putting returns a write of consecutive numbers, starting with v, to an array of one
+// axis.
 func putting(from, to int64, v int32) func(context.Context, *zarr.Array) error {
 	return func(ctx context.Context, a *zarr.Array) error {
 		return zarr.Write(ctx, a, selection.Box{{from, to}}, fixture.Numbers(v, int32(to-from)))
 	}
 }
 
-// shardCases are changes of arrays of shards, with a strategy.
+// shardCases are changes of sharded arrays with a strategy.
 func shardCases(name string, how codec.Strategy) []crashCase {
 	trim := &zarr.ResizeOptions{Shrink: grid.TrimExact}
 	list := func(n ...int64) zarr.Spec { return shards(fixture.Edges(n...), 1) }
@@ -96,8 +97,8 @@ func shardCases(name string, how codec.Strategy) []crashCase {
 	return cases
 }
 
-// allShardCases are those of every strategy; of the unusual ones, where not all are
-// wanted, only writes and an append.
+// allShardCases returns the cases of every strategy. Unless all is set, the unusual
+// strategies have only writes and an append.
 func allShardCases(all bool) []crashCase {
 	var cases []crashCase
 	for name, how := range fixture.Strategies {
@@ -110,7 +111,8 @@ func allShardCases(all bool) []crashCase {
 	return cases
 }
 
-// largeShardCases change shards of which stores copy what stays.
+// largeShardCases change shards that are long enough for stores to copy unchanged
+// ranges.
 func largeShardCases() []crashCase {
 	const n = 1 << 18
 	var cases []crashCase
@@ -125,9 +127,9 @@ func largeShardCases() []crashCase {
 	return cases
 }
 
-// TestCrashShards is [TestCrash] with arrays of shards.
+// TestCrashShards is [TestCrash] with sharded arrays.
 func TestCrashShards(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := crashAll(t, allShardCases(false))
 	t.Logf("%d points, %d images", points, images)
 	morePoints, moreImages := crashAll(t, largeShardCases())
@@ -137,9 +139,9 @@ func TestCrashShards(t *testing.T) {
 	}
 }
 
-// TestFaultsShards is [TestFaults] with arrays of shards.
+// TestFaultsShards is [TestFaults] with sharded arrays.
 func TestFaultsShards(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	cases := allShardCases(true)
 	if !fixture.Long() {
 		cases = shardCases("rewrite", codec.Rewrite)
@@ -151,9 +153,9 @@ func TestFaultsShards(t *testing.T) {
 	}
 }
 
-// TestCrashConditionalShards is [TestCrashConditional] with arrays of shards.
+// TestCrashConditionalShards is [TestCrashConditional] with sharded arrays.
 func TestCrashConditionalShards(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points := interruptAll(t, allShardCases(true))
 	t.Logf("%d points", points)
 	if points < 2900 {

@@ -24,11 +24,11 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// faulty is an array whose store fails now and then, and what is known of it.
+// faulty is an array whose store fails at random, and its expected content.
 type faulty struct {
 	r      *rand.Rand
-	rate   int  // one operation of so many fails
-	quiet  bool // none does
+	rate   int  // one operation in rate fails
+	quiet  bool // no operation fails
 	faults *int
 
 	open  func() *zarr.Location // over the faults
@@ -38,10 +38,10 @@ type faulty struct {
 	attr  string
 }
 
-// brokenWays are what a broken machine says.
+// brokenWays are the errors of a broken machine.
 var brokenWays = []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE, fs.ErrPermission}
 
-// fault fails an operation, sometimes.
+// fault returns an error for one operation in rate.
 func (f *faulty) fault() error {
 	if f.quiet || f.r.IntN(f.rate) > 0 {
 		return nil
@@ -50,7 +50,7 @@ func (f *faulty) fault() error {
 	return brokenWays[f.r.IntN(len(brokenWays))]
 }
 
-// onDisk is a faulty array in files.
+// onDisk makes a faulty array in files.
 func (f *faulty) onDisk() {
 	disk := vfs.NewDisk()
 	f.sound = zarr.At(filestore.On(disk, nil), "")
@@ -59,7 +59,8 @@ func (f *faulty) onDisk() {
 	}
 }
 
-// onObjects is a faulty array in an object store without locks, which loses answers, too.
+// onObjects makes a faulty array in an object store without locks, which loses answers,
+// too.
 func (f *faulty) onObjects() {
 	s := memstore.New()
 	f.sound = zarr.At(storetest.Conditional(s, storetest.Hooks{}), "")
@@ -76,7 +77,7 @@ func (f *faulty) onObjects() {
 	}
 }
 
-// begin makes the array, without faults.
+// begin creates the array, without faults.
 func (f *faulty) begin(t *testing.T, spec zarr.Spec) {
 	t.Helper()
 	f.rows, f.attr = fixture.Numbers(1, int32(spec.Shape[0])), "0"
@@ -91,7 +92,7 @@ func (f *faulty) begin(t *testing.T, spec zarr.Spec) {
 	f.reopen(t)
 }
 
-// reopen opens the array over the faults again, as a program does that is started again.
+// reopen opens the array over the faults, as a restarted program does.
 func (f *faulty) reopen(t *testing.T) {
 	t.Helper()
 	f.quiet = true
@@ -99,7 +100,7 @@ func (f *faulty) reopen(t *testing.T) {
 	f.array = fixture.Must(openArray(t.Context(), f.open()))
 }
 
-// found reads what is there, below the faults.
+// found reads the array below the faults.
 func (f *faulty) found(t *testing.T, label string) (rows []int32, attr string) {
 	t.Helper()
 	a, err := f.sound.At("g/a").OpenArray(t.Context(), nil)
@@ -118,7 +119,8 @@ func attributeOf(a *zarr.Array) string {
 	return string(raw)
 }
 
-// wantFault expects an error to say what has failed, or what the store does about it.
+// wantFault expects an error to wrap a fault, or to be one that a fault may cause in the
+// store.
 func wantFault(t *testing.T, err error, label string) {
 	t.Helper()
 	known := slices.ContainsFunc(brokenWays, func(kind error) bool { return errors.Is(err, kind) })
@@ -127,14 +129,15 @@ func wantFault(t *testing.T, err error, label string) {
 	}
 }
 
-// change makes a change. A success means that it is made; after an error the array is the
-// old one or the new one, and only a write of several chunks may be there in part.
+// change makes a change. If it succeeds, the change must be there. If it fails, the
+// array is the old one or the new one; only a write of several chunks may be there in
+// part.
 func (f *faulty) change(t *testing.T, label string) {
 	t.Helper()
 	s := fixture.DrawChange(f.r, int64(len(f.rows)))
 	label += ", " + s.Op
 	if s.Op == "write" && f.array.Shape()[0] != int64(len(f.rows)) {
-		f.reopen(t) // it was told of a failure, and does not know what was made all the same
+		f.reopen(t) // after an error the array does not know the outcome
 	}
 	err := s.Apply(t.Context(), f.array)
 	wantFault(t, err, label)
@@ -145,9 +148,9 @@ func (f *faulty) change(t *testing.T, label string) {
 	case attr != f.attr:
 		t.Fatalf("%s: attribute %s, want %s", label, attr, f.attr)
 	case err == nil && !now.Equal(is):
-		t.Fatalf("%s: a success, and there is %v, want %v", label, rows, next)
+		t.Fatalf("%s: after a success the array has %v, want %v", label, rows, next)
 	case !now.Equal(was) && !now.Equal(is) && (s.Op != "write" || !now.IsMixOf(was, is)):
-		t.Fatalf("%s: after %v there is %v, want %v or %v", label, err, rows, f.rows, next)
+		t.Fatalf("%s: after error %v the array has %v, want %v or %v", label, err, rows, f.rows, next)
 	}
 	f.rows = rows
 }
@@ -161,12 +164,12 @@ func (f *faulty) annotate(t *testing.T, n int, label string) {
 	wantFault(t, err, label+", attributes")
 	rows, attr := f.found(t, label)
 	if attr != f.attr && attr != strconv.Itoa(n) || err == nil && attr != strconv.Itoa(n) || !slices.Equal(rows, f.rows) {
-		t.Fatalf("%s: after %v the attribute is %s, want %d; rows %v, want %v", label, err, attr, n, rows, f.rows)
+		t.Fatalf("%s: after error %v the attribute is %s, want %d; rows %v, want %v", label, err, attr, n, rows, f.rows)
 	}
 	f.attr = attr
 }
 
-// read reads some of the array, by the array that is open or by a new one: right, or an
+// read reads a random part with the open array or a new one: the result is right, or an
 // error.
 func (f *faulty) read(t *testing.T, label string) {
 	t.Helper()
@@ -182,7 +185,7 @@ func (f *faulty) read(t *testing.T, label string) {
 		}
 	}
 	if len(f.rows) == 0 || a.Shape()[0] != int64(len(f.rows)) {
-		return // as in change
+		return // see change
 	}
 	from := f.r.Int64N(int64(len(f.rows)))
 	to := from + 1 + f.r.Int64N(int64(len(f.rows))-from)
@@ -193,17 +196,17 @@ func (f *faulty) read(t *testing.T, label string) {
 	}
 }
 
-// check looks for damage. There is none, and that the disk fails is no damage.
+// check checks the array, which must have no damage. A failing disk is not damage.
 func (f *faulty) check(t *testing.T, label string) {
 	t.Helper()
 	for fault, err := range f.array.CheckShards(t.Context(), nil) {
 		if wantFault(t, err, label+", check"); err == nil {
-			t.Fatalf("%s: a sound array is said to be damaged: %v", label, fault)
+			t.Fatalf("%s: Check reports damage in a sound array: %v", label, fault)
 		}
 	}
 }
 
-// history runs random operations on the array.
+// history makes random operations on the array.
 func (f *faulty) history(t *testing.T, label string) {
 	t.Helper()
 	for i := range 40 {
@@ -223,12 +226,12 @@ func (f *faulty) history(t *testing.T, label string) {
 	}
 }
 
-// TestSoakFaults lets the operations of a store fail at random, reads and writes, locks
-// and lists, several times within one call, through random histories of an array. What
-// says that it has succeeded has; what is read is right; and what fails says so and
-// leaves old or new.
+// TestSoakFaults fails the operations of a store at random, reads, writes, locks and
+// lists, several times within one call, through random histories of an array. A reported
+// success is a success, elements read are right, and a failed change leaves the old or
+// the new state.
 func TestSoakFaults(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	want, faults, runs := fixture.Soaked(t, 400, 40_000), 0, 0
 	old := fixture.Every(6, 4)
 	old.Format = 2

@@ -32,7 +32,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// sample is a store whose bytes are changed.
+// sample is a store whose bytes are to be changed.
 type sample struct {
 	name    string
 	files   map[string][]byte
@@ -46,11 +46,11 @@ func newSample(name string, files map[string][]byte) *sample {
 	return s
 }
 
-// mostSampled is the most bytes of a store that is taken as a sample.
+// mostSampled is the largest store that becomes a sample, in bytes.
 const mostSampled = 256 << 10
 
-// below returns the files of a folder, or the file of that name; nil where there is too
-// much.
+// below returns the files of a folder, or the file of that name. It returns nil if they
+// are too large.
 func below(t *testing.T, z fs.FS, dir string) map[string][]byte {
 	t.Helper()
 	files, size := map[string][]byte{}, 0
@@ -63,7 +63,7 @@ func below(t *testing.T, z fs.FS, dir string) map[string][]byte {
 		if name == "" {
 			name = path.Base(p)
 		}
-		if _, keyErr := store.ParseKey(name); keyErr == nil { // in memory there are only keys
+		if _, keyErr := store.ParseKey(name); keyErr == nil { // a store in memory accepts only keys
 			files[name], size = data, size+len(data)
 		}
 		return err
@@ -74,7 +74,7 @@ func below(t *testing.T, z fs.FS, dir string) map[string][]byte {
 	return files
 }
 
-// archived returns a store as a zip archive, deflated where that is wanted.
+// archived returns the sample as a zip archive, deflated if deflate is set.
 func archived(t *testing.T, s *sample, deflate bool) *sample {
 	t.Helper()
 	var out bytes.Buffer
@@ -115,9 +115,9 @@ func contents(t *testing.T, s store.Store) map[string][]byte {
 	return files
 }
 
-// halfway returns a group whose writer died after n requests of a change of two arrays,
-// with pointers and journals of it, and the note of a reservation; nil where it did not
-// die.
+// halfway returns a group whose writer crashed after n requests of a change of two
+// arrays, with its pointers and journals and with a reservation. It returns nil if the
+// writer did not crash.
 func halfway(t *testing.T, n int, consolidated bool) *sample {
 	t.Helper()
 	ctx, m := t.Context(), memstore.New()
@@ -145,7 +145,7 @@ func halfway(t *testing.T, n int, consolidated bool) *sample {
 	if err == nil {
 		return nil
 	}
-	return newSample(fmt.Sprintf("died after %d, consolidated %v", n, consolidated), contents(t, m))
+	return newSample(fmt.Sprintf("crashed after %d, consolidated %v", n, consolidated), contents(t, m))
 }
 
 func appendToBoth(ctx context.Context, h *zarr.Location) error {
@@ -158,8 +158,8 @@ func appendToBoth(ctx context.Context, h *zarr.Location) error {
 		zarr.Addition{Path: "a", Data: rows(1), Type: dtype.Of[int32]()}, zarr.Addition{Path: "b", Data: rows(2), Type: dtype.Of[int32]()})
 }
 
-// samples returns all stores of the test data, some as archives, and such as dead writers
-// leave.
+// samples returns all stores of the test data, some also as archives, and stores that
+// crashed writers left.
 func samples(t *testing.T) (all []*sample) {
 	t.Helper()
 	add := func(name string, files map[string][]byte) {
@@ -199,13 +199,13 @@ func samples(t *testing.T) (all []*sample) {
 	return all
 }
 
-// isMeta reports whether a file is metadata, or a note of a writer.
+// isMeta reports whether a file is metadata, a pointer or a journal.
 func isMeta(name string) bool {
 	base := path.Base(name)
 	return base == "zarr.json" || strings.HasPrefix(base, ".z") || strings.Contains(name, "__varve")
 }
 
-// extremes are numbers that metadata should not have.
+// extremes are numbers that valid metadata does not contain.
 var extremes = []string{
 	"0", "-1", "1", "2147483647", "4294967296", "9007199254740993", "1000000000000000000", "9223372036854775807", "9223372036854775808",
 	"18446744073709551615", "1e18", "1e400", "4.0", "-0", "null", "[]", "{}", `""`, `"NaN"`, "true", "[[1,1000000000000]]", `"../../x"`,
@@ -213,7 +213,7 @@ var extremes = []string{
 
 var jsonToken = regexp.MustCompile(`-?[0-9][-+.0-9eE]*|"[^"]*"|true|false|null`)
 
-// mutate changes bytes in one way of many.
+// mutate changes bytes in one of many ways.
 func mutate(r *rand.Rand, data, other []byte, meta bool) []byte {
 	data = slices.Clone(data)
 	n := len(data)
@@ -224,7 +224,7 @@ func mutate(r *rand.Rand, data, other []byte, meta bool) []byte {
 	to := min(n, at+1+r.IntN(16))
 	kinds := 9
 	if meta {
-		kinds = 14 // rather by tokens
+		kinds = 14 // mostly by tokens
 	}
 	switch k := r.IntN(kinds); k {
 	case 0:
@@ -267,7 +267,7 @@ func mutate(r *rand.Rand, data, other []byte, meta bool) []byte {
 	return data
 }
 
-// mutant returns a store like the sample, with up to three changes.
+// mutant returns a store like the sample, with at most three changes.
 func (s *sample) mutant(r *rand.Rand, other *sample) *memstore.Store {
 	files := maps.Clone(s.files)
 	for range 1 + r.IntN(3) {
@@ -292,7 +292,7 @@ func (s *sample) mutant(r *rand.Rand, other *sample) *memstore.Store {
 	return m
 }
 
-// explorer does with a store of a stranger what programs do.
+// explorer uses a damaged store as programs do.
 type explorer struct {
 	ctx   context.Context
 	write bool
@@ -308,12 +308,12 @@ func (e *explorer) note(err error) {
 	}
 }
 
-// options are those of a careful program.
+// options returns the options of a careful program.
 func (e *explorer) options() *zarr.Options {
 	return &zarr.Options{Write: e.write, Concurrency: 2, Limits: zarr.Limits{Chunk: 1 << 20, InnerChunks: 1 << 12, Block: 1 << 20}}
 }
 
-// all opens the root, and what is below it.
+// all opens the root and all nodes below it.
 func (e *explorer) all(s store.Store) {
 	h := zarr.At(s, "")
 	n, err := h.At("").Open(e.ctx, e.options())
@@ -347,7 +347,7 @@ func (e *explorer) all(s store.Store) {
 	}
 }
 
-// array looks at an array: what is told of it, its first elements, its shards.
+// array reads an array: its description, its first elements and its shards.
 func (e *explorer) array(a *zarr.Array) {
 	_, _, _ = a.Notes(), a.DimensionNames(), a.Grid().AppendConfiguration(nil)
 	_, err := a.Metadata().Marshal(metadata.Limits{})
@@ -393,7 +393,7 @@ func (e *explorer) array(a *zarr.Array) {
 	}
 }
 
-// change makes the changes that go with any array.
+// change makes changes that every array permits.
 func (e *explorer) change(a *zarr.Array) {
 	_, err := a.Reservation(e.ctx)
 	e.note(err)
@@ -405,12 +405,12 @@ func (e *explorer) change(a *zarr.Array) {
 	e.note(a.Resize(e.ctx, shape, nil))
 }
 
-// TestSoakMutants changes bytes of stores: of documents, consolidated metadata, chunks,
-// indexes of shards, archives, and notes and journals of dead writers. Whoever opens,
-// reads, checks and changes what that makes gets an error or elements, soon, in little
-// memory, and never a panic.
+// TestSoakMutants changes bytes of stores: in documents, consolidated metadata, chunks,
+// shard indexes, archives, and pointers and journals of crashed writers. Opening,
+// reading, checking and changing the result gives elements or an error, without a delay,
+// without much memory, and never a panic.
 func TestSoakMutants(t *testing.T) {
-	racing.Skip(t) // and not beside others, whose memory would count
+	racing.Skip(t) // other tests must not run: their memory would count
 	all := samples(t)
 	if len(all) < 815 {
 		t.Errorf("only %d stores", len(all))
@@ -443,7 +443,7 @@ func TestSoakMutants(t *testing.T) {
 	t.Logf("%d mutants of %d stores: %d calls succeeded, %d failed, none panicked", count, len(all), fine, errs)
 }
 
-// exploreOne says which mutant it was that panicked.
+// exploreOne explores a mutant, and reports its label if that panics.
 func exploreOne(t *testing.T, label string, e *explorer, s *sample, m *memstore.Store) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -15,8 +15,9 @@ import (
 
 func init() { crashCases = append(crashCases, crashStreams...) }
 
-// streamed is a change that writes so many rows at a time from the number behind the
-// array's on, and makes a checkpoint after each where that is negative.
+// streamed returns a change that streams rows, continuing the numbers of the array. Each
+// element of rows is a number of rows to write; a negative one is followed by a
+// checkpoint.
 func streamed(opt *zarr.StreamOptions, strategy codec.Strategy, rows ...int32) func(context.Context, *zarr.Location) error {
 	return func(ctx context.Context, h *zarr.Location) error {
 		a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: strategy}})
@@ -41,7 +42,7 @@ func streamed(opt *zarr.StreamOptions, strategy codec.Strategy, rows ...int32) f
 	}
 }
 
-// reaches expects the numbers from 1 on, up to each of the extents in turn.
+// reaches expects the numbers from 1 on, up to each of the extents in order.
 func reaches(extents ...int64) func(fixture.State) []fixture.State {
 	return func(old fixture.State) []fixture.State {
 		var all []fixture.State
@@ -53,8 +54,8 @@ func reaches(extents ...int64) func(fixture.State) []fixture.State {
 	}
 }
 
-// crashStreams are streams of every kind: a crash loses what was not published, and
-// nothing else.
+// crashStreams are streams of every kind. A crash loses only rows that were not
+// published.
 var crashStreams = []crashCase{
 	{name: "stream", spec: fixture.ShardsOf8(0), run: streamed(nil, codec.Rewrite, slices.Repeat([]int32{1}, 18)...), expect: reaches(8, 16, 18)},
 	{name: "stream behind part of a shard", spec: fixture.ShardsOf8(5), run: streamed(nil, codec.Rewrite, 2, 3, 3), expect: reaches(8, 13)},

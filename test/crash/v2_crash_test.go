@@ -38,10 +38,9 @@ var crashCasesV2 = []crashCase{
 	{name: "shrink to nothing", spec: fixture.AsV2(fixture.Every(9, 4)), run: resize(0), expect: becomes("", 0)},
 }
 
-// TestCrashV2 stops the machine before every operation of changes in format 2, as
-// [TestCrash] does.
+// TestCrashV2 is [TestCrash] with arrays of format 2.
 func TestCrashV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := crashAll(t, crashCasesV2)
 	t.Logf("%d points, %d images", points, images)
 	if points < 300 || images < 3000 {
@@ -49,10 +48,9 @@ func TestCrashV2(t *testing.T) {
 	}
 }
 
-// TestCrashConditionalV2 interrupts changes in format 2 on a store with conditional
-// writes, as [TestCrashConditional] does.
+// TestCrashConditionalV2 is [TestCrashConditional] with arrays of format 2.
 func TestCrashConditionalV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points := interruptAll(t, crashCasesV2)
 	t.Logf("%d points", points)
 	if points < 300 {
@@ -60,9 +58,9 @@ func TestCrashConditionalV2(t *testing.T) {
 	}
 }
 
-// TestFaultsV2 fails every operation of changes in format 2 once, as [TestFaults] does.
+// TestFaultsV2 is [TestFaults] with arrays of format 2.
 func TestFaultsV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	faults := faultAll(t, crashCasesV2)
 	t.Logf("%d faults", faults)
 	if faults < 1000 {
@@ -71,10 +69,10 @@ func TestFaultsV2(t *testing.T) {
 }
 
 // TestCreateCrashV2 stops the machine before every operation of the creation of an array
-// of format 2: there is none, or one with all of its attributes, and it can be created
-// afterwards.
+// of format 2. Afterwards there is no array, or one with all of its attributes, and it
+// can be created.
 func TestCreateCrashV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx := context.Background()
 	create := func(h *zarr.Location, overwrite bool) error {
 		_, err := h.At("g/a").CreateArray(ctx, fixture.Annotated(zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32]()}), &zarr.CreateOptions{Overwrite: overwrite})
@@ -103,7 +101,7 @@ func TestCreateCrashV2(t *testing.T) {
 	}
 }
 
-func checkTogetherV2(t *testing.T, h *zarr.Location, done bool, label string) {
+func checkTransactionV2(t *testing.T, h *zarr.Location, done bool, label string) {
 	t.Helper()
 	ctx := context.Background()
 	var rows []int64
@@ -131,15 +129,15 @@ func checkTogetherV2(t *testing.T, h *zarr.Location, done bool, label string) {
 		}
 	}
 	if want := slices.Repeat(rows[:1], 4); !slices.Equal(rows, want) || rows[0] != 6 && rows[0] != 9 || done && rows[0] != 9 {
-		t.Fatalf("%s: there are %d rows", label, rows)
+		t.Fatalf("%s: %d rows in the consolidated metadata", label, rows)
 	}
 }
 
-// TestTogetherCrashV2 stops the machine before every operation of an append to two arrays
-// of a group of format 2: afterwards, once the group is written to again, both have the
-// new elements or none has, and the group's consolidated metadata says the same.
-func TestTogetherCrashV2(t *testing.T) {
-	fixture.OneByOne(t)
+// TestTransactionCrashV2 stops the machine before every operation of an append to two
+// arrays of a group of format 2. After the next write to the group, both arrays have the
+// new elements or neither, and the consolidated metadata agrees.
+func TestTransactionCrashV2(t *testing.T) {
+	fixture.Sequential(t)
 	ctx := context.Background()
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
@@ -165,7 +163,7 @@ func TestTogetherCrashV2(t *testing.T) {
 			err = g.Append(ctx, zarr.Add("a", 0, fixture.Numbers(7, 3), nil), zarr.Add("deep/b", 0, fixture.Numbers(7, 3), nil))
 		}
 		for label, image := range disk.Images(uint64(n), fixture.RandomImages()) {
-			checkTogetherV2(t, zarr.At(filestore.On(image, nil), ""), err == nil, label)
+			checkTransactionV2(t, zarr.At(filestore.On(image, nil), ""), err == nil, label)
 		}
 		if !stopped() {
 			if err != nil || n < 40 {

@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestCrowd lets 64 readers and 16 writers use one array at once, and one more writer
-// append to it. Writers fill whole chunks with one number, so each chunk that a reader
-// sees has to hold one number only.
+// TestCrowd checks an array that 64 readers, 16 writers and one appending writer use at
+// once. Each writer fills whole chunks with one number, so every chunk that a reader
+// sees holds one number only.
 func TestCrowd(t *testing.T) {
 	stores := map[string]store.Store{"memory": memstore.New(), "local": fixture.OpenStore(t, t.TempDir())}
 	for name, s := range stores {
@@ -85,7 +85,7 @@ func crowd(t *testing.T, s store.Store) {
 	}
 }
 
-// repeated returns n times the same number.
+// repeated returns n copies of v.
 func repeated(v int32, n int64) []int32 {
 	return slices.Repeat([]int32{v}, int(n))
 }

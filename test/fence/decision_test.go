@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestDecidedIsNotRepeated lets others rewrite a document, as with a fence, as often as a
-// decided change of two arrays tries to publish it. The call ends and says so; it does
-// not begin anew, and so has the elements twice.
+// TestDecidedIsNotRepeated checks that a decided change of two arrays is not started
+// again. A concurrent writer rewrites a document, as a fence does, whenever the change
+// tries to publish it. The call fails with ErrDecided, and no element is appended twice.
 func TestDecidedIsNotRepeated(t *testing.T) {
 	ctx, decided, hindered := t.Context(), false, 0
 	h := zarr.At(storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
@@ -43,7 +43,7 @@ func TestDecidedIsNotRepeated(t *testing.T) {
 	}
 	err = g.Append(ctx, zarr.Add("a", 0, fixture.Numbers(1, 2), nil), zarr.Add("b", 0, fixture.Numbers(1, 2), nil))
 	if hindered != 8 || !errors.Is(err, zarr.ErrDecided) {
-		t.Errorf("hindered %d times: %v, want %v", hindered, err, zarr.ErrDecided)
+		t.Errorf("after %d rewrites of the document: error is %v, want %v", hindered, err, zarr.ErrDecided)
 	}
 	for _, name := range []string{"a", "b"} {
 		a, err := h.At(name).OpenArray(ctx, &zarr.Options{Write: true}) // finishes the change

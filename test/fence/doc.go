@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fence lets goroutines and processes change and read one array at the same time:
-// with locks, with fences, without either, killed and stopped.
+// Package fence tests concurrent changes and reads of one array by goroutines and
+// processes: with locks, with fences, with neither, and with processes that are killed
+// or stopped.
 package fence

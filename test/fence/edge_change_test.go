@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestWriteAfterRecut writes with an array that was opened before another program cut its
-// chunks in another way.
+// TestWriteAfterRecut checks a write by an array that was opened before another program
+// changed the edges of its chunks.
 func TestWriteAfterRecut(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		for form, spec := range map[string]zarr.Spec{"raw": fixture.Raw(fixture.Edges(4, 4, 2)), "compressed": fixture.Edges(4, 4, 2)} {
@@ -56,9 +56,9 @@ func TestWriteAfterRecut(t *testing.T) {
 	}
 }
 
-// TestWriteChunkAfterRecut writes a chunk, and an inner chunk of it, with an array that
-// was opened before another program cut the chunk in another way: shorter, or as long but
-// from another element on.
+// TestWriteChunkAfterRecut checks that writing a chunk, or an inner chunk of it, is a
+// conflict if another program has changed the edges since the array was opened. The
+// chunk is now shorter, or as long but with another start.
 func TestWriteChunkAfterRecut(t *testing.T) {
 	values := []byte{1, 0, 0, 0, 2, 0, 0, 0}
 	for name, write := range map[string]func(context.Context, *zarr.Array) error{
@@ -93,9 +93,10 @@ func TestWriteChunkAfterRecut(t *testing.T) {
 	}
 }
 
-// TestRecutMeanwhile cuts the last chunk in another way after another program has looked
-// at the document, and before it reads the chunk to append to it, or to write to it.
-func TestRecutMeanwhile(t *testing.T) {
+// TestConcurrentRecut changes the edge of the last chunk while another program appends
+// or writes to it: after that program has checked the document, and before it reads the
+// chunk.
+func TestConcurrentRecut(t *testing.T) {
 	for name, act := range map[string]func(context.Context, *zarr.Array) error{
 		"append": func(ctx context.Context, a *zarr.Array) error {
 			return zarr.Append(ctx, a, 0, fixture.Numbers(7, 3), nil)
@@ -127,7 +128,7 @@ func TestRecutMeanwhile(t *testing.T) {
 		}
 		armed = true
 		if err := act(ctx, a); err != nil || armed {
-			t.Errorf("%s: %v, nothing happened meanwhile: %v", name, err, armed)
+			t.Errorf("%s: error is %v; the edge was not changed: %t", name, err, armed)
 		}
 		want := map[string][]int32{"append": fixture.Numbers(1, 9), "write": {1, 2, 3, 4, 5, -6}}[name]
 		if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {

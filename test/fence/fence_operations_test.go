@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// fencedCases are calls on the array "a" of a store without locks, and all that they may
-// ask of it.
+// fencedCases are calls on the array "a" of a store without locks, and the requests that
+// they may make.
 var fencedCases = []struct {
 	name string
 	spec zarr.Spec
-	left string // key of a chunk that a program which died has left
+	left string // key of a chunk that a crashed program left
 	run  func(ctx context.Context, a *zarr.Array) error
 	ops  string
 }{
@@ -34,9 +34,10 @@ var fencedCases = []struct {
 	{"shrink", fixture.Every(8, 4), "", fixture.ResizeTo(4), "1 DeleteIf chunk, 2 Get document, 1 Get journal, 2 PutIf document, 1 Stat chunk"},
 }
 
-// TestFencedOperations counts what calls ask of a store without locks. An append to
-// listed edges puts its chunks and the document, and gets the document and the journal;
-// the second document is that of the group, which might have consolidated metadata.
+// TestFencedOperations counts the requests of calls on a store without locks. An append
+// to listed edges puts its chunks and the document, and gets the document and the
+// journal. The second document is that of the group, which might have consolidated
+// metadata.
 func TestFencedOperations(t *testing.T) {
 	for _, tt := range fencedCases {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestFencedOperations(t *testing.T) {
 	}
 }
 
-// kindOf says what is under a key.
+// kindOf returns the kind of object that a key names.
 func kindOf(key store.Key) string {
 	switch {
 	case key.Base() == "zarr.json":

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// splicing is a store without locks that splices and patches. What grows an array there
-// can do neither.
+// splicing is a store without locks that splices and patches. A change that grows an
+// array must not use either.
 type splicing struct {
 	storetest.ObjectStore
 	memory *memstore.Store
@@ -33,7 +33,7 @@ func (s splicing) Patch(ctx context.Context, key store.Key, from store.Version, 
 	return s.memory.Patch(ctx, key, from, patches, d)
 }
 
-// TestFencedShards makes an array grow within a shard that is large enough to be spliced.
+// TestFencedShards grows an array within a shard that is long enough to be spliced.
 func TestFencedShards(t *testing.T) {
 	const was = 1<<17 + 10
 	for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace} {
@@ -62,7 +62,7 @@ func TestFencedShards(t *testing.T) {
 				}
 				want := append(fixture.Numbers(1, was), make([]int32, 1000)...)
 				if got := fixture.Must(zarr.Read[int32](ctx, a, nil)); !slices.Equal(got.Data, want) {
-					t.Error("other elements were read")
+					t.Error("the elements read differ from those written")
 				}
 			})
 		}

@@ -24,7 +24,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// content is what an array holds: planes of elements as a model has them.
+// content is the expected content of an array: its elements in a model.
 type content struct {
 	shape []int64
 	rows  []int32
@@ -44,8 +44,8 @@ func (c content) resized(shape ...int64) content {
 	return next
 }
 
-// appended returns the content with more elements at the end of an axis, and false where
-// they do not fit.
+// appended returns the content with more elements at the end of an axis. It returns
+// false if they do not fit.
 func (c content) appended(axis int, data []int32) (content, bool) {
 	added := slices.Clone(c.shape)
 	added[axis] = 1
@@ -74,7 +74,7 @@ func index(i int64, shape []int64) []int64 {
 	return at
 }
 
-// offset is the inverse of index; it is false for what the shape does not have.
+// offset is the inverse of index. It returns false for an index outside the shape.
 func offset(at, shape []int64) (i int64, ok bool) {
 	for k, n := range shape {
 		if at[k] >= n {
@@ -85,30 +85,30 @@ func offset(at, shape []int64) (i int64, ok bool) {
 	return i, true
 }
 
-// deed is what one program does to the array, and what it makes of its content where that
-// can be; nil for a reader.
-type deed struct {
+// action is what one program does to the array. model returns the content after it, and
+// false if the action is impossible; it is nil for a reader.
+type action struct {
 	name  string
 	do    func(ctx context.Context, a *zarr.Array, saw func(zarr.Block[int32])) error
 	model func(content) (content, bool)
-	plain bool // no change of the document, so that nobody knows what became of one that failed
+	plain bool // does not change the document; after an error its outcome is unknown
 }
 
-func appends(axis int, data ...int32) deed {
-	return deed{name: fmt.Sprint("append ", data), do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+func appends(axis int, data ...int32) action {
+	return action{name: fmt.Sprint("append ", data), do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
 		return zarr.Append(ctx, a, axis, data, nil)
 	}, model: func(c content) (content, bool) { return c.appended(axis, data) }}
 }
 
-func resizes(opt *zarr.ResizeOptions, shape ...int64) deed {
-	return deed{name: fmt.Sprint("resize to ", shape), do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+func resizes(opt *zarr.ResizeOptions, shape ...int64) action {
+	return action{name: fmt.Sprint("resize to ", shape), do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
 		return a.Resize(ctx, shape, opt)
 	}, model: func(c content) (content, bool) { return c.resized(shape...), true }}
 }
 
-func writes(at int64, data ...int32) deed {
+func writes(at int64, data ...int32) action {
 	end := at + int64(len(data))
-	return deed{name: fmt.Sprintf("write %d at %d", data, at), plain: true, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+	return action{name: fmt.Sprintf("write %d at %d", data, at), plain: true, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
 		return zarr.Write(ctx, a, selection.Box{{at, end}}, data)
 	}, model: func(c content) (content, bool) {
 		if end > c.shape[0] {
@@ -120,14 +120,14 @@ func writes(at int64, data ...int32) deed {
 	}}
 }
 
-func annotates(attrs string) deed {
-	return deed{name: "attributes " + attrs, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+func annotates(attrs string) action {
+	return action{name: "attributes " + attrs, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
 		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(attrs), nil })
 	}, model: func(c content) (content, bool) { c.attrs = attrs; return c, true }}
 }
 
-func reads(times int) deed {
-	return deed{name: fmt.Sprint("read ", times), do: func(ctx context.Context, a *zarr.Array, saw func(zarr.Block[int32])) error {
+func reads(times int) action {
+	return action{name: fmt.Sprint("read ", times), do: func(ctx context.Context, a *zarr.Array, saw func(zarr.Block[int32])) error {
 		for range times {
 			b, err := zarr.Read[int32](ctx, a, nil)
 			if err != nil {
@@ -139,28 +139,28 @@ func reads(times int) deed {
 	}}
 }
 
-// scene is several programs at work on one array.
+// scene is an array and several programs that use it concurrently.
 type scene struct {
-	name  string
-	spec  zarr.Spec
-	was   []int32
-	left  map[string]int // chunks that a program which died has left: key and number of elements
-	deeds []deed
+	name    string
+	spec    zarr.Spec
+	was     []int32
+	left    map[string]int // chunks that a crashed program left: key and number of elements
+	actions []action
 }
 
-// fate is what is known of a deed.
-type fate int
+// outcome is what is known about an action after its program has ended.
+type outcome int
 
 const (
-	undone fate = iota
+	undone outcome = iota
 	done
 	perhaps
 )
 
-func (f fate) String() string { return [...]string{"not done", "done", "perhaps"}[f] }
+func (f outcome) String() string { return [...]string{"not done", "done", "perhaps"}[f] }
 
-// fateOf tells from what a program was told whether it has done something.
-func fateOf(err error, died bool) fate {
+// outcomeOf derives the outcome of an action from the error that its program got.
+func outcomeOf(err error, died bool) outcome {
 	switch {
 	case err == nil, errors.Is(err, zarr.ErrIncomplete):
 		return done
@@ -170,35 +170,35 @@ func fateOf(err error, died bool) fate {
 	return undone
 }
 
-// reachable calls see with every content that the array may have had while some of the
-// deeds were done in any order, until see returns true. whole tells that all were done
-// that have to be.
-func reachable(c content, deeds []deed, fates []fate, see func(c content, whole bool) bool) bool {
-	whole := !slices.Contains(fates, done)
+// reachable calls see with every content that the array may have had: after each subset
+// of the actions, in any order. whole is true if the subset includes all actions that
+// succeeded. It stops when see returns true.
+func reachable(c content, actions []action, outcomes []outcome, see func(c content, whole bool) bool) bool {
+	whole := !slices.Contains(outcomes, done)
 	if see(c, whole) {
 		return true
 	}
-	for i, f := range fates {
+	for i, f := range outcomes {
 		if f == undone {
 			continue
 		}
-		rest := slices.Clone(fates)
+		rest := slices.Clone(outcomes)
 		rest[i] = undone
-		if next, can := deeds[i].model(c); can && reachable(next, deeds, rest, see) {
+		if next, can := actions[i].model(c); can && reachable(next, actions, rest, see) {
 			return true
 		}
 	}
 	return false
 }
 
-// chooser decides how a run goes on: who is next, and what becomes of an operation.
+// chooser decides which program runs next, and what happens to its operation.
 type chooser struct {
 	next  func(n int) int
 	fault func(kinds int) int // 0 is none
 }
 
-// randomly makes random choices, and a fault in one of twelve operations as long as there
-// may be one.
+// randomly returns a chooser that makes random choices. One operation in twelve gets a
+// fault, as long as faults are permitted.
 func randomly(r *rand.Rand) chooser {
 	return chooser{r.IntN, func(kinds int) int {
 		if r.IntN(12) > 0 {
@@ -218,10 +218,10 @@ const (
 	faultKinds
 )
 
-// bounds limit how a run may go.
+// bounds limit the interrupts and faults of one run.
 type bounds struct{ interrupts, faults int }
 
-// generation makes names that no other theatre has.
+// generation numbers the runners, so that each has unique names.
 var generation atomic.Int64
 
 // run is one run of a scene.
@@ -234,7 +234,7 @@ type run struct {
 	saw     []zarr.Block[int32]
 }
 
-// set puts the array, and what is left over, into a new store.
+// set stores the array, and the leftover chunks, in a new store.
 func (s *scene) set(inner storetest.ObjectStore) error {
 	ctx := context.Background()
 	spec := s.spec
@@ -244,7 +244,7 @@ func (s *scene) set(inner storetest.ObjectStore) error {
 		err = zarr.Write(ctx, a, nil, s.was)
 	}
 	if err == nil {
-		err = a.UpdateAttributes(ctx, func(object []byte) ([]byte, error) { return object, nil }) // so that there is a newline
+		err = a.UpdateAttributes(ctx, func(object []byte) ([]byte, error) { return object, nil }) // adds the newline of a fence
 	}
 	for key, n := range s.left {
 		left := make([]byte, 4*n)
@@ -257,35 +257,35 @@ func (s *scene) set(inner storetest.ObjectStore) error {
 	return err
 }
 
-// stallTime is how long a run may take before its programs are taken to wait for each
-// other, because two of their keys happen to share a turn in this process. Such a run
-// says nothing.
+// stallTime is the longest time that a run may take. Two keys of different programs may
+// share a lock of this process, so programs may wait for each other. Such a run is
+// discarded.
 const stallTime = 3 * time.Second
 
-// theatre is where scenes are played, one at a time.
-type theatre struct {
-	name     string // of all programs here
+// runner plays scenes, one at a time.
+type runner struct {
+	name     string // prefix of the names of its programs
 	newStore func() storetest.ObjectStore
 	prompt   bool // no program is interrupted between a fence and the write that it is for
 }
 
-func newTheatre(store string) *theatre {
-	return &theatre{fmt.Sprint(generation.Add(1)), stores[store], store == "hashed"}
+func newRunner(store string) *runner {
+	return &runner{fmt.Sprint(generation.Add(1)), stores[store], store == "hashed"}
 }
 
-// play runs the scene once and judges what comes of it.
-func (p *theatre) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
+// play runs the scene once and checks the result.
+func (p *runner) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
 	inner := p.newStore()
 	if err := s.set(inner); err != nil {
 		return nil, err
 	}
-	r := &run{scene: s, prompt: p.prompt, store: inner, stepper: storetest.NewStepper(inner), died: make([]bool, len(s.deeds))}
+	r := &run{scene: s, prompt: p.prompt, store: inner, stepper: storetest.NewStepper(inner), died: make([]bool, len(s.actions))}
 	defer r.stepper.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	watchdog := time.AfterFunc(stallTime, cancel)
 	defer watchdog.Stop()
-	for i, d := range s.deeds {
+	for i, d := range s.actions {
 		r.stepper.Start(func(stepped store.Store) error {
 			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
 			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten, name: name}
@@ -305,14 +305,14 @@ func (p *theatre) play(s *scene, b bounds, by chooser) (storetest.Trace, error) 
 	return r.stepper.Trace(), r.judge()
 }
 
-// neverWritten is quiet about the group above the array, and about journals that are not
-// there.
+// neverWritten reports whether a key is only read: the document of the group above the
+// array, or a journal that does not exist.
 func neverWritten(name string) bool {
 	return name == "zarr.json" || name == ".zmetadata" || strings.HasPrefix(name, "a/__varve/")
 }
 
-// drive steps the programs until all have ended, as [storetest.Stepper.Finish] does, with
-// faults.
+// drive steps the programs until all have ended, as [storetest.Stepper.Finish] does, and
+// injects faults.
 func (r *run) drive(b bounds, by chooser) {
 	last := -1
 	for {
@@ -342,8 +342,8 @@ func (r *run) drive(b bounds, by chooser) {
 	}
 }
 
-// hasFence reports whether a program is about to write a chunk right after it has
-// written, or looked at, the document.
+// hasFence reports whether program i is about to write a chunk directly after it wrote
+// or checked the document.
 func (r *run) hasFence(i int) bool {
 	trace := r.stepper.Trace()
 	op, ok := r.stepper.Next(i)
@@ -372,45 +372,45 @@ func (r *run) turn(i, kind int) {
 	}
 }
 
-// judge sees whether what is there is what the programs were told, whether readers saw
-// what was published, and whether the array can be appended to.
+// judge checks that the array agrees with the results that the programs got, that
+// readers saw only published states, and that the array can be appended to.
 func (r *run) judge() error {
-	fates := make([]fate, len(r.deeds))
+	outcomes := make([]outcome, len(r.actions))
 	var told []string
-	for i, d := range r.deeds {
+	for i, d := range r.actions {
 		err := r.stepper.Err(i)
-		if fates[i] = fateOf(err, r.died[i]); d.model == nil {
-			if fates[i] = undone; err != nil && !isFault(err) {
+		if outcomes[i] = outcomeOf(err, r.died[i]); d.model == nil {
+			if outcomes[i] = undone; err != nil && !isFault(err) {
 				return fmt.Errorf("the reader: %w", err)
 			}
 		}
 		if d.plain && err != nil {
-			fates[i] = perhaps
+			outcomes[i] = perhaps
 		}
-		told = append(told, fmt.Sprintf("%s: %v (%v)", d.name, fates[i], err))
+		told = append(told, fmt.Sprintf("%s: %v (%v)", d.name, outcomes[i], err))
 		if err != nil && !isFault(err) && !r.permits(err) {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
 	}
 	was := content{r.spec.Shape, r.was, "{}"}
 	for i := range r.saw {
-		if !reachable(was, r.deeds, fates, func(c content, _ bool) bool { return c.begins(r.saw[i]) }) {
-			return fmt.Errorf("a reader saw %v, which never was\n%s", r.saw[i], strings.Join(told, "\n"))
+		if !reachable(was, r.actions, outcomes, func(c content, _ bool) bool { return c.begins(r.saw[i]) }) {
+			return fmt.Errorf("a reader saw %v, which was never published\n%s", r.saw[i], strings.Join(told, "\n"))
 		}
 	}
 	is, err := contentOf(r.store)
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, strings.Join(told, "\n"))
 	}
-	if !reachable(was, r.deeds, fates, func(c content, whole bool) bool { return whole && c.equal(is) }) {
-		return fmt.Errorf("the array holds %v\n%s", is, strings.Join(told, "\n"))
+	if !reachable(was, r.actions, outcomes, func(c content, whole bool) bool { return whole && c.equal(is) }) {
+		return fmt.Errorf("the array has %v, which the results do not permit\n%s", is, strings.Join(told, "\n"))
 	}
 	return r.goOn(is)
 }
 
-// permits tells what a program may be told that is no fault of the store's: a region that
-// has gone, others who were always first. Programs that wait for their turns here do so
-// whatever pauses they make, so that these do not help them to get on.
+// permits reports whether a program may get this error without a fault of the store: its
+// region no longer exists, or concurrent writers always came first. Backing off does not
+// help a program here, because it waits for its turn anyway.
 func (r *run) permits(err error) bool {
 	if errors.Is(err, zarr.ErrConflict) {
 		overtaken.Add(1)
@@ -419,15 +419,16 @@ func (r *run) permits(err error) bool {
 	return errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrOutcomeUnknown)
 }
 
-// overtaken is how many programs gave up because others were always first.
+// overtaken counts the programs that gave up because concurrent writers always came
+// first.
 var overtaken atomic.Int64
 
-// rarely expects few programs to have given up in so many runs.
+// rarely checks that few programs gave up.
 func rarely(t *testing.T, runs int64) {
 	t.Helper()
 	n := overtaken.Swap(0)
 	if t.Logf("%d runs, %d programs gave up", runs, n); n > 1+runs/200 {
-		t.Errorf("in %d runs %d programs gave up", runs, n)
+		t.Errorf("%d runs, %d programs gave up, want at most %d", runs, n, 1+runs/200)
 	}
 }
 
@@ -435,7 +436,7 @@ func isFault(err error) bool {
 	return errors.Is(err, storetest.ErrRefused) || errors.Is(err, storetest.ErrLost) || errors.Is(err, storetest.ErrCrashed)
 }
 
-// begins reports whether a block is what the content begins with along every axis.
+// begins reports whether a block equals the start of the content along every axis.
 func (c content) begins(b zarr.Block[int32]) bool {
 	for i, n := range b.Shape {
 		if n > c.shape[i] {
@@ -449,7 +450,7 @@ func (c content) equal(d content) bool {
 	return slices.Equal(c.shape, d.shape) && slices.Equal(c.rows, d.rows) && c.attrs == d.attrs
 }
 
-// contentOf reads the array as a new program does.
+// contentOf opens and reads the array as a new program.
 func contentOf(s store.Store) (content, error) {
 	a, err := zarr.At(s, "a").OpenArray(context.Background(), &zarr.Options{Concurrency: 1})
 	if err != nil {
@@ -478,21 +479,21 @@ func (r *run) goOn(is content) error {
 		return fmt.Errorf("the next append: %w", err)
 	}
 	if now, err := contentOf(r.store); err != nil || !now.equal(is) {
-		return fmt.Errorf("after the next append the array holds %v, want %v (%v)", now, is, err)
+		return fmt.Errorf("after the next append the array has %v, want %v (%v)", now, is, err)
 	}
 	return nil
 }
 
-// stores are what the programs share: with versions that never come again, and with
-// hashes.
+// stores are the kinds of stores that the programs share: with versions that are never
+// reused, and with hashes as versions.
 var stores = map[string]func() storetest.ObjectStore{
 	"counted": func() storetest.ObjectStore { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
 	"hashed":  func() storetest.ObjectStore { return storetest.Conditional(newHashed(), storetest.Hooks{}) },
 }
 
-// explore runs the scene in every order within the bounds, at most so often as most says.
-// It returns how often it ran.
-func (p *theatre) explore(t *testing.T, s *scene, b bounds, most int) (runs int) {
+// explore runs the scene in every order within the bounds, at most most times. It
+// returns the number of runs.
+func (p *runner) explore(t *testing.T, s *scene, b bounds, most int) (runs int) {
 	storetest.Explore(func(choose func(int) int) bool {
 		trace, err := p.play(s, b, chooser{choose, choose})
 		runs++
@@ -505,7 +506,7 @@ func (p *theatre) explore(t *testing.T, s *scene, b bounds, most int) (runs int)
 }
 
 // sample runs the scene in random orders.
-func (p *theatre) sample(t *testing.T, s *scene, b bounds, seed uint64, times int) int {
+func (p *runner) sample(t *testing.T, s *scene, b bounds, seed uint64, times int) int {
 	for i := range times {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		if trace, err := p.play(s, b, randomly(r)); err != nil {
@@ -516,38 +517,38 @@ func (p *theatre) sample(t *testing.T, s *scene, b bounds, seed uint64, times in
 	return times
 }
 
-// scenes are what programs do at one time. Each appends other elements.
+// scenes are sets of concurrent programs. Each program appends other elements.
 var scenes = []scene{
-	{name: "edges", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), deeds: []deed{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302, 303)}},
+	{name: "edges", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), actions: []action{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302, 303)}},
 	{name: "edges over leftovers", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), left: map[string]int{"c/2": 2, "c/3": 1},
-		deeds: []deed{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302)}},
+		actions: []action{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302)}},
 	{name: "two chunks each", spec: fixture.Every(4, 2), was: fixture.Numbers(1, 4), left: map[string]int{"c/3": 2},
-		deeds: []deed{appends(0, 101, 102, 103), appends(0, 201, 202, 203), appends(0, 301, 302, 303, 304)}},
-	{name: "part of a chunk", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
+		actions: []action{appends(0, 101, 102, 103), appends(0, 201, 202, 203), appends(0, 301, 302, 303, 304)}},
+	{name: "part of a chunk", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
 	{name: "part of a chunk that is not stored", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 0},
-		deeds: []deed{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
-	{name: "the same elements", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 7, 7, 7), appends(0, 7, 7, 7), appends(0, 7, 7, 7)}},
-	{name: "the same chunk", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), deeds: []deed{appends(0, 7, 7), appends(0, 7, 7), appends(0, 301)}},
-	{name: "a grower", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102), resizes(nil, 15), appends(0, 301)}},
-	{name: "a grower of edges", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), deeds: []deed{appends(0, 101, 102), resizes(nil, 6), appends(0, 301)}},
-	{name: "a shrinker", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 5), appends(0, 301)}},
-	{name: "a shrinker of edges", spec: fixture.Edges(2, 1, 2), was: fixture.Numbers(1, 5), deeds: []deed{appends(0, 101, 102), resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), appends(0, 301)}},
-	{name: "there and back", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 8), resizes(nil, 6)}},
-	{name: "attributes", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), annotates(`{"k":1}`), appends(0, 301)}},
-	{name: "a writer at the border", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(5, 77), appends(0, 301)}},
-	{name: "a writer of all of the last chunk", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(4, 77, 78), appends(0, 301)}},
+		actions: []action{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
+	{name: "the same elements", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 7, 7, 7), appends(0, 7, 7, 7), appends(0, 7, 7, 7)}},
+	{name: "the same chunk", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), actions: []action{appends(0, 7, 7), appends(0, 7, 7), appends(0, 301)}},
+	{name: "a grower", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102), resizes(nil, 15), appends(0, 301)}},
+	{name: "a grower of edges", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), actions: []action{appends(0, 101, 102), resizes(nil, 6), appends(0, 301)}},
+	{name: "a shrinker", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), resizes(nil, 5), appends(0, 301)}},
+	{name: "a shrinker of edges", spec: fixture.Edges(2, 1, 2), was: fixture.Numbers(1, 5), actions: []action{appends(0, 101, 102), resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), appends(0, 301)}},
+	{name: "there and back", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), resizes(nil, 8), resizes(nil, 6)}},
+	{name: "attributes", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), annotates(`{"k":1}`), appends(0, 301)}},
+	{name: "a writer at the border", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), writes(5, 77), appends(0, 301)}},
+	{name: "a writer of all of the last chunk", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), writes(4, 77, 78), appends(0, 301)}},
 	{name: "fill values where nothing is stored", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 0},
-		deeds: []deed{appends(0, 0, 0, 0), appends(0, 201), appends(0, 0)}},
+		actions: []action{appends(0, 0, 0, 0), appends(0, 201), appends(0, 0)}},
 	{name: "a writer of fill values at the border", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 6},
-		deeds: []deed{appends(0, 0), writes(5, 0), appends(0, 301)}},
-	{name: "a reader", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), reads(2), resizes(nil, 5)}},
+		actions: []action{appends(0, 0), writes(5, 0), appends(0, 301)}},
+	{name: "a reader", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), reads(2), resizes(nil, 5)}},
 	{name: "a reader of edges", spec: fixture.Edges(2, 1, 2), was: fixture.Numbers(1, 5),
-		deeds: []deed{resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), reads(2), appends(0, 101, 102)}},
-	{name: "two axes", spec: board(4, 4), was: fixture.Numbers(1, 16), deeds: []deed{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
+		actions: []action{resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), reads(2), appends(0, 101, 102)}},
+	{name: "two axes", spec: board(4, 4), was: fixture.Numbers(1, 16), actions: []action{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
 	{name: "two axes, little stored", spec: board(4, 4), was: append(fixture.Numbers(1, 1), make([]int32, 15)...),
-		deeds: []deed{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
+		actions: []action{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
 	{name: "two axes and a grower", spec: board(4, 4), was: append(make([]int32, 12), fixture.Numbers(1, 4)...),
-		deeds: []deed{appends(0, fixture.Numbers(101, 4)...), resizes(nil, 7, 7), appends(1, fixture.Numbers(201, 4)...)}},
+		actions: []action{appends(0, fixture.Numbers(101, 4)...), resizes(nil, 7, 7), appends(1, fixture.Numbers(201, 4)...)}},
 }
 
 // board is the spec of a rectangle in chunks of three by three.
@@ -557,12 +558,12 @@ func board(rows, columns int64) zarr.Spec {
 	return s
 }
 
-// TestFence lets three programs change one array in a store without locks: in every order
-// with one interrupt, in every order with one fault, and in random orders with and
-// without faults. Whatever happens, the array holds what was said to be done, once and
-// whole, and nothing of what was said to have failed.
+// TestFence runs three programs that change one array in a store without locks: in every
+// order with one interrupt, in every order with one fault, and in random orders with and
+// without faults. The array must have every change that succeeded, once and whole, and
+// no change that was reported as failed.
 func TestFence(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	all, most, times := []bounds{{1, 0}, {0, 1}}, 100, 20
 	if os.Getenv("VARVE_LONG") != "" {
 		all, most, times = []bounds{{1, 0}, {0, 1}, {2, 0}, {1, 1}}, 400, 200
@@ -576,12 +577,12 @@ func TestFence(t *testing.T) {
 		for kind := range stores {
 			group.Go(func() error {
 				for _, b := range all {
-					runs.Add(int64(newTheatre(kind).explore(t, s, b, most)))
+					runs.Add(int64(newRunner(kind).explore(t, s, b, most)))
 				}
 				return nil
 			})
 			group.Go(func() error {
-				p := newTheatre(kind)
+				p := newRunner(kind)
 				for i, b := range []bounds{{2, 0}, {3, 0}, {-1, 0}, {3, 1}, {-1, 2}} {
 					runs.Add(int64(p.sample(t, s, b, seed+uint64(i), times)))
 				}

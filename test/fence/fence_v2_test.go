@@ -10,10 +10,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestFenceV2 lets three programs change one array of format 2 in a store without locks,
-// as [TestFence] does.
+// TestFenceV2 is [TestFence] with an array of format 2.
 func TestFenceV2(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	most, times := 40, 8
 	if fixture.Long() {
 		most, times = 400, 100
@@ -34,7 +33,7 @@ func TestFenceV2(t *testing.T) {
 		played++
 		for kind := range stores {
 			group.Go(func() error {
-				p := newTheatre(kind)
+				p := newRunner(kind)
 				p.explore(t, &s, bounds{1, 0}, most)
 				p.explore(t, &s, bounds{0, 1}, most)
 				p.sample(t, &s, bounds{-1, 2}, 7, times)

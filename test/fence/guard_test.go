@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// past is a store that says of all chunks that they were written long ago, and of the
-// document that it never changes: readers of it have no guard.
+// past is a store that reports an old time of writing for every chunk, and one constant
+// version for the document. Its readers cannot notice replaced chunks.
 type past struct{ *memstore.Store }
 
 func (p past) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -31,14 +31,14 @@ func (p past) Get(ctx context.Context, key store.Key, q store.Request, dst []byt
 	return out, info, err
 }
 
-// eras are a random past of an array of listed edges, and of its readers.
+// eras is a random history of an array with listed edges, and of its readers.
 type eras struct {
 	s       *memstore.Store
 	h       *zarr.Location
 	r       *rand.Rand
 	truth   []int32
 	edges   []int64
-	dropped []int64 // indices of chunks that the grid no longer has and that are still stored
+	dropped []int64 // indices of orphaned chunks: stored, but no longer in the grid
 	readers []*zarr.Array
 	guarded bool
 
@@ -57,7 +57,7 @@ func newEras(ctx context.Context, r *rand.Rand, guarded bool) (*eras, error) {
 	return e, err
 }
 
-// step does one random thing.
+// step makes one random step.
 func (e *eras) step(ctx context.Context) error {
 	switch n := e.r.IntN(10); {
 	case n < 3:
@@ -85,8 +85,8 @@ func (e *eras) append(ctx context.Context) error {
 	return err
 }
 
-// merge makes one chunk of the last ones, in place, as a program without manners does:
-// first the chunk, then the document.
+// merge joins the last chunks into one, in place, without Varve's protocol: it writes
+// the chunk first and then the document.
 func (e *eras) merge(ctx context.Context) error {
 	if len(e.edges) < 3 {
 		return nil
@@ -114,7 +114,7 @@ func (e *eras) merge(ctx context.Context) error {
 	if err := e.put(ctx, fmt.Sprintf("a/c/%d", p), fixture.LittleEndian(e.truth[from:])); err != nil {
 		return err
 	}
-	if e.r.IntN(4) == 0 { // a reader comes in between: it may find a chunk that is too long, and no document yet that says so
+	if e.r.IntN(4) == 0 { // a concurrent reader may find a chunk that is longer than the document says
 		if err := e.read(ctx); err != nil && !errors.Is(err, zarr.ErrCorrupt) {
 			return err
 		}
@@ -128,7 +128,7 @@ func (e *eras) put(ctx context.Context, key string, value []byte) error {
 	return err
 }
 
-// drop deletes some chunks that the grid no longer has.
+// drop deletes some orphaned chunks.
 func (e *eras) drop(ctx context.Context) error {
 	for _, i := range e.dropped {
 		if err := e.s.Delete(ctx, store.MustKey(fmt.Sprintf("a/c/%d", i))); err != nil {
@@ -139,7 +139,7 @@ func (e *eras) drop(ctx context.Context) error {
 	return nil
 }
 
-// open opens the array for a reader who keeps it.
+// open opens the array for a reader that keeps it open.
 func (e *eras) open(ctx context.Context) error {
 	h := e.h
 	if !e.guarded {
@@ -150,7 +150,7 @@ func (e *eras) open(ctx context.Context) error {
 	return err
 }
 
-// read lets a reader read a random part of what it knows.
+// read reads a random part of the array with one of the readers.
 func (e *eras) read(ctx context.Context) error {
 	if len(e.readers) == 0 {
 		return nil
@@ -177,12 +177,12 @@ func sum(n []int64) (total int64) {
 	return total
 }
 
-// TestGuard lets an array go through random appends and merges of its last chunks in
-// place, so that keys come to mean other places, and readers keep what they have opened
-// at any time. None reads what is elsewhere, and none fails but while a merge is under
-// way. Readers without the times of chunks do read what is elsewhere.
+// TestGuard checks readers during random appends and in-place merges of the last chunks,
+// so that a key may come to name a chunk at another place. Readers stay open from any
+// time on. None reads elements of another place, and reads fail only during a merge.
+// Readers that cannot see the times of chunks do read elements of other places.
 func TestGuard(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	histories := 3000
 	if os.Getenv("VARVE_LONG") != "" {
 		histories = 30_000
@@ -205,14 +205,14 @@ func TestGuard(t *testing.T) {
 		}
 		t.Logf("%d histories, guarded %t: %d reads, %d wrong", histories, guarded, reads, wrong)
 		if !guarded && wrong < histories/50 {
-			t.Errorf("only %d of %d reads without a guard were wrong: the histories are too easy", wrong, reads)
+			t.Errorf("unguarded: %d of %d reads were wrong, want more: the histories are too easy", wrong, reads)
 		}
 	}
 }
 
-// TestGuardTrimmed shrinks an array by whole edges and appends again, so that keys come
-// to mean other places. A reader of the first state reads what is there now, also where
-// that is less.
+// TestGuardTrimmed shrinks an array by whole edges and appends again, so that a key
+// names a chunk at another place. A reader of the first state gets the present elements,
+// even if there are fewer.
 func TestGuardTrimmed(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := fixture.Edges(2, 1, 1, 1)

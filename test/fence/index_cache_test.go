@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestKnownIndexLacksInner reads an inner chunk that a known index does not have, after
-// another writer has stored it. No range of the shard has to be read for what the index
-// lacks, so the reader has to ask whether the shard is still the one that it knows.
+// TestKnownIndexLacksInner reads an inner chunk that the cached index lacks, after
+// another writer has stored it. What an index lacks needs no range request, so the
+// reader must check whether the shard still has the cached version.
 func TestKnownIndexLacksInner(t *testing.T) {
 	p := newPinned(t, pinSpec(true, true), zarr.Shards{Gap: -1})
 	p.write(t, 0, 1, 1, zarr.Shards{})
@@ -25,19 +25,19 @@ func TestKnownIndexLacksInner(t *testing.T) {
 		t.Helper()
 		return fixture.Must(zarr.Read[int32](t.Context(), p.reader, selection.Box{{56, 64}})).Data
 	}
-	for range 2 { // the second time the index is known
+	for range 2 { // the second read uses the cached index
 		if got := read(); !slices.Equal(got, make([]int32, 8)) {
 			t.Fatalf("read %v before anything is stored", got)
 		}
 	}
 	p.write(t, 7, 8, 50, zarr.Shards{})
 	if got := read(); !slices.Equal(got, fixture.Numbers(50, 8)) {
-		t.Errorf("read %v, want what another writer has stored", got)
+		t.Errorf("read %v, want the elements of the other writer", got)
 	}
 }
 
-// TestIndexAfterWrite counts what is asked for after a write by one who knew the index.
-// What was known of the shard before is forgotten, so no request is lost on it.
+// TestIndexAfterWrite counts requests after a write by the array that has cached the
+// index. The write drops the stale index, so no request is wasted on it.
 func TestIndexAfterWrite(t *testing.T) {
 	reads := 0
 	s := storetest.Conditional(memstore.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
@@ -62,6 +62,6 @@ func TestIndexAfterWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := read(); after != first || known > first {
-		t.Errorf("%d requests at first, %d with the index known, %d after a write, want as many as at first", first, known, after)
+		t.Errorf("%d requests at first, %d with a cached index, %d after a write; want the last to equal the first", first, known, after)
 	}
 }

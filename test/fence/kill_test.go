@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// changeInChild changes the array in a directory for as long as it lives, and says after
-// each change that it is made.
+// changeInChild changes the array in a directory until it is killed, and prints a line
+// after each change.
 func changeInChild(args []string) error {
 	ctx := context.Background()
 	s, err := filestore.Open(args[0], nil)
@@ -49,10 +49,9 @@ func changeInChild(args []string) error {
 	}
 }
 
-// TestKill kills a process again and again while it changes an array. What is found is
-// the state after the last change that it told of, or after the one that it was at,
-// whole; only a write may be there in part, chunk by chunk. The next process goes on from
-// there.
+// TestKill kills a process repeatedly while it changes an array. The array must have the
+// state after the last reported change or after the next one, whole; only a write may be
+// there in part, chunk by chunk. The next process goes on from there.
 func TestKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows keeps files that a killed process had open locked for a while")
@@ -90,8 +89,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killChild kills a process some time after it began with its first change, and returns
-// how many it told of.
+// killChild kills a process some time after its first change began, and returns the
+// number of changes that it reported.
 func killChild(t *testing.T, dir string, seed uint64, life time.Duration) (made int) {
 	t.Helper()
 	c := child(t, "change", dir, strconv.FormatUint(seed, 10))
@@ -118,8 +117,8 @@ func killChild(t *testing.T, dir string, seed uint64, life time.Duration) (made 
 	return made
 }
 
-// nothingLeft opens the array for writing, and expects that it removes the temporary
-// files of whoever was killed.
+// nothingLeft opens the array for writing, and expects this to remove the temporary
+// files of killed writers.
 func nothingLeft(t *testing.T, h *zarr.Location) {
 	t.Helper()
 	if _, err := h.At("g/a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
@@ -127,12 +126,12 @@ func nothingLeft(t *testing.T, h *zarr.Location) {
 	}
 	s := h.Store().(*filestore.Store)
 	for f, err := range s.Temporary(t.Context(), store.Path{}) {
-		t.Errorf("%s is left, state %d (%v)", f.Name, f.Writer, err)
+		t.Errorf("the temporary file %s is left, its writer is %d (%v)", f.Name, f.Writer, err)
 	}
 }
 
-// afterKill repeats the changes in memory, and expects the array to be as it was after
-// those that were told of, or after one more. It returns the rows that are there.
+// afterKill repeats the changes in memory, and expects the array to be in the state
+// after those that were reported, or after one more. It returns its rows.
 func afterKill(t *testing.T, h *zarr.Location, rows []int32, seed uint64, made int) []int32 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -155,7 +154,7 @@ func afterKill(t *testing.T, h *zarr.Location, rows []int32, seed uint64, made i
 			t.Fatal(err)
 		}
 		if strings.Contains(e.Name, "__") {
-			t.Errorf("%s is listed", e.Name)
+			t.Errorf("List yields the internal name %s", e.Name)
 		}
 	}
 	return got

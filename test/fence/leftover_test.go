@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// foreign are arrays of zarr-python that was told to shrink, or that have edges beyond
-// the array, with what it left there.
+// foreign are arrays of zarr-python with old elements beyond the extent: left by a
+// shrinking resize, or beyond edges that reach past the extent.
 var foreign = []string{
 	"rect_after_shrink", "rect_shrink_then_grow", "rect_overhang_last", "rect_overhang_many_chunks", "rect_2d", "rect_daily_tail",
 	"grid_regular_1d_boundary", "grid_regular_3d_boundary", "grid_regular_chunk_larger_than_array",
@@ -33,8 +33,8 @@ func allBytes(t *testing.T, a *zarr.Array) *fixture.Model {
 	return m
 }
 
-// TestForeignTails makes arrays of zarr-python grow into their last chunks and beyond:
-// what it left there does not come back, unless that is asked for.
+// TestForeignTails grows arrays of zarr-python into their last chunks and beyond. Old
+// elements beyond the extent do not reappear unless the caller asks for them.
 func TestForeignTails(t *testing.T) {
 	ctx, back := t.Context(), 0
 	for _, name := range foreign {
@@ -61,26 +61,26 @@ func TestForeignTails(t *testing.T) {
 				got := allBytes(t, a)
 				switch {
 				case !keep && !bytes.Equal(got.Data, m.Data):
-					t.Errorf("%s, fenced %v: old values came back", name, fenced)
+					t.Errorf("%s, fenced %v: old elements reappeared", name, fenced)
 				case keep && !bytes.Equal(got.Data, m.Data):
 					back++
 				}
 				inside := make([]byte, len(kept.Data))
 				strided.Copy(strided.Contiguous(inside, kept.Shape, m.Size), got.View().Sub(grid.BoxOf(kept.Shape)))
 				if !bytes.Equal(inside, kept.Data) {
-					t.Errorf("%s, fenced %v, keep %v: other elements than before", name, fenced, keep)
+					t.Errorf("%s, fenced %v, keep %v: elements within the old extent changed", name, fenced, keep)
 				}
 			}
 		}
 	}
-	t.Logf("old values come back to %d arrays when they are asked for", back)
+	t.Logf("old elements reappear in %d arrays if the caller asks for them", back)
 	if back == 0 {
-		t.Error("none of the arrays had old values")
+		t.Error("no array had old elements beyond its extent")
 	}
 }
 
-// TestLeftovers grows over a chunk that an append which died left behind, in every way
-// that there is: it never becomes visible.
+// TestLeftovers grows an array over an orphaned chunk of a crashed append, in every way.
+// Its elements never become visible.
 func TestLeftovers(t *testing.T) {
 	grow := map[string]func(ctx context.Context, a *zarr.Array) error{
 		"resize":           fixture.Resizing(nil, 6),
@@ -117,7 +117,7 @@ func TestLeftovers(t *testing.T) {
 				}
 				fixture.Put(t, s, left, "left behind ") // three elements
 				if kind == "regular" && (name == "append more" || name == "append within") {
-					continue // Fixed is for lists
+					continue // Fixed needs listed edges
 				}
 				if err := do(ctx, a); err != nil {
 					t.Fatalf("%s, %s, fenced %v: %v", name, kind, fenced, err)
@@ -137,8 +137,8 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestAppendOverTail appends to a chunk in which another program has left elements beyond
-// the array: none of them is there afterwards, whoever makes the array grow next.
+// TestAppendOverTail appends to a chunk in which another program left elements beyond
+// the extent. The append clears all of them, so that no later growth brings them back.
 func TestAppendOverTail(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "fenced": fixture.Conditional(memstore.New())} {
 		a, err := zarr.At(s, "a").CreateArray(t.Context(), fixture.Raw(fixture.Every(2, 4)), nil)

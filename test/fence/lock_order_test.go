@@ -22,9 +22,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestStoreThatCannotBeCompared writes to a store whose type can be compared, but not its
-// value: a wrapper of one with functions.
-func TestStoreThatCannotBeCompared(t *testing.T) {
+// TestIncomparableStore writes to a store whose type is comparable but whose value is
+// not: a wrapper of one with functions.
+func TestIncomparableStore(t *testing.T) {
 	s := struct{ storetest.ObjectStore }{storetest.Conditional(memstore.New(), storetest.Hooks{})}
 	a, err := zarr.At(s, "").CreateArray(t.Context(), fixture.Every(6, 4), nil)
 	if err == nil {
@@ -35,8 +35,8 @@ func TestStoreThatCannotBeCompared(t *testing.T) {
 	}
 }
 
-// TestWriteWaitsForAppend begins a write while an append of the same array is about to
-// publish. The write waits for its turn; were it let through, it would have the time.
+// TestWriteWaitsForAppend starts a write while an append to the same array is about to
+// publish. The write waits for the append, although it would have time to finish first.
 func TestWriteWaitsForAppend(t *testing.T) {
 	var (
 		a         *zarr.Array
@@ -85,7 +85,7 @@ func TestWriteWaitsForAppend(t *testing.T) {
 	}
 }
 
-// lockedStore is a store whose lock tells whether it is held.
+// lockedStore is a store that knows whether its lock is held.
 type lockedStore struct {
 	storetest.ObjectStore
 	below *memstore.Store
@@ -104,8 +104,8 @@ func (l *lockedStore) Lock(ctx context.Context, dir store.Path) (func() error, e
 	}, nil
 }
 
-// TestLockIsShared has a write that needs the lock of the store come and go while another
-// one is at work: the lock is held until the other one is done, too.
+// TestLockIsShared checks that two writes share the lock of the store: one begins and
+// ends during the other, and the lock is held until the other one ends.
 func TestLockIsShared(t *testing.T) {
 	var a *zarr.Array
 	l, writes := &lockedStore{below: memstore.New()}, 0
@@ -133,16 +133,16 @@ func TestLockIsShared(t *testing.T) {
 	}
 	a = made
 	if err := write(0); err != nil || writes != 2 {
-		t.Errorf("%d chunks were written (%v)", writes, err)
+		t.Errorf("%d chunks were written, want 2 (%v)", writes, err)
 	}
 	if l.held.Load() {
-		t.Error("the lock is held in the end")
+		t.Error("the lock is still held after all writes")
 	}
 }
 
-// TestTurnsEnd waits for a write of this process that hangs: a write of the same chunk,
-// and an append. Each ends with its context, and when it has waited as long as its
-// options permit.
+// TestTurnsEnd waits for a write of this process that hangs, with a write of the same
+// chunk and with an append. Each ends with its context, and after the waiting time of
+// its options.
 func TestTurnsEnd(t *testing.T) {
 	hangs, release := make(chan bool), make(chan bool)
 	var hanging atomic.Bool

@@ -20,27 +20,26 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// process is an object store as one of several programs has it. Within a program writers
-// of one place take turns, so each has what all share under a name of its own: everything
-// at "program…/x" is at "x". What lies outside is not there.
+// process is the view that one of several programs has of an object store. Writers of
+// one key in one process exclude each other, so each program here gets keys of its own:
+// "program…/x" is the shared key "x". No other key exists.
 type process struct {
 	direct, stepped storetest.ObjectStore
-	begun           atomic.Bool           // before, no operation waits for its turn
-	quiet           func(key string) bool // keys that are only ever read, which wait for no turn
-	name            string                // of the program, which journals have in their paths
+	begun           atomic.Bool           // until it is set, no operation waits for its turn
+	quiet           func(key string) bool // reports keys that are never written; reading them waits for no turn
+	name            string                // of the program; paths in journals contain it
 }
 
-// programPrefix begins the names under which programs have what they share.
+// programPrefix is the start of all program names.
 const programPrefix = "program"
 
-// inside returns the name that all programs know something by, and false for what lies
-// outside.
+// inside returns the shared name of a key. It returns false if the key is in no program.
 func inside(name string) (string, bool) {
 	first, rest, _ := strings.Cut(name, "/")
 	return rest, strings.HasPrefix(first, programPrefix)
 }
 
-// at returns what to ask and by which key.
+// at returns the store to use and the shared key.
 func (p *process) at(key store.Key, reads bool) (storetest.ObjectStore, store.Key, error) {
 	name, ok := inside(key.String())
 	if !ok {
@@ -64,12 +63,12 @@ func (p *process) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return out, info, err
 }
 
-// anyProgram stands in the journals that programs share for the name of each.
+// anyProgram replaces the name of the program in shared journals.
 const anyProgram = "@program/"
 
 func isJournal(key store.Key) bool { return strings.Contains(key.String(), "__varve/") }
 
-// common returns a value as programs share it.
+// common returns a value in its shared form.
 func (p *process) common(key store.Key, value []byte) []byte {
 	if isJournal(key) {
 		return bytes.ReplaceAll(value, []byte(p.name+"/"), []byte(anyProgram))
@@ -129,11 +128,11 @@ func (p *process) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2
 	return p.stepped.List(ctx, to, deep)
 }
 
-// hashed is an object store whose versions are hashes of the values, as ETags may be: the
-// same bytes have the same version again.
+// hashed is an object store whose versions are hashes of the values, as ETags may be.
+// Equal bytes have equal versions.
 type hashed struct {
 	*memstore.Store
-	mu *sync.Mutex // makes conditions one step
+	mu *sync.Mutex // makes check and write one step
 }
 
 func newHashed() hashed { return hashed{memstore.New(), new(sync.Mutex)} }

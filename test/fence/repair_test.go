@@ -16,16 +16,16 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// repairedDocument has all that is repaired in documents of format 3 at once.
+// repairedDocument has all deviations that are repaired in documents of format 3.
 const repairedDocument = `{"zarr_format":3,"node_type":"array","shape":[3,2],"data_type":"int16",
 	"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2,2]}},"chunk_key_encoding":{"name":"default"},
 	"fill_value":null,"dimension_names":null,"storage_transformers":null,"attributes":null,
 	"codecs":[{"name":"transpose","configuration":{"order":"F"}},{"name":"endian","configuration":{"endian":"little"}},
 	{"name":"zstd","configuration":{"level":100,"checksum":false}}]}`
 
-// TestRepairedGrows appends to a document that is repaired, in stores without locks, by
-// two who opened it before it was written as it is specified. The second one finds
-// another document than it has read and goes on with that.
+// TestRepairedGrows appends to an array with a repaired document, in stores without
+// locks. Two writers open it before either has rewritten the document in its specified
+// form. The second writer finds another document than it read, and still succeeds.
 func TestRepairedGrows(t *testing.T) {
 	for name, newStore := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestRepairedGrows(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := second.Notes(); len(n) != 7 {
-				t.Errorf("%d notes: %q", len(n), n)
+				t.Errorf("%d notes, want 7: %q", len(n), n)
 			}
 			for i, a := range []*zarr.Array{first, second} {
 				if err := zarr.Append(ctx, a, 0, []int16{int16(i), 9}, nil); err != nil {
@@ -62,7 +62,7 @@ func TestRepairedGrows(t *testing.T) {
 			}
 			got, err := zarr.Read[int16](ctx, a, nil)
 			if want := []int16{0, 0, 0, 0, 0, 0, 0, 9, 1, 9}; err != nil || !slices.Equal(got.Data, want) || a.Notes() != nil || second.Notes() != nil {
-				t.Errorf("%v, %v; notes %q", got.Data, err, a.Notes())
+				t.Errorf("%v, %v, want %v; notes %q, want none", got.Data, err, want, a.Notes())
 			}
 			document, _, err := s.Get(ctx, store.MustKey("g/a/zarr.json"), store.Request{}, nil)
 			if err != nil || strings.Contains(string(document), "null") || !strings.Contains(fixture.Compact(document), `"order":[1,0]`) || !strings.Contains(fixture.Compact(document), `"level":22`) {
@@ -72,9 +72,9 @@ func TestRepairedGrows(t *testing.T) {
 	}
 }
 
-// TestStrictCodecs refuses to create arrays with codecs that are read only because there
-// are such arrays, and writes other spellings as they are specified. An array like one
-// that was repaired is as it is specified.
+// TestStrictCodecs checks that no new array gets a codec that Varve reads only for
+// compatibility, and that other spellings are written as specified. An array made like a
+// repaired one has the specified form.
 func TestStrictCodecs(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	pair, err := dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int16]()}, dtype.Field{Name: "b", Type: dtype.Of[float32]()})
@@ -100,7 +100,7 @@ func TestStrictCodecs(t *testing.T) {
 		}
 		order := a.Metadata().Codecs[0]
 		if string(order.Configuration) != `{"order":[1,0]}` || a.Metadata().Codecs[1].Name != "bytes" || a.Notes() != nil {
-			t.Errorf("format %d: %s and %s, notes %q", format, order.Configuration, a.Metadata().Codecs[1].Name, a.Notes())
+			t.Errorf("format %d: got order %s and codec %s, notes %q; want [1,0], bytes, no notes", format, order.Configuration, a.Metadata().Codecs[1].Name, a.Notes())
 		}
 	}
 	doc, err := metadata.ParseArray([]byte(repairedDocument), metadata.Limits{})
@@ -112,6 +112,6 @@ func TestStrictCodecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, err := h.At("like").CreateArray(ctx, spec, nil); err != nil || a.Notes() != nil {
-		t.Errorf("like it: %v", err)
+		t.Errorf("creating an array like the repaired one: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// crossing is a store that calls before ahead of every lock that is taken.
+// crossing is a store that calls before ahead of every Lock.
 type crossing struct {
 	*memstore.Store
 	before func(dir store.Path)
@@ -33,8 +33,8 @@ func (c *crossing) Lock(ctx context.Context, dir store.Path) (func() error, erro
 	return c.Store.Lock(ctx, dir)
 }
 
-// TestReservedWhileRemoved reserves room in a member of a group between the moment when
-// the group's removal begins and the moment when it locks that member: the removal fails,
+// TestReservedWhileRemoved reserves room in a member of a group while the group is
+// removed: after the removal began, and before it locks that member. The removal fails,
 // and the member stays.
 func TestReservedWhileRemoved(t *testing.T) {
 	for name, remove := range map[string]func(context.Context, *zarr.Location) error{
@@ -76,8 +76,8 @@ func TestReservedWhileRemoved(t *testing.T) {
 	}
 }
 
-// TestRemovePublished removes an array, alone or with its group, whose reservation is
-// published and not ended, as by a writer that crashed in between.
+// TestRemovePublished removes an array, alone or with its group, whose reservation was
+// published but not ended, as after a crash between the two.
 func TestRemovePublished(t *testing.T) {
 	for _, path := range []string{"g/a", "g"} {
 		ctx, ends := t.Context(), true
@@ -110,8 +110,8 @@ func TestRemovePublished(t *testing.T) {
 	}
 }
 
-// TestDeleteIf deletes a node only where its check agrees, which is called while the node
-// is locked.
+// TestDeleteIf checks that a node is deleted only if the check agrees, and that the
+// check runs while the node is locked.
 func TestDeleteIf(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	h, opt := zarr.At(s, ""), &zarr.Options{Write: true}
@@ -135,9 +135,9 @@ func TestDeleteIf(t *testing.T) {
 	}
 }
 
-// TestDeleteThroughItself refuses a group by a path that leads through the group itself,
-// which lists it under that path: the removal would take away its own way, and wait for
-// its own lock to change the list.
+// TestDeleteThroughItself refuses to delete a group by a path through the group itself,
+// which lists itself under that path. The removal would delete its own path, and wait
+// for its own lock to change the list.
 func TestDeleteThroughItself(t *testing.T) {
 	h, dir := fixture.LinkedGroup(t, nil)
 	g, err := h.At("g").CreateGroup(t.Context(), nil, nil)

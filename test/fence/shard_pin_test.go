@@ -23,10 +23,10 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// meddler is an object store in which something happens to a value after it was read.
+// meddler is an object store that calls a function after each read of a chunk.
 type meddler struct {
 	storetest.ObjectStore
-	after func() // is called after each read of a chunk
+	after func()
 }
 
 func (m *meddler) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -37,8 +37,8 @@ func (m *meddler) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return out, info, err
 }
 
-// pinSpec is one shard of 64 numbers in inner chunks of eight. fixed says that these are
-// always as long, checksum that the index has one.
+// pinSpec is one shard of 64 numbers in inner chunks of eight. With fixed, all inner
+// chunks have equal stored lengths. With checksum, the index has a checksum.
 func pinSpec(fixed, checksum bool) zarr.Spec {
 	codecs := fixture.Plain()
 	if !fixed {
@@ -57,7 +57,7 @@ func pinSpec(fixed, checksum bool) zarr.Spec {
 // pinned is an array that one program reads while another writes.
 type pinned struct {
 	store  *meddler
-	quiet  *zarr.Location // for the one who writes
+	quiet  *zarr.Location // for the writer: its reads call nothing
 	reader *zarr.Array
 }
 
@@ -72,7 +72,7 @@ func newPinned(t *testing.T, spec zarr.Spec, how zarr.Shards) *pinned {
 	return p
 }
 
-// write stores numbers from v on as inner chunks from one to another.
+// write stores consecutive numbers, starting with v, in the inner chunks from to to.
 func (p *pinned) write(t *testing.T, from, to int64, v int32, how zarr.Shards) {
 	t.Helper()
 	a := fixture.Must(p.quiet.At("a").OpenArray(t.Context(), &zarr.Options{Write: true, Shards: how}))
@@ -81,8 +81,8 @@ func (p *pinned) write(t *testing.T, from, to int64, v int32, how zarr.Shards) {
 	}
 }
 
-// rewrites are what happens to a shard behind a reader's back: those of the same size,
-// shorter, longer, and none.
+// rewrites are concurrent changes of a shard: to the same size, shorter, longer, and a
+// deletion.
 var rewrites = map[string]func(t *testing.T, p *pinned, i int32){
 	"the same size": func(t *testing.T, p *pinned, i int32) { p.write(t, 0, 8, 1000*(i+2), zarr.Shards{}) },
 	"shrinks": func(t *testing.T, p *pinned, i int32) {
@@ -100,8 +100,8 @@ var rewrites = map[string]func(t *testing.T, p *pinned, i int32){
 	},
 }
 
-// TestShardRewrittenWhileRead rewrites a shard after every single request of a reader,
-// once: it reads one version or the other.
+// TestShardRewrittenWhileRead rewrites a shard once, after each single request of a
+// reader in turn. The reader gets one version or the other.
 func TestShardRewrittenWhileRead(t *testing.T) {
 	runs := 0
 	for _, fixed := range []bool{true, false} {
@@ -112,7 +112,7 @@ func TestShardRewrittenWhileRead(t *testing.T) {
 						runs++
 						p := newPinned(t, pinSpec(fixed, true), zarr.Shards{Gap: -1})
 						p.write(t, 0, 8, 1, zarr.Shards{})
-						// Inner chunks 4 and 6: no neighbours, so that they take two
+						// Inner chunks 4 and 6 are not adjacent, so they take two
 						// ranges.
 						read := func() []int32 {
 							b, err := zarr.Read[int32](t.Context(), p.reader, selection.Basic{selection.Stepped(32, 64, 16)})
@@ -139,7 +139,7 @@ func TestShardRewrittenWhileRead(t *testing.T) {
 							return
 						}
 						if again := read(); again[0] != 2032 || again[1] != 2048 {
-							t.Fatalf("request %d: then read %v", n, again)
+							t.Fatalf("request %d: the second read is %v, want the new version", n, again)
 						}
 					}
 				})
@@ -149,8 +149,8 @@ func TestShardRewrittenWhileRead(t *testing.T) {
 	t.Logf("%d runs", runs)
 }
 
-// TestShardDeletedWhileRead deletes a shard after every single request of a reader: it
-// reads the old elements or the fill value.
+// TestShardDeletedWhileRead deletes a shard after each single request of a reader in
+// turn. The reader gets the old elements or the fill value.
 func TestShardDeletedWhileRead(t *testing.T) {
 	for _, warm := range []bool{false, true} {
 		for n := 0; ; n++ {
@@ -182,14 +182,14 @@ func TestShardDeletedWhileRead(t *testing.T) {
 				break
 			}
 			if got := read(); !slices.Equal(got, []int32{0, 0}) {
-				t.Fatalf("request %d: then read %v", n, got)
+				t.Fatalf("request %d: the second read is %v, want the fill value", n, got)
 			}
 		}
 	}
 }
 
-// TestShardRewrittenForever rewrites a shard after every request: in the end the reader
-// says so.
+// TestShardRewrittenForever rewrites a shard after every request. The reader gives up
+// with ErrConflict.
 func TestShardRewrittenForever(t *testing.T) {
 	p := newPinned(t, pinSpec(true, true), zarr.Shards{Gap: -1})
 	p.write(t, 0, 8, 1, zarr.Shards{})
@@ -197,20 +197,20 @@ func TestShardRewrittenForever(t *testing.T) {
 	p.store.after = func() { calls++; p.write(t, 0, 8, 1000*calls, zarr.Shards{}) }
 	_, err := zarr.Read[int32](t.Context(), p.reader, selection.Basic{selection.Stepped(32, 64, 16)})
 	if !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "a/c/0 was replaced") {
-		t.Errorf("error is %v, want ErrConflict that says so", err)
+		t.Errorf("error is %v, want ErrConflict that names the replaced shard", err)
 	}
 	if calls < 20 || calls > 100 {
-		t.Errorf("%d requests", calls)
+		t.Errorf("%d requests, want 20 to 100", calls)
 	}
 	p.store.after = nil
 	if b, err := zarr.Read[int32](t.Context(), p.reader, selection.Box{{0, 1}}); err != nil || b.Data[0] != 1000*calls {
-		t.Errorf("then read %v (%v)", b.Data, err)
+		t.Errorf("the second read is %v (%v), want %d", b.Data, err, 1000*calls)
 	}
 }
 
-// TestStaleIndex changes a shard, of which a reader and writer knows the index, in every
-// way, and goes on with it: what is read is new, and what is written does not undo what
-// others wrote.
+// TestStaleIndex changes a shard in every way while another array has its index cached,
+// and reads and writes with that array. It reads new elements, and its writes undo no
+// concurrent change.
 func TestStaleIndex(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		for _, checksum := range []bool{true, false} {
@@ -240,8 +240,8 @@ func TestStaleIndex(t *testing.T) {
 	}
 }
 
-// TestStaleTail writes the fill value over the last inner chunk that is stored, and then
-// a shorter form of another, on every kind of store. A writer that does not cut the
+// TestStaleTail writes the fill value to the last stored inner chunk, and then a shorter
+// form of another one, on every kind of store. A writer that does not truncate the
 // object would leave the old index at its end.
 func TestStaleTail(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
@@ -265,7 +265,7 @@ func TestStaleTail(t *testing.T) {
 					}
 					want := make([]int32, 8*inner)
 					for i := range want {
-						want[i] = int32(uint32(i) * 2654435761) // hardly compresses
+						want[i] = int32(uint32(i) * 2654435761) // compresses badly
 					}
 					write := func(from, to int64) {
 						if err := zarr.Write(t.Context(), a, selection.Box{{from, to}}, want[from:to]); err != nil {
@@ -297,8 +297,8 @@ func TestStaleTail(t *testing.T) {
 	}
 }
 
-// TestStaleIndexOfLargeShards is [TestStaleIndex] for shards of which only the index is
-// read where that is possible, in all kinds of stores, with two programs that take turns.
+// TestStaleIndexOfLargeShards is [TestStaleIndex] for shards that are long enough to
+// read only the index, in all kinds of stores, with two programs that take turns.
 func TestStaleIndexOfLargeShards(t *testing.T) {
 	const inner, n = 40_000, 400_000
 	for strategy, how := range fixture.Strategies {
@@ -339,7 +339,7 @@ func TestStaleIndexOfLargeShards(t *testing.T) {
 				}
 				got, err := zarr.Read[int32](t.Context(), a, nil)
 				if err != nil || !slices.Equal(got.Data, want) {
-					t.Errorf("other elements are there (%v)", err)
+					t.Errorf("the elements differ from those written (%v)", err)
 				}
 			})
 		}

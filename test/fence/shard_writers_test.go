@@ -30,8 +30,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// Many writers change one shard of inner chunks of two numbers. Every update has an inner
-// chunk of its own, which shows that it was made, and counts in one that all share.
+// Many writers change one shard with inner chunks of two numbers. Every update writes an
+// inner chunk of its own, which shows that the update was made, and increments a counter
+// in a shared one.
 const (
 	shardWriters = 16
 	shardUpdates = 60
@@ -53,11 +54,11 @@ type updater struct {
 	array   *zarr.Array
 	writer  int
 	updates int
-	retries int // that its calls take at most where they fail; the same is written again
+	retries int // of each failed call; a retry writes the same elements
 }
 
-// run makes the updates, each a number in an inner chunk of its own and one more in the
-// counter, which has to be as it was left.
+// run makes the updates. Each writes a number in its own inner chunk and increments the
+// counter, which must have the value of the update before.
 func (u *updater) run(ctx context.Context) error {
 	counter := selection.Box{{int64(u.writer), int64(u.writer) + 1}}
 	for i := range u.updates {
@@ -73,7 +74,7 @@ func (u *updater) run(ctx context.Context) error {
 	return nil
 }
 
-// count expects the counter to be at i and makes it one more.
+// count checks that the counter is i, and increments it.
 func (u *updater) count(ctx context.Context, counter selection.Box, i int32) error {
 	var b zarr.Block[int32]
 	err := u.try(func() (err error) {
@@ -102,8 +103,8 @@ func (u *updater) try(do func() error) (err error) {
 	return err
 }
 
-// checkUpdates reads the array: whatever updates there are are whole, and all of those up
-// to the counters are there.
+// checkUpdates checks that every update in the array is whole, and that the array has
+// all updates that the counters include.
 func checkUpdates(ctx context.Context, a *zarr.Array, updates int, complete bool) error {
 	b, err := zarr.Read[int32](ctx, a, nil)
 	if err != nil {
@@ -135,7 +136,8 @@ func checkUpdates(ctx context.Context, a *zarr.Array, updates int, complete bool
 	return nil
 }
 
-// updatesOf is how many updates each writer makes: all where that is quick.
+// updatesOf returns the number of updates of each writer: the full number if the test is
+// quick.
 func updatesOf(quick bool) int {
 	if fixture.Long() || quick && !racing.Detector {
 		return shardUpdates
@@ -143,7 +145,7 @@ func updatesOf(quick bool) int {
 	return shardUpdates / 4
 }
 
-// faultMixes are what may happen to operations on chunks.
+// faultMixes are the kinds of faults on chunks.
 var faultMixes = map[string]func() storetest.Hooks{
 	"none": func() storetest.Hooks { return storetest.Hooks{} },
 	"slow": func() storetest.Hooks {
@@ -166,7 +168,7 @@ var faultMixes = map[string]func() storetest.Hooks{
 // faultsMade counts the faults.
 var faultsMade atomic.Int64
 
-// sometimes fails one in fifty of some operations on chunks.
+// sometimes fails one in fifty of the named operations on chunks.
 func sometimes(op storetest.Op, names ...string) error {
 	for _, name := range names {
 		if op.Name == name && op.Key.Base() != "zarr.json" && rand.IntN(50) == 0 {
@@ -177,9 +179,8 @@ func sometimes(op storetest.Op, names ...string) error {
 	return nil
 }
 
-// repeating is an object store that repeats writes which got no answer, as clients of
-// object stores do by themselves. One that was made all the same then meets its own
-// trace.
+// repeating is an object store that repeats writes without an answer, as the clients of
+// object stores do. If the first try did succeed, its repetition conflicts with it.
 type repeating struct{ storetest.ObjectStore }
 
 func (r repeating) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
@@ -192,7 +193,7 @@ func (r repeating) PutIf(ctx context.Context, key store.Key, value []byte, c sto
 }
 
 // TestConcurrentShard lets sixteen programs change one shard of an object store, with
-// every strategy, while things go wrong: no update is lost and none is made twice.
+// every strategy and with faults. No update is lost, and none is made twice.
 func TestConcurrentShard(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		for mix, hooks := range faultMixes {
@@ -230,14 +231,14 @@ func TestConcurrentShard(t *testing.T) {
 				watchUpdates(t, group, m, updates)
 				t.Logf("%d updates, %d conflicts, %d faults", 2*shardWriters*updates, conflicts.Load(), faultsMade.Load()-before)
 				if conflicts.Load() < 10 {
-					t.Error("the writers hardly met")
+					t.Error("too few conflicts between the writers")
 				}
 			})
 		}
 	}
 }
 
-// watchUpdates reads until the writers are done, and checks the end.
+// watchUpdates reads until the writers have ended, and checks the final array.
 func watchUpdates(t *testing.T, writers *errgroup.Group, s store.Store, updates int) {
 	t.Helper()
 	a := fixture.Must(zarr.At(s, "a").OpenArray(t.Context(), nil))
@@ -265,8 +266,8 @@ func watchUpdates(t *testing.T, writers *errgroup.Group, s store.Store, updates 
 }
 
 // TestConcurrentShardInMemory lets sixteen goroutines change a shard in a store with all
-// powers, which overwrites values in place, while others read: writers of one process
-// take turns.
+// optional methods, which patches values in place, while others read. Writers of one
+// process exclude each other.
 func TestConcurrentShardInMemory(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		t.Run(strategy, func(t *testing.T) {
@@ -285,8 +286,8 @@ func TestConcurrentShardInMemory(t *testing.T) {
 }
 
 // TestConcurrentShardInFiles lets sixteen goroutines change a shard in a directory,
-// through stores of their own. Each third knows the array by another name, so that only
-// what the store says keeps them apart, as with programs.
+// through stores of their own. Every third one opens the array by another path, so that
+// only the lock of the store excludes them, as between processes.
 func TestConcurrentShardInFiles(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		t.Run(strategy, func(t *testing.T) {
@@ -312,7 +313,8 @@ func TestConcurrentShardInFiles(t *testing.T) {
 	}
 }
 
-// updateInChild makes the updates of some writers in a directory when it is told to.
+// updateInChild makes the updates of some writers in a directory, once its parent tells
+// it to start.
 func updateInChild(args []string) error {
 	s, err := filestore.Open(args[0], nil)
 	if err != nil {
@@ -347,7 +349,7 @@ func updateInChild(args []string) error {
 	return group.Wait()
 }
 
-// TestProcessesShareShard lets four processes of four writers each change a shard.
+// TestProcessesShareShard lets four processes with four writers each change a shard.
 func TestProcessesShareShard(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		t.Run(strategy, func(t *testing.T) {

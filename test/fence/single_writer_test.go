@@ -16,8 +16,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestSingleWriterWithoutLocks changes nodes in a directory on a file system that has no
-// locks: whoever says that nobody else writes can, and nobody else.
+// TestSingleWriterWithoutLocks changes nodes in a directory on a file system without
+// locks. This succeeds with Options that declare a single writer, and is refused
+// without.
 func TestSingleWriterWithoutLocks(t *testing.T) {
 	for _, lacks := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, errors.ErrUnsupported} {
 		for _, format := range []int{2, 3} {
@@ -46,10 +47,10 @@ func withoutLocks(t *testing.T, h *zarr.Location, format int) error {
 		return err
 	}
 	if err := zarr.Append(ctx, careful, 0, fixture.Numbers(7, 3), nil); !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
-		return fmt.Errorf("an append without the word: %v", err)
+		return fmt.Errorf("an append without SingleWriter: error is %v", err)
 	}
 	if err := careful.UpdateAttributes(ctx, setK); format == 3 && !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
-		return fmt.Errorf("attributes without the word: %v", err)
+		return fmt.Errorf("a change of attributes without SingleWriter: error is %v", err)
 	}
 	for what, change := range map[string]func() error{
 		"delete": func() error { return h.At("g/a").Delete(ctx, &zarr.Options{Write: true}) },
@@ -60,7 +61,7 @@ func withoutLocks(t *testing.T, h *zarr.Location, format int) error {
 		"move": func() error {
 			_, err := rewrite.Move(ctx, h.At("g/a"), h.At("g/moved"), nil)
 			if _, found := h.At("g/moved").Open(ctx, nil); found == nil {
-				t.Error("a copy was made of what cannot be removed")
+				t.Error("a copy was made of a node that cannot be removed")
 			}
 			return err
 		},
@@ -74,7 +75,7 @@ func withoutLocks(t *testing.T, h *zarr.Location, format int) error {
 		},
 	} {
 		if err := change(); !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
-			return fmt.Errorf("%s without the word: %v", what, err)
+			return fmt.Errorf("%s without SingleWriter: error is %v", what, err)
 		}
 	}
 	for what, err := range map[string]error{

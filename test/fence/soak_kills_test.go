@@ -26,11 +26,11 @@ import (
 
 func init() { roles["acknowledge"] = acknowledgeInChild }
 
-// mostAppends is how many appends [batchOf] has numbers for.
+// mostAppends is the highest number of appends for which [batchOf] has numbers.
 const mostAppends = 9999
 
-// acknowledgeInChild appends to the array in a directory for as long as it lives, and
-// tells of each append once it is made.
+// acknowledgeInChild appends to the array in a directory until it is killed. It prints a
+// line for each append that was made.
 func acknowledgeInChild(args []string) error {
 	s, err := filestore.Open(args[0], nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func acknowledgeInChild(args []string) error {
 		return err
 	}
 	for seq := range mostAppends {
-		if _, err := fmt.Println(seq); err != nil { // as many as it says are made
+		if _, err := fmt.Println(seq); err != nil { // the number of appends made so far
 			return err
 		}
 		if err := zarr.Append(ctx, a, 0, batchOf(writer, seq), nil); err != nil {
@@ -57,17 +57,17 @@ func acknowledgeInChild(args []string) error {
 	return fmt.Errorf("writer %d lived for %d appends", writer, mostAppends)
 }
 
-// doom is what happens to a writer: after so many appends it is stopped for a while,
-// where stopAt is not negative, and after so many it is killed, perhaps while it is
-// stopped.
-type doom struct {
+// schedule says when a writer is stopped and killed. After stopAt appends, if that is
+// not negative, it is stopped for a while. After killAt appends it is killed, perhaps
+// while it is stopped.
+type schedule struct {
 	stopAt, killAt int
-	before, pause  time.Duration // from the acknowledgement on; of the stop
+	before, pause  time.Duration // from the acknowledgement to the signal; of the stop
 	inStop         bool
 }
 
-func drawDoom(r *rand.Rand) doom {
-	d := doom{stopAt: -1, killAt: r.IntN(44), before: time.Duration(r.Int64N(int64(3 * time.Millisecond)))}
+func drawSchedule(r *rand.Rand) schedule {
+	d := schedule{stopAt: -1, killAt: r.IntN(44), before: time.Duration(r.Int64N(int64(3 * time.Millisecond)))}
 	if r.IntN(10) < 3 {
 		d.stopAt, d.pause = r.IntN(d.killAt+1), time.Duration(r.Int64N(int64(15*time.Millisecond)))
 		d.inStop = r.IntN(4) == 0
@@ -87,8 +87,9 @@ func (c *soakTally) add(kills, stops, appends int) {
 	c.kills, c.stops, c.appends = c.kills+kills, c.stops+stops, c.appends+appends
 }
 
-// live runs a writer until it is killed, and returns how many appends it told of.
-func (c *soakTally) live(t *testing.T, dir string, writer int, d doom) (told int, err error) {
+// live runs a writer until it is killed, and returns the number of appends that it
+// acknowledged.
+func (c *soakTally) live(t *testing.T, dir string, writer int, d schedule) (told int, err error) {
 	p := child(t, "acknowledge", dir, strconv.Itoa(writer))
 	out, err := p.StdoutPipe()
 	if err == nil {
@@ -120,7 +121,7 @@ func (c *soakTally) live(t *testing.T, dir string, writer int, d doom) (told int
 	if d.stopAt < 0 {
 		close(stopped)
 	}
-	told = -1 // it says how many are made, at first none
+	told = -1 // the first line is 0
 	var ending sync.WaitGroup
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		told++
@@ -146,9 +147,9 @@ func (c *soakTally) live(t *testing.T, dir string, writer int, d doom) (told int
 	return told, err
 }
 
-// round lets some writers at a time append to a new array, each until it is killed, while
-// one reader looks on. Then every append that was acknowledged is there once, those that
-// were not are there whole or not at all, and nothing else is there.
+// round lets several writers append to a new array, each until it is killed, while one
+// reader reads. Afterwards every acknowledged append is in the array once, every other
+// append is whole or absent, and there is nothing else.
 func (c *soakTally) round(t *testing.T, spec zarr.Spec, seed uint64) {
 	const slots, lives = 3, 4
 	dir := t.TempDir()
@@ -160,7 +161,7 @@ func (c *soakTally) round(t *testing.T, spec zarr.Spec, seed uint64) {
 	readers.Go(func() error {
 		return watch(t.Context(), h, done, func(rows []int32) error {
 			c.looks++
-			time.Sleep(time.Millisecond) // writers want the processors, too
+			time.Sleep(time.Millisecond) // leave the processors to the writers
 			_, err := checkBatches(rows)
 			return err
 		})
@@ -170,7 +171,7 @@ func (c *soakTally) round(t *testing.T, spec zarr.Spec, seed uint64) {
 		writers.Go(func() (err error) {
 			for i := 0; i < lives && err == nil; i++ {
 				writer := 1 + slot*lives + i
-				told[writer], err = c.live(t, dir, writer, drawDoom(r))
+				told[writer], err = c.live(t, dir, writer, drawSchedule(r))
 			}
 			return err
 		})
@@ -197,18 +198,18 @@ func (c *soakTally) round(t *testing.T, spec zarr.Spec, seed uint64) {
 	for writer, n := range told[1:] {
 		more := found[writer+1] - n
 		if more != 0 && more != 1 {
-			t.Errorf("seed %d: writer %d told of %d appends, %d are there", seed, writer+1, n, found[writer+1])
+			t.Errorf("seed %d: writer %d acknowledged %d appends, %d are in the array", seed, writer+1, n, found[writer+1])
 		}
 		c.inAir += more
 		delete(found, writer+1)
 	}
 	if want := map[int]int{0: 1}; !maps.Equal(found, want) {
-		t.Errorf("seed %d: besides, there is %v, want %v", seed, found, want)
+		t.Errorf("seed %d: the array has batches %v, want %v", seed, found, want)
 	}
 }
 
-// TestSoakKills stops, continues and kills processes that append to one array, three at a
-// time. What a process tells of is made: it is there once, whatever happens to whom.
+// TestSoakKills stops, continues and kills processes that append to one array, three at
+// a time. Every append that a process acknowledged is in the array once.
 func TestSoakKills(t *testing.T) {
 	kills, stops, appends := fixture.Soaked(t, 36, 4433), fixture.Soaked(t, 3, 1112), fixture.Soaked(t, 300, 92_408)
 	seed := uint64(time.Now().UnixNano())

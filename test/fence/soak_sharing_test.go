@@ -23,12 +23,12 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// together is two arrays that many goroutines use at once. The board has fixed chunks,
-// each written whole with one number, and rows behind them that come and go. The log only
-// grows, by batches that say whose they are.
-type together struct {
+// sharing is two arrays that many goroutines use concurrently. The board has fixed
+// chunks, each written whole with one number, and rows after them that are appended and
+// cut off. The log only grows, by batches that name their writer.
+type sharing struct {
 	h          *zarr.Location
-	board, log *zarr.Array // that all share
+	board, log *zarr.Array // shared by all goroutines
 	operations atomic.Int64
 	streamed   atomic.Int64
 	conflicts  atomic.Int64
@@ -36,15 +36,15 @@ type together struct {
 	next       map[int]int // batches of each writer
 }
 
-// boardChunks and boardRows are the fixed part of the board.
+// boardChunks and boardRows are the size of the fixed part of the board.
 const (
 	boardChunks = 8
 	boardRows   = 8 * boardChunks
 )
 
-func newTogether(t *testing.T, s store.Store, board, log zarr.Spec) *together {
+func newSharing(t *testing.T, s store.Store, board, log zarr.Spec) *sharing {
 	t.Helper()
-	w := &together{h: zarr.At(s, ""), next: map[int]int{0: 1}}
+	w := &sharing{h: zarr.At(s, ""), next: map[int]int{0: 1}}
 	opt := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
 	board.Attributes = map[string]int{"n": 0, "twice": 0}
 	w.board = fixture.Must(w.h.At("board").CreateArray(t.Context(), board, opt))
@@ -55,16 +55,16 @@ func newTogether(t *testing.T, s store.Store, board, log zarr.Spec) *together {
 	return w
 }
 
-// pick returns the array that all share, or one that is opened now.
-func (w *together) pick(ctx context.Context, r *rand.Rand, shared *zarr.Array, path string) (*zarr.Array, error) {
+// pick returns the shared array, or opens it again.
+func (w *sharing) pick(ctx context.Context, r *rand.Rand, shared *zarr.Array, path string) (*zarr.Array, error) {
 	if r.IntN(3) > 0 {
 		return shared, nil
 	}
 	return w.h.At(path).OpenArray(ctx, &zarr.Options{Write: true, Durability: store.Flush})
 }
 
-// step is one operation of a goroutine that is the only one with its number.
-func (w *together) step(ctx context.Context, r *rand.Rand, me int) error {
+// step makes one random operation. No other goroutine has the number me.
+func (w *sharing) step(ctx context.Context, r *rand.Rand, me int) error {
 	k := r.IntN(100)
 	shared, path := w.board, "board"
 	if k >= 72 {
@@ -109,9 +109,9 @@ func (w *together) step(ctx context.Context, r *rand.Rand, me int) error {
 	return err
 }
 
-// readAll reads the board: every fixed chunk has one number, and what is behind has been
-// appended or is the fill value.
-func (w *together) readAll(ctx context.Context, a *zarr.Array) error {
+// readAll checks the board: every fixed chunk has one number, and the rows after them
+// have appended elements or the fill value.
+func (w *sharing) readAll(ctx context.Context, a *zarr.Array) error {
 	b, err := zarr.Read[int32](ctx, a, nil)
 	if err != nil {
 		return err
@@ -124,13 +124,13 @@ func (w *together) readAll(ctx context.Context, a *zarr.Array) error {
 	}
 	for i, v := range b.Data[boardRows:] {
 		if v != 0 && v != -1 {
-			return fmt.Errorf("row %d behind the fixed ones is %d", i, v)
+			return fmt.Errorf("row %d after the fixed ones is %d", i, v)
 		}
 	}
 	return nil
 }
 
-// annotateTwice changes two attributes that belong together.
+// annotateTwice changes two attributes that must stay consistent.
 func annotateTwice(ctx context.Context, a *zarr.Array, n int) error {
 	return a.UpdateAttributes(ctx, func(raw []byte) ([]byte, error) {
 		raw, err := metadata.SetAttribute(raw, "n", []byte(strconv.Itoa(n)))
@@ -141,7 +141,7 @@ func annotateTwice(ctx context.Context, a *zarr.Array, n int) error {
 	})
 }
 
-// attributesAgree expects two attributes to belong together.
+// attributesAgree checks that the two attributes are consistent.
 func attributesAgree(a *zarr.Array) error {
 	raw := a.Attributes()
 	n, _, err := metadata.Attribute(raw, "n")
@@ -156,27 +156,27 @@ func attributesAgree(a *zarr.Array) error {
 	return nil
 }
 
-// soundShards expects nothing to be wrong with what is stored.
+// soundShards checks that the stored shards have no fault.
 func soundShards(ctx context.Context, a *zarr.Array) error {
 	for fault, err := range a.CheckShards(ctx, nil) {
 		if err == nil {
 			err = fault
 		}
-		if !errors.Is(err, zarr.ErrConflict) { // replaced again and again while it was looked at
+		if !errors.Is(err, zarr.ErrConflict) { // concurrent writers replaced the shard too often
 			return err
 		}
 	}
 	return nil
 }
 
-// appendBatch appends the next batch of a writer, through a stream where that is wanted.
-// A stream that another one has overtaken has published nothing.
-func (w *together) appendBatch(ctx context.Context, a *zarr.Array, me int, stream bool) error {
+// appendBatch appends the next batch of a writer, through a stream if asked to. A stream
+// that conflicts with a concurrent append has published nothing.
+func (w *sharing) appendBatch(ctx context.Context, a *zarr.Array, me int, stream bool) error {
 	w.mu.Lock()
 	seq := w.next[me]
 	w.mu.Unlock()
 	if seq >= 9999 {
-		return nil // there are no more numbers
+		return nil // all numbers are used
 	}
 	if !stream {
 		if err := zarr.Append(ctx, a, 0, batchOf(me, seq), nil); err != nil {
@@ -198,7 +198,7 @@ func (w *together) appendBatch(ctx context.Context, a *zarr.Array, me int, strea
 }
 
 func streamBatch(ctx context.Context, a *zarr.Array, rows []int32) error {
-	s, err := a.Stream(ctx, 0, &zarr.StreamOptions{Every: 1000}) // all at once
+	s, err := a.Stream(ctx, 0, &zarr.StreamOptions{Every: 1000}) // publish once, at the end
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func streamBatch(ctx context.Context, a *zarr.Array, rows []int32) error {
 	return s.Close(ctx)
 }
 
-func (w *together) rows(ctx context.Context) ([]int32, error) {
+func (w *sharing) rows(ctx context.Context) ([]int32, error) {
 	a, err := w.h.At("log").OpenArray(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -219,9 +219,9 @@ func (w *together) rows(ctx context.Context) ([]int32, error) {
 	return b.Data, err
 }
 
-// run lets goroutines do so many operations, and expects every batch of the log to be
+// run lets goroutines make count operations, and checks that every batch of the log is
 // there once.
-func (w *together) run(t *testing.T, count int64, seed uint64) {
+func (w *sharing) run(t *testing.T, count int64, seed uint64) {
 	t.Helper()
 	const people = 24
 	group, ctx := errgroup.WithContext(t.Context())
@@ -246,19 +246,19 @@ func (w *together) run(t *testing.T, count int64, seed uint64) {
 	}
 	for writer, n := range w.next {
 		if found[writer] != n {
-			t.Errorf("%d batches of writer %d are there, want %d", found[writer], writer, n)
+			t.Errorf("the log has %d batches of writer %d, want %d", found[writer], writer, n)
 		}
 	}
 	if err := w.readAll(t.Context(), w.board); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d operations; %d rows in the log, %d batches by streams, which were overtaken %d times", count, len(rows), w.streamed.Load(), w.conflicts.Load())
+	t.Logf("%d operations; %d rows in the log, %d batches by streams, %d conflicts of streams", count, len(rows), w.streamed.Load(), w.conflicts.Load())
 }
 
-// TestSoakTogether lets 24 goroutines read, write, append, resize, stream, check and
-// change attributes of the same arrays at once, by arrays that they share and by their
-// own. It is for the race detector, and holds without it.
-func TestSoakTogether(t *testing.T) {
+// TestSoakSharing lets 24 goroutines read, write, append, resize, stream, check and
+// annotate the same arrays concurrently, with shared Array values and with their own. It
+// is meant for the race detector, and passes without it.
+func TestSoakSharing(t *testing.T) {
 	const kinds, perRound = 9, 1500 // of arrays and stores; operations on one array
 	operations := fixture.Soaked(t, 1800, 72_000) / kinds
 	chunks := slices.Repeat([]int64{8}, boardChunks)
@@ -271,14 +271,15 @@ func TestSoakTogether(t *testing.T) {
 		} {
 			t.Run(name+" in "+where, func(t *testing.T) {
 				for left := operations; left > 0; left -= perRound {
-					newTogether(t, open(), specs[0], specs[1]).run(t, int64(min(left, perRound)), uint64(left))
+					newSharing(t, open(), specs[0], specs[1]).run(t, int64(min(left, perRound)), uint64(left))
 				}
 			})
 		}
 	}
 }
 
-// sharded8 is the board in shards of two fixed chunks, each of which is an inner chunk.
+// sharded8 is the spec of the board with shards of two fixed chunks. Each fixed chunk is
+// an inner chunk.
 func sharded8() zarr.Spec {
 	s := fixture.Every(boardRows, 16)
 	s.InnerChunks = []grid.Cut{grid.Every(8)}

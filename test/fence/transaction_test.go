@@ -22,17 +22,17 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// pair is what the two arrays of a group hold.
+// pair is the elements of the two arrays of a group.
 type pair struct{ x, y []int32 }
 
 func (p pair) equal(q pair) bool { return slices.Equal(p.x, q.x) && slices.Equal(p.y, q.y) }
 
-// joint is what one program does to a group with the arrays x, of regular chunks, and y,
-// of listed edges.
+// joint is what one program does to a group with two arrays: x with regular chunks, and
+// y with listed edges.
 type joint struct {
 	name string
 	do   func(ctx context.Context, g *zarr.Group, saw func(pair)) error
-	more pair // what it appends
+	more pair // the elements that it appends
 }
 
 // both appends to both arrays.
@@ -53,7 +53,7 @@ func single(data ...int32) joint {
 	}, pair{x: data}}
 }
 
-// looks opens the group and reads what its consolidated metadata shows.
+// looks opens the group and reads the arrays through its consolidated metadata.
 func looks(times int) joint {
 	return joint{"look", func(ctx context.Context, g *zarr.Group, saw func(pair)) error {
 		for range times {
@@ -67,7 +67,7 @@ func looks(times int) joint {
 	}, pair{}}
 }
 
-// shown returns what the consolidated metadata of a group shows.
+// shown returns the elements that readers of the consolidated metadata see.
 func shown(ctx context.Context, g *zarr.Group) (p pair, err error) {
 	if g, err = g.At("").OpenGroup(ctx, &zarr.Options{Concurrency: 1}); err != nil {
 		return p, err
@@ -89,7 +89,7 @@ func shown(ctx context.Context, g *zarr.Group) (p pair, err error) {
 	return p, nil
 }
 
-// setPair makes the group in a new store.
+// setPair creates the group in a new store.
 func setPair(s store.Store) (pair, error) {
 	ctx, p := context.Background(), pair{fixture.Numbers(1, 5), fixture.Numbers(1, 5)}
 	g, err := zarr.At(s, "g").CreateGroup(ctx, nil, nil)
@@ -109,17 +109,17 @@ func setPair(s store.Store) (pair, error) {
 	return p, err
 }
 
-// possible calls see with every pair that some of the programs may have made in any
-// order, until it returns true.
-func possible(p pair, acts []joint, fates []fate, see func(p pair, whole bool) bool) bool {
-	if see(p, !slices.Contains(fates, done)) {
+// possible calls see with every pair that some of the programs may have made, in any
+// order, until see returns true.
+func possible(p pair, acts []joint, outcomes []outcome, see func(p pair, whole bool) bool) bool {
+	if see(p, !slices.Contains(outcomes, done)) {
 		return true
 	}
-	for i, f := range fates {
+	for i, f := range outcomes {
 		if f == undone {
 			continue
 		}
-		rest := slices.Clone(fates)
+		rest := slices.Clone(outcomes)
 		rest[i] = undone
 		next := pair{slices.Concat(p.x, acts[i].more.x), slices.Concat(p.y, acts[i].more.y)}
 		if possible(next, acts, rest, see) {
@@ -129,13 +129,13 @@ func possible(p pair, acts []joint, fates []fate, see func(p pair, whole bool) b
 	return false
 }
 
-// programGroup opens the group as one program has it.
+// programGroup opens the group in the view of one program.
 func programGroup(s store.Store, place string) (*zarr.Group, error) {
 	return zarr.At(s, place).OpenGroup(context.Background(), &zarr.Options{Write: true, Concurrency: 1})
 }
 
-// playJoint runs programs on one group and judges what comes of it.
-func (p *theatre) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace, error) {
+// playJoint runs programs on one group and checks the result.
+func (p *runner) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace, error) {
 	inner := p.newStore()
 	was, err := setPair(inner)
 	if err != nil {
@@ -166,9 +166,9 @@ func (p *theatre) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace
 		p.name = fmt.Sprint(generation.Add(1))
 		return nil, nil
 	}
-	fates, told, err := r.jointFates(acts)
+	outcomes, told, err := r.jointOutcomes(acts)
 	if err == nil {
-		err = judgeJoint(&process{direct: inner, name: programPrefix}, programPrefix+"/g", was, acts, fates, saw)
+		err = judgeJoint(&process{direct: inner, name: programPrefix}, programPrefix+"/g", was, acts, outcomes, saw)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, strings.Join(told, "\n"))
@@ -176,22 +176,22 @@ func (p *theatre) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace
 	return r.stepper.Trace(), err
 }
 
-// jointFates returns what is known of every program.
-func (r *run) jointFates(acts []joint) (fates []fate, told []string, err error) {
+// jointOutcomes returns the outcome of every program.
+func (r *run) jointOutcomes(acts []joint) (outcomes []outcome, told []string, err error) {
 	for i, act := range acts {
 		got := r.stepper.Err(i)
-		f := fateOf(got, r.died[i])
-		fates, told = append(fates, f), append(told, fmt.Sprintf("%s: %v (%v)", act.name, f, got))
+		f := outcomeOf(got, r.died[i])
+		outcomes, told = append(outcomes, f), append(told, fmt.Sprintf("%s: %v (%v)", act.name, f, got))
 		if got != nil && !isFault(got) && !r.permits(got) {
 			err = errors.Join(err, fmt.Errorf("%s: %w", act.name, got))
 		}
 	}
-	return fates, told, err
+	return outcomes, told, err
 }
 
-// judgeJoint sees that every look showed what was published, also one before the next
-// program has come, and that this one finds all arrays grown or none.
-func judgeJoint(s store.Store, place string, was pair, acts []joint, fates []fate, saw []pair) error {
+// judgeJoint checks that every read showed a published state, including one before the
+// next program. It then opens for writing and expects all arrays to have grown, or none.
+func judgeJoint(s store.Store, place string, was pair, acts []joint, outcomes []outcome, saw []pair) error {
 	ctx := context.Background()
 	g, err := zarr.At(s, place).OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1})
 	if err != nil {
@@ -202,18 +202,18 @@ func judgeJoint(s store.Store, place string, was pair, acts []joint, fates []fat
 		return err
 	}
 	for _, p := range append(saw, before) {
-		if !possible(was, acts, fates, func(q pair, _ bool) bool { return q.equal(p) }) {
+		if !possible(was, acts, outcomes, func(q pair, _ bool) bool { return q.equal(p) }) {
 			return fmt.Errorf("the consolidated metadata showed %v", p)
 		}
 	}
-	if _, err := g.At("y").OpenArray(ctx, nil); err != nil { // the next opening for writing finishes what is to be finished
+	if _, err := g.At("y").OpenArray(ctx, nil); err != nil { // opening for writing finishes a decided change
 		return err
 	}
 	is, err := stored(ctx, g)
 	if err != nil {
 		return err
 	}
-	if !possible(was, acts, fates, func(q pair, whole bool) bool { return whole && q.equal(is) }) {
+	if !possible(was, acts, outcomes, func(q pair, whole bool) bool { return whole && q.equal(is) }) {
 		return fmt.Errorf("the arrays hold %v", is)
 	}
 	if err := both(901, 902).do(ctx, g, nil); err != nil {
@@ -230,7 +230,7 @@ func judgeJoint(s store.Store, place string, was pair, acts []joint, fates []fat
 	return nil
 }
 
-// stored returns what the arrays hold.
+// stored returns the elements of both arrays.
 func stored(ctx context.Context, g *zarr.Group) (p pair, err error) {
 	for name, rows := range map[string]*[]int32{"x": &p.x, "y": &p.y} {
 		a, err := g.At(name).OpenArray(ctx, &zarr.Options{Concurrency: 1})
@@ -246,7 +246,7 @@ func stored(ctx context.Context, g *zarr.Group) (p pair, err error) {
 	return p, nil
 }
 
-// jointScenes are what programs do to one group at one time.
+// jointScenes are sets of concurrent programs on one group.
 var jointScenes = [][]joint{
 	{both(101, 102), looks(3)},
 	{both(101, 102), both(201), looks(2)},
@@ -254,11 +254,11 @@ var jointScenes = [][]joint{
 	{both(101, 102), single(301), both(201)},
 }
 
-// TestFenceTogether lets programs append to both arrays of a group, and to one of them,
-// in a store without locks, in many orders and with faults. Both arrays have grown or
-// none, and who reads the consolidated metadata never sees one without the other.
-func TestFenceTogether(t *testing.T) {
-	fixture.OneByOne(t)
+// TestFenceTransaction lets programs append to both arrays of a group, and to one of
+// them, in a store without locks, in many orders and with faults. Both arrays have grown
+// or neither, and readers of the consolidated metadata never see one without the other.
+func TestFenceTransaction(t *testing.T) {
+	fixture.Sequential(t)
 	most, times := 40, 20
 	if os.Getenv("VARVE_LONG") != "" {
 		most, times = 800, 300
@@ -271,7 +271,7 @@ func TestFenceTogether(t *testing.T) {
 		for kind := range stores {
 			for _, b := range []bounds{{0, 1}, {1, 0}, {1, 1}} {
 				group.Go(func() error {
-					p, n := newTheatre(kind), 0
+					p, n := newRunner(kind), 0
 					storetest.Explore(func(choose func(int) int) bool {
 						n++
 						trace, err := p.playJoint(acts, b, chooser{choose, choose})
@@ -286,7 +286,7 @@ func TestFenceTogether(t *testing.T) {
 			}
 			for k, b := range []bounds{{2, 0}, {3, 1}, {-1, 0}, {-1, 2}} {
 				group.Go(func() error {
-					p := newTheatre(kind)
+					p := newRunner(kind)
 					for n := range times {
 						r := rand.New(rand.NewPCG(seed+uint64(k), uint64(n)))
 						trace, err := p.playJoint(acts, b, randomly(r))
@@ -307,19 +307,19 @@ func TestFenceTogether(t *testing.T) {
 	rarely(t, runs.Load())
 }
 
-// mortal is a store with locks that dies with one operation: before it, or after it so
-// that only the answer is lost. A lock that was held is free then.
-type mortal struct {
+// crashing is a store with locks whose program crashes at one operation: before it, or
+// after it so that only the answer is lost. The crash frees its lock.
+type crashing struct {
 	*memstore.Store
-	left    int  // operations until then
-	after   bool // it dies after the operation
-	revives bool // it only loses the answer
-	dead    bool
+	left    int  // operations until the crash
+	after   bool // it crashes after the operation
+	revives bool // only the answer is lost
+	dead    bool // it has crashed
 }
 
-var errDead = errors.New("the program is dead")
+var errCrashed = errors.New("the program has crashed")
 
-func (m *mortal) do(act func() error) error {
+func (m *crashing) do(act func() error) error {
 	if m.left--; m.left != 0 && !m.dead {
 		return act()
 	}
@@ -327,62 +327,62 @@ func (m *mortal) do(act func() error) error {
 	if m.dead = !m.revives; m.after && !was {
 		_ = act()
 	}
-	return errDead
+	return errCrashed
 }
 
-func (m *mortal) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) (out []byte, i store.Info, err error) {
+func (m *crashing) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) (out []byte, i store.Info, err error) {
 	err = m.do(func() error { out, i, err = m.Store.Get(ctx, key, q, dst); return err })
 	return out, i, err
 }
 
-func (m *mortal) Stat(ctx context.Context, key store.Key) (i store.Info, err error) {
+func (m *crashing) Stat(ctx context.Context, key store.Key) (i store.Info, err error) {
 	err = m.do(func() error { i, err = m.Store.Stat(ctx, key); return err })
 	return i, err
 }
 
-func (m *mortal) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (v store.Version, err error) {
+func (m *crashing) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (v store.Version, err error) {
 	err = m.do(func() error { v, err = m.Store.Put(ctx, key, value, d); return err })
 	return v, err
 }
 
-func (m *mortal) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
+func (m *crashing) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
 	err = m.do(func() error { v, err = m.Store.PutIf(ctx, key, value, c, d); return err })
 	return v, err
 }
 
-func (m *mortal) Delete(ctx context.Context, key store.Key) error {
+func (m *crashing) Delete(ctx context.Context, key store.Key) error {
 	return m.do(func() error { return m.Store.Delete(ctx, key) })
 }
 
-func (m *mortal) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+func (m *crashing) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	return m.do(func() error { return m.Store.DeleteIf(ctx, key, v) })
 }
 
-// Batch begins a batch whose writes are counted like others.
-func (m *mortal) Batch(context.Context, store.Durability) (store.Batch, error) {
-	return mortalBatch{m}, nil
+// Batch begins a batch whose writes are counted like single ones.
+func (m *crashing) Batch(context.Context, store.Durability) (store.Batch, error) {
+	return crashingBatch{m}, nil
 }
 
-type mortalBatch struct{ *mortal }
+type crashingBatch struct{ *crashing }
 
-func (b mortalBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.mortal.Put(ctx, key, value, store.Flush)
+func (b crashingBatch) Put(ctx context.Context, key store.Key, value []byte) error {
+	_, err := b.crashing.Put(ctx, key, value, store.Flush)
 	return err
 }
 
-func (b mortalBatch) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
-	_, err := b.mortal.PutIf(ctx, key, value, c, store.Flush)
+func (b crashingBatch) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
+	_, err := b.crashing.PutIf(ctx, key, value, c, store.Flush)
 	return err
 }
 
-func (b mortalBatch) Commit(context.Context) error { return nil }
-func (b mortalBatch) Discard()                     {}
+func (b crashingBatch) Commit(context.Context) error { return nil }
+func (b crashingBatch) Discard()                     {}
 
-// TestLockedTogether kills a program that appends to both arrays of a group in a store
-// with locks before and after every operation, and loses every answer.
-func TestLockedTogether(t *testing.T) {
+// TestLockTransaction crashes a program that appends to both arrays of a group in a
+// store with locks, before and after every operation, and loses every answer in turn.
+func TestLockTransaction(t *testing.T) {
 	points := 0
-	for _, m := range []mortal{{}, {after: true}, {revives: true}, {after: true, revives: true}} {
+	for _, m := range []crashing{{}, {after: true}, {revives: true}, {after: true, revives: true}} {
 		for n := 1; ; n++ {
 			m.Store, m.left, m.dead = memstore.New(), -1, false
 			was, err := setPair(m.Store)
@@ -400,21 +400,21 @@ func TestLockedTogether(t *testing.T) {
 				break
 			}
 			points++
-			fates := []fate{fateOf(err, p.dead)}
-			if bad := judgeJoint(m.Store, "g", was, []joint{act}, fates, nil); bad != nil {
-				t.Errorf("operation %d, after it %t, lost %t: %v (%v, %v)", n, m.after, m.revives, bad, fates, err)
+			outcomes := []outcome{outcomeOf(err, p.dead)}
+			if bad := judgeJoint(m.Store, "g", was, []joint{act}, outcomes, nil); bad != nil {
+				t.Errorf("operation %d, after it %t, lost %t: %v (%v, %v)", n, m.after, m.revives, bad, outcomes, err)
 			}
 		}
 	}
 	if t.Logf("%d points", points); points < 80 {
-		t.Errorf("only %d points", points)
+		t.Errorf("%d points, want at least 80", points)
 	}
 }
 
-// TestBesideTogether lets a program that has appended to x tell the group so just when
-// another one has published a longer x, and not yet y: the consolidated metadata never
-// shows the one without the other.
-func TestBesideTogether(t *testing.T) {
+// TestConsolidationDuringTransaction appends to x and delays the update of the
+// consolidated metadata, until another program has published a longer x but not y. The
+// consolidated metadata never shows one without the other.
+func TestConsolidationDuringTransaction(t *testing.T) {
 	inner := stores["counted"]()
 	if _, err := setPair(inner); err != nil {
 		t.Fatal(err)

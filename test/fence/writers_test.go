@@ -24,19 +24,20 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// roleVariable names the part that this program plays as a child of a test.
+// roleVariable is the environment variable that names the role of a child process of a
+// test.
 const roleVariable = "VARVE_TEST_ROLE"
 
-// roles are the parts, each given the arguments of the child.
+// roles are the functions that a child process may run, with its arguments.
 var roles = map[string]func(args []string) error{"append": appendInChild, "change": changeInChild}
 
-// TestMain runs the tests, or the part of a child, and expects no goroutine to outlive
-// the tests.
+// TestMain runs the tests, or the role of a child process, and expects no goroutine to
+// outlive the tests.
 func TestMain(m *testing.M) {
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
 		if racing.Detector {
-			_ = flag.Set("rapid.checks", "30") // it is there; the models are checked in full without the race detector
+			_ = flag.Set("rapid.checks", "30") // the full number runs without the race detector
 		}
 		goleak.VerifyTestMain(m)
 		return
@@ -47,12 +48,12 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child returns a process that plays a role. It is killed when the test ends.
+// child returns a process that runs a role. It is killed when the test ends.
 func child(t *testing.T, role string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
-		t.Skipf("this system does not tell where the test program is: %v", err)
+		t.Skipf("the path of the test program is unknown: %v", err)
 	}
 	c := exec.CommandContext(t.Context(), exe, args...)
 	c.Env = append(os.Environ(), roleVariable+"="+role)
@@ -63,8 +64,8 @@ func child(t *testing.T, role string, args ...string) *exec.Cmd {
 // batchRows is the number of rows of one append.
 const batchRows = 3
 
-// batchOf returns the elements that a writer's append number seq adds: each names writer,
-// number and row.
+// batchOf returns the elements of append number seq of a writer: each element encodes
+// writer, append and row.
 func batchOf(writer, seq int) []int32 {
 	rows := make([]int32, batchRows)
 	for i := range rows {
@@ -73,8 +74,8 @@ func batchOf(writer, seq int) []int32 {
 	return rows
 }
 
-// checkBatches expects whole appends, those of each writer in their order. It returns how
-// many each writer has.
+// checkBatches checks that rows consist of whole appends, those of each writer in order.
+// It returns the number of appends of each writer.
 func checkBatches(rows []int32) (map[int]int, error) {
 	next := map[int]int{}
 	for i := 0; i < len(rows); i += batchRows {
@@ -87,12 +88,12 @@ func checkBatches(rows []int32) (map[int]int, error) {
 	return next, nil
 }
 
-// growing are arrays to append to: with listed edges, and with chunks that take no whole
-// number of appends.
+// growing are arrays to append to: with listed edges, and with chunks whose length is no
+// multiple of an append.
 var growing = map[string]zarr.Spec{"edges": fixture.Edges(batchRows), "regular": fixture.Every(batchRows, 4)}
 
-// onStores runs a test on each kind of array that grows, in memory and in a directory.
-// The array has one append of writer 0.
+// onStores runs a test on each array of growing, in memory and in a directory. The array
+// has one append of writer 0.
 func onStores(t *testing.T, run func(t *testing.T, h *zarr.Location)) {
 	for kind, spec := range growing {
 		for name, newStore := range map[string]func(t *testing.T) store.Store{
@@ -120,13 +121,13 @@ func startArray(t *testing.T, h *zarr.Location, spec zarr.Spec) {
 	}
 }
 
-// opened returns the array, flushed instead of synced: what other programs see is the
-// same.
+// opened opens the array with Flush instead of Sync, which other programs cannot tell
+// apart.
 func opened(ctx context.Context, h *zarr.Location) (*zarr.Array, error) {
 	return h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Durability: store.Flush})
 }
 
-// rowsOf returns the elements of the array as it is now.
+// rowsOf opens the array and returns its elements.
 func rowsOf(ctx context.Context, h *zarr.Location) ([]int32, error) {
 	a, err := h.At("g/a").OpenArray(ctx, nil)
 	if err != nil {
@@ -136,7 +137,7 @@ func rowsOf(ctx context.Context, h *zarr.Location) ([]int32, error) {
 	return b.Data, err
 }
 
-// watch reads the array over and over until done is closed, and checks every state.
+// watch reads the array repeatedly until done is closed, and checks every state.
 func watch(ctx context.Context, h *zarr.Location, done <-chan struct{}, check func(rows []int32) error) error {
 	for {
 		rows, err := rowsOf(ctx, h)
@@ -156,8 +157,8 @@ func watch(ctx context.Context, h *zarr.Location, done <-chan struct{}, check fu
 	}
 }
 
-// TestConcurrentAppends appends from many goroutines, some to one open array and some to
-// their own, while others read.
+// TestConcurrentAppends appends from many goroutines, some with one shared Array and
+// some with their own, while others read.
 func TestConcurrentAppends(t *testing.T) {
 	const writers, appends = 6, 8
 	onStores(t, func(t *testing.T, h *zarr.Location) {
@@ -192,8 +193,8 @@ func TestConcurrentAppends(t *testing.T) {
 	})
 }
 
-// sharedOrOwn returns the shared array to every second writer, and one that is opened now
-// to the others.
+// sharedOrOwn returns the shared array to every second writer, and a newly opened one to
+// the others.
 func sharedOrOwn(ctx context.Context, h *zarr.Location, shared *zarr.Array, writer int) (*zarr.Array, error) {
 	if writer%2 == 0 {
 		return opened(ctx, h)
@@ -210,7 +211,7 @@ func appendAll(ctx context.Context, a *zarr.Array, writer, appends int) error {
 	return nil
 }
 
-// wantBatches expects the appends of all writers, each once.
+// wantBatches expects each append of all writers once.
 func wantBatches(t *testing.T, h *zarr.Location, writers, appends int) {
 	t.Helper()
 	rows, err := rowsOf(t.Context(), h)
@@ -223,7 +224,7 @@ func wantBatches(t *testing.T, h *zarr.Location, writers, appends int) {
 	}
 	for w := range writers {
 		if got[w+1] != appends {
-			t.Errorf("%d appends of writer %d are there, want %d", got[w+1], w+1, appends)
+			t.Errorf("the array has %d appends of writer %d, want %d", got[w+1], w+1, appends)
 		}
 	}
 	if want := batchRows * (1 + writers*appends); len(rows) != want {
@@ -232,7 +233,7 @@ func wantBatches(t *testing.T, h *zarr.Location, writers, appends int) {
 }
 
 // TestConcurrentWrites writes every element of an array from a goroutine of its own, so
-// that the writers of a chunk take turns.
+// that the writers of a chunk conflict.
 func TestConcurrentWrites(t *testing.T) {
 	onStores(t, func(t *testing.T, h *zarr.Location) {
 		shared, err := opened(t.Context(), h)
@@ -262,17 +263,17 @@ func TestConcurrentWrites(t *testing.T) {
 }
 
 // TestConcurrentResizes grows and shrinks an array from many goroutines while others
-// append to it and read it. The first rows are never cut: every state has them, and
-// beyond them nothing but whole appends, what is left of them, and fill value.
+// append to it and read it. Every state has the first rows, which are never cut off.
+// Beyond them it has only whole or cut appends and the fill value.
 func TestConcurrentResizes(t *testing.T) {
 	onStores(t, func(t *testing.T, h *zarr.Location) {
 		check := func(rows []int32) error {
 			if len(rows) < batchRows || !slices.Equal(rows[:batchRows], batchOf(0, 0)) {
-				return fmt.Errorf("the first rows are %v", rows[:min(batchRows, len(rows))])
+				return fmt.Errorf("the first rows changed to %v", rows[:min(batchRows, len(rows))])
 			}
 			for _, v := range rows[batchRows:] {
 				if v != 0 && (v < 100_000 || v >= 400_000 || v%10 >= batchRows) {
-					return fmt.Errorf("%d is in %v", v, rows)
+					return fmt.Errorf("the rows have the unknown element %d: %v", v, rows)
 				}
 			}
 			return nil
@@ -301,7 +302,7 @@ func TestConcurrentResizes(t *testing.T) {
 	})
 }
 
-// appendInChild appends to the array in a directory when it is told to.
+// appendInChild appends to the array in a directory, once its parent tells it to start.
 func appendInChild(args []string) error {
 	s, err := filestore.Open(args[0], nil)
 	if err != nil {
@@ -327,7 +328,7 @@ func appendInChild(args []string) error {
 	return appendAll(context.Background(), a, writer, appends)
 }
 
-// TestProcessesAppend lets two processes append to one array at once.
+// TestProcessesAppend lets two processes append to one array concurrently.
 func TestProcessesAppend(t *testing.T) {
 	const appends = 30
 	for kind, spec := range growing {
@@ -357,8 +358,8 @@ func TestProcessesAppend(t *testing.T) {
 	}
 }
 
-// startChild starts a process and waits until it is ready. The function that it returns
-// lets it begin.
+// startChild starts a process and waits until it is ready. The returned function lets it
+// begin.
 func startChild(t *testing.T, c *exec.Cmd) (begin func() error) {
 	t.Helper()
 	in, err := c.StdinPipe()

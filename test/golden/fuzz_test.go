@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// seedDocuments calls f with the documents of every golden array and one of its chunks.
+// seedDocuments calls add with the documents of every golden array and one of its
+// chunks.
 func seedDocuments(f *testing.F, document string, add func(document, attributes, chunk []byte)) {
 	f.Helper()
 	z := fixture.OpenZip(f, "stores.zip")
@@ -37,7 +38,7 @@ func seedDocuments(f *testing.F, document string, add func(document, attributes,
 	}
 }
 
-// someChunk returns the first small file below a folder that is no document.
+// someChunk returns the first small file below a folder that is not a document.
 func someChunk(z fs.FS, dir string) (chunk []byte) {
 	_ = fs.WalkDir(z, dir, func(name string, d fs.DirEntry, err error) error {
 		if base := path.Base(name); err != nil || d.IsDir() || base == "zarr.json" || strings.HasPrefix(base, ".z") {
@@ -52,8 +53,8 @@ func someChunk(z fs.FS, dir string) (chunk []byte) {
 	return chunk
 }
 
-// FuzzArray opens an array of format 3 whose document is any bytes, and reads elements of
-// chunks that are any bytes.
+// FuzzArray opens an array of format 3 with arbitrary bytes as document, and reads
+// elements from chunks of arbitrary bytes.
 func FuzzArray(f *testing.F) {
 	seedDocuments(f, "zarr.json", func(document, _, chunk []byte) { f.Add(document, chunk) })
 	f.Fuzz(func(t *testing.T, document, chunk []byte) {
@@ -61,7 +62,7 @@ func FuzzArray(f *testing.F) {
 	})
 }
 
-// FuzzArrayV2 does what [FuzzArray] does with an array of format 2.
+// FuzzArrayV2 is [FuzzArray] for format 2.
 func FuzzArrayV2(f *testing.F) {
 	seedDocuments(f, ".zarray", func(document, attributes, chunk []byte) { f.Add(document, attributes, chunk) })
 	f.Fuzz(func(t *testing.T, document, attributes, chunk []byte) {
@@ -69,8 +70,8 @@ func FuzzArrayV2(f *testing.F) {
 	})
 }
 
-// FuzzPending opens an array for writing beside which there are any notes of other
-// writers, and writes to it.
+// FuzzPending opens an array for writing with arbitrary pointers and journals beside it,
+// and writes to it.
 func FuzzPending(f *testing.F) {
 	const document = `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},` +
 		`"chunk_key_encoding":{"name":"default"},"fill_value":0,"codecs":[{"name":"bytes"}]}`
@@ -95,8 +96,8 @@ func FuzzPending(f *testing.F) {
 	})
 }
 
-// readHostile opens an array and reads its first elements, if it is one. All that is
-// asked for is to end soon, in little memory.
+// readHostile opens an array and, if that succeeds, reads its first elements. This must
+// be quick and take little memory.
 func readHostile(t *testing.T, documents map[string][]byte, chunk []byte) {
 	t.Helper()
 	ctx, s := context.Background(), memstore.New()
@@ -130,7 +131,7 @@ func readHostile(t *testing.T, documents map[string][]byte, chunk []byte) {
 	})
 }
 
-// bounded reports what takes too much memory.
+// bounded fails the test if run takes too much memory.
 func bounded(t *testing.T, run func()) {
 	t.Helper()
 	var before, after runtime.MemStats

@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// golden is a row of the manifest of testdata/stores.zip: arrays that zarr-python 3.4.1
-// wrote.
+// golden is a row of the manifest of testdata/stores.zip: an array that zarr-python
+// 3.4.1 wrote.
 type golden struct {
 	Shape           []int64
 	ZarrFormat      int       `json:"zarr_format"`
@@ -33,8 +33,9 @@ type golden struct {
 	ValuesEncoding  string `json:"values_encoding"`
 }
 
-// TestGolden reads every array of the archive, bit for bit, but for one whose codec takes
-// codec/extra: the error says so. With it the command reads that one, too.
+// TestGolden reads every array of the archive bit for bit, except one whose codec needs
+// codec/extra. Opening that one returns an error that names the codec. The command,
+// which has codec/extra, reads it as well.
 func TestGolden(t *testing.T) {
 	z := fixture.OpenZip(t, "stores.zip")
 	var manifest struct{ Cases map[string]golden }
@@ -71,7 +72,7 @@ func checkGolden(t *testing.T, a *zarr.Array, want golden) {
 	}
 	checkSizes(t, "chunk", a.Grid(), want.WriteChunkSizes)
 	if n := a.Inner(); n != nil {
-		if codecs := a.Metadata().Codecs; codecs[0].Name == "transpose" { // zarr-python then knows of no inner chunks
+		if codecs := a.Metadata().Codecs; codecs[0].Name == "transpose" { // zarr-python then sees no inner chunks
 			want.ReadChunkSizes = [][]int64{{8, 8, 8, 8, 8}, {4, 4, 4, 4, 4, 4, 4, 2}}
 		}
 		checkSizes(t, "inner chunk", fixture.Must(n.Grid()), want.ReadChunkSizes)
@@ -85,7 +86,7 @@ func checkGolden(t *testing.T, a *zarr.Array, want golden) {
 	}
 }
 
-// checkWords compares elements that differ in length.
+// checkWords compares elements of variable length.
 func checkWords(t *testing.T, a *zarr.Array, want golden) {
 	t.Helper()
 	got, err := zarr.Read[[]byte](context.Background(), a, nil)

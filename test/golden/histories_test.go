@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// history is a row of testdata/histories.zip: what an array went through in zarr-python
+// history is a row of testdata/histories.zip: an array and its changes in zarr-python
 // 3.4.1.
 type history struct {
 	ID        string
@@ -51,7 +51,7 @@ type step struct {
 	Stale       bool
 }
 
-// formula makes the elements of a block: element i in C order is (i*A + B) mod M.
+// formula generates the elements of a block: element i in C order is (i*A + B) mod M.
 type formula struct{ A, B, M int64 }
 
 func (f formula) bytes(t testing.TB, typ dtype.Type, n int64) []byte {
@@ -81,7 +81,7 @@ func text(typ dtype.Type, value int64) string {
 	return fixture.Itoa(value)
 }
 
-// allHistories returns the histories, those of shards among them.
+// allHistories returns all histories, including those of shards.
 func allHistories(t *testing.T) []history {
 	t.Helper()
 	z := fixture.OpenZip(t, "histories.zip")
@@ -92,7 +92,7 @@ func allHistories(t *testing.T) []history {
 
 func (h *history) sharded() bool { return h.Shards != nil && string(h.Shards) != "null" }
 
-// spec describes the array that the history begins with.
+// spec returns the Spec of the array at the start of the history.
 func (h *history) spec(t *testing.T) zarr.Spec {
 	t.Helper()
 	s := zarr.Spec{Shape: h.Steps[0].Shape, Type: fixture.Must(dtype.Parse(h.DataType, nil)), FillValue: zarr.FillJSON(string(h.FillValue))}
@@ -105,11 +105,12 @@ func (h *history) spec(t *testing.T) zarr.Spec {
 	return s
 }
 
-// TestHistories replays every history: shape, stored grid, chunk sizes and elements agree
-// after every step, and a step that zarr-python refuses is refused. Where zarr-python
-// lets old values come back, what a clean array holds is expected.
+// TestHistories replays every history. After every step, the shape, the stored grid, the
+// sizes of chunks and the elements agree with zarr-python, and a step that zarr-python
+// refuses is refused. Where old elements reappear in zarr-python, Varve has the fill
+// value instead.
 func TestHistories(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	steps, stale := 0, 0
 	histories := allHistories(t)
 	for i, h := range histories {
@@ -126,21 +127,21 @@ func TestHistories(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d histories of %d steps replayed; after %d steps zarr-python shows old values", len(histories), steps, stale)
+	t.Logf("%d histories of %d steps replayed; after %d steps zarr-python returns old elements", len(histories), steps, stale)
 	if len(histories) < 72 || steps < 554 {
 		t.Errorf("only %d histories of %d steps", len(histories), steps)
 	}
 }
 
-// clearedByAppend is the history in which an append fills a part of a chunk that holds
-// old values. Appends have no option to keep what lies behind them, so that a clean array
-// is what it leads to.
+// clearedByAppend is the history in which an append fills a part of a chunk that has old
+// elements. Appends have no option to keep the rest, so the expected array is the one
+// without old elements.
 const clearedByAppend = "h009"
 
-// TestStaleHistories replays them keeping what is stale, and expects what zarr-python
-// holds, old values included.
+// TestStaleHistories replays the histories with options that keep old elements, and
+// expects the same elements as zarr-python.
 func TestStaleHistories(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	stale := 0
 	for _, h := range allHistories(t) {
 		for i, s := range h.Steps {
@@ -152,9 +153,9 @@ func TestStaleHistories(t *testing.T) {
 		}
 		t.Run(h.ID, func(t *testing.T) { replay(t, &h, memstore.New(), true) })
 	}
-	t.Logf("the same old values as in zarr-python after %d steps", stale)
+	t.Logf("the same old elements as in zarr-python after %d steps", stale)
 	if stale < 39 {
-		t.Errorf("only %d steps with old values", stale)
+		t.Errorf("only %d steps with old elements", stale)
 	}
 }
 
@@ -194,7 +195,7 @@ func (s *step) run(t *testing.T, a *zarr.Array, keepStale bool) error {
 				n *= l
 			}
 		}
-		if n == 0 { // planes without elements have no bytes to count them by
+		if n == 0 { // the number of empty planes cannot be derived from their bytes
 			shape[s.Axis] += s.Count
 			return a.Resize(ctx, shape, &zarr.ResizeOptions{KeepStale: keepStale})
 		}

@@ -13,8 +13,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestHostile opens and reads every hostile store: what is to be refused ends in an error
-// of a known kind within the bounds on memory and time, what only looks bad is read.
+// TestHostile opens and reads every hostile store. Invalid stores give an error of a
+// known kind within bounds of memory and time, and stores that only look invalid are
+// read.
 func TestHostile(t *testing.T) {
 	dir := t.TempDir()
 	z := fixture.OpenZip(t, "hostile.zip")
@@ -26,7 +27,7 @@ func TestHostile(t *testing.T) {
 	refused, accepted, left, noted := map[string]int{}, map[string]int{}, 0, 0
 	for _, c := range manifest.Cases {
 		if c.Kind == "references" {
-			left++ // no store yet
+			left++ // the store is not implemented
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {
@@ -39,11 +40,11 @@ func TestHostile(t *testing.T) {
 			}
 			switch {
 			case c.Expect == "error" && err == nil:
-				t.Errorf("accepted, though %s", c.Why)
+				t.Errorf("accepted, want an error: %s", c.Why)
 			case c.Expect == "ok" && err != nil:
-				t.Errorf("refused with %v, though %s", err, c.Why)
+				t.Errorf("error is %v, want none: %s", err, c.Why)
 			case c.Expect == "ok" && c.SHA256 != "" && sum != c.SHA256:
-				t.Errorf("other elements were read (%s)", c.Why)
+				t.Errorf("the elements read differ from those expected (%s)", c.Why)
 			case err != nil:
 				refused[c.Kind]++
 				checkMessage(t, err)
@@ -65,8 +66,8 @@ func checkCounts(t *testing.T, what string, got, want map[string]int) {
 	}
 }
 
-// checkMessage expects an error to say in one line of bearable length what was done
-// where.
+// checkMessage expects an error to be one short line that names the operation and the
+// place.
 func checkMessage(t *testing.T, err error) {
 	t.Helper()
 	text := err.Error()
@@ -75,6 +76,6 @@ func checkMessage(t *testing.T, err error) {
 	}
 	var at *zarr.Error
 	if !errors.As(err, &at) {
-		t.Errorf("%v is no *zarr.Error", err)
+		t.Errorf("%v is not a *zarr.Error", err)
 	}
 }

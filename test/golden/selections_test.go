@@ -21,7 +21,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// selected is a row of testdata/selections.zip: what zarr-python 3.4.1 and NumPy select.
+// selected is a row of testdata/selections.zip: a selection and its result in
+// zarr-python 3.4.1 and NumPy.
 type selected struct {
 	ID, Array, Kind string
 	Selection       []selectedEntry
@@ -83,7 +84,7 @@ func (e selectedEntry) booleans(n int64) []bool {
 	return b
 }
 
-// selection returns the row's selection of an array of that shape.
+// selection returns the selection of the row for an array of the given shape.
 func (s *selected) selection(shape []int64) selection.Selection {
 	var items []selection.Item
 	for _, e := range s.Selection {
@@ -114,7 +115,7 @@ func (s *selected) selection(shape []int64) selection.Selection {
 	return selection.Mask{Shape: shape, Data: b}
 }
 
-// inMemory returns a store in memory that holds the files of a folder.
+// inMemory returns a store in memory with the files of a folder.
 func inMemory(t testing.TB, fsys fs.FS) store.Store {
 	t.Helper()
 	s := memstore.New()
@@ -134,10 +135,10 @@ func inMemory(t testing.TB, fsys fs.FS) store.Store {
 	return s
 }
 
-// TestSelections reads and writes every selection that zarr-python and NumPy were asked
-// for. What uses a codec or a format that is not there is left out.
+// TestSelections reads and writes every selection of the archive, except in arrays whose
+// codec or format is not supported.
 func TestSelections(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	z := fixture.OpenZip(t, "selections.zip")
 	var all struct {
 		Arrays map[string]struct{ SHA256 string }
@@ -174,7 +175,7 @@ func TestSelections(t *testing.T) {
 	}
 }
 
-// numpySelects names what zarr-python refuses although NumPy selects it.
+// numpySelects are selections that zarr-python refuses and NumPy accepts.
 var numpySelects = []string{"negative step"}
 
 func (s *selected) check(t *testing.T, fsys fs.FS, a *zarr.Array) {
@@ -191,7 +192,7 @@ func (s *selected) check(t *testing.T, fsys fs.FS, a *zarr.Array) {
 		t.Fatal(err)
 	}
 	if s.Error != "" {
-		return // TestSelectionModel knows what is right
+		return // TestSelectionModel checks the result
 	}
 	if !slices.Equal(r.Shape(), s.Shape) {
 		t.Fatalf("shape %v, want %v", r.Shape(), s.Shape)
@@ -201,7 +202,7 @@ func (s *selected) check(t *testing.T, fsys fs.FS, a *zarr.Array) {
 		t.Fatal(err)
 	}
 	if got := digestOf(a.Type(), data); got != s.SHA256 {
-		t.Fatalf("read %x", data)
+		t.Fatalf("read %x with SHA-256 %s, want %s", data, got, s.SHA256)
 	}
 	if s.Write != nil {
 		s.checkWrite(t, fsys, sel, r.Len())
@@ -223,7 +224,7 @@ func (s *selected) checkWrite(t *testing.T, fsys fs.FS, sel selection.Selection,
 		t.Fatal(err)
 	}
 	if got := digest(t, a); got != s.Write.SHA256 {
-		t.Fatalf("the write went wrong: %+v", s.Selection)
+		t.Fatalf("the elements after the write are wrong: %+v", s.Selection)
 	}
 }
 

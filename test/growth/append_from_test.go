@@ -34,7 +34,8 @@ type drawnArray struct {
 	opt  zarr.AppendOptions
 }
 
-// drawArray draws regular and listed chunks, some of them shards, and a policy.
+// drawArray draws an array with regular and listed chunks, some of them shards, and a
+// policy.
 func drawArray(t *rapid.T) drawnArray {
 	d := drawnArray{spec: zarr.Spec{Type: dtype.Of[int16](), FillValue: zarr.FillJSON("7")}}
 	sharded := rapid.Bool().Draw(t, "sharded")
@@ -70,7 +71,7 @@ func drawArray(t *rapid.T) drawnArray {
 	return d
 }
 
-// create creates the array in a store, with the elements.
+// create creates the array in a store with the given elements.
 func (d drawnArray) create(t *rapid.T, s store.Store, opt *zarr.CreateOptions, data []byte) *zarr.Array {
 	a, err := zarr.At(s, "a").CreateArray(context.Background(), d.spec, opt)
 	if err == nil {
@@ -91,7 +92,7 @@ func randomBytes(t *rapid.T, n int64) []byte {
 	return data
 }
 
-// storedValues returns all values of a store, by their keys.
+// storedValues returns all values of a store by key.
 func storedValues(s store.Store) map[string]string {
 	ctx, all := context.Background(), map[string]string{}
 	lister, _ := store.As[store.Lister](s)
@@ -109,16 +110,15 @@ func storedValues(s store.Store) map[string]string {
 	return all
 }
 
-// planes returns the shape of what is appended.
+// planes returns the shape of n planes.
 func (d drawnArray) planes(n int64) []int64 {
 	shape := slices.Clone(d.spec.Shape)
 	shape[d.axis] = n
 	return shape
 }
 
-// TestAppendFromItself appends an array to itself, box by box, where its last chunk is
-// filled up and so written again: the elements that are there stay as they are for
-// whoever reads them.
+// TestAppendFromItself appends an array to itself, box by box, so that its last chunk is
+// filled up and written again. Readers see the old elements unchanged.
 func TestAppendFromItself(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(64), "listed": grid.Edges(64, 64)} {
@@ -140,13 +140,13 @@ func TestAppendFromItself(t *testing.T) {
 		}
 		got, err := zarr.Read[int32](ctx, from, nil)
 		if want := slices.Repeat(fixture.Numbers(1, 300), 4); err != nil || !slices.Equal(got.Data, want) {
-			t.Errorf("%s: %v, other elements than appended (%v)", name, got.Shape, err)
+			t.Errorf("%s: shape %v, the elements differ from those appended (%v)", name, got.Shape, err)
 		}
 	}
 }
 
 // TestAppendFromIsAppend appends to equal arrays, from memory and from a source, with
-// boxes of all sizes: what is stored is the same, byte by byte.
+// boxes of all sizes. The stored bytes are equal.
 func TestAppendFromIsAppend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, d := context.Background(), drawArray(t)
@@ -172,9 +172,9 @@ func TestAppendFromIsAppend(t *testing.T) {
 	})
 }
 
-// TestAppendTogetherFrom appends to two arrays of a group, one from memory and one from a
-// source.
-func TestAppendTogetherFrom(t *testing.T) {
+// TestGroupAppendFrom appends to two arrays of a group in one transaction, one from
+// memory and one from a source.
+func TestGroupAppendFrom(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	g, err := h.At("g").CreateGroup(ctx, nil, nil)
 	if err != nil {
@@ -208,7 +208,8 @@ func TestAppendTogetherFrom(t *testing.T) {
 	}
 }
 
-// TestAppendFromRefused has sources that do not fit: nothing is read or changed.
+// TestAppendFromRefused appends from sources that do not fit. Nothing is read or
+// changed.
 func TestAppendFromRefused(t *testing.T) {
 	ctx := t.Context()
 	never := func(context.Context, grid.Box, []byte) error {
@@ -245,12 +246,12 @@ func TestAppendFromRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if !maps.Equal(before, storedValues(s)) {
-			t.Errorf("%s: something was stored", c.name)
+			t.Errorf("%s: the stored values changed", c.name)
 		}
 	}
 }
 
-// TestAppendFromNothing appends planes without elements, and no planes.
+// TestAppendFromNothing appends no planes, and planes without elements.
 func TestAppendFromNothing(t *testing.T) {
 	ctx := t.Context()
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
@@ -270,7 +271,7 @@ func TestAppendFromNothing(t *testing.T) {
 
 var errBroken = errors.New("the source is broken")
 
-// brokenAt is a reader that breaks off: it is short where err is nil.
+// brokenAt is a reader that fails at a byte. If err is nil, it ends early instead.
 type brokenAt struct {
 	io.ReaderAt
 	at  int64
@@ -285,9 +286,9 @@ func (b brokenAt) ReadAt(p []byte, off int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, off)
 }
 
-// TestAppendFromBroken appends what breaks off at any place. The array stays as it is, no
-// chunk is left, and the message says where the source broke off. So does what wraps a
-// conflict: that of another array is none of this one.
+// TestAppendFromBroken appends from a source that fails at every byte in turn. The array
+// does not change, no chunk is left, and the error names the byte. An error of the
+// source that wraps a conflict is not a conflict of this array.
 func TestAppendFromBroken(t *testing.T) {
 	ctx, data := t.Context(), fixture.Int32Bytes(fixture.Numbers(7, 40))
 	for at := int64(0); at < int64(len(data)); at += 10 {
@@ -328,9 +329,10 @@ func TestAppendFromBroken(t *testing.T) {
 	}
 }
 
-// TestAppendFromOvertaken appends from a source while another program appends to the
-// array, in a store without locks: the source is read once more, and both are there.
-func TestAppendFromOvertaken(t *testing.T) {
+// TestAppendFromConflict appends from a source while another program appends to the
+// array, in a store without locks. The source is read a second time, and the array has
+// both appends.
+func TestAppendFromConflict(t *testing.T) {
 	for name, spec := range map[string]zarr.Spec{"listed": fixture.Edges(2, 3), "regular": fixture.Every(5, 4), "beyond": fixture.Within(fixture.Edges(2, 9), 5)} {
 		ctx, s := t.Context(), storetest.Conditional(memstore.New(), storetest.Hooks{})
 		a, err := zarr.At(&fixture.Program{ObjectStore: s}, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
@@ -366,7 +368,8 @@ func TestAppendFromOvertaken(t *testing.T) {
 	}
 }
 
-// TestAppendFromAnother appends what another array has, and what the array has itself.
+// TestAppendFromAnother appends the elements of another array, and those of the array
+// itself.
 func TestAppendFromAnother(t *testing.T) {
 	ctx := t.Context()
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, fixture.Plane(), &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
@@ -387,11 +390,11 @@ func TestAppendFromAnother(t *testing.T) {
 	}
 }
 
-// TestAppendFromMemory appends far more than there is memory for. Boxes of the last axis,
-// whose rows are apart in the source, take no more.
+// TestAppendFromMemory appends far more than fits in memory. Boxes along the last axis,
+// whose rows are apart in the source, take no more memory than others.
 func TestAppendFromMemory(t *testing.T) {
 	racing.Skip(t)
-	const budget, most = 8 << 20, 40.0 // MiB: a box, what pools keep, and what encoding takes
+	const budget, most = 8 << 20, 40.0 // MiB: a box, pooled buffers, and encoding
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	for axis, shape := range [][]int64{{128, 512, 512}, {512, 128, 512}, {512, 512, 128}} {
 		ctx := t.Context()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package growth appends, resizes, reserves and streams, and counts what that reads and
-// writes.
+// Package growth tests appends, resizes, reservations and streams, and counts their
+// requests.
 package growth

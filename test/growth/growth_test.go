@@ -17,9 +17,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// growthCases are appends to an array of int32 that has the numbers from 1 on: the grid
-// that is stored afterwards, the chunks that were written, and what was read besides the
-// document.
+// growthCases are appends to an array of int32 that has the numbers from 1 on. Each has
+// the grid after it, the chunks that it writes, and the chunks that it reads.
 var growthCases = []struct {
 	name   string
 	before zarr.Spec
@@ -40,14 +39,14 @@ var growthCases = []struct {
 	{"fixed", fixture.Edges(1, 2), grid.Fixed(2), 5, "[1, [2, 4]]", "2 3 4", ""},
 	{"fixed fills first", fixture.Within(fixture.Edges(1, 4), 2), grid.Fixed(2), 4, "[1, 4, 2]", "1 2", "1"},
 	{"pattern", fixture.Edges(5), grid.Pattern(3, 1), 9, "[5, 3, 1, 3, 1, 3]", "1 2 3 4 5", ""},
-	{"pattern begins anew", fixture.Within(fixture.Edges(5, 3), 8), grid.Pattern(1, 2), 2, "[5, 3, 1, 2]", "2 3", ""},
+	{"pattern repeats", fixture.Within(fixture.Edges(5, 3), 8), grid.Pattern(1, 2), 2, "[5, 3, 1, 2]", "2 3", ""},
 	{"preplanned", fixture.Edges(5), grid.Preplanned(grid.Run{Length: 2, Count: 3}), 3, "[5, [2, 3]]", "1 2", ""},
 	{"preplanned goes on", fixture.Within(fixture.Edges(5, 2, 2, 2), 8), grid.Preplanned(grid.Run{Length: 2, Count: 3}), 3, "[5, [2, 3]]", "2 3", "2"},
 	{"calendar", fixture.Within(fixture.Edges(28), 28), fixture.Months(), 32, "[28, 31, 30]", "1 2", ""},
 	{"calendar within a month", fixture.Within(fixture.Edges(28), 20), fixture.Months(), 4, "[28]", "0", "0"},
 }
 
-// keys names chunks as they are stored.
+// keys returns the keys of chunks.
 func keys(indices string) string {
 	var names []string
 	for _, i := range strings.Fields(indices) {
@@ -56,7 +55,7 @@ func keys(indices string) string {
 	return strings.Join(names, " ")
 }
 
-// TestGrowth appends to every kind of edges with every policy.
+// TestGrowth appends to every kind of axis with every policy.
 func TestGrowth(t *testing.T) {
 	for _, tt := range growthCases {
 		t.Run(tt.name, func(t *testing.T) {
@@ -90,20 +89,20 @@ func TestGrowth(t *testing.T) {
 				t.Errorf("the grid %s is stored, want %s", got, want)
 			}
 			if b, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(b.Data, fixture.Numbers(1, n+tt.count)) {
-				t.Errorf("it holds %v, %v", b.Data, err)
+				t.Errorf("the array has %v, error %v", b.Data, err)
 			}
 		})
 	}
 }
 
-// sameJSON compares JSON by what is not white space.
+// sameJSON reports whether two texts are equal without white space.
 func sameJSON(a, b string) bool {
 	strip := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return strip(a) == strip(b)
 }
 
-// TestResizeGrows grows axes without elements: no chunk is written, and both axes are cut
-// as they should be.
+// TestResizeGrows grows axes without writing elements. No chunk is written, and both
+// axes get the right edges.
 func TestResizeGrows(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -143,8 +142,8 @@ func TestResizeGrows(t *testing.T) {
 	}
 }
 
-// TestGrowthRefused makes changes that cannot be: nothing is changed, and the message
-// says what to do.
+// TestGrowthRefused makes changes that are refused. Nothing changes, and the error says
+// what to do.
 func TestGrowthRefused(t *testing.T) {
 	more := func(how grid.Growth) func(context.Context, *zarr.Array) error {
 		return fixture.Appending(fixture.Numbers(1, 4), how)
@@ -201,8 +200,8 @@ func TestGrowthRefused(t *testing.T) {
 	}
 }
 
-// TestBoundedGrowth opens the grid of another program, whose last chunk is as long as
-// what it holds. It grows once it is unlocked.
+// TestBoundedGrowth opens an array of another program whose last edge ends at the
+// extent. It can grow once it is rectilinear.
 func TestBoundedGrowth(t *testing.T) {
 	ctx, s := t.Context(), fixture.NewTally()
 	a, err := zarr.At(s, "a").CreateArray(ctx, fixture.Raw(fixture.Edges(4, 2)), nil)
@@ -224,7 +223,7 @@ func TestBoundedGrowth(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(b.Data, fixture.Numbers(1, 6)) {
-		t.Fatalf("it holds %v, %v", b.Data, err)
+		t.Fatalf("the array has %v, error %v", b.Data, err)
 	}
 	fixture.Expect(t, zarr.Append(ctx, a, 0, fixture.Numbers(7, 1), nil), zarr.ErrInvalidArgument, "invalid-argument", "unlock")
 	fixture.Expect(t, a.Resize(ctx, []int64{9}, nil), zarr.ErrInvalidArgument, "invalid-argument", "unlock")

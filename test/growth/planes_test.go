@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// empties are arrays without elements of which the first axis can grow.
+// empties are arrays without elements whose first axis can grow.
 var empties = map[string]zarr.Spec{
 	"regular":     {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
 	"listed":      {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Edges(3), grid.Every(4)}},
@@ -30,7 +30,7 @@ var empties = map[string]zarr.Spec{
 }
 
 // TestAppendPlanesWithoutElements appends two planes to arrays that are empty along
-// another axis, which has them grow all the same.
+// another axis. The arrays grow.
 func TestAppendPlanesWithoutElements(t *testing.T) {
 	for name, spec := range empties {
 		for kind, s := range map[string]store.Store{"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "local": filestore.On(vfs.NewDisk(), nil)} {
@@ -66,7 +66,7 @@ func TestAppendPlanesWithoutElements(t *testing.T) {
 	}
 }
 
-// appendNothing appends no element, by the type of the array.
+// appendNothing appends no elements, of the type of the array.
 func appendNothing(t *testing.T, a *zarr.Array, opt *zarr.AppendOptions) error {
 	if a.Type().Variable() {
 		return zarr.Append(t.Context(), a, 0, []string{}, opt)
@@ -74,8 +74,7 @@ func appendNothing(t *testing.T, a *zarr.Array, opt *zarr.AppendOptions) error {
 	return a.AppendBytes(t.Context(), 0, nil, opt)
 }
 
-// fillsLater lets the empty axis grow: all planes are there then, and hold the fill
-// value.
+// fillsLater grows the empty axis, and expects all planes to have the fill value.
 func fillsLater(t *testing.T, a *zarr.Array) {
 	t.Helper()
 	shape := a.Shape()
@@ -92,9 +91,9 @@ func fillsLater(t *testing.T, a *zarr.Array) {
 	}
 }
 
-// TestPlanesSaid has numbers of planes that contradict the elements, and planes that
-// nobody counts.
-func TestPlanesSaid(t *testing.T) {
+// TestPlanesCount checks AppendOptions.Planes: numbers that contradict the elements, and
+// appends that need the number but do not give it.
+func TestPlanesCount(t *testing.T) {
 	ctx := t.Context()
 	h := zarr.At(memstore.New(), "")
 	made := func(path string, shape ...int64) *zarr.Array {
@@ -120,7 +119,7 @@ func TestPlanesSaid(t *testing.T) {
 	if err := zarr.Append(ctx, some, 0, []int8{1, 2}, &zarr.AppendOptions{Planes: 1}); err != nil {
 		t.Error(err)
 	}
-	if err := zarr.Append(ctx, some, 0, []int8{}, nil); err != nil { // nothing, of planes that have elements
+	if err := zarr.Append(ctx, some, 0, []int8{}, nil); err != nil { // no plane, because planes of this array have elements
 		t.Error(err)
 	}
 	if got := fmt.Sprint(none.Shape(), some.Shape()); got != "[3 0] [4 2]" {

@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestReserve fills parts at one time, from two programs, in stores with and without
-// locks: nothing is visible before all is.
+// TestReserve fills the parts of a reservation from two programs, in stores with and
+// without locks. Nothing is visible before the reservation is published.
 func TestReserve(t *testing.T) {
 	locked := memstore.New()
 	for name, s := range map[string]store.Store{"locks": locked, "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
@@ -44,10 +44,10 @@ func TestReserve(t *testing.T) {
 			}
 			q, err := b.Reservation(ctx)
 			if err != nil || q.Parts() != 3 {
-				t.Fatalf("the other program finds %v, %v", q, err)
+				t.Fatalf("Reservation in the other program: %v, %v", q, err)
 			}
 			if err := zarr.Append(ctx, b, 0, []int8{9}, nil); !errors.Is(err, zarr.ErrConflict) {
-				t.Errorf("an append meanwhile: %v", err)
+				t.Errorf("an append during the reservation: %v", err)
 			}
 			if err := zarr.WritePart(ctx, r, 1, []int8{7, 8, 9, 10, 11, 12}); err != nil {
 				t.Fatal(err)
@@ -65,7 +65,7 @@ func TestReserve(t *testing.T) {
 			}
 			wg.Wait()
 			if got, err := zarr.Read[int8](ctx, b, nil); err != nil || !slices.Equal(got.Data, []int8{1, 2, 3}) {
-				t.Errorf("before: %v, %v", got.Data, err)
+				t.Errorf("before publishing: %v, %v", got.Data, err)
 			}
 			if err := q.Publish(ctx); err != nil {
 				t.Fatal(err)
@@ -75,10 +75,10 @@ func TestReserve(t *testing.T) {
 			}
 			want := []int8{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0}
 			if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
-				t.Errorf("after: %v, %v", got.Data, err)
+				t.Errorf("after publishing: %v, %v", got.Data, err)
 			}
 			if err := zarr.WritePart(ctx, r, 0, []int8{4, 5, 6}); !errors.Is(err, zarr.ErrConflict) {
-				t.Errorf("a part after it was published: %v", err)
+				t.Errorf("writing a part after publishing: %v", err)
 			}
 			if err := zarr.Append(ctx, a, 0, []int8{15}, nil); err != nil {
 				t.Errorf("an append afterwards: %v", err)
@@ -87,8 +87,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestCancelReservation gives room back: the edges are gone, and what was written never
-// shows.
+// TestCancelReservation cancels a reservation: its edges are removed, and its elements
+// never become visible.
 func TestCancelReservation(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}}
@@ -128,8 +128,8 @@ func TestCancelReservation(t *testing.T) {
 	}
 }
 
-// TestReserveLeftovers has chunks of others under the keys of a part, from before the
-// reservation and after it: the part is not written, and they never show.
+// TestReserveLeftovers puts chunks of other writers under the keys of an unwritten part,
+// before the reservation and after it. They never become visible.
 func TestReserveLeftovers(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		ctx := t.Context()
@@ -138,7 +138,7 @@ func TestReserveLeftovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Put(t, s, "a/c/2", "xxx") // of an append that died
+		fixture.Put(t, s, "a/c/2", "xxx") // of a crashed append
 		r, err := a.Reserve(ctx, 0, 3, 1)
 		if err == nil {
 			err = zarr.WritePart(ctx, r, 1, []int8{7})
@@ -146,7 +146,7 @@ func TestReserveLeftovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Put(t, s, "a/c/2", "yyy") // of one that was planned before and goes on
+		fixture.Put(t, s, "a/c/2", "yyy") // of an append that was planned before the reservation
 		if err := r.Publish(ctx); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: published without a part: %v", name, err)
 		}
@@ -162,8 +162,8 @@ func TestReserveLeftovers(t *testing.T) {
 	}
 }
 
-// TestReservedArray says who holds an array to all who want to change it, and to one who
-// has given it back that it has.
+// TestReservedArray checks that changes of a reserved array are refused with an error
+// that names the holder, and that a second Cancel is a conflict.
 func TestReservedArray(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	a, err := h.At("g/a").CreateArray(ctx, fixture.Edges(2), nil)
@@ -189,7 +189,7 @@ func TestReservedArray(t *testing.T) {
 		}
 	}
 	if r.Region(-1) != nil || r.Region(2) != nil || len(r.Region(1)) != 1 {
-		t.Error("the regions of parts that are none")
+		t.Error("Region of a part that does not exist: got a region")
 	}
 	if err := r.Cancel(ctx); err != nil {
 		t.Fatal(err)
@@ -198,12 +198,12 @@ func TestReservedArray(t *testing.T) {
 		t.Errorf("cancelled twice: %v", err)
 	}
 	if _, err := a.Reserve(ctx, 0); !errors.Is(err, zarr.ErrInvalidArgument) {
-		t.Errorf("no parts: %v", err)
+		t.Errorf("a reservation without parts: %v", err)
 	}
 }
 
-// TestCancelKeepsOtherAxes gives back what was reserved and nothing else, also where
-// another program took no notice of it.
+// TestCancelKeepsOtherAxes checks that cancelling removes only the reserved room, even
+// if another program ignored the reservation and grew another axis.
 func TestCancelKeepsOtherAxes(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(4), grid.Edges(2, 3, 4)}}
@@ -234,7 +234,8 @@ func TestCancelKeepsOtherAxes(t *testing.T) {
 	}
 }
 
-// TestReadBeyond reads what another program has appended since the array was opened.
+// TestReadBeyond reads elements that another program has appended since the array was
+// opened.
 func TestReadBeyond(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	a, err := h.At("a").CreateArray(ctx, fixture.Edges(4), nil)
@@ -252,11 +253,11 @@ func TestReadBeyond(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := zarr.Read[int32](ctx, b, selection.Box{{4, 6}}); !errors.Is(err, zarr.ErrInvalidArgument) {
-		t.Errorf("what nobody has appended: %v", err)
+		t.Errorf("elements beyond the extent: error is %v", err)
 	}
 }
 
-// TestGroupAppendDimensions refuses to make arrays that share a dimension grow by
+// TestGroupAppendDimensions checks that arrays that share a dimension are not grown to
 // different lengths.
 func TestGroupAppendDimensions(t *testing.T) {
 	ctx := t.Context()
@@ -280,9 +281,9 @@ func TestGroupAppendDimensions(t *testing.T) {
 	}
 }
 
-// TestRemoveReserved removes and replaces an array with a reservation, alone and with the
-// group that it is in: nothing changes and the error says who holds it. Once it is
-// cancelled all of that works.
+// TestRemoveReserved removes and replaces an array with a reservation, alone and with
+// its group. This is refused with an error that names the holder, until the reservation
+// is cancelled.
 func TestRemoveReserved(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		t.Run(name, func(t *testing.T) {

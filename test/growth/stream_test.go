@@ -22,8 +22,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// stack is the spec of an empty stack of planes of 4×6 elements, in shards of 8 planes
-// and 4×3 elements, of which an inner chunk has 2 planes and 2×3.
+// stack is the spec of an empty stack of planes of 4×6 elements. Its shards have 8
+// planes of 4×3 elements, and its inner chunks 2 planes of 2×3.
 func stack() zarr.Spec {
 	return zarr.Spec{
 		Shape: []int64{0, 4, 6}, Type: dtype.Of[int32](), Codecs: fixture.Plain(),
@@ -31,8 +31,8 @@ func stack() zarr.Spec {
 	}
 }
 
-// listedStack is a stack whose shards have the given numbers of planes, and more at the
-// end.
+// listedStack is a stack with listed edges: shards of the given numbers of planes, and
+// further ones at the end.
 func listedStack(planes ...int64) zarr.Spec {
 	s := stack()
 	for _, n := range planes {
@@ -44,7 +44,7 @@ func listedStack(planes ...int64) zarr.Spec {
 
 const planeLen = 24
 
-// streaming creates an array with the numbers from 1 on and a stream to it.
+// streaming creates an array with the numbers from 1 on, and opens a stream to it.
 func streaming(t *testing.T, s store.Store, spec zarr.Spec, opt *zarr.StreamOptions) (*zarr.Array, *zarr.Stream) {
 	t.Helper()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
@@ -64,12 +64,12 @@ func streaming(t *testing.T, s store.Store, spec zarr.Spec, opt *zarr.StreamOpti
 	return a, stream
 }
 
-// nextPlanes returns planes of numbers that go on from those before.
+// nextPlanes returns n planes that continue the numbers of the stream.
 func nextPlanes(s *zarr.Stream, n int32) []int32 {
 	return fixture.Numbers(int32(s.Next())*planeLen+1, n*planeLen)
 }
 
-// feed writes planes, some at a time.
+// feed writes total planes, atOnce at a time.
 func feed(t *testing.T, s *zarr.Stream, total, atOnce int32) {
 	t.Helper()
 	for ; total > 0; total -= atOnce {
@@ -79,7 +79,8 @@ func feed(t *testing.T, s *zarr.Stream, total, atOnce int32) {
 	}
 }
 
-// wantNumbers expects an array to hold the numbers from 1 on, in so many planes.
+// wantNumbers expects the array to have the numbers from 1 on, in the given number of
+// planes.
 func wantNumbers(t *testing.T, s store.Store, planes int32) *zarr.Array {
 	t.Helper()
 	a, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
@@ -93,8 +94,8 @@ func wantNumbers(t *testing.T, s store.Store, planes int32) *zarr.Array {
 	return a
 }
 
-// TestStreamOperations counts what streams ask of the store: every shard is put once,
-// unless there is a reason.
+// TestStreamOperations counts the requests of streams. Every shard is put once, except
+// where the case explains more.
 func TestStreamOperations(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -136,10 +137,10 @@ func TestStreamOperations(t *testing.T) {
 	}
 }
 
-// TestStreamGoesOn closes a stream within a layer of a shard and opens another one: the
-// shard is read once and stored once more, and what the first one could not know is
-// filled.
-func TestStreamGoesOn(t *testing.T) {
+// TestStreamContinues closes a stream within a layer of a shard and opens another one.
+// The shard is read once and stored once more, and the second stream fills its missing
+// planes.
+func TestStreamContinues(t *testing.T) {
 	s := fixture.NewTally()
 	_, stream := streaming(t, s, stack(), nil)
 	feed(t, stream, 11, 2)
@@ -166,9 +167,8 @@ func TestStreamGoesOn(t *testing.T) {
 	wantNumbers(t, s, 19)
 }
 
-// TestStreamGrowth streams to listed edges: a policy goes on from one publication to the
-// next, and the last edge is as long as what is left, unless a checkpoint has promised
-// more.
+// TestStreamGrowth streams to listed edges. The policy continues across publications.
+// The last edge ends at the last plane, unless a checkpoint has published a longer one.
 func TestStreamGrowth(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -210,8 +210,8 @@ func TestStreamGrowth(t *testing.T) {
 	}
 }
 
-// TestStreamLastChunk closes a stream whose last shard would not hold whole inner chunks:
-// that is refused, and nothing is lost.
+// TestStreamLastChunk closes a stream whose last shard would not consist of whole inner
+// chunks. This is refused, and no elements are lost.
 func TestStreamLastChunk(t *testing.T) {
 	s := memstore.New()
 	_, stream := streaming(t, s, listedStack(8), nil)
@@ -232,7 +232,7 @@ func TestStreamLastChunk(t *testing.T) {
 	fixture.Expect(t, stream.Checkpoint(t.Context()), zarr.ErrInvalidArgument, "invalid-argument", "closed")
 }
 
-// TestStreamRefused asks for streams and writes planes that cannot be.
+// TestStreamRefused opens streams and writes planes that are refused.
 func TestStreamRefused(t *testing.T) {
 	ctx := t.Context()
 	for _, tt := range []struct {
@@ -278,13 +278,13 @@ func TestStreamRefused(t *testing.T) {
 	}
 	fixture.Expect(t, err, zarr.ErrReadOnly, "permission")
 	if _, err := a.Stream(ctx, -3, nil); err != nil {
-		t.Errorf("an axis from behind: %v", err)
+		t.Errorf("a negative axis: %v", err)
 	}
 }
 
-// TestStreamOvertaken changes the array while a stream is open: the stream ends with a
-// conflict that says why, and nothing of it is visible.
-func TestStreamOvertaken(t *testing.T) {
+// TestStreamConflict changes the array while a stream is open. The stream ends with a
+// conflict that names the reason, and publishes nothing.
+func TestStreamConflict(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   func(ctx context.Context, s store.Store, a *zarr.Array) error
@@ -335,9 +335,9 @@ func TestStreamOvertaken(t *testing.T) {
 	}
 }
 
-// TestStreamAgain fails every operation of a stream once: what was written before is
-// still held, and the stream goes on with the plane that it names.
-func TestStreamAgain(t *testing.T) {
+// TestStreamRetry fails every operation of a stream once. The stream keeps what was
+// written before, and continues with the plane that Next returns.
+func TestStreamRetry(t *testing.T) {
 	broken := errors.New("broken")
 	for n := 0; ; n++ {
 		s, operation := memstore.New(), -1000
@@ -409,9 +409,8 @@ func TestStreamInnerGrid(t *testing.T) {
 	}
 }
 
-// TestConcurrentStreams lets several programs stream to one array, each of which opens a
-// new stream where another one was first: what they write in one go is there once, in one
-// piece.
+// TestConcurrentStreams lets several programs stream to one array. Each opens a new
+// stream after a conflict. The rows of each stream are there once, and contiguous.
 func TestConcurrentStreams(t *testing.T) {
 	const writers, batches, rows = 4, 12, 3
 	for name, open := range map[string]func() store.Store{
@@ -472,7 +471,7 @@ func streamOnce(ctx context.Context, s store.Store, rows []int32) error {
 	if err != nil {
 		return err
 	}
-	stream, err := a.Stream(ctx, 0, &zarr.StreamOptions{Every: 1000}) // all at once
+	stream, err := a.Stream(ctx, 0, &zarr.StreamOptions{Every: 1000}) // publish once, at the end
 	if err != nil {
 		return err
 	}

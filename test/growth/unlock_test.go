@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// chunksOf returns the stored bytes of all chunks by their keys.
+// chunksOf returns the stored bytes of all chunks by key.
 func chunksOf(t *testing.T, s store.Store) map[string]string {
 	t.Helper()
 	chunks := map[string]string{}
@@ -37,13 +37,14 @@ func chunksOf(t *testing.T, s store.Store) map[string]string {
 	return chunks
 }
 
-// unlocks are arrays of raw int32, what they become, and the chunks that are stored anew.
+// unlocks are arrays of raw int32, their grids after MakeRectilinear, and the chunks
+// that it writes again.
 var unlocks = []struct {
 	name  string
 	shape []int64
 	cuts  []grid.Cut
 	opt   *zarr.RectilinearOptions
-	after string // "" where nothing changes
+	after string // "" if nothing changes
 	again string
 }{
 	{"an axis", []int64{6}, []grid.Cut{grid.Every(4)}, nil, "[[4, 2]]", ""},
@@ -62,8 +63,8 @@ var unlocks = []struct {
 	{"no axes", []int64{}, []grid.Cut{}, nil, "", ""},
 }
 
-// TestUnlock lists the chunks of arrays: the elements stay, no chunk is touched but those
-// that are trimmed, and appends to a trimmed array write new chunks only.
+// TestUnlock makes arrays rectilinear. The elements stay, only trimmed chunks are
+// rewritten, and appends to a trimmed array write new chunks only.
 func TestUnlock(t *testing.T) {
 	for _, tt := range unlocks {
 		t.Run(tt.name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestUnlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			if ops, _, _ := s.Taken(); (tt.after == "" || tt.again == "") && strings.Contains(ops, "chunk") || tt.after == "" && strings.Contains(ops, "publish") {
-				t.Errorf("it asks for %s", ops)
+				t.Errorf("requests are %s", ops)
 			}
 			want := fixture.List(tt.after)
 			if tt.after == "" {
@@ -99,23 +100,23 @@ func TestUnlock(t *testing.T) {
 				}
 			}
 			if slices.Sort(again); strings.Join(again, " ") != tt.again || len(after) != len(before) {
-				t.Errorf("chunks %q were stored anew of %v, want %s", again, slices.Sorted(maps.Keys(after)), tt.again)
+				t.Errorf("chunks %q were stored again, of %v; want %s", again, slices.Sorted(maps.Keys(after)), tt.again)
 			}
 			if b, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(b.Data, data) {
-				t.Errorf("it holds %v, %v", b.Data, err)
+				t.Errorf("the array has %v, error %v", b.Data, err)
 			}
 			if err := a.MakeRectilinear(ctx, tt.opt); err != nil {
 				t.Error(err)
 			}
 			if ops, _, _ := s.Taken(); strings.Contains(ops, "publish") {
-				t.Errorf("unlocked again it asks for %s", ops)
+				t.Errorf("the second call makes the requests %s", ops)
 			}
 		})
 	}
 }
 
-// TestUnlockThenAppend appends to an unlocked array: its last chunk is filled, and after
-// that never written again.
+// TestUnlockThenAppend appends to an array that was made rectilinear. Its last chunk is
+// filled up once and never written again.
 func TestUnlockThenAppend(t *testing.T) {
 	for _, fenced := range []bool{false, true} {
 		for _, trim := range []bool{false, true} {
@@ -144,7 +145,7 @@ func TestUnlockThenAppend(t *testing.T) {
 				for _, key := range last {
 					touched := chunksOf(t, s)[key] != before[key]
 					if full := trim || at >= 8; touched == full {
-						t.Errorf("fenced %v, trim %v, append %d: the last chunk was touched: %v", fenced, trim, i, touched)
+						t.Errorf("fenced %v, trim %v, append %d: the last chunk was written: %v", fenced, trim, i, touched)
 					}
 				}
 			}

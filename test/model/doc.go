@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package model compares random sequences of operations with arrays that have no chunks.
+// Package model compares random sequences of operations with the same operations on
+// arrays without chunks.
 package model

@@ -36,7 +36,7 @@ func station(t testing.TB) dtype.Type {
 	))
 }
 
-// fieldCases are lists of fields, and the bytes that they are of an element.
+// fieldCases are lists of fields, and the bytes of an element that they occupy.
 var fieldCases = []struct {
 	fields [][]string
 	bytes  []int
@@ -49,8 +49,8 @@ var fieldCases = []struct {
 	{[][]string{{"count", "seen"}, {"seen"}, {"value", "flag"}}, []int{3, 4, 5, 6, 7, 8, 9, 10, 2}},
 }
 
-// TestFields reads and writes fields of structs through selections of every kind, in
-// chunks and in shards.
+// TestFields reads and writes fields of structs with selections of every kind, in chunks
+// and in shards.
 func TestFields(t *testing.T) {
 	typ := station(t)
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2), grid.Every(3)}} {
@@ -111,7 +111,7 @@ func checkFields(t *rapid.T, a *zarr.Array, m *fixture.Model) {
 	}
 }
 
-// TestFieldsTyped reads a field as the Go type that it has, as a view and filled with one
+// TestFieldsTyped reads a field with its Go type, through a view, and fills it with one
 // value.
 func TestFieldsTyped(t *testing.T) {
 	ctx := t.Context()
@@ -149,6 +149,6 @@ func TestFieldsTyped(t *testing.T) {
 		}
 	}
 	if _, err := zarr.Read[int16](ctx, a, count); !errors.Is(err, zarr.ErrInvalidArgument) {
-		t.Errorf("of another type: %v", err)
+		t.Errorf("with another type: %v", err)
 	}
 }

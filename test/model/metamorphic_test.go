@@ -27,8 +27,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// variant is one of several arrays that go through the same history: how it is cut,
-// stored and grown is its own affair.
+// variant is one of several arrays with the same history. Each has its own grid, storage
+// and way to grow.
 type variant struct {
 	name   string
 	h      *zarr.Location
@@ -36,8 +36,8 @@ type variant struct {
 	opt    zarr.Options
 	grow   grid.Growth // of listed axes
 	shrink grid.Shrink
-	by     string // how it is appended to
-	trim   bool   // when it is unlocked
+	by     string // the way to append
+	trim   bool   // option of MakeRectilinear
 }
 
 // drawVariant creates an array of the shape in a store of its own.
@@ -72,7 +72,8 @@ func drawVariant(t *rapid.T, i int, typ dtype.Type, shape []int64, fill []byte) 
 	return v
 }
 
-// halves ends an edge at every even element that is far enough away.
+// halves is a growth policy that ends an edge at every even element, if it is far enough
+// away.
 func halves() grid.Growth {
 	return grid.ByBoundaries("calendar:halves", func(at int64) (int64, error) { return (at/4 + 1) * 4, nil })
 }
@@ -108,7 +109,7 @@ func (v *variant) append(ctx context.Context, axis int, planes []int64, data []b
 	case "reservation":
 		r, err := v.a.Reserve(ctx, axis, planes[axis])
 		if errors.Is(err, zarr.ErrInvalidArgument) {
-			break // within a chunk, or edges beyond the array
+			break // the extent is within a chunk
 		}
 		if err == nil {
 			err = r.WritePartBytes(ctx, 0, data)
@@ -130,8 +131,8 @@ func (v *variant) append(ctx context.Context, axis int, planes []int64, data []b
 	return v.orAppendOne(ctx, axis, planes[axis], data, v.a.AppendBytes(ctx, axis, data, opt))
 }
 
-// orAppendOne appends with the default policy where a plan does not go with the edges
-// that are there.
+// orAppendOne appends with the default policy if the policy does not fit the present
+// edges.
 func (v *variant) orAppendOne(ctx context.Context, axis int, planes int64, data []byte, err error) error {
 	if errors.Is(err, zarr.ErrInvalidArgument) {
 		return v.a.AppendBytes(ctx, axis, data, &zarr.AppendOptions{Planes: planes})
@@ -139,7 +140,7 @@ func (v *variant) orAppendOne(ctx context.Context, axis int, planes int64, data 
 	return err
 }
 
-// resize gives the array another shape with the variant's policies where they go with its
+// resize gives the array another shape, with the policies of the variant if they fit its
 // axes.
 func (v *variant) resize(ctx context.Context, shape []int64) error {
 	err := v.a.Resize(ctx, shape, &zarr.ResizeOptions{Grow: []grid.Growth{v.grow}, Shrink: v.shrink})
@@ -153,13 +154,13 @@ func (v *variant) resize(ctx context.Context, shape []int64) error {
 	return err
 }
 
-// cannotTrim reports whether an error is that of shards without a checksum, which keep
-// their shape.
+// cannotTrim reports whether an error refuses to trim shards without a checksum.
 func (v *variant) cannotTrim(err error) bool {
 	return errors.Is(err, zarr.ErrUnsupported) && strings.Contains(err.Error(), "no checksum")
 }
 
-// compare reads the variant through its own handle, and through files that hold the same.
+// compare reads the variant through its own handle, and from files with the same
+// content.
 func (v *variant) compare(t *rapid.T, m *fixture.Model) {
 	ctx := context.Background()
 	compareAs(t, v.name, v.a, m)
@@ -195,10 +196,10 @@ func compareAs(t *rapid.T, name string, a *zarr.Array, m *fixture.Model) {
 }
 
 // TestMetamorphic takes arrays of different grids, policies, codecs, keys, options and
-// stores through one history: after every step all have the same shape and the same
-// elements, which do not depend on how an array is cut.
+// stores through one history. After every step all have the same shape and the same
+// elements, which do not depend on the chunks.
 func TestMetamorphic(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		typ := rapid.SampledFrom([]dtype.Type{dtype.Of[uint8](), dtype.Of[int32](), dtype.Of[float64]()}).Draw(t, "type")

@@ -55,7 +55,7 @@ func fixedTypes() []dtype.Type {
 	return types
 }
 
-// drawSpecOf draws an array of a data type without a fill value.
+// drawSpecOf draws an array of a data type, without a fill value.
 func drawSpecOf(t *rapid.T, typ dtype.Type) zarr.Spec {
 	s := zarr.Spec{Type: typ}
 	rank := rapid.IntRange(0, 3).Draw(t, "rank")
@@ -88,7 +88,7 @@ func drawElement(t *rapid.T, typ dtype.Type) []byte {
 	return elem
 }
 
-// makeValid changes bytes so that they are elements of a type.
+// makeValid changes bytes so that they are valid elements of a type.
 func makeValid(typ dtype.Type, elems []byte) {
 	switch typ.Kind() {
 	case dtype.Bool:
@@ -136,8 +136,8 @@ func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
 	return chain
 }
 
-// drawShards draws a chain whose chunks are shards of inner chunks that are coded by
-// another chain. Where they do not divide the shards, the last are clipped.
+// drawShards draws a chain with shards whose inner chunks are encoded by another chain.
+// Inner chunks that do not divide the shard are clipped at its end.
 func drawShards(t *rapid.T, rank int, chain []metadata.Extension) []metadata.Extension {
 	c := sharding.Configuration{Codecs: chain, AtStart: rapid.Bool().Draw(t, "at start"), Inner: []grid.Cut{}}
 	for range rank {
@@ -169,7 +169,7 @@ func drawShards(t *rapid.T, rank int, chain []metadata.Extension) []metadata.Ext
 	return shards
 }
 
-// drawOptions draws how an array is opened.
+// drawOptions draws the options to open an array.
 func drawOptions(t *rapid.T) zarr.Options {
 	return zarr.Options{
 		Write:        true,
@@ -186,8 +186,8 @@ func drawOptions(t *rapid.T) zarr.Options {
 	}
 }
 
-// drawValues draws elements; few different bytes, so that whole chunks come to be the
-// fill value.
+// drawValues draws elements from few different bytes, so that whole chunks sometimes
+// have only the fill value.
 func drawValues(t *rapid.T, a *zarr.Array, n int64) []byte {
 	typ := a.Type()
 	if rapid.IntRange(0, 4).Draw(t, "all fill") == 0 {
@@ -203,7 +203,7 @@ func drawValues(t *rapid.T, a *zarr.Array, n int64) []byte {
 	return data
 }
 
-// drawSelection draws a selection and says what it means in plain numbers.
+// drawSelection draws a selection, and returns it also as starts, counts and steps.
 func drawSelection(t *rapid.T, shape []int64) (selection.Basic, [3][]int64) {
 	items := selection.Basic{}
 	start, n, step := make([]int64, len(shape)), make([]int64, len(shape)), make([]int64, len(shape))
@@ -220,8 +220,8 @@ func drawSelection(t *rapid.T, shape []int64) (selection.Basic, [3][]int64) {
 	return items, [3][]int64{start, n, step}
 }
 
-// TestModel runs random sequences of writes, reads, appends and resizes against an array
-// without chunks.
+// TestModel runs random sequences of writes, reads, appends and resizes, and compares
+// them with an array without chunks.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -272,7 +272,7 @@ func TestModel(t *testing.T) {
 				planes[axis] = rapid.Int64Range(0, 4).Draw(t, "planes")
 				data := drawValues(t, a, fixture.Count(planes))
 				if planes[axis] == 0 && fixture.Count(planes) == 0 {
-					return // nothing, which only planes with elements say without a word
+					return // planes without elements need AppendOptions.Planes
 				}
 				if err := a.AppendBytes(ctx, axis, data, &zarr.AppendOptions{Planes: planes[axis]}); err != nil {
 					t.Fatal(err)

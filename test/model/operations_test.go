@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// republish is what a change of an array in the root group asks for. The group might have
-// consolidated metadata, and a writer might have died and left a journal.
+// republish is the requests of a change to an array in the root group. The group might
+// have consolidated metadata, and a crashed writer might have left a journal.
 const republish = "2 get document, 1 get journal, 1 lock, 1 publish document"
 
-// operationCases are calls on the array "a", and all that they may ask of the store.
+// operationCases are calls on the array "a", and the requests that they may make.
 var operationCases = []struct {
 	name   string
 	spec   zarr.Spec
@@ -69,7 +69,7 @@ func readPart(sel selection.Selection) func(context.Context, *zarr.Array) error 
 	}
 }
 
-// TestOperations counts what calls ask of the store: nothing but what they need.
+// TestOperations counts the requests of calls, which make only those that they need.
 func TestOperations(t *testing.T) {
 	for _, tt := range operationCases {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,8 +92,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestOpenOperations opens an array and reads an element of it: one document and one
-// chunk.
+// TestOpenOperations opens an array and reads one element: one document and one chunk.
 func TestOpenOperations(t *testing.T) {
 	ctx, s := t.Context(), fixture.NewTally()
 	a, err := zarr.At(s, "g/a").CreateArray(ctx, fixture.Lattice(), nil)
@@ -121,12 +120,12 @@ func TestOpenOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ops, _, _ := s.Taken(); ops != "1 get chunk, 1 stat document" {
-		t.Errorf("reading an element of a chunk that may be newer than the array was opened: %s", ops)
+		t.Errorf("reading an element of a chunk that may be newer than the open document: %s", ops)
 	}
 }
 
-// TestAppendCost appends to arrays of ten chunks and of a million: the store is asked the
-// same, and the bytes differ by the digits of the document.
+// TestAppendCost appends to arrays of ten chunks and of a million. Both make the same
+// requests, and their bytes differ only by digits in the document.
 func TestAppendCost(t *testing.T) {
 	type cost struct {
 		ops     string
@@ -148,7 +147,7 @@ func TestAppendCost(t *testing.T) {
 		}
 		ops, chunks, written := s.Taken()
 		if want := fmt.Sprintf("a/c/%d", edges); chunks != want {
-			t.Errorf("chunks %s were touched, want %s", chunks, want)
+			t.Errorf("requests for chunks %s, want %s", chunks, want)
 		}
 		return cost{ops, written}
 	}

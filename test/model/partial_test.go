@@ -26,7 +26,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// meter counts what is read from a store.
+// meter is a store that counts the reads and their bytes.
 type meter struct {
 	*memstore.Store
 	reads, bytes atomic.Int64
@@ -56,7 +56,7 @@ func (o meteredObject) Read(ctx context.Context, q store.Request, dst []byte) ([
 	return out, err
 }
 
-// largeArray makes an array of two chunks of 300×700 int16 that are not compressed.
+// largeArray creates an array of two uncompressed chunks of 300×700 int16.
 func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr.Array {
 	t.Helper()
 	ctx := context.Background()
@@ -77,8 +77,8 @@ func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr
 	return a
 }
 
-// TestPartsOfChunks reads parts of large chunks without the rest: the elements are those
-// of a read of everything.
+// TestPartsOfChunks reads parts of large chunks without the rest. The elements equal
+// those of reading everything.
 func TestPartsOfChunks(t *testing.T) {
 	near, far := &meter{Store: memstore.New()}, afar{&meter{Store: memstore.New()}}
 	for name, a := range map[string]*zarr.Array{
@@ -124,14 +124,14 @@ func bytesOf(data []int16) []byte {
 	return b
 }
 
-// afar hides that values can be opened, as those of a store that is far away cannot.
+// afar hides that values can be opened, like a remote store.
 type afar struct{ *meter }
 
-func (afar) Open() {} // no [store.Opener]
+func (afar) Open() {} // this is not [store.Opener]
 
-// TestPartsCostWhatTheyTouch counts what is read of a chunk of 2.4 MB with rows of 20 kB,
-// and what of one of 420 kB with rows of 1,400 bytes, near and from afar: what lies
-// between wanted elements is read where that is cheaper than to ask once more.
+// TestPartsCostWhatTheyTouch counts the bytes read from a chunk of 2.4 MB with rows of
+// 20 kB, and from one of 420 kB with rows of 1,400 bytes, from near and far stores.
+// Bytes between wanted elements are read where this costs less than another request.
 func TestPartsCostWhatTheyTouch(t *testing.T) {
 	ctx := context.Background()
 	for _, tt := range []struct {
@@ -169,7 +169,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 					t.Fatal(err)
 				}
 				if m.reads.Load() > reads || m.bytes.Load() > most {
-					t.Errorf("%d reads of %d bytes, at most %d of %d are needed", m.reads.Load(), m.bytes.Load(), reads, most)
+					t.Errorf("%d reads of %d bytes, want at most %d of %d", m.reads.Load(), m.bytes.Load(), reads, most)
 				}
 			}
 			count(m, tt.near, tt.nearBytes)
@@ -179,9 +179,9 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 	}
 }
 
-// TestFarSpansSideBySide reads rows of a chunk that are far apart from a store that takes
-// a second for every request.
-func TestFarSpansSideBySide(t *testing.T) {
+// TestConcurrentFarSpans reads distant rows of a chunk from a store that takes a second
+// for every request. The requests are concurrent.
+func TestConcurrentFarSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		m := memstore.New()
@@ -199,16 +199,16 @@ func TestFarSpansSideBySide(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("%v: eight requests side by side take one second, and to see that the array is the same takes another", took)
+			t.Errorf("took %v, want two seconds: one for eight concurrent requests, one to check the document", took)
 		}
 		all, err := zarr.Read[int16](ctx, fixture.Must(zarr.At(m, "").OpenArray(ctx, nil)), rows)
 		if err != nil || !slices.Equal(all.Data, b.Data) {
-			t.Errorf("other elements (%v)", err)
+			t.Errorf("the elements differ from those written (%v)", err)
 		}
 	})
 }
 
-// slow answers every read after a while.
+// slow delays every read.
 type slow struct {
 	store.Store
 	delay time.Duration
@@ -219,7 +219,7 @@ func (s *slow) Get(ctx context.Context, key store.Key, q store.Request, dst []by
 	return s.Store.Get(ctx, key, q, dst)
 }
 
-// longArray makes an array of one chunk of 60×20000 int16 that is not compressed.
+// longArray creates an array of one uncompressed chunk of 60×20000 int16.
 func longArray(t testing.TB, s store.Store) *zarr.Array {
 	t.Helper()
 	ctx := context.Background()
@@ -235,7 +235,7 @@ func longArray(t testing.TB, s store.Store) *zarr.Array {
 	return a
 }
 
-// TestHugeChunk reads from a stored chunk that is larger than the limit for decoded
+// TestHugeChunk reads from a stored chunk that is larger than the limit of decoded
 // chunks.
 func TestHugeChunk(t *testing.T) {
 	ctx := context.Background()

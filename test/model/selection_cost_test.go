@@ -26,7 +26,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestPickedPartsOfChunks is TestPartsOfChunks for lists and points.
+// TestPickedPartsOfChunks is [TestPartsOfChunks] for lists and points.
 func TestPickedPartsOfChunks(t *testing.T) {
 	ctx := context.Background()
 	all := everyElement([]int64{500, 700})
@@ -64,8 +64,8 @@ func TestPickedPartsOfChunks(t *testing.T) {
 	}
 }
 
-// TestPointsCostWhatTheyTouch counts the bytes that are read of a chunk of 420 kB for
-// points and lists.
+// TestPointsCostWhatTheyTouch counts the bytes that points and lists read from a chunk
+// of 420 kB.
 func TestPointsCostWhatTheyTouch(t *testing.T) {
 	ctx := context.Background()
 	m := &meter{Store: memstore.New()}
@@ -95,9 +95,9 @@ func TestPointsCostWhatTheyTouch(t *testing.T) {
 	}
 }
 
-// TestSparsePoints reads 100,000 points of as many chunks, the first of them twice: each
-// chunk is asked for once, in the order of the grid, within a few hundred bytes of memory
-// a point for everything.
+// TestSparsePoints reads 100,000 points in as many chunks, the first point twice. Each
+// chunk is requested once, in the order of the grid, with a few hundred bytes of memory
+// for each point.
 func TestSparsePoints(t *testing.T) {
 	racing.Skip(t)
 	ctx := context.Background()
@@ -133,9 +133,9 @@ func TestSparsePoints(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	s.Check(t, "read", n)
-	values[0] = n // the last one written stays
+	values[0] = n // the last write of a point wins
 	if !slices.Equal(got, values) {
-		t.Fatal("other values than were written")
+		t.Fatal("the values differ from those written")
 	}
 	used := (after.TotalAlloc - before.TotalAlloc) / n
 	t.Logf("%d bytes of memory and %.3f allocations a point", used, float64(after.Mallocs-before.Mallocs)/n)
@@ -147,8 +147,8 @@ func TestSparsePoints(t *testing.T) {
 	}
 }
 
-// TestShardedPoints counts what is read and written of shards for lists and points: the
-// index, and inner chunks that hold what is selected.
+// TestShardedPoints counts the bytes that lists and points read from and write to
+// shards: the index, and the inner chunks with selected elements.
 func TestShardedPoints(t *testing.T) {
 	ctx := context.Background()
 	m := &meter{Store: memstore.New()}
@@ -170,7 +170,7 @@ func TestShardedPoints(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		sel   selection.Selection
-		inner int64 // inner chunks that are touched
+		inner int64 // number of inner chunks with selected elements
 	}{
 		{"a point", selection.Points{selection.Coords(500), selection.Coords(700)}, 1},
 		{"points of two inner chunks", selection.Points{selection.Coords(0, 1023, 1, 1023, 0), selection.Coords(0, 1023, 1, 1000, 0)}, 2},
@@ -179,7 +179,7 @@ func TestShardedPoints(t *testing.T) {
 		{"backwards", selection.Basic{selection.Stepped(selection.Open, selection.Open, -1000), selection.At(5)}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			again, err := zarr.At(m, "").OpenArray(ctx, &zarr.Options{Shards: zarr.Shards{Gap: -1}}) // nothing in between is read
+			again, err := zarr.At(m, "").OpenArray(ctx, &zarr.Options{Shards: zarr.Shards{Gap: -1}}) // reads no bytes between ranges
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,8 +195,8 @@ func TestShardedPoints(t *testing.T) {
 	}
 }
 
-// TestCoveredChunks writes lists, points and a mask that have all elements of chunks:
-// these are not read before.
+// TestCoveredChunks writes lists, points and a mask that cover whole chunks. Covered
+// chunks are not read.
 func TestCoveredChunks(t *testing.T) {
 	ctx := context.Background()
 	all := selection.Mask{Shape: []int64{6, 4}, Data: slices.Repeat([]bool{true}, 24)}

@@ -51,9 +51,9 @@ func drawBlocks(t *rapid.T, g *grid.Grid, inner bool) (selection.Selection, fixt
 	return b, everyElement(g.Shape()).Along(lists, make([]bool, len(lists)))
 }
 
-// TestSelectionModel reads and writes random selections of every kind, by themselves and
-// through views of views, of random arrays, and expects what the same indices mean in an
-// array without chunks.
+// TestSelectionModel reads and writes random selections of every kind, directly and
+// through views of views, in random arrays. The result equals that of the same indices
+// in an array without chunks.
 func TestSelectionModel(t *testing.T) {
 	types := []dtype.Type{
 		dtype.Of[int32](), dtype.Of[int32](), dtype.Of[uint8](), dtype.Of[int16](), dtype.Of[float64](), dtype.Of[complex128](),
@@ -164,8 +164,8 @@ func checkChosen(t *rapid.T, a *zarr.Array, m *fixture.Model, v *zarr.View, c fi
 	}
 }
 
-// checkTyped reads the view as a block, into strided memory, and piece by piece, and
-// writes it piece by piece.
+// checkTyped reads the view as a block, into strided memory, and in pieces, and writes
+// it in pieces.
 func checkTyped(t *rapid.T, m *fixture.Model, v *zarr.View, c fixture.Chosen) {
 	ctx := context.Background()
 	want := int32sOf(m.Chosen(c))
@@ -214,7 +214,7 @@ func checkTyped(t *rapid.T, m *fixture.Model, v *zarr.View, c fixture.Chosen) {
 		t.Fatalf("pieces %v, want %v", got, want)
 	}
 	if b, err := zarr.Read[int32](ctx, v, nil); err != nil || !slices.Equal(b.Data, want) {
-		t.Fatalf("after writing what was there %v, want %v (%v)", b, want, err)
+		t.Fatalf("after writing the same elements %v, want %v (%v)", b, want, err)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestSelectionModelText is TestSelectionModel of elements that differ in length.
+// TestSelectionModelText is [TestSelectionModel] for elements of variable length.
 func TestSelectionModelText(t *testing.T) {
 	typ := fixture.Must(dtype.Parse("string", nil))
 	rapid.Check(t, func(t *rapid.T) {

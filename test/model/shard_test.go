@@ -31,8 +31,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestInnerGrids writes and reads shards whose inner chunks have several lengths: the
-// proposal in docs/sharding.md.
+// TestInnerGrids writes and reads shards whose inner chunks differ in length, as
+// docs/sharding.md proposes.
 func TestInnerGrids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -70,13 +70,13 @@ func TestInnerGrids(t *testing.T) {
 		compare(t, a, m)
 		checkInner(t, a, m)
 		if _, err := h.At("").OpenArray(ctx, nil); !errors.Is(err, zarr.ErrUnsupported) {
-			t.Fatalf("without permission the array opens with %v", err)
+			t.Fatalf("opening without the option: error is %v", err)
 		}
 	})
 }
 
-// checkInner reads every inner chunk by itself, decoded and encoded, and expects what the
-// array has there.
+// checkInner reads every inner chunk by itself, decoded and encoded, and compares it
+// with the array.
 func checkInner(t *rapid.T, a *zarr.Array, m *fixture.Model) {
 	ctx := context.Background()
 	inner := a.Inner()
@@ -99,7 +99,7 @@ func checkInner(t *rapid.T, a *zarr.Array, m *fixture.Model) {
 		encoded, err := inner.ReadEncodedChunk(ctx, c.Index)
 		if errors.Is(err, fs.ErrNotExist) {
 			if !bytes.Equal(data, bytes.Repeat(m.Fill, len(data)/m.Size)) {
-				t.Fatalf("inner chunk %v is not stored and holds %x", c.Index, data)
+				t.Fatalf("inner chunk %v is not stored and has the elements %x", c.Index, data)
 			}
 			continue
 		}
@@ -116,7 +116,7 @@ func checkInner(t *rapid.T, a *zarr.Array, m *fixture.Model) {
 	compare(t, a, m)
 }
 
-// TestInner takes arrays through their inner chunks.
+// TestInner writes to arrays and reads them inner chunk by inner chunk.
 func TestInner(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
@@ -127,7 +127,7 @@ func TestInner(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.Inner() == nil {
-			return // compressed as a whole
+			return // each shard is compressed as a whole
 		}
 		m := fixture.NewModel(spec.Shape, fixture.FillElement(a))
 		data := drawValues(t, a, fixture.Count(m.Shape))
@@ -151,8 +151,8 @@ func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr
 	return a
 }
 
-// TestOverhang has an axis that its shards reach beyond, because inner chunks divide them
-// and not the extent.
+// TestOverhang has an axis whose shards reach beyond the extent, because inner chunks
+// divide the shards but not the extent.
 func TestOverhang(t *testing.T) {
 	ctx := context.Background()
 	a := shardedAxis(t, 95, grid.Edges(60, 40), 10)
@@ -173,8 +173,8 @@ func TestOverhang(t *testing.T) {
 	}
 }
 
-// TestRoundUp appends what inner chunks do not divide: refused with the lengths that
-// would do, or rounded up when asked.
+// TestRoundUp appends a length that inner chunks do not divide. This is refused with
+// lengths that fit, or rounded up if asked to.
 func TestRoundUp(t *testing.T) {
 	ctx := context.Background()
 	a := shardedAxis(t, 95, grid.Edges(60, 40), 10)
@@ -183,7 +183,7 @@ func TestRoundUp(t *testing.T) {
 		t.Fatalf("%v, want %q", err, want)
 	}
 	if a.Shape()[0] != 95 {
-		t.Fatalf("shape %v after an append that was refused", a.Shape())
+		t.Fatalf("shape %v after a refused append", a.Shape())
 	}
 	if err := zarr.Append(ctx, a, 0, slices.Repeat([]int32{7}, 12), &zarr.AppendOptions{RoundUp: true}); err != nil {
 		t.Fatal(err)
@@ -204,7 +204,8 @@ func TestRoundUp(t *testing.T) {
 	}
 }
 
-// TestRefusedLengths proposes only what would do under the policy, and names the axis.
+// TestRefusedLengths checks that the error proposes only lengths that the policy
+// permits, and names the axis.
 func TestRefusedLengths(t *testing.T) {
 	const roundUp = "have the last shard rounded up"
 	for _, c := range []struct {
@@ -236,14 +237,14 @@ func TestRefusedLengths(t *testing.T) {
 		}
 		for _, text := range c.without {
 			if strings.Contains(fmt.Sprint(err), text) {
-				t.Errorf("%v, %d more: %v, which says %q", c.grow, c.count, err, text)
+				t.Errorf("%v, %d more: %v, want no %q", c.grow, c.count, err, text)
 			}
 		}
 	}
 }
 
-// TestRefusedShapes says what else would do where an array cannot have a shape, or be
-// trimmed to the one it has.
+// TestRefusedShapes checks the shapes that the error proposes if an array cannot have a
+// shape, or cannot be trimmed to its shape.
 func TestRefusedShapes(t *testing.T) {
 	a := shardedAxis(t, 100, grid.Edges(60, 40), 10)
 	resize := func(n int64, opt zarr.ResizeOptions) error { return a.Resize(t.Context(), []int64{n}, &opt) }
@@ -270,8 +271,8 @@ func TestRefusedShapes(t *testing.T) {
 	}
 }
 
-// TestRoundUpHidden appends to shards that are compressed as a whole: their inner chunks
-// cannot be had, but have to be whole.
+// TestRoundUpHidden appends to shards that are compressed as a whole. Their inner chunks
+// cannot be read alone, but must be whole.
 func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
 	shards := fixture.Must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}))
@@ -291,17 +292,17 @@ func TestRoundUpHidden(t *testing.T) {
 	}
 }
 
-// TestInnerExtension refuses what cannot be cut.
+// TestInnerExtension refuses inner grids that cannot be.
 func TestInnerExtension(t *testing.T) {
 	if _, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(0)}}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("inner chunks of 0: %v", err)
 	}
 	if _, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2), grid.Edges(1, 2)}}); err == nil {
-		t.Error("a length and a list of lengths go together")
+		t.Error("a length and a list of lengths in one inner grid: no error")
 	}
 }
 
-// unversioned is a store that writes and lists, and compares nothing.
+// unversioned is a store that reads, writes and lists, but has no conditional writes.
 type unversioned struct{ m *memstore.Store }
 
 func (u unversioned) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -320,8 +321,8 @@ func (u unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.S
 	return u.m.List(ctx, dir, deep)
 }
 
-// TestSharedWriters asks a store that cannot compare versions for writers that do not
-// lose each other's inner chunks.
+// TestSharedWriters declares concurrent writers of inner chunks on a store that cannot
+// compare versions. This is refused.
 func TestSharedWriters(t *testing.T) {
 	ctx := context.Background()
 	spec := zarr.Spec{

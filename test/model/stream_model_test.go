@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// drawStreamSpec draws an array with at least one axis, of which the first has planes
-// with elements.
+// drawStreamSpec draws an array with at least one axis whose planes have elements. It
+// returns the Spec and that axis.
 func drawStreamSpec(t *rapid.T) (zarr.Spec, int) {
 	s := drawSpec(t)
 	if len(s.Shape) == 0 {
@@ -37,8 +37,7 @@ func drawStreamSpec(t *rapid.T) (zarr.Spec, int) {
 	return s, axis
 }
 
-// drawStream draws how an array is streamed to. It never asks for what the axis does not
-// take.
+// drawStream draws options of a stream that the axis permits.
 func drawStream(t *rapid.T, a grid.Axis) *zarr.StreamOptions {
 	o := &zarr.StreamOptions{
 		Every:   rapid.SampledFrom([]int64{0, 0, 1, 2, 3, 7, 12}).Draw(t, "every"),
@@ -53,8 +52,7 @@ func drawStream(t *rapid.T, a grid.Axis) *zarr.StreamOptions {
 	return o
 }
 
-// streamModel is an array that is streamed to, and what it is to hold: what was
-// published, and what was written.
+// streamModel is an array with a stream, its published planes and all written planes.
 type streamModel struct {
 	h    *zarr.Location
 	opt  zarr.Options
@@ -66,8 +64,8 @@ type streamModel struct {
 }
 
 // TestStreamModel writes drawn planes to streams with drawn options, to arrays of every
-// kind in stores with locks and without, and makes checkpoints, closes, or just leaves
-// them. What is visible is what the stream says, and nothing else.
+// kind, in stores with locks and without. It makes checkpoints, closes streams, or drops
+// them. Exactly the planes that the stream reports are visible.
 func TestStreamModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var s store.Store = memstore.New()
@@ -94,7 +92,7 @@ func TestStreamModel(t *testing.T) {
 	})
 }
 
-// begin opens the array and a stream, without a look at what the last one holds.
+// begin opens the array and a stream, without reading its planes.
 func (m *streamModel) begin(t *rapid.T) {
 	var err error
 	if m.a, err = m.h.At("a").OpenArray(context.Background(), &m.opt); err != nil {
@@ -121,13 +119,13 @@ func (m *streamModel) write(t *rapid.T) {
 		t.Fatal(err)
 	}
 	for i := range given {
-		given[i] ^= 1 // the memory is the caller's again
+		given[i] ^= 1 // the stream must not keep the slice
 	}
 	m.written.Append(m.axis, planes, data)
 	m.agree(t)
 }
 
-// agree takes over what the stream says is visible.
+// agree copies the number of published planes from the stream to the model.
 func (m *streamModel) agree(t *rapid.T) {
 	if m.s.Next() != m.written.Shape[m.axis] || m.s.Published() > m.s.Next() || m.s.Published() < m.visible.Shape[m.axis] {
 		t.Fatalf("the stream published %d planes and goes on with %d, of %d", m.s.Published(), m.s.Next(), m.written.Shape[m.axis])
@@ -138,7 +136,7 @@ func (m *streamModel) agree(t *rapid.T) {
 	m.visible.Resize(shape)
 }
 
-// compare reads the array as the stream's program sees it, and as another one does.
+// compare reads the array through the array of the stream, and as another program.
 func (m *streamModel) compare(t *rapid.T) {
 	compare(t, m.a, m.visible)
 	other, err := m.h.At("a").OpenArray(context.Background(), &m.opt)
@@ -163,13 +161,13 @@ func (m *streamModel) close(t *rapid.T) {
 	}
 	m.done(t)
 	if err := m.s.WriteBytes(context.Background(), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
-		t.Fatalf("a stream that is closed: %v", err)
+		t.Fatalf("writing to a closed stream: %v", err)
 	}
 	m.compare(t)
 	m.begin(t)
 }
 
-// done expects everything to be published.
+// done expects all planes to be published.
 func (m *streamModel) done(t *rapid.T) {
 	m.agree(t)
 	if m.s.Published() != m.s.Next() {
@@ -177,7 +175,7 @@ func (m *streamModel) done(t *rapid.T) {
 	}
 }
 
-// change writes to what is visible while the stream goes on.
+// change writes to published planes while the stream is open.
 func (m *streamModel) change(t *rapid.T) {
 	sel, at := drawSelection(t, m.visible.Shape)
 	data := drawValues(t, m.a, fixture.Count(at[1]))

@@ -24,7 +24,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// drawTypeV2 draws a data type of a fixed width that format 2 has.
+// drawTypeV2 draws a data type of fixed width that format 2 has.
 func drawTypeV2(t *rapid.T) dtype.Type {
 	var types []dtype.Type
 	for _, descr := range []string{"|b1", "|i1", "<i2", "<u4", "<i8", "<f2", "<f4", "<f8", "<c8", "<c16", "|S3", "|V5", "<M8[10us]", "<m8"} {
@@ -62,9 +62,9 @@ func drawSpecV2(t *rapid.T) zarr.Spec {
 	return s
 }
 
-// TestModelV2 runs random sequences of writes, appends, resizes and changes of attributes
-// of an array of format 2 against an array without chunks. Its description in format 3
-// and back makes the same array.
+// TestModelV2 runs random sequences of writes, appends, resizes and changes of
+// attributes on an array of format 2, and compares them with an array without chunks.
+// Its description, converted to format 3 and back, creates the same array.
 func TestModelV2(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -100,7 +100,7 @@ func TestModelV2(t *testing.T) {
 				planes[axis] = rapid.Int64Range(0, 4).Draw(t, "planes")
 				data := drawValues(t, a, fixture.Count(planes))
 				if planes[axis] == 0 && fixture.Count(planes) == 0 {
-					return // nothing, which only planes with elements say without a word
+					return // planes without elements need AppendOptions.Planes
 				}
 				if err := a.AppendBytes(ctx, axis, data, &zarr.AppendOptions{Planes: planes[axis]}); err != nil {
 					t.Fatal(err)
@@ -139,7 +139,7 @@ func TestModelV2(t *testing.T) {
 					t.Fatal(err)
 				}
 				if x, y := fixture.Must(a.Metadata().Marshal(metadata.Limits{})), fixture.Must(b.Metadata().Marshal(metadata.Limits{})); string(x) != string(y) {
-					t.Fatalf("like\n%s\nis\n%s", x, y)
+					t.Fatalf("the copy of\n%s\nis\n%s", x, y)
 				}
 			},
 			"reopen": func(t *rapid.T) {

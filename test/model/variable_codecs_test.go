@@ -25,8 +25,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestTextThatShrinks reads chunks of text of which nobody knows how long they are, and
-// which codecs made very short.
+// TestTextThatShrinks reads chunks of text of unknown length that codecs have made very
+// short.
 func TestTextThatShrinks(t *testing.T) {
 	text := fixture.Must(dtype.Parse("string", nil))
 	lz4 := blosc.Extension(blosc.Options{Compressor: "lz4", Level: 5, Element: 1})
@@ -51,8 +51,8 @@ func TestTextThatShrinks(t *testing.T) {
 	}
 }
 
-// TestTextThatLies reads short frames that claim to hold a lot of text: they take little
-// memory.
+// TestTextThatLies reads short frames that claim to contain long text. Reading takes
+// little memory.
 func TestTextThatLies(t *testing.T) {
 	text := fixture.Must(dtype.Parse("string", nil))
 	for name, tt := range map[string]struct {

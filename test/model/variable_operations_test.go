@@ -30,7 +30,7 @@ func someWords(from, n int) []string {
 	return list
 }
 
-// textArrays returns arrays of text, cut in several ways, each with the 24 words of
+// textArrays returns arrays of text with several grids. Each has the 24 words of
 // someWords.
 func textArrays(t *testing.T) map[string]*zarr.Array {
 	ctx := context.Background()
@@ -56,7 +56,7 @@ func textArrays(t *testing.T) map[string]*zarr.Array {
 	return m
 }
 
-// in returns words as the values of an array.
+// in returns words as values for an array of text or of byte strings.
 func in[T any](a *zarr.Array, words []string, text func([]string) T, bytes func([][]byte) T) T {
 	if a.Type().Kind() == dtype.String {
 		return text(words)
@@ -103,10 +103,10 @@ func TestTextAppended(t *testing.T) {
 		}
 		wants(t, a, append(someWords(0, 24), more...))
 		if err := a.AppendBytes(ctx, 0, make([]byte, 4*strided.RefSize), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
-			t.Errorf("references are taken for elements: %v", err)
+			t.Errorf("writing references as elements: error is %v", err)
 		}
 		if err := a.AppendBytes(ctx, 0, []byte("text"), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
-			t.Errorf("bytes are taken for elements: %v", err)
+			t.Errorf("appending bytes as elements: error is %v", err)
 		}
 		wants(t, a, append(someWords(0, 24), more...))
 	})
@@ -127,7 +127,7 @@ func TestTextResized(t *testing.T) {
 	eachText(t, func(t *testing.T, a *zarr.Array) {
 		for _, rows := range []int64{3, 6} {
 			if err := a.Resize(t.Context(), []int64{rows, 4}, nil); err != nil {
-				return // a listed shard that inner chunks do not divide
+				return // inner chunks do not divide a listed shard
 			}
 		}
 		fill := "ZmlsbA=="
@@ -161,7 +161,7 @@ func TestTextStreamed(t *testing.T) {
 			}
 		}
 		if err := s.WriteBytes(ctx, make([]byte, 4*strided.RefSize)); !errors.Is(err, zarr.ErrInvalidArgument) {
-			t.Errorf("references are taken for elements: %v", err)
+			t.Errorf("writing references as elements: error is %v", err)
 		}
 		if err := s.Close(ctx); err != nil {
 			t.Fatal(err)
@@ -238,7 +238,7 @@ func TestTextCompared(t *testing.T) {
 	}
 }
 
-// TestTextInParts reads pieces, slabs, strides and chunks.
+// TestTextInParts reads text in pieces, slabs, strides and chunks.
 func TestTextInParts(t *testing.T) {
 	eachText(t, func(t *testing.T, a *zarr.Array) {
 		ctx := t.Context()
@@ -287,8 +287,8 @@ func TestTextInParts(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestTextOfGroups appends to an array of text and one of numbers together, and makes
-// arrays alike.
+// TestTextOfGroups appends to an array of text and one of numbers in one transaction,
+// and creates arrays from their Spec.
 func TestTextOfGroups(t *testing.T) {
 	ctx := t.Context()
 	h := zarr.At(memstore.New(), "")
@@ -317,11 +317,11 @@ func TestTextOfGroups(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if err := g.Append(ctx, zarr.Addition{Path: "text", Data: make([]byte, strided.RefSize)}, zarr.Add("time", 0, []int64{4}, nil)); !errors.Is(err, zarr.ErrInvalidArgument) {
-		t.Errorf("references are taken for elements: %v", err)
+		t.Errorf("writing references as elements: error is %v", err)
 	}
 }
 
-// TestStreamOfLongText holds no more text than the budget says.
+// TestStreamOfLongText checks that a stream keeps no more text than its budget.
 func TestStreamOfLongText(t *testing.T) {
 	ctx := t.Context()
 	a := fixture.ArrayOf(t, dtype.Of[string](), []int64{0, 2}, grid.Every(1000), grid.Every(2))
@@ -336,7 +336,7 @@ func TestStreamOfLongText(t *testing.T) {
 			t.Fatal(err)
 		}
 		if held := s.Stats().Held; held > budget+20_000 {
-			t.Fatalf("%d bytes are held", held)
+			t.Fatalf("the stream keeps %d bytes", held)
 		}
 	}
 	if err := s.Close(ctx); err != nil || s.Stats().Early < 2 {

@@ -24,12 +24,11 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// words are elements that differ in length. In the model each is a byte, the number of
-// it.
+// words are elements of variable length. In the model each is a byte, its number.
 var words = []string{"", "a", "é", "longer text", "\x00", "a\x00", string(bytes.Repeat([]byte("word "), 100))}
 
-// TestModelOfText runs random sequences of changes against an array of text that is not
-// cut into chunks.
+// TestModelOfText runs random sequences of changes on an array of text, and compares
+// them with a list of words.
 func TestModelOfText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -119,7 +118,7 @@ func TestModelOfText(t *testing.T) {
 				planes[axis] = rapid.Int64Range(0, 4).Draw(t, "planes")
 				numbers, values := draw(t, fixture.Count(planes))
 				if planes[axis] == 0 && fixture.Count(planes) == 0 {
-					return // nothing, which only planes with elements say without a word
+					return // planes without elements need AppendOptions.Planes
 				}
 				opt := &zarr.AppendOptions{Planes: planes[axis]}
 				err := write(values, func(v []string) error { return zarr.Append(ctx, a, axis, v, opt) },
@@ -152,8 +151,8 @@ func TestModelOfText(t *testing.T) {
 	})
 }
 
-// TestPicksOfText reads and writes text one by one in shards, whose inner chunks are in
-// memory in another order than in the array.
+// TestPicksOfText reads and writes single texts in shards whose inner chunks have
+// another memory order than the array.
 func TestPicksOfText(t *testing.T) {
 	ctx := context.Background()
 	for _, order := range [][]int{{0, 1}, {1, 0}} {

@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestArchive writes into a zip archive, appends before it is closed, and reads from it
-// on this machine and on a web server.
+// TestArchive writes into a zip archive, appends before it is closed, and reads it from
+// this machine and from a web server.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := zarr.Open(t.Context(), name, nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("before it is closed: %v", err)
+		t.Errorf("reading before Close: %v", err)
 	}
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestArchive(t *testing.T) {
 			}
 		}
 		if n != 2 {
-			t.Errorf("%s: %d members", location, n)
+			t.Errorf("%s: %d members, want 2", location, n)
 		}
 		if err := g.Close(); err != nil {
 			t.Error(err)
@@ -84,7 +84,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestArchiveErrors sees what is said of archives that cannot be opened or written.
+// TestArchiveErrors checks the errors for archives that cannot be opened or written.
 func TestArchiveErrors(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -127,7 +127,7 @@ func TestArchiveErrors(t *testing.T) {
 	}
 	entries, err := os.ReadDir(dir)
 	if len(entries) != 2 || err != nil {
-		t.Errorf("%v, %v: something is left", entries, err)
+		t.Errorf("files after the errors: %v, %v; want none", entries, err)
 	}
 	// A directory may be named like an archive.
 	if err := os.Mkdir(dir+"/folder.zip", 0o777); err != nil {

@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// twoHandles opens an array of ten elements in chunks of a hundred twice, as two programs
-// do that share a directory.
+// twoHandles opens an array of ten elements in chunks of a hundred twice, as two
+// programs that share a directory.
 func twoHandles(t *testing.T) (a, b *zarr.Array) {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
@@ -47,9 +47,9 @@ func twoHandles(t *testing.T) (a, b *zarr.Array) {
 	return handles[0], handles[1]
 }
 
-// TestWriteBesideAppend writes to the chunk that another handle appends to: what was
-// appended stays.
-func TestWriteBesideAppend(t *testing.T) {
+// TestWriteDuringAppend writes to the chunk that another handle appends to. The appended
+// elements are kept.
+func TestWriteDuringAppend(t *testing.T) {
 	ctx := context.Background()
 	a, b := twoHandles(t)
 	var wg sync.WaitGroup
@@ -80,7 +80,7 @@ func TestWriteBesideAppend(t *testing.T) {
 	}
 }
 
-// TestStaleHandles works with a handle that does not know what another one did.
+// TestStaleHandles works with a handle whose document is stale.
 func TestStaleHandles(t *testing.T) {
 	ctx := context.Background()
 	a, b := twoHandles(t)
@@ -101,7 +101,7 @@ func TestStaleHandles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := zarr.Read[int8](ctx, b, nil); err != nil || !slices.Equal(got.Data, []int8{9, 9, 9, 9}) {
-		t.Errorf("after shrinking a stale handle reads %v (%v)", got.Data, err)
+		t.Errorf("after shrinking, the stale handle reads %v (%v)", got.Data, err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{5}, nil); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestStaleHandles(t *testing.T) {
 	fixture.Expect(t, err, zarr.ErrConflict, "conflict", "chunk [0]")
 }
 
-// blocking is a store in memory whose reads of one array wait.
+// blocking is a store in memory whose Stat blocks for one array.
 type blocking struct {
 	*memstore.Store
 	wait chan struct{}
@@ -121,9 +121,9 @@ func (b *blocking) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 	return b.Store.Stat(ctx, key)
 }
 
-// TestStoresDoNotWaitForEachOther writes to an array while another store with one of the
-// same path does not answer.
-func TestStoresDoNotWaitForEachOther(t *testing.T) {
+// TestStoresAreIndependent writes to an array while another store, with an array at the
+// same path, does not answer.
+func TestStoresAreIndependent(t *testing.T) {
 	ctx := context.Background()
 	slow := &blocking{memstore.New(), make(chan struct{})}
 	close(slow.wait)
@@ -141,8 +141,9 @@ func TestStoresDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestOverwriteSparesWhatIsNoArray refuses to clear a place that holds something else.
-func TestOverwriteSparesWhatIsNoArray(t *testing.T) {
+// TestOverwriteRefused refuses to overwrite a place that has something other than an
+// array.
+func TestOverwriteRefused(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
 	fixture.Put(t, h.Store(), "docs/letter.txt", "dear reader")
@@ -153,6 +154,6 @@ func TestOverwriteSparesWhatIsNoArray(t *testing.T) {
 	_, err = h.At("docs").CreateGroup(ctx, nil, over)
 	fixture.Expect(t, err, fs.ErrExist, "exists", "letter.txt")
 	if _, err := h.At("old").CreateArray(ctx, tiny, over); err != nil {
-		t.Errorf("what is left of an array cannot be overwritten: %v", err)
+		t.Errorf("overwriting the remains of an array: %v", err)
 	}
 }

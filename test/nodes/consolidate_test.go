@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// listed returns an array as the consolidated metadata of the root group shows it.
+// listed returns an array as the consolidated metadata of the root group describes it.
 func listed(t *testing.T, s store.Store, path string) *zarr.Array {
 	t.Helper()
 	g, err := zarr.At(s, "").OpenGroup(t.Context(), nil)
@@ -36,8 +36,9 @@ func listed(t *testing.T, s store.Store, path string) *zarr.Array {
 	return nil
 }
 
-// TestConsolidatedFollows changes arrays below groups that have consolidated metadata,
-// its own and zarr-python's: the groups show the same as the arrays after every change.
+// TestConsolidatedFollows changes arrays below groups with consolidated metadata written
+// by Varve and by zarr-python. After every change, the groups describe the arrays
+// correctly.
 func TestConsolidatedFollows(t *testing.T) {
 	own := memstore.New()
 	if _, err := zarr.At(own, "deep/two").CreateArray(t.Context(), fixture.Every(6, 4), nil); err != nil {
@@ -109,13 +110,13 @@ func TestConsolidatedFollows(t *testing.T) {
 	}
 }
 
-// described returns all of an array's document that changes.
+// described returns the parts of a document that the changes affect.
 func described(a *zarr.Array) string {
 	return strings.Join(strings.Fields(fmt.Sprint(a.Shape(), a.Grid().Name(), string(a.Grid().AppendConfiguration(nil)), string(a.Attributes()))), "")
 }
 
-// TestConsolidatedStays leaves groups alone that have no consolidated metadata, or none
-// of the array.
+// TestConsolidatedStays checks that groups without consolidated metadata, or without the
+// array in it, do not change.
 func TestConsolidatedStays(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	h := zarr.At(s, "")
@@ -137,7 +138,7 @@ func TestConsolidatedStays(t *testing.T) {
 		}
 		return string(data)
 	}
-	fixture.Put(t, s, "g/b/zarr.json", strings.Replace(document("g/a/zarr.json"), "3", "3", 1)) // by a program that tells nobody
+	fixture.Put(t, s, "g/b/zarr.json", strings.Replace(document("g/a/zarr.json"), "3", "3", 1)) // by a program that does not update the consolidated metadata
 	root, group := document("zarr.json"), document("g/zarr.json")
 	b, err := h.At("g/b").OpenArray(ctx, &zarr.Options{Write: true})
 	if err == nil {
@@ -159,6 +160,6 @@ func TestConsolidatedStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if names := members(t, h, "g", true); !slices.Equal(names, []string{"array a", "array b"}) {
-		t.Errorf("consolidated again it lists %q", names)
+		t.Errorf("after Consolidate it lists %q", names)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// dataset creates a group with two fields and their coordinates, all of which name their
+// dataset creates a group with two fields and their coordinates. All name their
 // dimensions.
 func dataset(t *testing.T, s store.Store, format int) *zarr.Group {
 	t.Helper()
@@ -92,7 +92,7 @@ func TestDimensionsAgree(t *testing.T) {
 					}
 					err := g.Append(t.Context(), c.additions...)
 					if c.wrong != "" && (!errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), c.wrong)) || c.wrong == "" && err != nil {
-						t.Errorf("%v, want %s", err, c.wrong)
+						t.Errorf("error is %v, want one with %q", err, c.wrong)
 					}
 					if c.want == "" {
 						c.want = "[3 2] [2 3] [3] [2]"
@@ -106,7 +106,7 @@ func TestDimensionsAgree(t *testing.T) {
 	}
 }
 
-// TestCheckDimensions asks about arrays by themselves, which grow whatever the answer.
+// TestCheckDimensions checks single arrays, which Append and Resize do not.
 func TestCheckDimensions(t *testing.T) {
 	ctx := t.Context()
 	g := dataset(t, memstore.New(), 3)
@@ -123,10 +123,10 @@ func TestCheckDimensions(t *testing.T) {
 	if err := a.CheckDimensions(ctx, []int64{3, 1}); !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Error(err)
 	}
-	if err := zarr.Append(ctx, a, 0, []int8{1}, nil); err != nil { // which does not ask
+	if err := zarr.Append(ctx, a, 0, []int8{1}, nil); err != nil { // Append does not check
 		t.Fatal(err)
 	}
-	// The others follow one by one: only when the last one does, do all agree.
+	// The others follow one by one, and agree after the last one.
 	if err := g.Append(ctx, zarr.Add("t2m", 0, []int8{1, 2}, nil)); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "and 3 in u10") {
 		t.Error(err)
 	}
@@ -136,7 +136,8 @@ func TestCheckDimensions(t *testing.T) {
 }
 
 // TestInheritedCoordinates compares arrays with the coordinates of the nearest group
-// above that has one, unless that is a pyramid or their own group has one.
+// above that has them, unless that group is a pyramid or their own group has
+// coordinates.
 func TestInheritedCoordinates(t *testing.T) {
 	ctx := t.Context()
 	for _, format := range []int{2, 3} {
@@ -180,7 +181,7 @@ func TestInheritedCoordinates(t *testing.T) {
 	}
 }
 
-// TestDimensionsOfPyramids grows one level of resolution: such arrays differ in length on
+// TestDimensionsOfPyramids grows one level of resolution. Levels differ in length on
 // purpose.
 func TestDimensionsOfPyramids(t *testing.T) {
 	for _, attributes := range []string{`{"multiscales": []}`, `{"ome": {"multiscales": [{}]}}`} {
@@ -198,10 +199,9 @@ func TestDimensionsOfPyramids(t *testing.T) {
 	}
 }
 
-// TestDimensionsWhileOthersAppend has several writers append to all arrays of one group:
-// none is told that lengths differ, though a change of several arrays shows array by
-// array.
-func TestDimensionsWhileOthersAppend(t *testing.T) {
+// TestDimensionsDuringAppends lets several writers append to all arrays of one group. No
+// check reports different lengths, although a transaction publishes array by array.
+func TestDimensionsDuringAppends(t *testing.T) {
 	for name, s := range map[string]store.Store{"conditional": fixture.Conditional(memstore.New()), "local": filestore.On(vfs.NewDisk(), nil)} {
 		g := dataset(t, s, 3)
 		var writers sync.WaitGroup
@@ -223,8 +223,7 @@ func TestDimensionsWhileOthersAppend(t *testing.T) {
 	}
 }
 
-// appendDay appends to all arrays that have the dimension time, as a program of its own
-// would.
+// appendDay appends to all arrays with the dimension time, as a program of its own.
 func appendDay(ctx context.Context, s store.Store) error {
 	g, err := zarr.At(s, "g").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
@@ -233,7 +232,8 @@ func appendDay(ctx context.Context, s store.Store) error {
 	return g.Append(ctx, zarr.Add("t2m", 0, []int8{1, 2}, nil), zarr.Add("u10", 1, []int8{1, 2}, nil), zarr.Add("time", 0, []int8{1}, nil))
 }
 
-// TestGroupCheckDimensions finds the dimensions of a group along which its arrays differ.
+// TestGroupCheckDimensions finds the dimensions of a group along which its arrays have
+// different lengths.
 func TestGroupCheckDimensions(t *testing.T) {
 	for _, consolidated := range []bool{false, true} {
 		ctx, g := t.Context(), dataset(t, memstore.New(), 3)
@@ -261,7 +261,8 @@ func TestGroupCheckDimensions(t *testing.T) {
 	}
 }
 
-// TestLinkedSibling appends to arrays beside links to them, which are no other arrays.
+// TestLinkedSibling appends to arrays beside links to them. A link counts as the array
+// itself.
 func TestLinkedSibling(t *testing.T) {
 	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "g.zarr")
 	g, err := zarr.CreateGroup(ctx, dir, nil, nil)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodes creates, lists, consolidates, copies and removes nodes of both formats,
-// in directories, archives and on servers.
+// Package nodes tests creating, listing, consolidating, copying and removing nodes of
+// both formats, in directories, in archives and on servers.
 package nodes

@@ -74,7 +74,7 @@ func TestBadArguments(t *testing.T) {
 		})
 	}
 	if got, err := zarr.Read[int32](ctx, a, selection.Basic{selection.At(5), selection.At(3)}); err != nil || got.Data[0] != 24 {
-		t.Errorf("after all of that the last element is %v (%v)", got.Data, err)
+		t.Errorf("after the refused calls the last element is %v (%v)", got.Data, err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestCreateRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { fixture.Expect(t, tt.err, tt.is, tt.kind, tt.words...) })
 	}
 	if _, err := h.At("x").Open(ctx, nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("something was made all the same: %v", err)
+		t.Errorf("a refused call created something: %v", err)
 	}
 }
 
@@ -137,8 +137,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestWhatIsThereInstead opens places without a node.
-func TestWhatIsThereInstead(t *testing.T) {
+// TestOpenOtherThings opens places that have something other than a node.
+func TestOpenOtherThings(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"plain/notes.txt": "hello", "v2/.zarray": `{"zarr_format": 3}`, "file": "x", "bad/zarr.json": `{"zarr_format": 3,`} {
@@ -168,8 +168,8 @@ func TestWhatIsThereInstead(t *testing.T) {
 	}
 }
 
-// TestDamagedChunks expects damage to name key, chunk and codec, and never to read as
-// fill value.
+// TestDamagedChunks expects damage to be an error that names key, chunk and codec, and
+// never to read as fill value.
 func TestDamagedChunks(t *testing.T) {
 	ctx := context.Background()
 	for _, tt := range []struct {
@@ -198,12 +198,12 @@ func TestDamagedChunks(t *testing.T) {
 			fixture.Expect(t, err, tt.is, tt.kind, "a/c/1/0", "[1 0]", "read a")
 			var at *zarr.Error
 			if !errors.As(err, &at) || at.Key != "a/c/1/0" || len(at.Chunk) != 2 || at.Chunk[0] != 1 {
-				t.Errorf("%+v does not say where", at)
+				t.Errorf("%+v lacks the key, the chunk or the codec", at)
 			}
 			err = zarr.Write(ctx, a, selection.Box{{1, 2}, {0, 4}}, make([]int32, 4))
 			fixture.Expect(t, err, tt.is, tt.kind, "a/c/1/0")
 			if err := zarr.Write(ctx, a, selection.Box{{1, 3}, {0, 4}}, make([]int32, 8)); err != nil {
-				t.Errorf("a whole chunk cannot be written over a damaged one: %v", err)
+				t.Errorf("writing a whole chunk over a damaged one: %v", err)
 			}
 		})
 	}

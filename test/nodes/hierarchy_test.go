@@ -18,8 +18,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// members lists what is below a node: its kind and path, and "!" where it cannot be
-// opened.
+// members lists the nodes below a node: kind and path, or "!" if one cannot be opened.
 func members(t *testing.T, h *zarr.Location, path string, deep bool) []string {
 	t.Helper()
 	g, err := h.At(path).OpenGroup(context.Background(), nil)
@@ -61,7 +60,7 @@ func TestMembers(t *testing.T) {
 }
 
 // TestConsolidated creates and deletes nodes below a group with consolidated metadata,
-// which follows.
+// and expects it to be updated.
 func TestConsolidated(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(fixture.CopyStore(t, "group_consolidated.zarr"), "")
@@ -93,8 +92,8 @@ func TestConsolidated(t *testing.T) {
 	}
 }
 
-// TestUnconsolidated lists the nodes that are there, and compares their dimensions, where
-// consolidated metadata is stale.
+// TestUnconsolidated lists nodes and compares their dimensions without the consolidated
+// metadata, which is stale.
 func TestUnconsolidated(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(fixture.CopyStore(t, "group_consolidated.zarr"), "")
@@ -129,15 +128,14 @@ func TestUnconsolidated(t *testing.T) {
 		t.Errorf("members %q, want %q", got, want)
 	}
 	if err := g.CheckDimensions(ctx); err != nil {
-		t.Errorf("the consolidated metadata knows of %v", err)
+		t.Errorf("CheckDimensions with consolidated metadata: %v", err)
 	}
 	if err := g.Unconsolidated().CheckDimensions(ctx); !errors.Is(err, zarr.ErrInvalidMetadata) {
-		t.Errorf("dimensions that differ: %v", err)
+		t.Errorf("CheckDimensions without consolidated metadata: %v", err)
 	}
 }
 
-// TestMembersEnd ends a listing of consolidated metadata, which asks the store for
-// nothing.
+// TestMembersEnd stops a listing of consolidated metadata, which makes no requests.
 func TestMembersEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -151,11 +149,11 @@ func TestMembersEnd(t *testing.T) {
 		cancel()
 	}
 	if len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], context.Canceled) {
-		t.Errorf("%v, want a member and the end", errs)
+		t.Errorf("errors %v, want that of one member and that of the end", errs)
 	}
 }
 
-// TestCreateBelow creates nodes from a group, which lends its options.
+// TestCreateBelow creates nodes from a group, which passes on its options.
 func TestCreateBelow(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
@@ -175,7 +173,7 @@ func TestCreateBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.ChunkInfo(ctx, []int64{0}); err != nil {
-		t.Errorf("the option to store fill values was not lent: %v", err)
+		t.Errorf("the option to store fill values was not passed on: %v", err)
 	}
 	if g, err = h.At("g").OpenGroup(ctx, nil); err != nil {
 		t.Fatal(err)
@@ -198,8 +196,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestCreateOverRemains refuses a place that holds old chunks, which would become
-// elements of the new array.
+// TestCreateOverRemains refuses to create an array over old chunks, which would become
+// its elements.
 func TestCreateOverRemains(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
@@ -234,7 +232,7 @@ func TestAttributes(t *testing.T) {
 	}
 	for _, got := range [][]byte{a.Attributes(), again.Attributes()} {
 		if text := string(got); !strings.Contains(text, "1.0e2") || strings.Index(text, `"b"`) > strings.Index(text, `"a"`) {
-			t.Errorf("attributes %s lost spelling or order", text)
+			t.Errorf("attributes %s have another spelling or order", text)
 		}
 	}
 	g, err := h.At("g").OpenGroup(ctx, &zarr.Options{Write: true})

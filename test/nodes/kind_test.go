@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr"
 )
 
-// TestKind checks the words for what is wrong, above all where several things are.
+// TestKind checks the kinds of errors, above all of those that wrap several errors.
 func TestKind(t *testing.T) {
 	on := func(err error) error { return &zarr.Error{Op: "write", Path: "a", Axis: -1, Err: err} }
 	full := &fs.PathError{Op: "write", Path: "c/0", Err: syscall.ENOSPC}
@@ -44,6 +44,6 @@ func TestKind(t *testing.T) {
 		}
 	}
 	if !errors.Is(zarr.ErrSourceChanged, zarr.ErrConflict) {
-		t.Error("a source that changed is no conflict")
+		t.Error("ErrSourceChanged is not a conflict")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestLevelsV2 reads arrays of format 2 whose levels no compressor has, and grows them.
-// What decodes them needs no level.
+// TestLevelsV2 reads and grows arrays of format 2 with levels that their compressors do
+// not have. Decoding needs no level.
 func TestLevelsV2(t *testing.T) {
 	for name, c := range map[string]struct{ usual, odd, note string }{
 		"gzip":  {`"id":"gzip","level":1`, `"id":"gzip","level":100`, "level 100"},

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// sixRows sees that the array b still has its values.
+// sixRows checks that the array b still has its values.
 func sixRows(t *testing.T, h *zarr.Location) {
 	t.Helper()
 	b, err := h.At("b").OpenArray(t.Context(), nil)
@@ -30,8 +30,8 @@ func sixRows(t *testing.T, h *zarr.Location) {
 	}
 }
 
-// TestDeletionFollowsNoLink removes, replaces and copies over an array that has symbolic
-// links to another one.
+// TestDeletionFollowsNoLink removes, replaces and copies over an array that contains
+// symbolic links to another one.
 func TestDeletionFollowsNoLink(t *testing.T) {
 	links := map[string]string{"a/link": "../b", "a/chunks": "../b/c", "a/one": "../b/c/1"}
 	for name, remove := range map[string]func(h *zarr.Location, dir string) error{
@@ -58,28 +58,28 @@ func TestDeletionFollowsNoLink(t *testing.T) {
 			sixRows(t, h)
 			for link := range links {
 				if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(link))); !errors.Is(err, os.ErrNotExist) {
-					t.Errorf("%s is still there", link)
+					t.Errorf("%s still exists", link)
 				}
 			}
 		})
 	}
 }
 
-// TestDeleteThroughLink refuses to remove a node by the name of a link to it.
+// TestDeleteThroughLink refuses to remove a node by the path of a link to it.
 func TestDeleteThroughLink(t *testing.T) {
 	h, _ := fixture.LinkedGroup(t, map[string]string{"latest": "b"})
 	if err := h.At("latest").Delete(t.Context(), &zarr.Options{Write: true}); err == nil {
-		t.Error("no error")
+		t.Error("Delete: no error")
 	}
 	_, err := h.At("latest").CreateArray(t.Context(), fixture.Edges(4), &zarr.CreateOptions{Overwrite: true})
 	if err == nil {
-		t.Error("no error of an overwrite")
+		t.Error("overwriting: no error")
 	}
 	sixRows(t, h)
 }
 
 // TestShrinkFollowsNoLink shrinks an array whose chunk directory is a link to that of
-// another one, and one that was opened by the name of a link.
+// another one, and an array that was opened by the path of a link.
 func TestShrinkFollowsNoLink(t *testing.T) {
 	h, _ := fixture.LinkedGroup(t, map[string]string{"a/c": "../b/c", "latest": "b"})
 	a, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
@@ -100,8 +100,8 @@ func TestShrinkFollowsNoLink(t *testing.T) {
 }
 
 // TestShrinkFollowsNoLinkToNode shrinks an array whose chunk directory is a link to
-// another array that has its chunks right beside its document, and deletes its chunks by
-// writing fill values. The other one keeps all of them.
+// another array, which keeps its chunks beside its document. It also writes fill values,
+// which deletes chunks. The other array keeps all of its chunks.
 func TestShrinkFollowsNoLinkToNode(t *testing.T) {
 	h, dir := fixture.LinkedGroup(t, nil)
 	spec := fixture.Edges(1, 2, 3)
@@ -130,7 +130,7 @@ func TestShrinkFollowsNoLinkToNode(t *testing.T) {
 	sixRows(t, h)
 }
 
-// TestCircularLinks lists and consolidates a group whose symbolic links lead back to it,
+// TestCircularLinks lists and consolidates a group whose symbolic links lead back to it
 // and to each other.
 func TestCircularLinks(t *testing.T) {
 	h, dir := fixture.LinkedGroup(t, nil)
@@ -166,15 +166,15 @@ func TestCircularLinks(t *testing.T) {
 	}
 }
 
-// TestWriteFollowsNoLink changes an array whose chunk directory or document is a symbolic
-// link to that of another array, whose lock the write does not hold. Nothing of the other
-// one changes, and values are read through the link.
+// TestWriteFollowsNoLink changes an array whose chunk directory or document is a link to
+// that of another array. The write does not hold the lock of the other array, so it must
+// not change it. Reads follow the link.
 func TestWriteFollowsNoLink(t *testing.T) {
 	write := func(a *zarr.Array) error { return zarr.Write(t.Context(), a, nil, fixture.Numbers(11, 6)) }
 	for name, c := range map[string]struct {
 		links  map[string]string
 		change func(a *zarr.Array) error
-		names  string // in the error, "" for none
+		names  string // part of the error, or "" for no error
 	}{
 		"write":   {map[string]string{"a/c": "../b/c"}, write, "a/c leads to ../b/c"},
 		"append":  {map[string]string{"a/c": "../b/c"}, func(a *zarr.Array) error { return zarr.Append(t.Context(), a, 0, fixture.Numbers(7, 2), nil) }, "a/c leads to ../b/c"},
@@ -205,8 +205,8 @@ func TestWriteFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestWriteThroughLinkToNode writes to an array by the name of a link to it, and makes a
-// node below a link.
+// TestWriteThroughLinkToNode writes to an array by the path of a link to it, and creates
+// a node below a link.
 func TestWriteThroughLinkToNode(t *testing.T) {
 	h, _ := fixture.LinkedGroup(t, map[string]string{"latest": "b", "sub": "real"})
 	if _, err := h.At("real/x").CreateArray(t.Context(), fixture.Edges(4), nil); err != nil {
@@ -235,7 +235,7 @@ func TestWriteThroughLinkToNode(t *testing.T) {
 	}
 }
 
-// filesBelow returns the content of all files below a directory by their names.
+// filesBelow returns the content of all files below a directory by name.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestMembersAhead walks a tree of nodes, damaged nodes and what is no node, with members
-// opened one by one and several at a time: the sequence is the same, in directories and
-// in consolidated metadata.
-func TestMembersAhead(t *testing.T) {
+// TestConcurrentMembers walks over a tree of nodes, damaged nodes and other files,
+// opening members one by one and several at a time. The sequence is the same, in
+// directories and in consolidated metadata.
+func TestConcurrentMembers(t *testing.T) {
 	ctx := t.Context()
 	s := memstore.New()
 	h := zarr.At(s, "")
@@ -41,7 +41,7 @@ func TestMembersAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(whole); n != 190 {
-		t.Errorf("%d members", n)
+		t.Errorf("%d members, want 190", n)
 	}
 	for _, consolidated := range []bool{true, false} {
 		if !consolidated {
@@ -58,7 +58,7 @@ func TestMembersAhead(t *testing.T) {
 	}
 }
 
-// membersOf returns path, kind and error of all members of the root.
+// membersOf returns path, kind and error of every member of the root.
 func membersOf(t *testing.T, h *zarr.Location, opt zarr.Options) (list []string) {
 	t.Helper()
 	g, err := h.At("").OpenGroup(t.Context(), &opt)
@@ -71,8 +71,8 @@ func membersOf(t *testing.T, h *zarr.Location, opt zarr.Options) (list []string)
 	return list
 }
 
-// TestMembersCanceled ends the context while members are looked at: the sequence ends
-// with that, though more of them are open.
+// TestMembersCanceled cancels the context during a walk. The sequence ends with its
+// error, even if further members are already open.
 func TestMembersCanceled(t *testing.T) {
 	h := zarr.At(memstore.New(), "")
 	nodes := map[string]zarr.NodeSpec{"": zarr.GroupSpec{}}

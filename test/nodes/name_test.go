@@ -16,7 +16,7 @@ import (
 )
 
 // underscored puts a tree with names that begin with "__" into a store, as zarr-python
-// and anndata write it, and beside them what Varve keeps for itself.
+// and anndata write it, with files of Varve beside them.
 func underscored(t *testing.T, format int) *zarr.Location {
 	t.Helper()
 	s := memstore.New()
@@ -33,13 +33,12 @@ func underscored(t *testing.T, format int) *zarr.Location {
 	for _, dir := range []string{"obs/__categories/cell/", "__x/", "plain/"} {
 		fixture.Put(t, s, dir+documents[1], array)
 	}
-	fixture.Put(t, s, "__varve/"+documents[0], group) // what stands there is no node, whatever it says
+	fixture.Put(t, s, "__varve/"+documents[0], group) // a directory of Varve is never a node
 	return zarr.At(s, "")
 }
 
-// TestUnderscores sees that names with two underscores are those of nodes: they are
-// listed, opened and consolidated. Format 3 reserves them, so they come with a note
-// there.
+// TestUnderscores checks that nodes whose names begin with two underscores are listed,
+// opened and consolidated. In format 3, which reserves such names, they have a note.
 func TestUnderscores(t *testing.T) {
 	ctx := t.Context()
 	want := []string{"__x", "obs", "obs/__categories", "obs/__categories/cell", "plain"}
@@ -75,13 +74,13 @@ func TestUnderscores(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := h.At("__varve").OpenGroup(ctx, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
-			t.Errorf("what Varve keeps for itself was opened: %v", err)
+			t.Errorf("opening a directory of Varve: %v", err)
 		}
 	}
 }
 
-// TestUnderscoresCreated creates nodes of such names: format 2 has them, format 3 does
-// not.
+// TestUnderscoresCreated creates nodes with such names: format 2 permits them, format 3
+// does not.
 func TestUnderscoresCreated(t *testing.T) {
 	ctx := t.Context()
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32]()}
@@ -105,7 +104,7 @@ func TestUnderscoresCreated(t *testing.T) {
 			}
 		}
 		if _, err := h.At("obs/__categories/new").CreateArray(ctx, spec, opt); err != nil {
-			t.Errorf("format %d: below a group that is there: %v", format, err)
+			t.Errorf("format %d: below an existing group: %v", format, err)
 		}
 		for _, name := range []string{"__varve", "a/__varve.lock", "__tmp-1"} {
 			if _, err := h.At(name).CreateGroup(ctx, nil, opt); !errors.Is(err, zarr.ErrInvalidArgument) {

@@ -31,7 +31,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// patching is a store that overwrites bytes within values and does not splice.
+// patching is a store that patches values in place and does not splice.
 type patching struct {
 	store.Store
 	store.Writer
@@ -43,9 +43,9 @@ type patching struct {
 	store.Opener
 }
 
-// TestOverwriteAgainstWhole writes random parts of chunks that are held as a whole, and
-// of chunks that are larger than the limit or than the budget: the stored bytes are the
-// same, in both byte orders and orders of axes, and chunks of fill values are deleted.
+// TestOverwriteAgainstWhole writes random parts to chunks that are held in memory whole,
+// and to chunks above the limit or the budget. The stored bytes are equal, in both byte
+// orders and both orders of axes, and chunks of fill values are deleted.
 func TestOverwriteAgainstWhole(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -87,7 +87,7 @@ func compareOverwrites(t *rapid.T, s store.Store) {
 	for _, n := range spec.Shape {
 		len *= n
 	}
-	wide := func(n int64) []int16 { // values of which many are the fill value
+	wide := func(n int64) []int16 { // many of the values are the fill value
 		v := make([]int16, n)
 		kind := rapid.IntRange(0, 3).Draw(t, "values")
 		for i := range v {
@@ -126,7 +126,7 @@ func compareOverwrites(t *rapid.T, s store.Store) {
 			if !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "not stored yet") || complete(t, parts) {
 				t.Fatal(err)
 			}
-			return // a chunk was deleted before, or has nothing but the fill value
+			return // a chunk is not stored, because it has only the fill value
 		}
 		if err := zarr.Write(ctx, whole, sel, values); err != nil {
 			t.Fatal(err)
@@ -137,7 +137,8 @@ func compareOverwrites(t *rapid.T, s store.Store) {
 	}
 }
 
-// drawnBox draws a part of an array, in steps, and returns how many elements it has.
+// drawnBox draws a part of an array with steps, and returns it and its number of
+// elements.
 func drawnBox(t *rapid.T, shape []int64) (selection.Basic, int64) {
 	sel, total := selection.Basic{}, int64(1)
 	for _, n := range shape {
@@ -177,8 +178,8 @@ func compareStored(t *rapid.T, s store.Store, key string) {
 	}
 }
 
-// longChunk makes an array of one chunk of n float32 that is stored, and opens it with a
-// limit of 1 MiB.
+// longChunk creates an array of one stored chunk of n float32, and opens it with a limit
+// of 1 MiB.
 func longChunk(t *testing.T, n int64, codecs ...metadata.Extension) (*zarr.Array, string) {
 	t.Helper()
 	dir := t.TempDir() + "/a.zarr"
@@ -205,9 +206,9 @@ func reopened(t *testing.T, dir string, limit int64) *zarr.Array {
 	return a
 }
 
-// TestMemoryOfHugeChunks writes parts of a chunk of 64 MiB whose limit is 1 MiB, and
-// checks it, in memory that does not follow the chunk: with a checksum behind the
-// elements it is checked, but not written.
+// TestMemoryOfHugeChunks checks a chunk of 64 MiB with a limit of 1 MiB and writes parts
+// of it, in memory that does not depend on the chunk. With a checksum after the
+// elements, it can be checked but not written.
 func TestMemoryOfHugeChunks(t *testing.T) {
 	racing.Skip(t)
 	const n = 64 << 20 / 4
@@ -232,10 +233,10 @@ func TestMemoryOfHugeChunks(t *testing.T) {
 				}
 			})
 			if checking != nil || bytes < 4*n {
-				t.Errorf("%d bytes were checked: %v", bytes, checking)
+				t.Errorf("checked %d bytes: %v", bytes, checking)
 			}
 			if used > 24 {
-				t.Errorf("%.0f MiB were in use for a chunk of 64", used)
+				t.Errorf("%.0f MiB were in use for a chunk of 64 MiB", used)
 			}
 			if len(codecs) > 1 {
 				if !errors.Is(writing, zarr.ErrLimit) || !strings.Contains(writing.Error(), "raise the limit") {
@@ -250,13 +251,14 @@ func TestMemoryOfHugeChunks(t *testing.T) {
 			}
 			got, err := zarr.Read[float32](ctx, reopened(t, dir, 0), nil)
 			if err = errors.Join(writing, err); err != nil || !slices.Equal(got.Data, want) {
-				t.Errorf("other elements are there: %v", err)
+				t.Errorf("the elements differ from those written: %v", err)
 			}
 		})
 	}
 }
 
-// TestHugeChunkRefused refuses what cannot be done in parts, and says what to do.
+// TestHugeChunkRefused refuses operations that need the whole chunk, with an error that
+// says what to do.
 func TestHugeChunkRefused(t *testing.T) {
 	const n = 1 << 20
 	a, dir := longChunk(t, n, bytescodec.Extension("little"))
@@ -268,7 +270,7 @@ func TestHugeChunkRefused(t *testing.T) {
 		"grows":  zarr.Append(ctx, reopened(t, dir, 1<<20), 0, make([]float32, 3), nil),
 	} {
 		if what == "grows" && err == nil {
-			continue // it got a chunk of its own
+			continue // the append made a new chunk
 		}
 		if !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "raise the limit") {
 			t.Errorf("%s: %v", what, err)
@@ -293,10 +295,10 @@ func TestHugeChunkRefused(t *testing.T) {
 	}
 }
 
-// TestOverwriteBeside has another writer change a chunk after this one has looked which
-// version there is: both changes are there, and a chunk that the other has not filled is
+// TestOverwriteConflict lets another writer change a chunk after this one has checked
+// its version. Both changes are kept, and a chunk that the other writer has filled is
 // not deleted.
-func TestOverwriteBeside(t *testing.T) {
+func TestOverwriteConflict(t *testing.T) {
 	for name, values := range map[string][]int16{"values": {5, 6}, "fill values": {0, 0}} {
 		t.Run(name, func(t *testing.T) {
 			s := &interrupted{Store: memstore.New()}
@@ -334,7 +336,7 @@ func TestOverwriteBeside(t *testing.T) {
 	}
 }
 
-// interrupted is a store in which something happens once, after a chunk was opened.
+// interrupted is a store that calls a function once, after a chunk was opened.
 type interrupted struct {
 	*memstore.Store
 	do func()
@@ -349,8 +351,8 @@ func (s *interrupted) Open(ctx context.Context, key store.Key) (store.Object, er
 	return o, err
 }
 
-// TestCheckInRanges damages chunks that are checked in ranges, everywhere: what is found
-// is what reading them as a whole says.
+// TestCheckInRanges damages chunks that are checked in ranges, at many places. The check
+// reports the same fault as reading the whole chunk.
 func TestCheckInRanges(t *testing.T) {
 	racing.Skip(t)
 	const n = 9<<20 + 3 // bytes: three ranges
@@ -407,7 +409,7 @@ func TestCheckInRanges(t *testing.T) {
 	}
 }
 
-// fillOf returns a fill value that chunks of zeros do not have.
+// fillOf returns a fill value that is not zero.
 func fillOf(t dtype.Type) string {
 	if t.Kind() == dtype.Bool {
 		return "true"

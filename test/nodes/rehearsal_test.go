@@ -23,8 +23,8 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// TestRehearsal checks changes that are only tried: they are told, later steps see them,
-// and nothing is there in the end.
+// TestRehearsal makes changes in a dry run. They are reported, later steps see them, and
+// the store does not change.
 func TestRehearsal(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "new.zarr")
@@ -38,12 +38,12 @@ func TestRehearsal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := zarr.Read[int32](ctx, a, nil); err != nil || len(got.Data) != 15 || got.Data[14] != 3 {
-		t.Errorf("the rehearsal has %v (%v)", got.Data, err)
+		t.Errorf("reading in the rehearsal: %v (%v)", got.Data, err)
 	}
 	var keys []string
 	for _, c := range opt.Rehearsal.Changes() {
 		if c.Was != -1 {
-			t.Errorf("%v is said to have been there", c)
+			t.Errorf("%v is reported as existing before", c)
 		}
 		keys = append(keys, c.Key.String())
 	}
@@ -52,18 +52,18 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("the changes are %q, want %q", keys, want)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the store is there (%v)", err)
+		t.Errorf("the dry run created the store (%v)", err)
 	}
 }
 
 // TestRehearsalOfPart writes a part of a large chunk in a dry run, which does not read
-// the rest.
+// the rest of the chunk.
 func TestRehearsalOfPart(t *testing.T) {
 	ctx := t.Context()
 	const n = 4 << 20
 	for name, c := range map[string]struct {
 		spec     zarr.Spec
-		part     int64 // elements that are written
+		part     int64 // number of elements to write
 		readable bool
 	}{
 		"encoded":     {zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension(bytescodec.Little), zstd.Extension(1, false)}}, 9, false},
@@ -85,7 +85,7 @@ func TestRehearsalOfPart(t *testing.T) {
 			}
 			values := make([]uint8, n)
 			state := uint32(1)
-			for i := range values { // that no codec makes short
+			for i := range values { // no codec compresses them
 				state = state*1664525 + 1013904223
 				values[i] = uint8(state >> 24)
 			}
@@ -117,7 +117,7 @@ func TestRehearsalOfPart(t *testing.T) {
 			if c.readable && (err != nil || got.Data[0] != values[99] || got.Data[1] != 0) || !c.readable && err == nil {
 				t.Errorf("read %v (%v)", got.Data, err)
 			}
-			// What is not stored is not asked for twice, and written as always.
+			// A missing chunk is requested once and then written as usual.
 			if err := zarr.Write(ctx, dry, selection.Basic{selection.Span(n, n+1)}, []uint8{1}); err != nil {
 				t.Fatal(err)
 			}

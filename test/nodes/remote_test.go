@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/store/httpstore"
 )
 
-// publishArrays creates a group of arrays of several kinds in a directory and returns it,
-// and what each array holds.
+// publishArrays creates a group of arrays of several kinds in a directory. It returns
+// the directory and the values of each array.
 func publishArrays(t *testing.T, consolidate bool) (dir string, values map[string][]int32) {
 	t.Helper()
 	dir = t.TempDir() + "/x.zarr"
@@ -58,7 +58,7 @@ func publishArrays(t *testing.T, consolidate bool) (dir string, values map[strin
 	return dir, values
 }
 
-// TestRemote reads through a web server that knows nothing of Zarr.
+// TestRemote reads from a plain web server.
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	dir, values := publishArrays(t, true)
@@ -102,8 +102,8 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// TestRemoteBelow lists a group that has no consolidated metadata of its own by that of
-// the group above, in both formats.
+// TestRemoteBelow lists a group without consolidated metadata from that of the group
+// above, in both formats.
 func TestRemoteBelow(t *testing.T) {
 	t.Parallel()
 	for _, format := range []int{2, 3} {
@@ -132,7 +132,7 @@ func TestRemoteBelow(t *testing.T) {
 			return paths, nil
 		}
 		if _, err := list(); !errors.Is(err, store.ErrUnsupported) {
-			t.Errorf("format %d, nothing consolidated: %v", format, err)
+			t.Errorf("format %d, without consolidated metadata: %v", format, err)
 		}
 		if err := g.Consolidate(t.Context()); err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestRemoteBelow(t *testing.T) {
 	}
 }
 
-// TestRemoteErrors sees what is said of a server's answers.
+// TestRemoteErrors checks the errors for unusual answers of a server.
 func TestRemoteErrors(t *testing.T) {
 	t.Parallel()
 	dir, _ := publishArrays(t, false)
@@ -198,8 +198,8 @@ func TestRemoteErrors(t *testing.T) {
 	}
 }
 
-// TestRemoteMissingChunks sees that chunks for which a server says 403 are the fill value
-// only to who believes it.
+// TestRemoteMissingChunks checks that chunks for which a server answers 403 read as fill
+// value only with the option for that.
 func TestRemoteMissingChunks(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

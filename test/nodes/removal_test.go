@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestShrinkByOne takes one chunk off arrays of up to 10^15: the store is asked the same
-// few things for all, and lists nothing.
+// TestShrinkByOne removes one chunk from arrays of up to 10^15 chunks. All take the same
+// few requests and no listing.
 func TestShrinkByOne(t *testing.T) {
 	for _, chunks := range []int64{10, 1e7, 1e15} {
 		for name, cut := range map[string]grid.Cut{"listed": grid.Runs(grid.Run{Length: 2, Count: chunks}), "regular": grid.Every(2)} {
@@ -33,15 +33,15 @@ func TestShrinkByOne(t *testing.T) {
 				}
 				last := fmt.Sprintf("a/c/%d", chunks-1)
 				if len(s.Gone) != 1 || !s.Gone[last] || len(s.Lists) > 0 || s.Asked > 5 {
-					t.Errorf("%s, %d chunks: %d questions, listings of %q, %v deleted", name, chunks, s.Asked, s.Lists, s.Gone)
+					t.Errorf("%s, %d chunks: %d requests, listings of %q, %v deleted", name, chunks, s.Asked, s.Lists, s.Gone)
 				}
 			}
 		}
 	}
 }
 
-// TestSparseShrink shrinks and grows an array of 10^18 cells of which three are stored,
-// by most of them and back: the store is asked for what is stored, not for what could be.
+// TestSparseShrink shrinks an array of 10^18 cells with three stored chunks by most of
+// its cells, and grows it again. The requests depend on the stored chunks only.
 func TestSparseShrink(t *testing.T) {
 	const cells = int64(1e18)
 	for name, cut := range map[string]grid.Cut{"listed": grid.Runs(grid.Run{Length: 2, Count: cells}), "regular": grid.Every(2)} {
@@ -87,7 +87,7 @@ func TestSparseShrink(t *testing.T) {
 	}
 }
 
-// TestSlabListing removes a slab of an array with many chunks in a directory: no other
+// TestSlabListing removes a slab of an array with many chunks in a directory. No other
 // directory is opened.
 func TestSlabListing(t *testing.T) {
 	ctx, disk := t.Context(), vfs.NewDisk()
@@ -122,7 +122,7 @@ func TestSlabListing(t *testing.T) {
 		}
 	}
 	if len(opened) == 0 || len(opened) > 2+2*(1+40) {
-		t.Errorf("%d directories were listed", len(opened))
+		t.Errorf("%d directories were listed, want 1 to %d", len(opened), 2+2*(1+40))
 	}
 	left := 0
 	for e, err := range store.List(ctx, s, store.Path{}, true) {
@@ -139,11 +139,10 @@ func TestSlabListing(t *testing.T) {
 	}
 }
 
-// TestRemovalAgain fails a removal, and the replacement of a group, at every operation.
-// What is left is the node as it was, or can be removed, or replaced, by doing it again.
-// Only where the note of the removal cannot be written is the rest taken for the files of
-// somebody else.
-func TestRemovalAgain(t *testing.T) {
+// TestRemovalRetry fails a removal, and the replacement of a group, at every operation.
+// The node is unchanged, or repeating the call completes it. The exception is a failure
+// to write the note of the removal: the remaining files are then not recognized.
+func TestRemovalRetry(t *testing.T) {
 	ctx := t.Context()
 	hierarchy := func(fsys vfs.FS) *zarr.Location { return zarr.At(filestore.On(fsys, nil), "") }
 	opt := &zarr.Options{Write: true}
@@ -170,7 +169,7 @@ func TestRemovalAgain(t *testing.T) {
 			hook, stopped := vfs.StopAt(k)
 			_ = do(hierarchy(vfs.Hook(disk, hook)))
 			for label, image := range disk.Images(0, 0) {
-				if label != "everything" { // a killed process loses nothing that was done
+				if label != "everything" { // a killed process loses no completed operation
 					continue
 				}
 				h := hierarchy(image)
@@ -181,16 +180,16 @@ func TestRemovalAgain(t *testing.T) {
 				switch {
 				case err != nil && strings.Contains(err.Error(), "no Zarr node"):
 					for range store.List(ctx, h.Store(), store.MustKey("g/zarr.json").Dir(), true) {
-						lost++ // it was done already where nothing is left
+						lost++ // nothing is left, so the removal was complete
 						break
 					}
 					continue
 				case err != nil:
-					t.Fatalf("%s stopped before operation %d, done again: %v", name, k, err)
+					t.Fatalf("%s stopped before operation %d, repeated: %v", name, k, err)
 				}
 				for e, err := range store.List(ctx, h.Store(), store.Path{}, true) {
 					if left := e.Name; err != nil || strings.Contains(left, "c/") || name == "remove" && strings.HasPrefix(left, "g/") {
-						t.Fatalf("%s stopped before operation %d, done again, leaves %s, %v", name, k, left, err)
+						t.Fatalf("%s stopped before operation %d, repeated, leaves %s, %v", name, k, left, err)
 					}
 				}
 			}
@@ -199,14 +198,15 @@ func TestRemovalAgain(t *testing.T) {
 			}
 		}
 		if noted < 50 || lost > 30 {
-			t.Errorf("%s: at %d operations it could be done again because of the note, at %d it could not", name, noted, lost)
+			t.Errorf("%s: at %d operations the note permitted a repetition, at %d there was none", name, noted, lost)
 		}
 	}
 }
 
-// TestRefusedRemoval shrinks an array whose old chunks cannot be deleted. The error tells
-// that it has the new shape and what stays; repeating it does nothing. As long as a chunk
-// cannot be deleted the array does not grow over it, and no old value comes back.
+// TestRefusedRemoval shrinks an array whose old chunks cannot be deleted. The error
+// names the new shape and the remaining chunks, and repeating the call changes nothing.
+// While a chunk cannot be deleted the array does not grow over it, so no old value
+// reappears.
 func TestRefusedRemoval(t *testing.T) {
 	for name, kept := range map[string]string{"chunk": "a/c/2", "chunks": "a/c/1"} {
 		t.Run(name, func(t *testing.T) {

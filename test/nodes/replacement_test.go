@@ -18,10 +18,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestWriteToReplaced delays a write until another program has done something to its
-// array, and then stores the chunks. Where they belong to no array, or to another one,
-// the write fails; where the array has only grown or shrunk, or has other attributes, it
-// does not.
+// TestWriteToReplaced delays a write until another program has changed its array, and
+// then stores the chunks. The write fails if the array was removed or replaced. It
+// succeeds if the array has only grown or shrunk, or has other attributes.
 func TestWriteToReplaced(t *testing.T) {
 	spec := zarr.Spec{Shape: []int64{12}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Edges(2, 2, 2, 2, 4, 4)}}
 	created := func(change func(*zarr.Spec)) func(context.Context, *zarr.Location) error {
@@ -108,8 +107,8 @@ func TestWriteToReplaced(t *testing.T) {
 	}
 }
 
-// TestWriteToOtherType writes bytes to an array whose place another one has taken since
-// the last write, of a type of the same width.
+// TestWriteToOtherType writes bytes to an array that was replaced, since the last write,
+// by one of another type of the same width.
 func TestWriteToOtherType(t *testing.T) {
 	for name, extent := range map[string]int64{"border": 5, "no border": 4} {
 		t.Run(name, func(t *testing.T) {

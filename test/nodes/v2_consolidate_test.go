@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestConsolidatedFollowsV2 changes nodes below groups of format 2 that have consolidated
-// metadata: the groups show the same as the nodes after every change.
+// TestConsolidatedFollowsV2 changes nodes below groups of format 2 with consolidated
+// metadata. After every change, the groups describe the nodes correctly.
 func TestConsolidatedFollowsV2(t *testing.T) {
 	for name, s := range map[string]store.Store{"memory": memstore.New(), "fenced": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
@@ -76,14 +76,14 @@ func TestConsolidatedFollowsV2(t *testing.T) {
 				t.Errorf("after deletion %q", got)
 			}
 			if strings.Contains(valueAt(t, s, ".zmetadata"), "three") {
-				t.Error("the root still lists what is gone")
+				t.Error("the root still lists a deleted node")
 			}
 		})
 	}
 }
 
 // TestConsolidatedNeighboursV2 lists groups whose consolidated metadata has a damaged
-// array and one that is not known: the others are read.
+// and an unsupported array. The others are read.
 func TestConsolidatedNeighboursV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	h := zarr.At(s, "")
@@ -117,8 +117,8 @@ func TestConsolidatedNeighboursV2(t *testing.T) {
 	}
 }
 
-// TestStaleV2 reads an array through consolidated metadata that is older than the array
-// is.
+// TestStaleV2 reads an array through consolidated metadata that is older than its
+// document.
 func TestStaleV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	h := zarr.At(s, "")
@@ -147,7 +147,7 @@ func TestStaleV2(t *testing.T) {
 	}
 }
 
-// TestCreateHierarchy creates many nodes at once, in both formats, below groups with
+// TestCreateHierarchy creates many nodes in one call, in both formats, below groups with
 // consolidated metadata.
 func TestCreateHierarchy(t *testing.T) {
 	for _, format := range []int{2, 3} {
@@ -204,7 +204,7 @@ func TestCreateHierarchy(t *testing.T) {
 	}
 }
 
-// TestSpecOf makes arrays like those that there are, from what describes them.
+// TestSpecOf creates copies of existing arrays from their Spec.
 func TestSpecOf(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(fixture.CopyStore(t, "rect_shards.zarr"), "")
 	a, err := h.At("").OpenArray(ctx, nil)
@@ -230,8 +230,8 @@ func TestSpecOf(t *testing.T) {
 	}
 }
 
-// canonicalDocument returns the document of an array of format 3, without what has to be
-// the same only in meaning.
+// canonicalDocument returns the document of an array in format 3, without members that
+// only need the same meaning.
 func canonicalDocument(t *testing.T, a *zarr.Array) string {
 	t.Helper()
 	raw, err := a.Metadata().Marshal(metadata.Limits{})

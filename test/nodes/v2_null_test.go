@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestNullFill has arrays of format 2 whose fill value is null: every chunk that is
-// written is stored, also one of zeros, and one that is missing reads as zero.
+// TestNullFill writes arrays of format 2 whose fill value is null. Every written chunk
+// is stored, including one of zeros, and a missing chunk reads as zero.
 func TestNullFill(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
@@ -65,8 +65,8 @@ func TestNullFill(t *testing.T) {
 	stored("filled", "0 1 2 3")
 }
 
-// TestNullFillByDefault creates arrays of format 2: xarray takes a fill value for missing
-// data, so those that it can open have none unless one is asked for.
+// TestNullFillByDefault creates arrays of format 2. xarray takes a fill value for
+// missing data, so arrays that it can open have none unless one is given.
 func TestNullFillByDefault(t *testing.T) {
 	ctx := t.Context()
 	for name, c := range map[string]struct {

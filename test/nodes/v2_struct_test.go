@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// mixed is an element of format 2 of which fields have byte orders of their own, and one
-// is an array.
+// mixed is an element of format 2. Its fields have different byte orders, and one is an
+// array.
 type mixed struct {
 	A int16 `zarr:"a"`
 	B struct {
@@ -24,7 +24,7 @@ type mixed struct {
 	C [2][1]uint16 `zarr:"c"`
 }
 
-// mixedV2 stores an array of such elements, as NumPy has them in memory.
+// mixedV2 stores an array of mixed elements in the layout of NumPy.
 func mixedV2(t *testing.T) *memstore.Store {
 	t.Helper()
 	s := memstore.New()
@@ -40,8 +40,8 @@ func mixedV2(t *testing.T) *memstore.Store {
 	return s
 }
 
-// TestFieldOrdersV2 reads, writes and grows structs of format 2 whose fields have byte
-// orders of their own.
+// TestFieldOrdersV2 reads, writes and grows an array of structs of format 2 whose fields
+// have different byte orders.
 func TestFieldOrdersV2(t *testing.T) {
 	ctx, s := t.Context(), mixedV2(t)
 	a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true})
@@ -54,10 +54,10 @@ func TestFieldOrdersV2(t *testing.T) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 	if got, err := zarr.ReadStructs[mixed](ctx, a, selection.Box{{1, 2}}); err != nil || !reflect.DeepEqual(got.Data, want[1:2]) {
-		t.Errorf("in part: %v, %v", got, err)
+		t.Errorf("reading a part: %v, %v", got, err)
 	}
 	if b, err := zarr.Read[float32](ctx, a, selection.Fields{Names: []string{"b"}, Of: selection.Basic{selection.Stepped(selection.Open, selection.Open, -2)}}); err == nil {
-		t.Errorf("a struct as numbers: %v", b)
+		t.Errorf("reading structs as numbers: %v", b)
 	}
 	if err := zarr.WriteStructs(ctx, a, selection.Box{{2, 3}}, want[1:2]); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestFieldOrdersV2(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := zarr.ReadStructs[mixed](ctx, b, nil); err != nil || !reflect.DeepEqual(got.Data, want) {
-		t.Errorf("one like it: %v, %v", got, err)
+		t.Errorf("creating an array of the same Spec: %v, %v", got, err)
 	}
 	like.Format = 3
 	if _, err := zarr.At(memstore.New(), "v3").CreateArray(ctx, like, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "only format 2 has") {
@@ -82,7 +82,7 @@ func TestFieldOrdersV2(t *testing.T) {
 	}
 }
 
-// TestArrayFieldsRefused has arrays of Go that are not what a field is.
+// TestArrayFieldsRefused reads array fields into Go arrays of another length or type.
 func TestArrayFieldsRefused(t *testing.T) {
 	a, err := zarr.At(mixedV2(t), "").OpenArray(t.Context(), nil)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// valueAt returns a value, "" where there is none.
+// valueAt returns a value, or "" if it does not exist.
 func valueAt(t *testing.T, s store.Store, key string) string {
 	t.Helper()
 	data, _, err := s.Get(t.Context(), store.MustKey(key), store.Request{}, nil)
@@ -49,7 +49,7 @@ func storedKeys(t *testing.T, s store.Store) (names []string) {
 	return names
 }
 
-// TestCreateV2 writes an array of format 2 and has a look at what is stored.
+// TestCreateV2 writes an array of format 2 and checks the stored objects.
 func TestCreateV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
@@ -90,7 +90,7 @@ func TestCreateV2(t *testing.T) {
 	}
 }
 
-// TestV2Cannot refuses what format 2 cannot say, and leaves nothing behind.
+// TestV2Cannot refuses arrays that format 2 cannot describe, and leaves nothing behind.
 func TestV2Cannot(t *testing.T) {
 	ctx := t.Context()
 	spec := func(change func(s *zarr.Spec)) zarr.Spec {
@@ -122,15 +122,15 @@ func TestV2Cannot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := a.MakeRectilinear(ctx, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "convert") {
-		t.Errorf("unlock: %v", err)
+		t.Errorf("MakeRectilinear: %v", err)
 	}
 	if _, err := a.Reserve(ctx, 0, 8); err != nil {
-		t.Errorf("reserve: %v", err)
+		t.Errorf("Reserve: %v", err)
 	}
 }
 
-// TestFormats creates nodes below groups of both formats: they have the format of the
-// group unless another one is asked for, which is refused.
+// TestFormats creates nodes below groups of both formats. They get the format of the
+// group; the other format is refused.
 func TestFormats(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	for _, format := range []int{2, 3} {
@@ -157,7 +157,7 @@ func TestFormats(t *testing.T) {
 			t.Errorf("below an array: %v", err)
 		}
 		if _, err := h.At(root+"/deep/er/a").CreateArray(ctx, fixture.Every(6, 4), nil); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("again: %v", err)
+			t.Errorf("creating it again: %v", err)
 		}
 		if err := h.At(root).Delete(ctx, &zarr.Options{Write: true}); err != nil {
 			t.Error(err)
@@ -173,7 +173,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestShadowed opens a node where documents of both formats stand: that of format 3.
+// TestShadowed opens a node with documents of both formats. The document of format 3 is
+// used.
 func TestShadowed(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	h := zarr.At(s, "")
@@ -201,9 +202,8 @@ func TestShadowed(t *testing.T) {
 	}
 }
 
-// TestAttributesV2 changes the attributes of nodes of format 2: numbers keep their
-// spelling, a document that was missing is made, and what is not JSON stays as Python
-// wrote it.
+// TestAttributesV2 changes the attributes of nodes of format 2. Numbers keep their
+// spelling, a missing document is created, and the NaN that Python writes is kept.
 func TestAttributesV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	h := zarr.At(s, "")
@@ -240,8 +240,8 @@ func TestAttributesV2(t *testing.T) {
 	}
 }
 
-// TestRefreshV2 sees what another program has published: more elements, and other
-// attributes.
+// TestRefreshV2 refreshes an array after another program has published more elements and
+// other attributes.
 func TestRefreshV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	a, err := zarr.At(s, "a").CreateArray(ctx, fixture.AsV2(fixture.Every(6, 4)), nil)
@@ -277,9 +277,9 @@ func TestMetadataOf(t *testing.T) {
 	}
 }
 
-// TestAttributesBesideAppendsV2 changes attributes while the array grows: neither is
-// lost, in the store or in what the array shows.
-func TestAttributesBesideAppendsV2(t *testing.T) {
+// TestAttributesDuringAppendsV2 changes attributes while the array grows. Neither change
+// is lost, in the store or in the open array.
+func TestAttributesDuringAppendsV2(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	a, err := h.At("a").CreateArray(ctx, fixture.AsV2(fixture.Every(0, 4)), nil)
 	if err != nil {
@@ -316,8 +316,8 @@ func TestAttributesBesideAppendsV2(t *testing.T) {
 	}
 }
 
-// TestReserveV2 writes parts of an array of format 2 that nobody sees before they are
-// published.
+// TestReserveV2 writes parts of a reservation of an array of format 2. They are not
+// visible before it is published.
 func TestReserveV2(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	a, err := h.At("a").CreateArray(ctx, fixture.AsV2(fixture.Every(4, 4)), nil)
@@ -348,8 +348,8 @@ func TestReserveV2(t *testing.T) {
 	}
 }
 
-// TestBareNumbersStayV2 has a bare NaN in the attributes of an array that another writer
-// appends to. The document is then read anew, with the attributes that are known.
+// TestBareNumbersStayV2 keeps a bare NaN in the attributes of an array that another
+// writer appends to. The document is then read again, with the known attributes.
 func TestBareNumbersStayV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	if _, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil); err != nil {

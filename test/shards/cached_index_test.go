@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// largeShard makes an array of one shard that is large enough to be spliced, with inner
+// largeShard creates an array of one shard that is long enough to be spliced, with inner
 // chunks of 4 KiB, and fills it.
 func largeShard(t testing.TB, s store.Store) (*zarr.Array, []uint8) {
 	t.Helper()
@@ -40,8 +40,8 @@ func largeShard(t testing.TB, s store.Store) (*zarr.Array, []uint8) {
 	return a, data
 }
 
-// TestWriteAfterCachedIndex writes to a shard whose index is cached, as it is and after
-// another writer has replaced the shard.
+// TestWriteAfterCachedIndex writes to a shard whose index is cached: the present
+// version, and a version that another writer has replaced.
 func TestWriteAfterCachedIndex(t *testing.T) {
 	ctx := context.Background()
 	for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace} {
@@ -71,13 +71,13 @@ func TestWriteAfterCachedIndex(t *testing.T) {
 			write(a, part[0]+1, part[1])
 		}
 		if got, err := zarr.Read[uint8](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
-			t.Errorf("strategy %d: other elements (%v)", strategy, err)
+			t.Errorf("strategy %d: the elements differ from those written (%v)", strategy, err)
 		}
 	}
 }
 
-// TestDeadBytesAreBounded rewrites an inner chunk many times in a shard that new inner
-// chunks are put behind: its dead bytes do not outgrow the others.
+// TestDeadBytesAreBounded rewrites an inner chunk many times in a shard to which new
+// inner chunks are appended. Its unused bytes stay fewer than the used ones.
 func TestDeadBytesAreBounded(t *testing.T) {
 	s, spec := memstore.New(), fixture.Every(8, 8)
 	spec.Codecs, spec.InnerChunks = fixture.Plain(), []grid.Cut{grid.Every(2)}

@@ -21,20 +21,20 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestMemoryOfLargeChunks checks chunks that are long once they are decoded, one at a
-// time: the memory of one serves the next.
+// TestMemoryOfLargeChunks checks chunks whose decoded form is long, one at a time. They
+// share one buffer.
 func TestMemoryOfLargeChunks(t *testing.T) {
 	if racing.Detector {
 		t.Skip("a lot of decoding")
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(100)) // garbage counts: it is as large as what is held
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // garbage counts as well
 	const size, chunks = 48 << 20, 6
 	once := []metadata.Extension{zstd.Extension(1, false)}
 	twice := append(once, once...)
 	for name, c := range map[string]struct {
 		typ    string
 		codecs []metadata.Extension
-		most   float64 // times as much as a chunk has
+		most   float64 // as a multiple of the decoded chunk
 	}{
 		"fixed":       {"uint8", append([]metadata.Extension{bytescodec.Extension(bytescodec.Little)}, once...), 2},
 		"text, twice": {"string", append([]metadata.Extension{{Name: vlen.UTF8}}, twice...), 8},
@@ -53,7 +53,7 @@ func TestMemoryOfLargeChunks(t *testing.T) {
 			}
 			frame := fixture.Runs(size)
 			if !typ.Variable() {
-				frame = fixture.Runs(size - 8) // the numbers before the text count, too
+				frame = fixture.Runs(size - 8) // the 8 bytes before the text count, too
 			}
 			if len(c.codecs) > 2 {
 				frame = fixture.Must(fixture.Must(codec.Default.New(once[0])).(codec.BytesBytes).Encode(nil, frame))

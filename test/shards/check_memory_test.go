@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// indexed returns an array of shards of n inner chunks, of which every entry of the index
-// is the same, and which have no other bytes.
+// indexed returns an array of shards of n inner chunks. Every entry of their indexes is
+// the same, and they have no other bytes.
 func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *zarr.Array {
 	t.Helper()
 	s := memstore.New()
@@ -46,12 +46,12 @@ func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *z
 	return a
 }
 
-// TestMemoryOfHostileIndexes checks shards with an index that is nothing but faults: it
-// takes little more than the index as it is stored and as it is read, however many faults
-// there are, and tells the first of them.
+// TestMemoryOfHostileIndexes checks shards whose index has only faulty entries. The
+// check takes little more memory than the stored and the decoded index, however many
+// faults there are, and reports the first of them.
 func TestMemoryOfHostileIndexes(t *testing.T) {
 	racing.Skip(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage does not count
 	const n, shards = 1 << 19, 3
 	for name, c := range map[string]struct {
 		entry [2]uint64
@@ -73,17 +73,17 @@ func TestMemoryOfHostileIndexes(t *testing.T) {
 					faults++
 				}
 			})
-			t.Logf("%.0f MiB, %d faults told", used, faults)
-			// The index as it is stored and as it is read, of 8 MiB each, the order of
-			// its entries, and some of them to be looked at.
+			t.Logf("%.0f MiB, %d faults reported", used, faults)
+			// The stored and the decoded index, of 8 MiB each, the order of its entries,
+			// and a buffer for some of them.
 			if most := 6.0 * 16 * n / (1 << 20); used > most || faults != shards*1001 {
-				t.Errorf("%.0f MiB, want %.0f at most; %d faults are told", used, most, faults)
+				t.Errorf("%.0f MiB, want at most %.0f; %d faults reported", used, most, faults)
 			}
 		})
 	}
 }
 
-// TestLimitOfIndexes refuses a shard whose index is longer than a chunk may be.
+// TestLimitOfIndexes refuses a shard whose index is longer than the limit of a chunk.
 func TestLimitOfIndexes(t *testing.T) {
 	a := indexed(t, 1, 1<<12, [2]uint64{0, 0}, &zarr.Options{Limits: zarr.Limits{Chunk: 1 << 15}})
 	defer a.Close()

@@ -25,7 +25,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// faults returns what is wrong with the shards of an array, in order.
+// faults returns the faults of the shards of an array, in order.
 func faults(t *testing.T, a *zarr.Array) []string {
 	t.Helper()
 	var all []string
@@ -55,8 +55,8 @@ func damage(t *testing.T, s store.Store, key string, change func([]byte) []byte)
 	}
 }
 
-// TestCheckShards looks at an array whose shards have dead bytes, which are no faults,
-// and then at one with damaged shards.
+// TestCheckShards checks an array whose shards have unused bytes, which are no faults,
+// and then one with damaged shards.
 func TestCheckShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
@@ -87,7 +87,7 @@ func TestCheckShards(t *testing.T) {
 				dead, inner = dead+got.Dead, inner+got.Inner
 			}
 			if dead != trial.Before-trial.After || inner != 4+2+6 {
-				t.Errorf("%d bytes of %d inner chunks are dead, to compact them saves %d", dead, inner, trial.Before-trial.After)
+				t.Errorf("%d unused bytes of %d inner chunks; compacting saves %d", dead, inner, trial.Before-trial.After)
 			}
 			damage(t, s, "g/a/c/0/0", func(b []byte) []byte { return b[:10] })
 			damage(t, s, "g/a/c/0/2", func(b []byte) []byte { return append(make([]byte, 0, len(b)), b[90:]...) })
@@ -109,13 +109,13 @@ func TestCheckShards(t *testing.T) {
 				if err != nil || f.Key == "" {
 					t.Errorf("%v (%v)", f, err)
 				}
-				break // which ends it
+				break // ends the iteration
 			}
 		})
 	}
 }
 
-// TestCheckRefused asks for what is not there.
+// TestCheckRefused checks shards that do not exist.
 func TestCheckRefused(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
@@ -125,7 +125,7 @@ func TestCheckRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.CheckShard(ctx, []int64{1, 0}, nil); !errors.Is(err, grid.ErrOutOfRange) {
-		t.Errorf("a shard that cannot be: %v", err)
+		t.Errorf("a shard outside the grid: %v", err)
 	}
 	if _, err := store.Writer(s).Put(ctx, store.MustKey("g/a/c/0/9"), nil, store.Sync); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestCheckRefused(t *testing.T) {
 	}
 }
 
-// TestCheckChunks looks at chunks that are no shards: each is decoded.
+// TestCheckChunks checks chunks that are not shards: each is decoded.
 func TestCheckChunks(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
@@ -172,9 +172,9 @@ func TestCheckChunks(t *testing.T) {
 	}
 }
 
-// TestCheckAfterOthers looks at an array that another program has given another grid
-// meanwhile: what is right for that is no fault.
-func TestCheckAfterOthers(t *testing.T) {
+// TestCheckAfterGridChange checks an array to which another program has given another
+// grid since it was opened. Chunks of the new grid are no faults.
+func TestCheckAfterGridChange(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
 	want := fragmented(t, s, sharded())
@@ -200,8 +200,8 @@ func TestCheckAfterOthers(t *testing.T) {
 	}
 }
 
-// TestCheckUnreadable has chunks that the store fails to read: an error, or with
-// KeepGoing faults unless there are too many in a row.
+// TestCheckUnreadable checks chunks that the store fails to read. The check fails, or
+// with KeepGoing reports faults unless there are too many in a row.
 func TestCheckUnreadable(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()

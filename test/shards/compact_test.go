@@ -29,8 +29,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// sharded is a spec of shards of listed lengths along an axis of 12, in a plane of 4
-// rows.
+// sharded is a spec with shards of listed lengths along an axis of 12, and 4 columns.
 func sharded() zarr.Spec {
 	return zarr.Spec{
 		Shape: []int64{4, 11}, Type: dtype.Of[int32](), Codecs: fixture.Plain(),
@@ -38,13 +37,13 @@ func sharded() zarr.Spec {
 	}
 }
 
-// appendingShards is how an array is opened that leaves dead bytes behind.
+// appendingShards returns the options of a writer that leaves unused bytes behind.
 func appendingShards() *zarr.Options {
 	return &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: codec.Append}}
 }
 
-// fragmented makes the array "g/a" of a spec and writes to it until all its shards have
-// dead bytes. It returns its elements.
+// fragmented creates the array "g/a" and writes to it until all its shards have unused
+// bytes. It returns its elements.
 func fragmented(t testing.TB, s store.Store, spec zarr.Spec) []int32 {
 	t.Helper()
 	ctx := context.Background()
@@ -70,7 +69,7 @@ func fragmented(t testing.TB, s store.Store, spec zarr.Spec) []int32 {
 	return data
 }
 
-// plainStore has no conditional writes, and can neither open nor splice.
+// plainStore has no conditional writes, and can neither pin nor splice.
 type plainStore struct {
 	store.Store
 	store.Writer
@@ -83,7 +82,8 @@ func newPlainStore() store.Store {
 	return plainStore{m, m, m, m}
 }
 
-// shardBytes returns the bytes that the stored chunks of an array have together.
+// shardBytes returns the number of stored chunks of an array, and the sum of their
+// bytes.
 func shardBytes(t *testing.T, a *zarr.Array) (n, shards int64) {
 	t.Helper()
 	for index, err := range a.StoredChunks(context.Background()) {
@@ -99,8 +99,8 @@ func shardBytes(t *testing.T, a *zarr.Array) (n, shards int64) {
 	return n, shards
 }
 
-// TestCompactShards compacts shards with dead bytes in stores of all kinds. A trial says
-// the same beforehand and changes nothing, and a second call has nothing to do.
+// TestCompactShards compacts shards with unused bytes in stores of all kinds. A dry run
+// returns the same report and changes nothing. A second call changes nothing.
 func TestCompactShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
@@ -120,7 +120,7 @@ func TestCompactShards(t *testing.T) {
 				before, shards := shardBytes(t, reader)
 				trial, err := reader.CompactShards(ctx, &zarr.CompactOptions{DryRun: true})
 				if n, _ := shardBytes(t, reader); err != nil || n != before || trial.Before != before {
-					t.Fatalf("a trial of %d bytes: %+v, %d bytes after it (%v)", before, trial, n, err)
+					t.Fatalf("a dry run on %d bytes: %+v, %d bytes after it (%v)", before, trial, n, err)
 				}
 				a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Shards: zarr.Shards{Order: order}})
 				if err != nil {
@@ -129,7 +129,7 @@ func TestCompactShards(t *testing.T) {
 				var seen []string
 				report, err := a.CompactShards(ctx, &zarr.CompactOptions{Progress: func(i []int64) { seen = append(seen, fmt.Sprint(i)) }})
 				if err != nil || report != trial || report.Changed != shards || report.Shards != shards {
-					t.Errorf("%+v (%v), a trial said %+v", report, err, trial)
+					t.Errorf("report %+v (%v), the dry run returned %+v", report, err, trial)
 				}
 				slices.Sort(seen)
 				if fmt.Sprint(seen) != "[[0 0] [0 1] [0 2]]" {
@@ -167,8 +167,9 @@ func (l *requestLog) on(s store.Store) store.Store {
 	}})
 }
 
-// TestCompactRequests counts what compacting costs a far store: a shard in order one read
-// of its index, any other one more, and a write.
+// TestCompactRequests counts the requests that compacting makes to a far store. A shard
+// in order takes one read of its index. Any other shard takes one more read, and a
+// write.
 func TestCompactRequests(t *testing.T) {
 	ctx := context.Background()
 	m := memstore.New()
@@ -188,11 +189,11 @@ func TestCompactRequests(t *testing.T) {
 	}
 }
 
-// TestCompactDamagedShard does the other shards and names the one that is damaged.
+// TestCompactDamagedShard compacts the other shards and names the damaged one.
 func TestCompactDamagedShard(t *testing.T) {
 	ctx := context.Background()
 	for _, damage := range []func([]byte) []byte{
-		func(b []byte) []byte { return b[:20] }, // of the index
+		func(b []byte) []byte { return b[:20] }, // shorter than the index
 		func(b []byte) []byte { return b[4:] },  // entries lead out of the shard
 		func(b []byte) []byte { b[len(b)-9] ^= 1; return b },
 	} {
@@ -224,7 +225,7 @@ func TestCompactDamagedShard(t *testing.T) {
 	}
 }
 
-// TestCompactRefused asks for what cannot be.
+// TestCompactRefused makes calls of Compact that are refused.
 func TestCompactRefused(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
@@ -278,9 +279,9 @@ func TestCompactWithoutChecksum(t *testing.T) {
 	}
 }
 
-// TestCompactAfterOthers compacts with an array that was opened before another program
-// gave it another grid.
-func TestCompactAfterOthers(t *testing.T) {
+// TestCompactAfterGridChange compacts with an array that was opened before another
+// program changed its grid.
+func TestCompactAfterGridChange(t *testing.T) {
 	ctx := context.Background()
 	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New())} {
 		want := fragmented(t, s, sharded())
@@ -314,9 +315,9 @@ func TestCompactAfterOthers(t *testing.T) {
 	}
 }
 
-// TestCompactWhileOthersWrite compacts again and again while others write to the inner
-// chunks of the same shards: nothing is lost.
-func TestCompactWhileOthersWrite(t *testing.T) {
+// TestCompactDuringWrites compacts repeatedly while concurrent writers change inner
+// chunks of the same shards. No write is lost.
+func TestCompactDuringWrites(t *testing.T) {
 	ctx := context.Background()
 	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), filestore.On(vfs.NewDisk(), nil)} {
 		want := fragmented(t, s, sharded())
@@ -355,12 +356,12 @@ func TestCompactWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// TestCrashCompact stops the machine before every operation of a compaction, and looks at
-// every image that a power cut may leave: the elements are there, and another call puts
-// all shards in order and leaves nothing of the dead one. Inner chunks go through memory,
-// or from file to file where the budget is too small.
+// TestCrashCompact stops the machine before every operation of a compaction, and checks
+// every image that a power cut may leave. The elements are unchanged, and a second call
+// compacts all shards and removes the files of the crashed writer. Inner chunks are
+// copied through memory, or from file to file if the budget is too small.
 func TestCrashCompact(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	points, images := 0, 0
 	for _, budget := range []int64{0, 1} {
 		for n, more := int64(0), true; more; n++ {
@@ -375,8 +376,8 @@ func TestCrashCompact(t *testing.T) {
 	}
 }
 
-// crashCompact stops a compaction before its operation n. It is false where that comes to
-// its end before.
+// crashCompact stops a compaction before its operation n. more is false if the
+// compaction ends before that operation.
 func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 	t.Helper()
 	ctx, disk := context.Background(), vfs.NewDisk()
@@ -409,7 +410,7 @@ func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 	return images, stopped()
 }
 
-// compactOn compacts the array of a disk within so many bytes.
+// compactOn compacts the array of a disk within a budget in bytes.
 func compactOn(ctx context.Context, disk vfs.FS, budget int64) (zarr.CompactReport, error) {
 	a, err := zarr.At(filestore.On(disk, nil), "g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
 	if err != nil {

@@ -24,10 +24,11 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestNothingBeyond resizes planes at random, with locks and behind fences, and looks at
-// the stored chunks themselves: none lies outside of the grid, and none holds elements
-// beyond the extent, which other implementations would bring back when the array grows.
-func TestNothingBeyond(t *testing.T) {
+// TestNothingBeyondExtent resizes planes at random, with locks and behind fences, and
+// checks the stored chunks themselves. No chunk is outside the grid, and none has
+// elements beyond the extent, which other implementations would bring back when the
+// array grows.
+func TestNothingBeyondExtent(t *testing.T) {
 	cut := 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -61,7 +62,7 @@ func TestNothingBeyond(t *testing.T) {
 	}
 }
 
-// reaching looks at the chunks of a plane, which are not encoded, and returns how many
+// reaching checks the unencoded chunks of a plane, and returns the number of chunks that
 // reach beyond its extent.
 func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach int) {
 	t.Helper()
@@ -75,7 +76,7 @@ func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach i
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		if i*step[0] >= shape[0] || j*step[1] >= shape[1] {
-			t.Errorf("chunk %s of an array of %d in chunks of %d is still there", e.Name, shape, step)
+			t.Errorf("chunk %s of an array of %d in chunks of %d is still stored", e.Name, shape, step)
 		}
 		data, _, err := s.Get(t.Context(), store.MustKey("a/c/"+e.Name), store.Request{}, nil)
 		if err != nil {
@@ -86,7 +87,7 @@ func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach i
 			beyond := i*step[0]+k/step[1] >= shape[0] || j*step[1]+k%step[1] >= shape[1]
 			reached = reached || beyond
 			if v := binary.NativeEndian.Uint32(data[4*k:]); beyond && v != 0 {
-				t.Errorf("chunk %s of an array of %d in chunks of %d holds %d beyond it", e.Name, shape, step, v)
+				t.Errorf("chunk %s of an array of %d in chunks of %d has %d beyond the extent", e.Name, shape, step, v)
 			}
 		}
 		if reached {
@@ -96,9 +97,9 @@ func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach i
 	return reach
 }
 
-// TestCompactBeside has another writer change a shard between the read and the write of a
-// compaction: what it wrote is there afterwards.
-func TestCompactBeside(t *testing.T) {
+// TestCompactConflict lets another writer change a shard between the read and the write
+// of a compaction. The change is kept.
+func TestCompactConflict(t *testing.T) {
 	others := memstore.New()
 	want := fragmented(t, others, sharded())
 	filled := memstore.New() // the same array with other elements
@@ -138,8 +139,8 @@ func TestCompactBeside(t *testing.T) {
 	}
 }
 
-// TestShorterInPlace overwrites inner chunks in place by ones that are encoded in fewer
-// bytes, which then do not fill their places.
+// TestShorterInPlace patches inner chunks with shorter encoded forms, which do not fill
+// their places.
 func TestShorterInPlace(t *testing.T) {
 	spec := sharded()
 	spec.Codecs = append(fixture.Plain(), gzipcodec.Extension(5))
@@ -165,8 +166,8 @@ func TestShorterInPlace(t *testing.T) {
 	}
 }
 
-// TestCompactEmptyShard compacts a shard that has no inner chunk, but dead bytes: it
-// stays stored, since an array may say that a missing shard is damage.
+// TestCompactEmptyShard compacts a shard that has no inner chunk, but unused bytes. It
+// stays stored, since an array may declare that a missing shard is damage.
 func TestCompactEmptyShard(t *testing.T) {
 	s, spec := memstore.New(), fixture.Every(4, 4)
 	spec.Codecs = []metadata.Extension{fixture.Must(sharding.Extension(sharding.Configuration{

@@ -18,8 +18,8 @@ import (
 )
 
 // TestFewDescriptors appends many chunks and reads them while the process may open few
-// files: it works, or is an error that says so, and the array is as it was or as it is
-// meant to be.
+// files. Either this succeeds, or the error says so and the array has its old or its new
+// content.
 func TestFewDescriptors(t *testing.T) {
 	ctx := t.Context()
 	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Of[int32](), Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Every(1)}}
@@ -62,7 +62,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// limited calls do while the process may open so many files besides those that are open.
+// limited calls do while the process may open only spare files more than are open now.
 func limited(t *testing.T, spare int, do func()) {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
@@ -71,7 +71,7 @@ func limited(t *testing.T, spare int, do func()) {
 		t.Skip(err)
 	}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(open) - 1 + spare), Max: was.Max}); err != nil {
-		t.Skip("the limit of open files stays as it is here:", err)
+		t.Skip("the limit of open files cannot be changed here:", err)
 	}
 	do()
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {

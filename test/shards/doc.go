@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shards reads, writes, checks, compacts and damages shards, and counts their
-// requests.
+// Package shards tests reading, writing, checking and compacting shards, damaged shards,
+// and the requests that shards take.
 package shards

@@ -21,9 +21,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestMemoryOfLongInnerChunks writes a shard of two long inner chunks, slab by slab, with
-// a budget that is less than either. To encode one takes memory for its stored form,
-// once, and none is left behind on the way.
+// TestMemoryOfLongInnerChunks writes a shard of two long inner chunks, slab by slab,
+// with a budget that is smaller than either. Encoding takes memory for the stored form
+// of one inner chunk, once, and releases it.
 func TestMemoryOfLongInnerChunks(t *testing.T) {
 	racing.Skip(t)
 	const inner = 72 << 20 / 4
@@ -53,9 +53,9 @@ func TestMemoryOfLongInnerChunks(t *testing.T) {
 	}
 }
 
-// writeInTwo writes values twice, one behind the other, and measures the memory that it
-// takes. Nothing is collected meanwhile, so that whatever is taken counts, and pools keep
-// what they have.
+// writeInTwo writes values twice, one after the other, and measures the memory that it
+// takes. The garbage collector is off, so all allocations count and pools keep their
+// buffers.
 func writeInTwo(t *testing.T, a *zarr.Array, values []float32) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	n := int64(len(values))
@@ -66,8 +66,8 @@ func writeInTwo(t *testing.T, a *zarr.Array, values []float32) {
 			}
 		}
 	})
-	// The room for the stored form of each, up to a quarter more than that as pools have
-	// it, and the tables of the encoder.
+	// The room for the stored form of each, up to a quarter more in pooled buffers, and
+	// the tables of the encoder.
 	most := 2*1.25*float64(n*4>>20) + 40
 	t.Logf("%.0f MiB for inner chunks of %d MiB", used, n*4>>20)
 	if used > most {
@@ -76,7 +76,7 @@ func writeInTwo(t *testing.T, a *zarr.Array, values []float32) {
 	got := make([]float32, n)
 	for i := range int64(2) {
 		if err := zarr.ReadInto(t.Context(), a, selection.Basic{selection.Span(i*n, (i+1)*n)}, got); err != nil || !slices.Equal(got, values) {
-			t.Fatalf("part %d comes back otherwise: %v", i, err)
+			t.Fatalf("part %d differs from what was written: %v", i, err)
 		}
 	}
 	runtime.KeepAlive(a)

@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestMergeShards makes one shard of three, row by row, from their inner chunks as they
-// are encoded, and reads it as an array whose grid has the longer shard: what zarr-python
-// reads as well.
+// TestMergeShards merges three shards into one, row by row, by copying their encoded
+// inner chunks, and reads the result as an array whose grid has the longer shard.
+// zarr-python reads it as well.
 func TestMergeShards(t *testing.T) {
 	ctx := context.Background()
 	spec := zarr.Spec{

@@ -20,13 +20,13 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// rottenReaders are arrays that read from a rotten store in different ways.
+// rottenReaders are arrays that read a damaged shard in different ways.
 type rottenReaders struct {
 	*goldenShard
 	store *fixture.Rotten
-	whole *zarr.Array // shards that are small at once
-	cold  *zarr.Array // the index, and then ranges
-	warm  *zarr.Array // ranges alone
+	whole *zarr.Array // reads a short shard whole
+	cold  *zarr.Array // reads the index, then ranges
+	warm  *zarr.Array // has the index cached, reads ranges
 }
 
 func (s *goldenShard) readers(t *testing.T) *rottenReaders {
@@ -39,13 +39,13 @@ func (s *goldenShard) readers(t *testing.T) *rottenReaders {
 	return r
 }
 
-// try reads the shard while it is damaged: all of it, and an element of the inner chunk
-// hurt, -1 where that is nobody knows, and one of another. blind says that readers who
-// need the index have to fail.
+// try reads the damaged shard: all of it, an element of the damaged inner chunk hurt (-1
+// if unknown), and an element of another one. blind says that readers that need the
+// index must fail.
 func (r *rottenReaders) try(t *testing.T, damaged []byte, hurt int, blind bool, label string) (failed int) {
 	t.Helper()
 	r.store.Data = nil
-	if box, ok := r.box(0); ok { // so that the index is known
+	if box, ok := r.box(0); ok { // caches the index
 		r.check(t, r.warm, first(box), -1, false, label+", sound")
 	}
 	r.store.Data = damaged
@@ -70,8 +70,9 @@ func (r *rottenReaders) try(t *testing.T, damaged []byte, hurt int, blind bool, 
 	return failed
 }
 
-// check reads a box: the elements are right, or of the inner chunk hurt if nothing tells,
-// or there is an error that says what is wrong. It returns how many reads failed.
+// check reads a box. The result must be right, or an error that names the damage.
+// Elements of the inner chunk hurt may be wrong if no checksum guards them. It returns
+// the number of failed reads.
 func (r *rottenReaders) check(t *testing.T, a *zarr.Array, box selection.Box, hurt int, blind bool, label string) int {
 	t.Helper()
 	want := r.goldenArray.whole.Elements(box)
@@ -88,7 +89,8 @@ func (r *rottenReaders) check(t *testing.T, a *zarr.Array, box selection.Box, hu
 	return 0
 }
 
-// checkError expects an error to name the shard, and the inner chunk if only one is hurt.
+// checkError expects an error to name the shard, and the inner chunk if only one is
+// damaged.
 func (s *goldenShard) checkError(t *testing.T, err error, hurt int, blind bool, label string) {
 	t.Helper()
 	var at *zarr.Error
@@ -104,8 +106,8 @@ func (s *goldenShard) checkError(t *testing.T, err error, hurt int, blind bool, 
 	}
 }
 
-// compare compares elements of a box with what was stored, but for an inner chunk that
-// nothing guards. There is never the fill value in its place.
+// compare compares the elements of a box with the stored ones, except in a damaged inner
+// chunk without a checksum. A read never gives the fill value in its place.
 func (s *goldenShard) compare(t *testing.T, got []byte, box selection.Box, hurt int, label string) {
 	t.Helper()
 	want := s.whole.Elements(box)
@@ -113,11 +115,11 @@ func (s *goldenShard) compare(t *testing.T, got []byte, box selection.Box, hurt 
 		return
 	}
 	if hurt < 0 || s.checked {
-		t.Fatalf("%s: other elements were read", label)
+		t.Fatalf("%s: the elements read differ from those stored", label)
 	}
 	region, ok := s.box(hurt)
 	if !ok {
-		t.Fatalf("%s: other elements were read", label)
+		t.Fatalf("%s: the elements read differ from those stored", label)
 	}
 	m := s.whole.Clone()
 	m.Set(box, got)
@@ -130,8 +132,8 @@ func (s *goldenShard) compare(t *testing.T, got []byte, box selection.Box, hurt 
 	}
 }
 
-// someShards returns the shards that are damaged: the first and the last of every array,
-// or all.
+// someShards runs do on the shards to be damaged: the first and the last one of every
+// array, or all.
 func someShards(t *testing.T, do func(t *testing.T, s *goldenShard)) {
 	for name := range goldenShards {
 		t.Run(name, func(t *testing.T) {
@@ -146,9 +148,9 @@ func someShards(t *testing.T, do func(t *testing.T, s *goldenShard)) {
 	}
 }
 
-// TestShardFlips reads golden shards with every byte changed in turn.
+// TestShardFlips reads golden shards, each with one byte changed, for every byte.
 func TestShardFlips(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	flips, failed, reads := 0, 0, 0
 	someShards(t, func(t *testing.T, s *goldenShard) {
 		r, data := s.readers(t), slices.Clone(s.data)
@@ -165,10 +167,10 @@ func TestShardFlips(t *testing.T) {
 	}
 }
 
-// TestShardCuts reads golden shards that end after every number of bytes. Where the index
-// is at the start, inner chunks before the end are still there.
+// TestShardCuts reads golden shards truncated at every length. If the index is at the
+// start, inner chunks before the end are still read.
 func TestShardCuts(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	cuts := 0
 	someShards(t, func(t *testing.T, s *goldenShard) {
 		r := s.readers(t)
@@ -192,7 +194,7 @@ func TestShardCuts(t *testing.T) {
 	}
 }
 
-// tryCut reads a shard that ends behind its index.
+// tryCut reads a shard that is truncated after its index.
 func (r *rottenReaders) tryCut(t *testing.T, data []byte, label string) {
 	t.Helper()
 	r.store.Data = data
@@ -211,8 +213,8 @@ func (r *rottenReaders) tryCut(t *testing.T, data []byte, label string) {
 	}
 }
 
-// tryBlind reads a shard whose last bytes are taken for its index, because there is no
-// checksum: whatever they say is read, or leads out of the shard.
+// tryBlind reads a truncated shard whose index has no checksum, so its last bytes are
+// read as the index. Its entries are followed, or lead out of the shard.
 func (r *rottenReaders) tryBlind(t *testing.T, data []byte, label string) {
 	t.Helper()
 	r.store.Data = data
@@ -223,7 +225,7 @@ func (r *rottenReaders) tryBlind(t *testing.T, data []byte, label string) {
 	}
 }
 
-// damagedStores are stores with a damaged shard, by what they can do.
+// damagedStores are stores of all kinds with a damaged shard.
 func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name string, s *memstore.Store, h *zarr.Location)) {
 	t.Helper()
 	for name, wrap := range map[string]func(*memstore.Store) store.Store{
@@ -238,11 +240,11 @@ func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name strin
 	}
 }
 
-// TestShardFlipsAndWrites changes parts of damaged golden shards in every way: what was
-// there before is there afterwards, and what could not be read before cannot be read
-// afterwards, unless it was overwritten. A write of the whole shard heals it.
+// TestShardFlipsAndWrites changes parts of damaged golden shards in every way. The other
+// elements stay as they were, and damaged ones stay unreadable unless they are
+// overwritten. A write of the whole shard repairs it.
 func TestShardFlipsAndWrites(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	every := 127
 	if fixture.Long() {
 		every = 47
@@ -277,13 +279,13 @@ type damagedWrite struct {
 	label    string
 }
 
-// open returns the array as one who comes now has it.
+// open opens the array as a new program.
 func (w *damagedWrite) open(t *testing.T) *zarr.Array {
 	t.Helper()
 	return fixture.Must(w.h.At("").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: fixture.Strategies[w.strategy], Gap: 1}}))
 }
 
-// snapshot reads every inner chunk by itself; nil where that fails.
+// snapshot reads every inner chunk by itself. Those that cannot be read are nil.
 func (w *damagedWrite) snapshot(t *testing.T) [][]byte {
 	t.Helper()
 	a := w.open(t)
@@ -322,17 +324,18 @@ func (w *damagedWrite) run(t *testing.T) (failed int) {
 		failed += w.write(t, box, c.k, c.whole, c.name)
 	}
 	if err := w.heal(t); err != nil {
-		t.Fatalf("%s: writing all: %v", w.label, err)
+		t.Fatalf("%s: writing the whole shard: %v", w.label, err)
 	}
 	got := make([]byte, len(w.whole.Data))
 	if err := w.open(t).ReadBytes(t.Context(), nil, got); err != nil || !bytes.Equal(got, w.whole.Data) {
-		t.Fatalf("%s: writing all does not heal it: %v", w.label, err)
+		t.Fatalf("%s: writing the whole shard does not repair it: %v", w.label, err)
 	}
 	return failed
 }
 
-// heal writes the whole shard. Where others may make the array grow, and there are no
-// locks, a chunk at its border is looked at even so: there the chunk as such is written.
+// heal writes the whole shard. In a store without locks, a chunk at the border is read
+// even so, because concurrent writers may grow the array; there it writes the chunk
+// itself.
 func (w *damagedWrite) heal(t *testing.T) error {
 	t.Helper()
 	a := w.open(t)
@@ -352,7 +355,7 @@ func (w *damagedWrite) heal(t *testing.T) error {
 	return a.WriteChunk(t.Context(), w.at, chunk.Data)
 }
 
-// write writes a box of inner chunk k and compares what there is before and afterwards.
+// write writes a box of inner chunk k and compares the shard before and afterwards.
 func (w *damagedWrite) write(t *testing.T, box selection.Box, k int, whole bool, name string) (failed int) {
 	t.Helper()
 	label := w.label + ", " + name
@@ -380,13 +383,13 @@ func (w *damagedWrite) write(t *testing.T, box selection.Box, k int, whole bool,
 			t.Fatalf("%s: inner chunk %d was %.20x and is %.20x", label, i, before[i], now)
 		}
 		if i == k && now == nil {
-			t.Fatalf("%s: what was written cannot be read", label)
+			t.Fatalf("%s: the elements just written cannot be read", label)
 		}
 		if i == k && whole && !bytes.Equal(now, data) {
 			t.Fatalf("%s: inner chunk %d is %.20x, want %.20x", label, i, now, data)
 		}
 		if i == k && !whole && before[i] == nil {
-			t.Fatalf("%s: inner chunk %d could not be read, and can be after an element was written", label, i)
+			t.Fatalf("%s: inner chunk %d was unreadable, and became readable when one element was written", label, i)
 		}
 	}
 	return 0

@@ -20,7 +20,7 @@ import (
 )
 
 // goldenShards are the arrays of testdata/stores.zip whose chunks are shards and whose
-// codecs there are, and whether a checksum guards every byte of their inner chunks.
+// codecs are supported, and whether a checksum guards every byte of their inner chunks.
 var goldenShards = map[string]bool{
 	"shard_basic": false, "shard_3d_boundary": true, "shard_index_start": false, "shard_index_no_crc": false, "shard_index_big_endian": true,
 	"shard_missing_inner": false, "shard_nested": true, "shard_partial_nested": false, "rect_shards": false, "rect_shards_zstd_missing": false,
@@ -36,11 +36,10 @@ type goldenArray struct {
 	start   bool // index at the start
 	order   binary.ByteOrder
 	checked bool // inner chunks have checksums
-	crc     bool // the index has one
+	crc     bool // the index has a checksum
 }
 
-// loadGolden reads an array of shards from the archive, and its elements while it is
-// sound.
+// loadGolden reads an array of shards from the archive, and its undamaged elements.
 func loadGolden(t testing.TB, name string) *goldenArray {
 	t.Helper()
 	sub, err := fs.Sub(fixture.OpenZip(t, "stores.zip"), name+".zarr")
@@ -68,7 +67,7 @@ func loadGolden(t testing.TB, name string) *goldenArray {
 	return g
 }
 
-// parse reads what the test has to know of the configuration.
+// parse reads the parts of the configuration that the test needs.
 func (g *goldenArray) parse(t testing.TB) {
 	t.Helper()
 	var doc struct {
@@ -109,7 +108,7 @@ type goldenShard struct {
 	*goldenArray
 	key    store.Key
 	at     []int64
-	region selection.Box // of the array
+	region selection.Box // its place in the array
 	shape  []int64
 	chunks []int64 // inner chunks along every axis
 	n      int
@@ -136,7 +135,7 @@ func (g *goldenArray) shards(t testing.TB) []*goldenShard {
 	return list
 }
 
-// indexSpan returns where the index is in a sound shard.
+// indexSpan returns the place of the index in an undamaged shard.
 func (s *goldenShard) indexSpan() (from, to int) {
 	n := 16 * s.n
 	if s.crc {
@@ -148,15 +147,15 @@ func (s *goldenShard) indexSpan() (from, to int) {
 	return len(s.data) - n, len(s.data)
 }
 
-// entry returns where inner chunk k is in the sound shard.
+// entry returns the place of inner chunk k in the undamaged shard.
 func (s *goldenShard) entry(k int) (off, n int, stored bool) {
 	from, _ := s.indexSpan()
 	o, l := s.order.Uint64(s.data[from+16*k:]), s.order.Uint64(s.data[from+16*k+8:])
 	return int(o), int(l), o != 1<<64-1
 }
 
-// owner returns the inner chunk that byte i is of, or of whose entry it is where the
-// index has no checksum; -1 where there is none.
+// owner returns the inner chunk that contains byte i, or whose index entry does if the
+// index has no checksum. It returns -1 if there is none.
 func (s *goldenShard) owner(i int) int {
 	from, to := s.indexSpan()
 	if i >= from && i < to {
@@ -173,7 +172,7 @@ func (s *goldenShard) owner(i int) int {
 	return -1
 }
 
-// inIndex reports whether byte i is one of an index that has a checksum.
+// inIndex reports whether byte i is in an index that has a checksum.
 func (s *goldenShard) inIndex(i int) bool {
 	from, to := s.indexSpan()
 	return s.crc && i >= from && i < to
@@ -189,7 +188,8 @@ func (s *goldenShard) place(k int) []int64 {
 	return at
 }
 
-// box returns what inner chunk k has of the array, false where that is nothing.
+// box returns the box of inner chunk k in the array. It returns false if the inner chunk
+// is outside.
 func (s *goldenShard) box(k int) (selection.Box, bool) {
 	var box selection.Box
 	for i, at := range s.place(k) {

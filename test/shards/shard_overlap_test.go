@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// paired is an object store whose first range of a shard comes when a second one is asked
-// for.
+// paired is an object store that returns the first range of a shard only once a second
+// range is requested.
 type paired struct {
 	far
 	ranges  atomic.Int64
@@ -33,7 +33,7 @@ func (p *paired) Get(ctx context.Context, key store.Key, q store.Request, dst []
 			select {
 			case <-p.second:
 			case <-time.After(20 * time.Second):
-				p.waiting.Error("no second range was asked for while the first was read")
+				p.waiting.Error("no second range was requested while the first was read")
 			}
 		case 2:
 			close(p.second)
@@ -42,8 +42,8 @@ func (p *paired) Get(ctx context.Context, key store.Key, q store.Request, dst []
 	return p.far.Get(ctx, key, q, dst)
 }
 
-// TestRangesOverlap shows that of a shard larger than the budget one range is read while
-// another is decoded.
+// TestRangesOverlap checks that one range of a shard larger than the budget is read
+// while another one is decoded.
 func TestRangesOverlap(t *testing.T) {
 	ctx := context.Background()
 	p := &paired{far: newFar(), second: make(chan struct{}), waiting: t}
@@ -62,6 +62,6 @@ func TestRangesOverlap(t *testing.T) {
 	}
 	got, err := zarr.Read[uint8](ctx, a, nil)
 	if err != nil || !slices.Equal(got.Data, data) {
-		t.Errorf("the elements are not those that were written (%v)", err)
+		t.Errorf("the elements differ from those written (%v)", err)
 	}
 }

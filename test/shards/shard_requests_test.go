@@ -24,7 +24,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// requests notes what is asked of chunks.
+// requests notes the requests for chunks.
 type requests struct {
 	mu    sync.Mutex
 	words []string
@@ -39,17 +39,17 @@ func (r *requests) note(key store.Key, format string, args ...any) {
 	r.words = append(r.words, "c/"+key.Base()+" "+fmt.Sprintf(format, args...))
 }
 
-// taken returns what was noted, by shard, and forgets it.
+// taken returns the noted requests, by shard, and clears them.
 func (r *requests) taken() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	words := r.words
 	r.words = nil
-	slices.SortStableFunc(words, func(a, b string) int { return strings.Compare(a[:3], b[:3]) }) // requests to one shard in their order
+	slices.SortStableFunc(words, func(a, b string) int { return strings.Compare(a[:3], b[:3]) }) // requests to one shard stay in order
 	return words
 }
 
-// far is an object store that notes the requests.
+// far is an object store that notes its requests.
 type far struct {
 	storetest.ObjectStore
 	*requests
@@ -59,7 +59,7 @@ func newFar() far {
 	return far{storetest.Conditional(memstore.New(), storetest.Hooks{}), new(requests)}
 }
 
-// asked tells a range in few words.
+// asked describes a requested range in short.
 func asked(q store.Request) string {
 	if q.Range == store.Whole() {
 		return "whole"
@@ -103,7 +103,7 @@ func (f far) DeleteIf(ctx context.Context, key store.Key, v store.Version) error
 var requestCases = []struct {
 	name    string
 	run     func(ctx context.Context, a *zarr.Array) error
-	empty   bool // nothing is stored before
+	empty   bool // no chunk is stored at first
 	regular string
 	python  int
 	listed  string
@@ -163,7 +163,7 @@ func readFill(from, to int64) func(context.Context, *zarr.Array) error {
 	}
 }
 
-// tenBytes returns an array of ten bytes in shards, as a program that is alone has it.
+// tenBytes returns an array of ten bytes in shards, opened by a single writer.
 func tenBytes(t *testing.T, s store.Store, shards grid.Cut, empty bool) *zarr.Array {
 	t.Helper()
 	h := zarr.At(s, "")
@@ -185,9 +185,9 @@ func tenBytes(t *testing.T, s store.Store, shards grid.Cut, empty bool) *zarr.Ar
 	return a
 }
 
-// TestShardRequests counts the requests to an object store, beside those of zarr-python.
-// There are never more, but where Varve sees to it that elements which are cut off do not
-// come back.
+// TestShardRequests counts the requests to an object store, and compares them with those
+// of zarr-python. Varve makes more only where it keeps elements that are cut off from
+// reappearing.
 func TestShardRequests(t *testing.T) {
 	t.Logf("| operation | regular shards: Varve | zarr-python | listed shards: Varve | zarr-python |")
 	for _, tt := range requestCases {
@@ -216,8 +216,8 @@ func TestShardRequests(t *testing.T) {
 	}
 }
 
-// largeShards returns an array of two shards of 4 MiB, of which the second is missing,
-// with inner chunks of 64 KiB that are not compressed, as one who just came has it.
+// largeShards returns a newly opened array of two shards of 4 MiB, of which the second
+// is missing, with uncompressed inner chunks of 64 KiB.
 func largeShards(t *testing.T, s store.Store, atStart bool, opt zarr.Options) *zarr.Array {
 	t.Helper()
 	h := zarr.At(s, "")
@@ -238,8 +238,7 @@ func largeShards(t *testing.T, s store.Store, atStart bool, opt zarr.Options) *z
 	return a
 }
 
-// readInner reads an element of each of some inner chunks, which follow each other in the
-// given distance.
+// readInner reads one element of each of n inner chunks, step apart.
 func readInner(first, step, n int64) func(context.Context, *zarr.Array) error {
 	return func(ctx context.Context, a *zarr.Array) error {
 		const inner = 16 << 10
@@ -253,8 +252,8 @@ func readInner(first, step, n int64) func(context.Context, *zarr.Array) error {
 	}
 }
 
-// TestLargeShardRequests counts the requests that reads of large shards take, where the
-// index is not known and where it is.
+// TestLargeShardRequests counts the requests of reads of large shards, with and without
+// a cached index.
 func TestLargeShardRequests(t *testing.T) {
 	for _, tt := range []struct {
 		name       string

@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestTextOfNestedShards changes and reads text in shards within shards. How long the
-// text of an inner chunk is shows only when it is decoded, and the inner chunks of one
-// shard share the room that was expected for it.
+// TestTextOfNestedShards changes and reads text in shards within shards. The length of
+// the text in an inner chunk is known only once it is decoded, and the inner chunks of
+// one shard share the room that was expected for it.
 func TestTextOfNestedShards(t *testing.T) {
 	inner := metadata.Extension{Name: "sharding_indexed", Configuration: []byte(`{"chunk_shape":[4],"codecs":[{"name":"sharding_indexed","configuration":` +
 		`{"chunk_shape":[2],"codecs":["vlen-utf8",{"name":"zstd","configuration":{"level":1,"checksum":false}}],` +

@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// BenchmarkSmallChunks reads 10,000 chunks of 10×10 float32 from memory: what a chunk
-// costs besides its bytes.
+// BenchmarkSmallChunks reads 10,000 chunks of 10×10 float32 from memory. It measures the
+// cost of a chunk apart from its bytes.
 func BenchmarkSmallChunks(b *testing.B) {
 	ctx := context.Background()
 	for _, bench := range []struct {
@@ -61,7 +61,7 @@ func BenchmarkSmallChunks(b *testing.B) {
 	}
 }
 
-// BenchmarkPoint reads one element, which shows what a call costs.
+// BenchmarkPoint reads one element. It measures the cost of a call.
 func BenchmarkPoint(b *testing.B) {
 	ctx := context.Background()
 	for _, edges := range []int64{10, 1_000_000} {
@@ -118,8 +118,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend appends one element, in a chunk of its own, to an array that has few
-// chunks or many.
+// BenchmarkAppend appends one element, as a chunk, to an array with few chunks or with
+// many.
 func BenchmarkAppend(b *testing.B) {
 	ctx := context.Background()
 	for _, chunks := range []int64{10, 1_000_000} {

@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// manyInner makes an array of one shard of 64³ inner chunks of 4³ bytes that are not
-// compressed, 16 MiB.
+// manyInner creates an array of one shard of 64³ uncompressed inner chunks of 4³ bytes,
+// 16 MiB.
 func manyInner(b *testing.B, s store.Store) {
 	b.Helper()
 	ctx := context.Background()
@@ -37,9 +37,8 @@ func manyInner(b *testing.B, s store.Store) {
 	}
 }
 
-// BenchmarkCompactShards puts a shard of 262,144 inner chunks in order: one that is so
-// already, one that is in another order, which moves every inner chunk, and a check of
-// all of them.
+// BenchmarkCompactShards compacts a shard of 262,144 inner chunks that is in order, and
+// one in another order, so that every inner chunk moves. It also checks all of them.
 func BenchmarkCompactShards(b *testing.B) {
 	ctx := context.Background()
 	local, err := filestore.Open(b.TempDir(), &filestore.Options{Create: true})

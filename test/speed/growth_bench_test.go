@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// randomEdges returns n lengths from 1 to 1000, no two runs of which are alike.
+// randomEdges returns n lengths from 1 to 1000, without adjacent equal ones.
 func randomEdges(n int) []int64 {
 	r := rand.New(rand.NewPCG(1, 2))
 	lengths := make([]int64, n)
@@ -48,7 +48,7 @@ func withEdges(b *testing.B, s store.Store, lengths []int64) *zarr.Array {
 	return a
 }
 
-// benchStores are the stores that growth is measured in.
+// benchStores are the stores in which growth is measured.
 func benchStores(b *testing.B) map[string]func() store.Store {
 	return map[string]func() store.Store{
 		"memory": func() store.Store { return memstore.New() },
@@ -63,9 +63,9 @@ func benchStores(b *testing.B) map[string]func() store.Store {
 	}
 }
 
-// BenchmarkShrinkByOne takes the last of 10^7 chunks off: listed edges, each of another
-// length than its neighbours, and runs. zarr-python 3.4.1 takes 17 to 20 s and gigabytes
-// for either.
+// BenchmarkShrinkByOne removes the last of 10^7 chunks, with listed edges that all
+// differ from their neighbours, and with runs. zarr-python 3.4.1 takes 17 to 20 s and
+// gigabytes for either.
 func BenchmarkShrinkByOne(b *testing.B) {
 	ctx := context.Background()
 	const chunks = int64(1e7)
@@ -76,7 +76,7 @@ func BenchmarkShrinkByOne(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if extent -= 2; extent == 0 {
-					b.Fatal("nothing is left")
+					b.Fatal("the array is empty")
 				}
 				if err := a.Resize(ctx, []int64{extent}, nil); err != nil {
 					b.Fatal(err)
@@ -86,9 +86,8 @@ func BenchmarkShrinkByOne(b *testing.B) {
 	}
 }
 
-// BenchmarkAppendToEdges appends a chunk to 10^6 explicit random edges. The document has
-// 4 MB, and is written once. zarr-python 3.4.1 takes 471 ms to resize such an array by
-// one.
+// BenchmarkAppendToEdges appends a chunk to 10^6 random listed edges. The document has 4
+// MB and is written once. zarr-python 3.4.1 takes 471 ms to resize such an array by one.
 func BenchmarkAppendToEdges(b *testing.B) {
 	ctx := context.Background()
 	for name, newStore := range benchStores(b) {
@@ -103,8 +102,8 @@ func BenchmarkAppendToEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkPublishEdges writes a document of the same size and nothing else: the floor of
-// the append.
+// BenchmarkPublishEdges writes a document of that size and nothing else, the lower bound
+// of the append.
 func BenchmarkPublishEdges(b *testing.B) {
 	ctx := context.Background()
 	for name, newStore := range benchStores(b) {
@@ -126,7 +125,7 @@ func BenchmarkPublishEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkPointOfEdges reads one element of 10^6 explicit random edges. zarr-python
+// BenchmarkPointOfEdges reads one element with 10^6 random listed edges. zarr-python
 // 3.4.1 takes 30 to 39 ms.
 func BenchmarkPointOfEdges(b *testing.B) {
 	ctx := context.Background()
@@ -143,7 +142,7 @@ func BenchmarkPointOfEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenEdges opens an array with 10^6 explicit random edges. zarr-python 3.4.1
+// BenchmarkOpenEdges opens an array with 10^6 random listed edges. zarr-python 3.4.1
 // takes 711 ms.
 func BenchmarkOpenEdges(b *testing.B) {
 	ctx := context.Background()
@@ -160,8 +159,8 @@ func BenchmarkOpenEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkMonths opens, looks up and appends to daily data of 80 years in chunks of
-// months, 960 edges. A lookup took 50 ns in the prototype that the reference measured.
+// BenchmarkMonths opens, searches and appends to daily data of 80 years in chunks of
+// months, 960 edges. A search took 50 ns in the first prototype.
 func BenchmarkMonths(b *testing.B) {
 	ctx := context.Background()
 	steps := fixture.Must(calendar.ParseSteps("1945-01-01", "1d", "standard"))
@@ -206,9 +205,9 @@ func BenchmarkMonths(b *testing.B) {
 	})
 }
 
-// BenchmarkAppendTogether appends a row to ten arrays of a group with consolidated
+// BenchmarkAppendGroup appends a row to ten arrays of a group with consolidated
 // metadata.
-func BenchmarkAppendTogether(b *testing.B) {
+func BenchmarkAppendGroup(b *testing.B) {
 	ctx := context.Background()
 	for name, newStore := range benchStores(b) {
 		b.Run(name, func(b *testing.B) {

@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// peakMiB returns the most memory that the process has had since resetPeak, in MiB; 0
-// where the system does not tell.
+// peakMiB returns the peak memory of the process since resetPeak, in MiB. It returns 0
+// if the system does not report it.
 func peakMiB() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -36,7 +36,7 @@ func peakMiB() float64 {
 	return 0
 }
 
-// resetPeak gives unused memory back to the system and forgets the peak so far.
+// resetPeak returns unused memory to the system and resets the peak.
 func resetPeak() {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600)
@@ -44,7 +44,7 @@ func resetPeak() {
 
 // BenchmarkGiB reads and writes 1 GiB of uint16 in chunks of 128³, and in shards of 256³
 // with inner chunks of 64³, in a local store. overhead-MiB is the peak memory of the
-// process besides the block of elements itself; the budget in force is part of it.
+// process without the block of elements; it includes the budget.
 func BenchmarkGiB(b *testing.B) {
 	if testing.Short() {
 		b.Skip("moves gigabytes")

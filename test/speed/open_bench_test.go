@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// BenchmarkOpenLocal opens and closes an array in a directory of this machine by its
-// path, as one of two formats.
+// BenchmarkOpenLocal opens and closes an array in a local directory by its path, in
+// both formats.
 func BenchmarkOpenLocal(b *testing.B) {
 	ctx := context.Background()
 	for _, format := range []int{3, 2} {
@@ -41,8 +41,8 @@ func BenchmarkOpenLocal(b *testing.B) {
 	}
 }
 
-// BenchmarkMembers opens a group of a thousand arrays and all of them, each from its own
-// document or all from that of the group.
+// BenchmarkMembers opens a group of a thousand arrays and all of them, from their own
+// documents or from consolidated metadata.
 func BenchmarkMembers(b *testing.B) {
 	ctx := context.Background()
 	const arrays = 1000

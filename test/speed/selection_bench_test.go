@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// square returns an array of n×n float32 in chunks of c×c, in inner chunks of inner×inner
-// where that is not 0, which are not compressed.
+// square returns an array of n×n float32 in uncompressed chunks of c×c, or in shards
+// with inner chunks of inner×inner if that is not 0.
 func square(b testing.TB, n, c, inner int64) *zarr.Array {
 	b.Helper()
 	spec := zarr.Spec{Shape: []int64{n, n}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(c), grid.Every(c)}, Codecs: fixture.Plain()}
@@ -47,8 +47,8 @@ func scattered(n, count int64) selection.Points {
 	return p
 }
 
-// BenchmarkSelections reads what is selected in different ways: for each the time a
-// selected element takes.
+// BenchmarkSelections reads selections of different kinds, and reports the time for each
+// selected element.
 func BenchmarkSelections(b *testing.B) {
 	ctx := context.Background()
 	all, open := selection.All(), int64(selection.Open)

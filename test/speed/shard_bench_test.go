@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// cube returns an array of one shard of n³ inner chunks of 4³ bytes that are not
-// compressed, and elements for it.
+// cube returns an array of one shard of n³ uncompressed inner chunks of 4³ bytes, and
+// elements for it.
 func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	b.Helper()
 	side := 4 * n
@@ -40,8 +40,8 @@ func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	return a, data
 }
 
-// BenchmarkShard codes many small inner chunks of one shard: all of them, one of them,
-// and one element.
+// BenchmarkShard encodes and decodes many small inner chunks of one shard: all of them,
+// one of them, and one element.
 func BenchmarkShard(b *testing.B) {
 	ctx := context.Background()
 	for _, n := range []int64{16, 32, 64} {
@@ -59,7 +59,7 @@ func BenchmarkShard(b *testing.B) {
 			perChunk(b)
 		})
 		b.Run(fmt.Sprintf("full read %d", count), func(b *testing.B) {
-			if err := zarr.Write(ctx, a, nil, data); err != nil { // it may run by itself
+			if err := zarr.Write(ctx, a, nil, data); err != nil { // the benchmark may run alone
 				b.Fatal(err)
 			}
 			got := make([]uint8, len(data))
@@ -70,7 +70,7 @@ func BenchmarkShard(b *testing.B) {
 			}
 			perChunk(b)
 		})
-		b.Run(fmt.Sprintf("copy %d", count), func(b *testing.B) { // what no codec can be faster than
+		b.Run(fmt.Sprintf("copy %d", count), func(b *testing.B) { // the lower bound for any codec
 			got := make([]uint8, len(data))
 			for b.Loop() {
 				copy(got, data)
@@ -103,7 +103,7 @@ func BenchmarkShard(b *testing.B) {
 	}
 }
 
-// BenchmarkSmallShards codes many shards of few inner chunks, 4096 of 8.
+// BenchmarkSmallShards encodes and decodes many shards of few inner chunks, 4096 of 8.
 func BenchmarkSmallShards(b *testing.B) {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
@@ -137,8 +137,8 @@ func BenchmarkSmallShards(b *testing.B) {
 }
 
 // BenchmarkRandomInner reads random inner chunks of 64³ from shards of 256³ uint16 on
-// disk. overhead-MiB is the peak memory of the process beside what it had before, the
-// slices that are read to among it: 0.5 MiB a reader.
+// disk. overhead-MiB is the peak memory of the process beyond that before the benchmark.
+// It includes the destination slices, 0.5 MiB for each reader.
 func BenchmarkRandomInner(b *testing.B) {
 	ctx := context.Background()
 	s := fixture.OpenStore(b, b.TempDir())
@@ -190,8 +190,8 @@ func BenchmarkRandomInner(b *testing.B) {
 	}
 }
 
-// BenchmarkTinyInner reads random inner chunks of 4³ from one shard of 128³: what there
-// is besides to move 128 bytes.
+// BenchmarkTinyInner reads random inner chunks of 4³ from one shard of 128³. It measures
+// the overhead of reading 128 bytes.
 func BenchmarkTinyInner(b *testing.B) {
 	ctx := context.Background()
 	s := fixture.OpenStore(b, b.TempDir())
@@ -205,7 +205,7 @@ func BenchmarkTinyInner(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if a, err = zarr.At(s, "").OpenArray(ctx, nil); err != nil { // what is stored is older than what is known of it
+	if a, err = zarr.At(s, "").OpenArray(ctx, nil); err != nil { // a shard older than the open document needs no version check
 		b.Fatal(err)
 	}
 	r, got := rand.New(rand.NewPCG(1, 2)), make([]int16, 64)

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// metered is a store that counts the values which are written, and their bytes.
+// metered is a store that counts written values and their bytes.
 type metered struct {
 	*memstore.Store
 	puts, bytes atomic.Int64
@@ -68,10 +68,10 @@ func (b meteredBatch) Commit(context.Context) error { return nil }
 func (b meteredBatch) Discard()                     {}
 
 // BenchmarkStream writes 128 images of 512×512 uint16 (64 MiB) plane by plane to shards
-// of 64, with zstd: as a stream, within the budgets of two layers and of one, with a
-// checkpoint after every eighth image, by appends of one image, and of 64. puts are
-// values that are written, documents included; stored is how often every encoded byte is;
-// peak-MiB is what a stream held.
+// of 64, with zstd: as a stream with the budgets of two layers and of one, with a
+// checkpoint after every eighth image, and by appends of one image and of 64. puts
+// counts the written values, including documents. stored is how often each encoded byte
+// is written. peak-MiB is the memory that the stream keeps.
 func BenchmarkStream(b *testing.B) {
 	const side, planes, total = 512, 64, 128
 	data := make([]uint16, 0, total*side*side)

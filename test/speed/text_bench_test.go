@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// BenchmarkText reads and writes 200,000 names of stations, which are about 16 bytes
-// each, whole and one of every hundred.
+// BenchmarkText reads and writes 200,000 names of stations of about 16 bytes each: all,
+// and every hundredth.
 func BenchmarkText(b *testing.B) {
 	const count = 200_000
 	text := make([]string, count)

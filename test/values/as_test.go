@@ -24,7 +24,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// realTypes returns the data types that are converted.
+// realTypes returns the data types that can be converted.
 func realTypes() (list []dtype.Type) {
 	for _, t := range dtype.All() {
 		if k := t.Kind(); k == dtype.Int || k == dtype.Uint || k == dtype.Float {
@@ -34,7 +34,7 @@ func realTypes() (list []dtype.Type) {
 	return list
 }
 
-// exactly returns the number that an element stands for; it is not ok for NaN.
+// exactly returns the number that an element represents. ok is false for NaN.
 func exactly(typ dtype.Type, elem []byte) (x *big.Float, ok bool) {
 	text := string(typ.AppendText(nil, elem))
 	switch {
@@ -52,7 +52,8 @@ func exactly(typ dtype.Type, elem []byte) (x *big.Float, ok bool) {
 	return new(big.Float).SetFloat64(float64(one[0])), true
 }
 
-// testReadAs reads random elements of every type as T and compares with exact numbers.
+// testReadAs reads random elements of every type as T and compares them with the exact
+// numbers.
 func testReadAs[T zarr.Real](t *testing.T) {
 	ctx := context.Background()
 	target := dtype.Of[T]()
@@ -116,7 +117,7 @@ func exactOf[T zarr.Real](x T) *big.Float {
 	return new(big.Float).SetFloat64(float64(x))
 }
 
-// fitsIn reports whether a type has the number, or one next to it.
+// fitsIn reports whether a type can represent the number, or one next to it.
 func fitsIn(t dtype.Type, x *big.Float) bool {
 	if t.Kind() == dtype.Float {
 		return x.IsInf() || !rounded(t, x).IsInf()
@@ -143,7 +144,7 @@ func rounded(t dtype.Type, x *big.Float) *big.Float {
 }
 
 func TestReadAs(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	t.Run("int8", testReadAs[int8])
 	t.Run("uint16", testReadAs[uint16])
 	t.Run("int64", testReadAs[int64])
@@ -159,7 +160,7 @@ func TestWriteAs(t *testing.T) {
 		a := fixture.ArrayOf(t, typ, []int64{2, 3}, grid.Every(2), grid.Edges(1, 2))
 		src := []int16{1, 1, 0, 1, 1, 1}
 		if typ.Name() == "float8_e8m0fnu" {
-			src[2] = 1 // there is no zero
+			src[2] = 1 // the type has no zero
 		}
 		if err := zarr.WriteAs(ctx, a, nil, src); err != nil {
 			t.Errorf("%s: %v", typ, err)
@@ -177,7 +178,7 @@ func TestWriteAs(t *testing.T) {
 	}
 }
 
-// TestWriteAsRefuses has values that do not fit, after which nothing is stored.
+// TestWriteAsRefuses writes values that do not fit. Nothing is stored.
 func TestWriteAsRefuses(t *testing.T) {
 	ctx := context.Background()
 	a := fixture.ArrayOf(t, dtype.Of[uint8](), []int64{2, 2}, grid.Every(1), grid.Every(1))
@@ -206,7 +207,7 @@ func TestWriteAsRefuses(t *testing.T) {
 	}
 }
 
-// TestReadAsOfSelections reads parts: points, a view, a field.
+// TestReadAsOfSelections reads points, a view and a field.
 func TestReadAsOfSelections(t *testing.T) {
 	ctx := context.Background()
 	typ := fixture.Must(dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int16]()}, dtype.Field{Name: "b", Type: dtype.Of[dtype.Float16]()}))
@@ -228,9 +229,9 @@ func TestReadAsOfSelections(t *testing.T) {
 	}
 }
 
-// TestReadAsInParts has more than one part to convert.
+// TestReadAsInParts reads so many elements that they are converted in several parts.
 func TestReadAsInParts(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx := context.Background()
 	const n = 5 << 20
 	a := fixture.ArrayOf(t, dtype.Of[int64](), []int64{n}, grid.Every(1<<20))
@@ -253,7 +254,7 @@ func TestReadAsInParts(t *testing.T) {
 	}
 }
 
-// TestReadAsAllocates little besides what it returns.
+// TestReadAsAllocates checks that little more than the result is allocated.
 func TestReadAsAllocates(t *testing.T) {
 	racing.Skip(t)
 	ctx := context.Background()
@@ -271,9 +272,9 @@ func TestReadAsAllocates(t *testing.T) {
 	}
 }
 
-// TestReadTellsOthers points from a Read of another type to what makes that type of the
-// elements.
-func TestReadTellsOthers(t *testing.T) {
+// TestReadNamesConversions checks that the error of Read with another type names the
+// function that converts.
+func TestReadNamesConversions(t *testing.T) {
 	a := fixture.ArrayOf(t, fixture.Must(dtype.Parse("float16", nil)), []int64{1})
 	if _, err := zarr.Read[float32](t.Context(), a, nil); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "; ReadAs and WriteAs convert numbers") {
 		t.Error(err)

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// numbered returns an array in memory whose elements count up in C order.
+// numbered returns an array in memory whose elements are numbered in C order.
 func numbered(t interface {
 	Helper()
 	Fatal(...any)
@@ -80,7 +80,7 @@ func TestCompareShapeAndType(t *testing.T) {
 	}
 }
 
-// TestSlabs checks that slabs of any size give what one read gives, and keep the limit.
+// TestSlabs checks that slabs of any size together equal one read, and keep the limit.
 func TestSlabs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.Int64Range(0, 7), 0, 3).Draw(t, "shape")

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package values reads and writes every data type by every Go type.
+// Package values tests reading and writing every data type with every Go type.
 package values

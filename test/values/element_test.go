@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// Types of a program, each defined as one that has a data type.
+// Defined types, each with the underlying type of a data type.
 type (
 	degrees float32
 	place   string
@@ -20,8 +20,8 @@ type (
 	steps   time.Duration
 )
 
-// TestDefinedTypes writes and reads values of defined types, which have the data type of
-// what they are defined as.
+// TestDefinedTypes writes and reads values of defined types. They have the data type of
+// their underlying type.
 func TestDefinedTypes(t *testing.T) {
 	if got, want := dtype.Of[degrees](), dtype.Of[float32](); got != want {
 		t.Errorf("%v, want %v", got, want)
@@ -36,7 +36,7 @@ func TestDefinedTypes(t *testing.T) {
 
 	a := fixture.ArrayOf(t, dtype.Of[int16](), []int64{3})
 	if err := zarr.WriteAs(t.Context(), a, nil, []degrees{1, 2, 3}); err == nil {
-		t.Error("floats became integers")
+		t.Error("reading floats as integers: no error")
 	}
 	b, err := zarr.ReadAs[degrees](t.Context(), a, nil)
 	if err != nil || !slices.Equal(b.Data, make([]degrees, 3)) {
@@ -44,7 +44,8 @@ func TestDefinedTypes(t *testing.T) {
 	}
 }
 
-// roundTrip checks the data type of T, and that an array of it gives values back.
+// roundTrip checks the data type of T, and that an array of it returns the values
+// written.
 func roundTrip[T interface {
 	dtype.Element
 	comparable

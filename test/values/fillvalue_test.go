@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestFillValue gives the fill value of one array to another.
+// TestFillValue creates an array with the fill value of another one.
 func TestFillValue(t *testing.T) {
 	for _, c := range []struct{ dtype, fill, want string }{
 		{"uint8", "48", "48"}, {"float32", `"NaN"`, `"NaN"`}, {"float64", "1", "1.0"}, {"string", `"0"`, `"0"`}, {"int16", "", "0"}, {"int16", " null ", "0"},
@@ -34,11 +34,11 @@ func TestFillValue(t *testing.T) {
 		}
 	}
 	if _, err := zarr.FillJSON("256").Element(dtype.Of[uint8]()); !errors.Is(err, dtype.ErrInvalid) {
-		t.Errorf("256 for uint8: %v", err)
+		t.Errorf("fill value 256 of uint8: %v", err)
 	}
 }
 
-// TestFillValueOfFormat2 keeps a fill value that is null.
+// TestFillValueOfFormat2 keeps a null fill value.
 func TestFillValueOfFormat2(t *testing.T) {
 	h := zarr.At(memstore.New(), "")
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int16](), FillValue: zarr.FillJSON("null"), Format: 2}

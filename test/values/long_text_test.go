@@ -22,8 +22,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestLongText reads text that takes far more memory than its stored form has bytes: how
-// much, no document tells.
+// TestLongText reads text that takes far more memory than its stored form. No document
+// says how much.
 func TestLongText(t *testing.T) {
 	racing.Skip(t)
 	ctx := t.Context()
@@ -52,8 +52,8 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// TestLimitOfText refuses a block of text that has more bytes than a block may have,
-// before all of it is in memory.
+// TestLimitOfText refuses a block of text above the limit of blocks, before all of it is
+// in memory.
 func TestLimitOfText(t *testing.T) {
 	ctx := t.Context()
 	s := memstore.New()

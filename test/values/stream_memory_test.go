@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestStreamMemory streams images that hardly become smaller to a local store, within
-// budgets of shards and of layers: the stream holds no more than that, as far as it says
-// and as far as the heap does.
+// TestStreamMemory streams images that compress little to a local store, with the
+// budgets of shards and of layers. The stream keeps no more than its budget, by its own
+// count and by that of the heap.
 func TestStreamMemory(t *testing.T) {
 	racing.Skip(t)
 	const side, planes = 128, 16 // 32 KiB and 512 KiB
@@ -86,7 +86,7 @@ func equalImages(a, b []uint16) bool {
 	return len(a) == len(b)
 }
 
-// heap returns the bytes that are in use, without what pools keep.
+// heap returns the bytes in use, without pooled buffers.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -95,8 +95,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestStreamLongChunk fills a chunk for which there is not as much room at first, along
-// an axis that is not the first.
+// TestStreamLongChunk fills a chunk that is longer than the first buffer of the stream,
+// along an axis that is not the first.
 func TestStreamLongChunk(t *testing.T) {
 	const row, planes = 1 << 20, 12
 	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{

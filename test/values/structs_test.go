@@ -22,8 +22,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// observation has a field of every kind, in another order and with other gaps than the
-// elements.
+// observation has a field of every kind, in another order and with other padding than
+// the elements.
 type observation struct {
 	Note    string `zarr:"note"`
 	Ignored int
@@ -50,7 +50,7 @@ type observation struct {
 	Celsius celsius        `zarr:"celsius"`
 }
 
-// Rest is embedded, and has no place in the elements.
+// Rest is embedded, and has no counterpart in the elements.
 type Rest struct{ X, Y int }
 
 type celsius float64
@@ -112,7 +112,7 @@ func TestStructs(t *testing.T) {
 	if err != nil || !slices.Equal(got.Shape, []int64{9, 4}) || !reflect.DeepEqual(got.Data, want) {
 		t.Fatalf("%v, %v\n%+v\n%+v", got.Shape, err, got.Data[:2], want[:2])
 	}
-	// Bytes are what fields, one by one, say.
+	// Compare with the fields read one by one.
 	for i, o := range want {
 		at := selection.Basic{selection.At(int64(i / 4)), selection.At(int64(i % 4))}
 		lat, err := zarr.Read[float64](ctx, a, selection.Fields{Names: []string{"lat"}, Of: selection.Fields{Names: []string{"at"}, Of: at}})
@@ -124,7 +124,7 @@ func TestStructs(t *testing.T) {
 			t.Fatalf("note %q, %v", note.Data, err)
 		}
 	}
-	// A part, of which a part of the fields.
+	// A part of the elements, and a part of their fields.
 	type small struct {
 		Celsius float64 `zarr:"celsius"`
 		Count   byte    `zarr:"count"`
@@ -142,7 +142,7 @@ func TestStructs(t *testing.T) {
 	}
 }
 
-// TestStructsCopied has structs that are in memory what the elements are.
+// TestStructsCopied has Go structs with the same memory layout as the elements.
 func TestStructsCopied(t *testing.T) {
 	ctx := context.Background()
 	type point struct {
@@ -246,7 +246,7 @@ func TestStructsRefuse(t *testing.T) {
 	}
 }
 
-// TestZeroTimeIsNaT reads what is no moment as the zero Time, and writes that as it.
+// TestZeroTimeIsNaT reads NaT as the zero Time, and writes the zero Time as NaT.
 func TestZeroTimeIsNaT(t *testing.T) {
 	ctx := context.Background()
 	for _, unit := range []string{"D", "ns"} {
@@ -265,8 +265,8 @@ func TestZeroTimeIsNaT(t *testing.T) {
 	}
 }
 
-// TestValuesAllocate allocates nothing for an element of fixed width, but for the memory
-// of text and of byte slices.
+// TestValuesAllocate checks that elements of fixed width take no allocations, and others
+// only those of their text and byte slices.
 func TestValuesAllocate(t *testing.T) {
 	ctx := context.Background()
 	const n = 20_000

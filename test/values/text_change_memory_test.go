@@ -21,11 +21,10 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// longBytes is how many bytes the elements of a chunk of longElements have.
+// longBytes is the number of bytes of the elements in a chunk of longElements.
 const longBytes = 32 << 20
 
-// longElements returns elements that fill a long chunk, and that hardly compress if
-// noisy.
+// longElements returns elements that fill a long chunk. Noisy elements compress badly.
 func longElements(noisy bool) [][]byte {
 	const each = 8 << 10
 	data := make([]byte, longBytes)
@@ -38,8 +37,7 @@ func longElements(noisy bool) [][]byte {
 	return slices.Collect(slices.Chunk(data, each))
 }
 
-// elementsInOne returns an array that stores the values as one chunk, or as one inner
-// chunk.
+// elementsInOne returns an array that stores the values as one chunk or one inner chunk.
 func elementsInOne(t *testing.T, values [][]byte, sharded bool) *zarr.Array {
 	t.Helper()
 	typ, n := fixture.Must(dtype.Parse("bytes", nil)), int64(len(values))
@@ -60,16 +58,17 @@ func elementsInOne(t *testing.T, values [][]byte, sharded bool) *zarr.Array {
 	return a
 }
 
-// TestMemoryOfChangedText changes one element of a long chunk. The elements are in memory
-// as they are decoded and as the first codec encodes them, and the stored form in place
-// of the former. Noisy chunks add the stored form that is read, and what the store keeps.
+// TestMemoryOfChangedText changes one element of a long chunk. Memory holds the decoded
+// elements and their encoding by the first codec; the stored form reuses the memory of
+// the former. For noisy chunks, the stored form that was read and the copy of the store
+// count as well.
 func TestMemoryOfChangedText(t *testing.T) {
 	racing.Skip(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(5)) // garbage is not what is looked for
+	defer debug.SetGCPercent(debug.SetGCPercent(5)) // garbage does not count
 	for _, tt := range []struct {
 		name           string
 		noisy, sharded bool
-		most           float64 // times as much as the elements have
+		most           float64 // as a multiple of the elements
 	}{
 		{"short stored form", false, false, 3.25},
 		{"long stored form", true, false, 4.5},
@@ -77,7 +76,7 @@ func TestMemoryOfChangedText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := elementsInOne(t, longElements(tt.noisy), tt.sharded)
-			runtime.GC() // what pools have from before
+			runtime.GC() // empties pools
 			used := fixture.HeapMiB(func() {
 				if err := zarr.Write(t.Context(), a, selection.Basic{selection.At(7)}, [][]byte{[]byte("new")}); err != nil {
 					t.Error(err)
@@ -92,7 +91,7 @@ func TestMemoryOfChangedText(t *testing.T) {
 	}
 }
 
-// TestMemoryOfComparedText compares two long chunks: the elements of both are in memory
+// TestMemoryOfComparedText compares two long chunks. Memory holds the elements of both
 // once, and the stored form of one.
 func TestMemoryOfComparedText(t *testing.T) {
 	racing.Skip(t)

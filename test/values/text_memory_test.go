@@ -25,8 +25,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// bombs returns an array of one text a chunk, of so many letters each, which are stored
-// in few bytes; inner chunks have a shard each.
+// bombs returns an array with one text in each chunk, of the given number of letters,
+// stored in few bytes. Each inner chunk has its own shard.
 func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *zarr.Array {
 	t.Helper()
 	ctx, s := t.Context(), memstore.New()
@@ -58,15 +58,15 @@ func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *
 	return a
 }
 
-// TestMemoryOfText decodes many chunks of text that is far longer than what is stored of
-// it. One at a time is decoded of those that take more than the budget, and more at a
-// time only within it.
+// TestMemoryOfText decodes many chunks whose text is far longer than their stored form.
+// Chunks that take more than the budget are decoded one at a time, and others
+// concurrently within it.
 func TestMemoryOfText(t *testing.T) {
 	racing.Skip(t)
 	const letters, chunks = 24 << 20, 12
-	// MiB: the text, what was tried before, the result, and what a pool keeps.
+	// MiB: the text, earlier attempts with less room, the result, and pooled buffers.
 	most := float64(5 * letters >> 20)
-	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage does not count
 	one := func(ctx context.Context, a *zarr.Array) error {
 		for i := range int64(chunks) {
 			if _, err := zarr.Read[string](ctx, a, selection.Basic{selection.At(i)}); err != nil {
@@ -104,8 +104,8 @@ func TestMemoryOfText(t *testing.T) {
 	}
 }
 
-// TestLimitsOfText refuses text that has more bytes than a chunk, or a block, may have,
-// without taking memory for all of it.
+// TestLimitsOfText refuses text above the limit of a chunk or a block, without memory
+// for all of it.
 func TestLimitsOfText(t *testing.T) {
 	racing.Skip(t)
 	ctx := t.Context()
@@ -125,7 +125,7 @@ func TestLimitsOfText(t *testing.T) {
 	}
 }
 
-// TestClaimOfText refuses a short frame that claims to be long, at once.
+// TestClaimOfText refuses a short frame that claims a long content, before it allocates.
 func TestClaimOfText(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{

@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// block432 is an array of 4×3×2 numbers from 0 on with names for two of its axes.
+// block432 is an array of 4×3×2 numbers, starting at 0, with names for two of its axes.
 func block432(t testing.TB, s store.Store) *zarr.Array {
 	t.Helper()
 	a, err := zarr.At(s, "").CreateArray(context.Background(), zarr.Spec{
@@ -60,7 +60,7 @@ func TestViewNames(t *testing.T) {
 	}
 }
 
-// TestViewErrors selects from views what they do not have.
+// TestViewErrors selects from views what is outside of them.
 func TestViewErrors(t *testing.T) {
 	a := block432(t, memstore.New())
 	v := fixture.Must(a.View(selection.Basic{selection.Span(1, 3)}))
@@ -79,12 +79,12 @@ func TestViewErrors(t *testing.T) {
 		}
 	}
 	if _, err := a.View(selection.Blocks{Inner: true}); !errors.Is(err, zarr.ErrInvalidArgument) {
-		t.Errorf("inner chunks of chunks: %v", err)
+		t.Errorf("inner chunks of an array without shards: %v", err)
 	}
 }
 
-// TestViewAndGrowth makes views of an array that grows and shrinks: they stay what they
-// were, as long as their elements are there.
+// TestViewAndGrowth makes views of an array that grows and shrinks. They keep their
+// elements as long as these are in the array.
 func TestViewAndGrowth(t *testing.T) {
 	ctx := t.Context()
 	a := block432(t, memstore.New())
@@ -106,12 +106,12 @@ func TestViewAndGrowth(t *testing.T) {
 	}
 	for _, v := range []*zarr.View{last, mask} {
 		if _, err := zarr.Read[int32](ctx, v, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
-			t.Errorf("elements that are gone: %v", err)
+			t.Errorf("reading removed elements: %v", err)
 		}
 	}
 }
 
-// TestViewReadsNothing makes views of an array whose store fails.
+// TestViewReadsNothing makes views of an array, which must not read chunks.
 func TestViewReadsNothing(t *testing.T) {
 	s := &fixture.Noted{Store: memstore.New()}
 	v := fixture.Must(block432(t, s).View(selection.Basic{selection.Span(0, 2)}))
@@ -151,8 +151,7 @@ func TestStridedErrors(t *testing.T) {
 	}
 }
 
-// slowGets is a store that counts how many values are read at one time, and fails when it
-// is told to.
+// slowGets is a store that counts concurrent reads, and fails on demand.
 type slowGets struct {
 	*memstore.Store
 	now, most, gets atomic.Int64
@@ -171,9 +170,9 @@ func (s *slowGets) Get(ctx context.Context, key store.Key, q store.Request, dst 
 	return s.Store.Get(ctx, key, q, dst)
 }
 
-// TestPiecesEnd breaks off loops over pieces, by leaving, by cancelling and by an error
-// of the store: nothing goes on, little was read ahead, and an error is told once. That
-// no goroutine is left is seen by the package's TestMain.
+// TestPiecesEnd ends loops over pieces: by a break, by a cancelled context and by an
+// error of the store. No read follows, few chunks were read ahead, and an error is
+// yielded once. TestMain of the package checks that no goroutine is left.
 func TestPiecesEnd(t *testing.T) {
 	s := &slowGets{Store: memstore.New()}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -212,7 +211,7 @@ func TestPiecesEnd(t *testing.T) {
 		}
 	}
 	if count != 1 || errs != 1 {
-		t.Errorf("%d turns, %d errors", count, errs)
+		t.Errorf("%d iterations, %d errors", count, errs)
 	}
 	s.fail.Store(false)
 	count, errs = 0, 0
@@ -228,7 +227,7 @@ func TestPiecesEnd(t *testing.T) {
 		}
 	}
 	if errs != 1 || count > 40 {
-		t.Errorf("%d turns, %d errors after cancelling", count, errs)
+		t.Errorf("%d iterations, %d errors after cancelling", count, errs)
 	}
 	for _, err := range zarr.Pieces[int64](t.Context(), a, nil) {
 		if !errors.Is(err, zarr.ErrInvalidArgument) {
@@ -237,11 +236,11 @@ func TestPiecesEnd(t *testing.T) {
 	}
 }
 
-// TestPiecesBudget expects that no more is read ahead than the budget allows.
+// TestPiecesBudget checks that reading ahead stays within the budget.
 func TestPiecesBudget(t *testing.T) {
 	s := &slowGets{Store: memstore.New()}
 	a, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{Shape: []int64{1000}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(10)}},
-		&zarr.CreateOptions{Options: zarr.Options{Budget: 100}}) // one piece and a bit
+		&zarr.CreateOptions{Options: zarr.Options{Budget: 100}}) // a little more than one piece
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,8 +260,8 @@ func TestPiecesBudget(t *testing.T) {
 	}
 }
 
-// TestConcurrentPoints has several writers of points in the same chunks and shards of one
-// store with conditional writes: none is lost.
+// TestConcurrentPoints lets several writers write points to the same chunks and shards
+// of a store with conditional writes. No write is lost.
 func TestConcurrentPoints(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(5)}} {
 		t.Run(name, func(t *testing.T) {
@@ -286,7 +285,7 @@ func TestConcurrentPoints(t *testing.T) {
 						values[i] = int32(at[i]) + 1
 					}
 					for i := range 5 {
-						part := slices.Concat(at[10*i:][:10], at[10*i:][:10]) // the last ones count
+						part := slices.Concat(at[10*i:][:10], at[10*i:][:10]) // the last write of a point wins
 						if err := zarr.Write(t.Context(), a, selection.Orthogonal{selection.List(part...)}, slices.Concat(make([]int32, 10), values[10*i:][:10])); err != nil {
 							t.Error(err)
 						}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestNoEdges lets zarr-python read an array without edges along its first axis, before
-// and after it grows, and append to it.
+// and after growth, and append to it.
 func TestNoEdges(t *testing.T) {
 	p := startPython(t)
 	path := filepath.Join(t.TempDir(), "a")

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// otherArray is an array of testdata/others.zip, which another program wrote.
+// otherArray is an array of testdata/others.zip, written by another program.
 type otherArray struct {
 	Path, Writer string
 	Values       []string
@@ -26,10 +26,10 @@ type otherArray struct {
 	ReadOnly     bool `json:"read_only"`
 }
 
-// TestOthers reads what other programs wrote, tells what is not as it is specified,
-// changes it and appends to it: then the document is as it is specified, and the elements
-// are the same.
-func TestOthers(t *testing.T) {
+// TestOtherPrograms reads arrays of other programs and expects notes about deviations.
+// It changes and appends to them. The document then has the specified form, and the
+// elements are the same.
+func TestOtherPrograms(t *testing.T) {
 	dir := t.TempDir()
 	z := fixture.OpenZip(t, "others.zip")
 	if err := os.CopyFS(dir, z); err != nil {
@@ -38,7 +38,7 @@ func TestOthers(t *testing.T) {
 	var manifest struct{ Arrays []otherArray }
 	fixture.ReadJSON(t, z, "manifest.json", &manifest)
 	if len(manifest.Arrays) != 11 {
-		t.Errorf("%d arrays", len(manifest.Arrays))
+		t.Errorf("%d arrays, want 11", len(manifest.Arrays))
 	}
 	for _, f := range manifest.Arrays {
 		t.Run(f.Path, func(t *testing.T) {
@@ -85,9 +85,8 @@ func (f *otherArray) check(t *testing.T, location string, notes []string) {
 	}
 }
 
-// change sets attributes, appends a plane and takes it away again. The array that was
-// read first publishes all of it, so that its documents are compared with those that it
-// has published.
+// change sets attributes, appends a plane and removes it. The Array value that was
+// opened first makes all changes, so it compares documents with those that it published.
 func (f *otherArray) change(t *testing.T, location string) {
 	t.Helper()
 	ctx := t.Context()
@@ -108,7 +107,7 @@ func (f *otherArray) change(t *testing.T, location string) {
 		t.Fatal(err)
 	}
 	if n := a.Notes(); n != nil {
-		t.Errorf("notes %q once everything is written", n)
+		t.Errorf("notes after the changes: %q, want none", n)
 	}
 }
 
@@ -123,16 +122,16 @@ func (f *otherArray) checkDocument(t *testing.T, location string) {
 	}
 	for _, part := range f.Written {
 		if !bytes.Contains(document, []byte(part)) {
-			t.Errorf("no %s in %s", part, document)
+			t.Errorf("the document lacks %s: %s", part, document)
 		}
 	}
 	for _, part := range f.Gone {
 		if bytes.Contains(document, []byte(part)) {
-			t.Errorf("%s in %s", part, document)
+			t.Errorf("the document still has %s: %s", part, document)
 		}
 	}
 	_, err = fs.Stat(os.DirFS(location), "__varve")
 	if err == nil {
-		t.Error("something of the changes is left")
+		t.Error("the changes were not fully undone")
 	}
 }

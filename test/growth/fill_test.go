@@ -29,7 +29,7 @@ func chunksStored(t interface{ Fatal(...any) }, a *zarr.Array) (n int) {
 	return n
 }
 
-// TestFillHuge writes one value into arrays of which nobody could write every chunk.
+// TestFillHuge writes one value into arrays with too many chunks to write each of them.
 func TestFillHuge(t *testing.T) {
 	ctx := endless(t)
 	line := func() *zarr.Array {
@@ -59,11 +59,12 @@ func TestFillHuge(t *testing.T) {
 	}
 	fixture.Expect(t, zarr.Fill(ctx, all, odd, int32(1)), zarr.ErrLimit, "limit", "500000000000000000 chunks", "select a part")
 	if n := chunksStored(t, all); n > 0 {
-		t.Errorf("%d chunks are stored by a write that was refused", n)
+		t.Errorf("%d chunks are stored after a refused write", n)
 	}
 }
 
-// TestFillHugeUnlocked checks chunks at the border of an array that others may make grow.
+// TestFillHugeUnlocked writes fill values to an array without a lock. Chunks at the
+// border are read, because concurrent writers may grow the array.
 func TestFillHugeUnlocked(t *testing.T) {
 	ctx := endless(t)
 	spec := zarr.Spec{Shape: []int64{1e9 - 1, 1e9 - 1}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
@@ -78,7 +79,7 @@ func TestFillHugeUnlocked(t *testing.T) {
 	if err := zarr.Fill(ctx, a, nil, int32(0)); err != nil {
 		t.Fatal(err)
 	}
-	if n := chunksStored(t, a); n != 2 { // those at the border stay
+	if n := chunksStored(t, a); n != 2 { // chunks at the border stay stored
 		t.Errorf("%d chunks are stored, want 2", n)
 	}
 	sum := int32(0)
@@ -87,12 +88,12 @@ func TestFillHugeUnlocked(t *testing.T) {
 		sum += b.Data[0]
 	}
 	if sum != 0 {
-		t.Error("a value is left")
+		t.Error("an element is not the fill value")
 	}
 }
 
-// TestFillSparse checks that the fill value is written where it is selected, and nowhere
-// else.
+// TestFillSparse checks that the fill value is written to selected elements, and to no
+// others.
 func TestFillSparse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := []int64{40, 39}
@@ -125,7 +126,7 @@ func TestFillSparse(t *testing.T) {
 			}
 		}
 		if got := fixture.Must(zarr.Read[int32](t.Context(), a, nil)).Data; !slices.Equal(got, model) {
-			t.Fatal("other elements are the fill value")
+			t.Fatal("the elements differ from those expected")
 		}
 		cells := map[[2]int64]bool{}
 		edge := a.Grid().Axis(0).Longest(grid.Interval{Stop: 1})
@@ -135,7 +136,7 @@ func TestFillSparse(t *testing.T) {
 			}
 		}
 		if got := chunksStored(t, a); got != len(cells) {
-			t.Fatalf("%d chunks are stored, %d hold anything but the fill value", got, len(cells))
+			t.Fatalf("%d chunks are stored, %d have elements other than the fill value", got, len(cells))
 		}
 	})
 }

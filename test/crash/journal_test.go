@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// notes are files beside an array that no writer has left there: what they name must not
-// be touched.
+// notes are pointers beside an array that no writer of Varve stores. Nothing that they
+// name may be touched.
 var notes = map[string]string{
 	"a document":      `{"journal": "../b/zarr.json"}`,
 	"its document":    `{"journal": "zarr.json"}`,
@@ -49,8 +49,8 @@ var journals = map[string]string{
 	"b/__varve/together-elsewhere.json": `{"parts": [{"path": "../a"}, {"path": ""}]}`,
 }
 
-// TestDamagedNotes opens arrays beside which somebody has left notes that make no sense:
-// this is an error that names the file, at once, and nothing is changed.
+// TestDamagedNotes opens arrays with damaged pointers beside them. This returns an error
+// that names the file, without a delay, and changes nothing.
 func TestDamagedNotes(t *testing.T) {
 	for name, note := range notes {
 		for kind, open := range map[string]func() store.Store{
@@ -78,7 +78,7 @@ func TestDamagedNotes(t *testing.T) {
 					t.Errorf("opened for writing: %v", err)
 				}
 				if after := namesIn(t, s); !slices.Equal(after, before) {
-					t.Errorf("there is now %v, there was %v", after, before)
+					t.Errorf("names after opening: %v, want %v", after, before)
 				}
 				if _, err := h.At("a").OpenArray(t.Context(), nil); err != nil {
 					t.Errorf("opened for reading: %v", err)
@@ -88,7 +88,7 @@ func TestDamagedNotes(t *testing.T) {
 	}
 }
 
-// namesIn returns the names of everything in a store.
+// namesIn returns all names in a store.
 func namesIn(t *testing.T, s store.Store) []string {
 	t.Helper()
 	var names []string
@@ -102,7 +102,7 @@ func namesIn(t *testing.T, s store.Store) []string {
 	return names
 }
 
-// soon returns what do returns, unless that takes too long.
+// soon returns the result of do, and fails the test if do takes too long.
 func soon(t *testing.T, do func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -111,13 +111,13 @@ func soon(t *testing.T, do func() error) error {
 	case err := <-done:
 		return err
 	case <-time.After(10 * time.Second):
-		t.Fatal("this does not end")
+		t.Fatal("the call does not return")
 		return nil
 	}
 }
 
-// TestForeignJournal opens an array beside which a journal stands that names another
-// array as well: that one, whose own note names no journal, is left alone.
+// TestForeignJournal opens an array with a journal that also names another array. The
+// other array, whose own pointer names no journal, does not change.
 func TestForeignJournal(t *testing.T) {
 	s := memstore.New()
 	h := zarr.At(s, "")
@@ -137,26 +137,26 @@ func TestForeignJournal(t *testing.T) {
 		t.Error(err)
 	}
 	if is, _, err := s.Get(t.Context(), store.MustKey("b/zarr.json"), store.Request{}, nil); err != nil || !slices.Equal(is, was) {
-		t.Errorf("the other array has the document %s, %v", is, err)
+		t.Errorf("the document of the other array is %s, %v; want %s", is, err, was)
 	}
 }
 
-// decidedStores yields stores in which a writer died once its change of the arrays a and
-// b was decided, by the number of requests that it made before.
+// decidedStores yields stores in which a writer crashed after its change of the arrays a
+// and b was decided, by the number of requests before the crash.
 func decidedStores(t *testing.T) iter.Seq2[int, *memstore.Store] {
 	return func(yield func(int, *memstore.Store) bool) {
 		decided := 0
 		for n := 1; ; n++ {
-			died := halfway(t, n, true)
-			if died == nil {
+			crashed := halfway(t, n, true)
+			if crashed == nil {
 				break
 			}
-			if !slices.ContainsFunc(died.names, func(name string) bool { return strings.HasPrefix(name, "a/__varve/together-") }) {
+			if !slices.ContainsFunc(crashed.names, func(name string) bool { return strings.HasPrefix(name, "a/__varve/together-") }) {
 				continue
 			}
 			decided++
 			s := memstore.New()
-			for name, data := range died.files {
+			for name, data := range crashed.files {
 				fixture.Put(t, s, name, string(data))
 			}
 			if !yield(n, s) {
@@ -164,15 +164,16 @@ func decidedStores(t *testing.T) iter.Seq2[int, *memstore.Store] {
 			}
 		}
 		if decided < 4 {
-			t.Errorf("only %d writers died once the change was decided", decided)
+			t.Errorf("only %d writers crashed after the change was decided", decided)
 		}
 	}
 }
 
-// TestOtherJournalAmongThem finishes a change of several arrays of which one points to
-// another journal by now, as one does that was made anew, or that is damaged. That one is
-// left to whoever opens it: its lock is held, so nobody may wait for it.
-func TestOtherJournalAmongThem(t *testing.T) {
+// TestParticipantOfOtherJournal recovers a change of several arrays of which one now
+// points to another journal, because the array was created again or its pointer is
+// damaged. That array is left to its next writer. Its lock is held, so waiting for it
+// would not end.
+func TestParticipantOfOtherJournal(t *testing.T) {
 	const other = `{"journal":"../a/__varve/together-OTHER.json"}`
 	for n, s := range decidedStores(t) {
 		fixture.Put(t, s, "b/__varve/pending.json", other)
@@ -182,25 +183,24 @@ func TestOtherJournalAmongThem(t *testing.T) {
 				_, err := h.At(path).OpenArray(t.Context(), opt)
 				return err
 			}); err != nil {
-				t.Errorf("died after %d requests: %s: %v", n, path, err)
+				t.Errorf("crash after %d requests: %s: %v", n, path, err)
 			}
 		}
 		for _, name := range namesIn(t, s) {
 			if strings.Contains(name, "__varve") && !strings.HasPrefix(name, "c/") {
-				t.Errorf("died after %d requests: %s is left", n, name)
+				t.Errorf("crash after %d requests: %s is left", n, name)
 			}
 		}
 		if a := fixture.Must(h.At("a").OpenArray(t.Context(), nil)); a.Shape()[0] != 12 {
-			t.Errorf("died after %d requests: %v, want the rows that were decided", n, a.Shape())
+			t.Errorf("crash after %d requests: %v, want the rows that were decided", n, a.Shape())
 		}
 	}
 }
 
-// TestOtherDecidedAmongThem finishes a change of several arrays of which one is by now
-// part of another decided change, with an array that somebody has locked. Only the first
-// change is finished: whoever waits for that lock while they hold others may wait for
-// ever.
-func TestOtherDecidedAmongThem(t *testing.T) {
+// TestParticipantOfDecidedChange recovers a change of several arrays of which one is now
+// part of another decided change, with a locked array. Only the first change is
+// completed: to wait for that lock while holding others may deadlock.
+func TestParticipantOfDecidedChange(t *testing.T) {
 	const was = `"was":"","document":"{}"`
 	for n, s := range decidedStores(t) {
 		fixture.Put(t, s, "b/__varve/pending.json", `{"journal":"__varve/together-OTHER.json"}`)
@@ -214,13 +214,13 @@ func TestOtherDecidedAmongThem(t *testing.T) {
 			_, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
 			return err
 		}); err != nil {
-			t.Errorf("died after %d requests: %v", n, err)
+			t.Errorf("crash after %d requests: %v", n, err)
 		}
 		if a := fixture.Must(h.At("a").OpenArray(t.Context(), nil)); a.Shape()[0] != 12 {
-			t.Errorf("died after %d requests: %v, want the rows that were decided", n, a.Shape())
+			t.Errorf("crash after %d requests: %v, want the rows that were decided", n, a.Shape())
 		}
 		if found, err := store.Exists(t.Context(), s, store.MustKey("b/__varve/together-OTHER.json")); err != nil || !found {
-			t.Errorf("died after %d requests: the other change is gone, %v", n, err)
+			t.Errorf("crash after %d requests: the other change is gone, %v", n, err)
 		}
 		if err := unlock(); err != nil {
 			t.Fatal(err)
@@ -228,17 +228,17 @@ func TestOtherDecidedAmongThem(t *testing.T) {
 	}
 }
 
-// TestConsolidateAfterDeath consolidates a group in which a writer died at any time of a
-// change of several arrays: that is finished or undone first, and nobody waits for a lock
-// of its own.
-func TestConsolidateAfterDeath(t *testing.T) {
+// TestConsolidateAfterCrash consolidates a group in which a writer crashed at any point
+// of a change of several arrays. The change is completed or rolled back first, and no
+// call waits for a lock that it holds itself.
+func TestConsolidateAfterCrash(t *testing.T) {
 	for n := 1; ; n++ {
-		died := halfway(t, n, true)
-		if died == nil {
+		crashed := halfway(t, n, true)
+		if crashed == nil {
 			break
 		}
 		for name, s := range map[string]store.Store{"memory": memstore.New(), "objects": fixture.Conditional(memstore.New()), "file": fixture.OpenStore(t, t.TempDir())} {
-			for key, data := range died.files {
+			for key, data := range crashed.files {
 				fixture.Put(t, s, key, string(data))
 			}
 			h := zarr.At(s, "")
@@ -250,12 +250,12 @@ func TestConsolidateAfterDeath(t *testing.T) {
 				return g.Consolidate(t.Context())
 			})
 			if err != nil {
-				t.Errorf("%s, died after %d requests: %v", name, n, err)
+				t.Errorf("%s, crash after %d requests: %v", name, n, err)
 			}
 			g := fixture.Must(h.At("").OpenGroup(t.Context(), nil))
 			a, b := fixture.Must(g.At("a").OpenArray(t.Context(), nil)), fixture.Must(g.At("b").OpenArray(t.Context(), nil))
 			if a.Shape()[0] != b.Shape()[0] || a.Shape()[0] != 3 && a.Shape()[0] != 12 {
-				t.Errorf("%s, died after %d requests: the arrays have %v and %v", name, n, a.Shape(), b.Shape())
+				t.Errorf("%s, crash after %d requests: the arrays have %v and %v", name, n, a.Shape(), b.Shape())
 			}
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"varve.dev/zarr"
 )
 
-// TestTogether has Varve append to all arrays of a group whose metadata one
-// implementation has consolidated, or change single ones, and has zarr-python read them
-// by the consolidated metadata alone.
-func TestTogether(t *testing.T) {
+// TestGroupAppend lets Varve append to all arrays of a group with consolidated metadata
+// of either implementation, or change single arrays. zarr-python then reads the group
+// through the consolidated metadata alone.
+func TestGroupAppend(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
 	for i := range cases() / 30 {
@@ -45,18 +45,18 @@ type family struct {
 	p      *python
 	r      *rand.Rand
 	path   string
-	arrays map[string]*relative // by path in the group
+	arrays map[string]*groupArray // by path in the group
 }
 
-// relative is an array of a family.
-type relative struct {
+// groupArray is an array of a family.
+type groupArray struct {
 	history
-	axis int // along which it grows with the others
+	axis int // the axis along which all arrays grow
 }
 
-// randomFamily has both implementations create the nodes of a group by turns.
+// randomFamily lets both implementations create the nodes of a group in turns.
 func randomFamily(t *testing.T, r *rand.Rand, p *python) *family {
-	f := &family{p, r, filepath.Join(t.TempDir(), "g.zarr"), map[string]*relative{}}
+	f := &family{p, r, filepath.Join(t.TempDir(), "g.zarr"), map[string]*groupArray{}}
 	turn := func() implementation { return pick[implementation](r, p, varve{}) }
 	turn().createGroup(t, f.path, randomAttributes(r))
 	turn().createGroup(t, filepath.Join(f.path, "low"), randomAttributes(r))
@@ -67,11 +67,11 @@ func randomFamily(t *testing.T, r *rand.Rand, p *python) *family {
 		}
 		for i, c := range s.Chunks {
 			if c.edges != nil {
-				s.Chunks[i].edges = c.sizes(s.Shape[i]) // nothing beyond the array, as zarr-python wants it
+				s.Chunks[i].edges = c.sizes(s.Shape[i]) // no edge beyond the extent, as zarr-python demands
 			}
 		}
 		for i, dimension := range s.Names {
-			if dimension != nil { // arrays that share one have to agree in length
+			if dimension != nil { // arrays that share a dimension must have equal lengths
 				s.Names[i] = new(*dimension + " of " + name)
 			}
 		}
@@ -79,7 +79,7 @@ func randomFamily(t *testing.T, r *rand.Rand, p *python) *family {
 		h := history{p: p, r: r, spec: s, path: path, want: randomBlock(r, s, s.Shape), done: map[string]int{}, ours: true}
 		turn().create(t, path, s)
 		turn().write(t, path, h.want.data)
-		f.arrays[name] = &relative{h, r.IntN(len(s.Shape))}
+		f.arrays[name] = &groupArray{h, r.IntN(len(s.Shape))}
 	}
 	return f
 }
@@ -97,7 +97,7 @@ func (f *family) consolidate(t *testing.T) {
 	f.change(t, func(g *zarr.Group) error { return g.Consolidate(t.Context()) })
 }
 
-// step grows all arrays, or changes one of them in any way.
+// step grows all arrays in one transaction, or changes one of them in any way.
 func (f *family) step(t *testing.T) {
 	if f.r.IntN(2) == 0 {
 		f.grow(t)
@@ -108,8 +108,8 @@ func (f *family) step(t *testing.T) {
 	f.arrays[name].step(t)
 }
 
-// grow appends the same number of planes to every array that can take any, the first time
-// perhaps with an array that is expected to be another: then nothing grows.
+// grow appends the same number of planes to every array that accepts them. The first
+// time, it may expect another shape of one array: then nothing grows.
 func (f *family) grow(t *testing.T) {
 	n := 1 + f.r.Int64N(5)
 	var all []zarr.Addition
@@ -145,8 +145,8 @@ func (f *family) grow(t *testing.T) {
 	}
 }
 
-// compare has zarr-python read every array by the consolidated metadata and without, and
-// Varve as it always does.
+// compare lets zarr-python read every array through the consolidated metadata and
+// without it, and Varve as usual.
 func (f *family) compare(t *testing.T) {
 	t.Helper()
 	for name, a := range sorted(f.arrays) {
@@ -157,8 +157,8 @@ func (f *family) compare(t *testing.T) {
 	}
 }
 
-// compareConsolidated compares what both implementations consolidate, and with what there
-// is.
+// compareConsolidated compares the consolidated metadata of both implementations with
+// the documents.
 func (f *family) compareConsolidated(t *testing.T) {
 	t.Helper()
 	f.consolidate(t)
@@ -171,7 +171,7 @@ func (f *family) compareConsolidated(t *testing.T) {
 		check(t, err)
 		var own any
 		if decode(t, raw, &own); !reflect.DeepEqual(document, own) {
-			t.Errorf("varve consolidates %s as %v, which is %v", path, document, own)
+			t.Errorf("varve consolidates %s as %v, its document is %v", path, document, own)
 		}
 	}
 	var found, through tree
@@ -203,7 +203,7 @@ func (f *family) stored(t *testing.T) map[string]any {
 	}
 	decode(t, raw, &document)
 	if c := document.Consolidated; c.Kind != "inline" || c.MustUnderstand == nil || *c.MustUnderstand {
-		t.Errorf("consolidated metadata begins otherwise than zarr-python's: %s", raw)
+		t.Errorf("the start of the consolidated metadata differs from that of zarr-python: %s", raw)
 	}
 	return document.Consolidated.Metadata
 }

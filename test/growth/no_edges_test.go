@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestAppendToNoEdges creates an array that has no edges along its first axis, opens it
+// TestAppendToNoEdges creates an array without edges along its first axis, opens it
 // again and appends. Only the appended planes have chunks.
 func TestAppendToNoEdges(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -21,7 +21,7 @@ import (
 
 var tiny = zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int8]()}
 
-// make creates arrays at locations below dir.
+// makeArrays creates arrays at locations below dir.
 func makeArrays(t *testing.T, dir string, locations ...string) {
 	t.Helper()
 	for _, l := range locations {
@@ -31,8 +31,8 @@ func makeArrays(t *testing.T, dir string, locations ...string) {
 	}
 }
 
-// TestStoreOfLocation creates nodes where there is nothing, and tells which directory
-// became the store by the path in it.
+// TestStoreOfLocation creates nodes in an empty directory, and checks by their paths
+// which directory became the store.
 func TestStoreOfLocation(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -84,14 +84,14 @@ func TestSchemes(t *testing.T) {
 	fixture.Expect(t, err, zarr.ErrInvalidArgument, "invalid-argument", "empty")
 }
 
-// TestDeleteRefusesLinks would delete what has another name.
+// TestDeleteRefusesLinks refuses to delete nodes by locations with links.
 func TestDeleteRefusesLinks(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	makeArrays(t, dir, "x.zarr/in", "x.zarr/sub/a")
 	for link, target := range map[string]string{"x.zarr/link": "in", "alias.zarr": "x.zarr", "x.zarr/way": "sub"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Skip("this system makes no symbolic links")
+			t.Skip("this system has no symbolic links")
 		}
 	}
 	for _, location := range []string{"x.zarr/link", "alias.zarr", "x.zarr/way/a"} {
@@ -106,7 +106,7 @@ func TestDeleteRefusesLinks(t *testing.T) {
 		}
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "x.zarr")); !errors.Is(err, fs.ErrNotExist) {
-		t.Logf("links keep the directory of the store: %v", err)
+		t.Logf("a directory with links remains: %v", err)
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 )
 
 // TestRemovalFinishes stops the machine before every third operation of a change of
-// several arrays, and then removes or replaces one of them. The others have all of the
-// change or nothing of it, also where the journal was stored beside the one that went.
+// several arrays, and then removes or replaces one of them. The other arrays have all of
+// the change or nothing, even if the journal was stored beside the removed one.
 func TestRemovalFinishes(t *testing.T) {
-	fixture.OneByOne(t)
+	fixture.Sequential(t)
 	ctx := context.Background()
 	paths := []string{"deep/mask", "time", "value"}
 	for name, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestRemovalFinishes(t *testing.T) {
 				stop, stopped := vfs.StopAt(n)
 				g, err := openDataset(ctx, vfs.Hook(disk, stop))
 				if err == nil {
-					err = appendTogether(ctx, g, datasetRows, 4)
+					err = appendRows(ctx, g, datasetRows, 4)
 				}
 				if !stopped() {
 					if err != nil {
@@ -74,7 +74,7 @@ func TestRemovalFinishes(t *testing.T) {
 						want = rows
 					}
 					if rows != want || rows < int64(visible[path]) {
-						t.Errorf("%s: %s has %d rows, another %d, readers saw %v", label, path, rows, want, visible)
+						t.Errorf("%s: %s has %d rows, want %d; readers saw %v", label, path, rows, want, visible)
 					}
 				}
 				if want > datasetRows {
@@ -82,7 +82,7 @@ func TestRemovalFinishes(t *testing.T) {
 				}
 			}
 			if grown < 5 {
-				t.Errorf("the change was decided at %d operations only", grown)
+				t.Errorf("the change was decided at only %d operations", grown)
 			}
 		})
 	}

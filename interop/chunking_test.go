@@ -11,15 +11,15 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// autoCase is an array for which an implementation chooses chunks.
+// autoCase is an array for which both implementations choose chunks.
 type autoCase struct {
 	Shape []int64 `json:"shape"`
 	Size  int64   `json:"size"` // of an element in bytes
 }
 
-// TestAuto compares the chunks that both implementations choose by themselves, for arrays
-// of a few bytes and of many petabytes.
-func TestAuto(t *testing.T) {
+// TestChunking compares the chunks that both implementations choose by default, for
+// arrays from a few bytes to many petabytes.
+func TestChunking(t *testing.T) {
 	t.Parallel()
 	p, r := startPython(t), rand.New(rand.NewPCG(seed(t), 0))
 	all := make([]autoCase, 20*cases())
@@ -35,7 +35,7 @@ func TestAuto(t *testing.T) {
 	p.ask(t, request{Op: "auto", Cases: all}, &chosen)
 	for i, c := range all {
 		if got := grid.Auto(c.Shape, c.Size); !reflect.DeepEqual(got, chosen[i]) {
-			t.Errorf("of %v and %d bytes an element, varve chooses %v, zarr-python %v", c.Shape, c.Size, got, chosen[i])
+			t.Errorf("shape %v, elements of %d bytes: varve chooses %v, zarr-python %v", c.Shape, c.Size, got, chosen[i])
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (t *seenEvents) Observe(_ context.Context, e observe.Event) {
 	t.events[e.Op] = append(t.events[e.Op], e)
 }
 
-// take returns the events since it was called last.
+// take returns the events since its last call.
 func (t *seenEvents) take() map[observe.Op][]observe.Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +49,7 @@ func (t *seenEvents) take() map[observe.Op][]observe.Event {
 	return events
 }
 
-// sumOf returns the bytes of events, and their keys in order, each once.
+// sumOf returns the sum of the bytes of events, and their distinct keys in order.
 func sumOf(events []observe.Event) (bytes int64, keys []string) {
 	for _, e := range events {
 		bytes += e.Bytes
@@ -59,8 +59,8 @@ func sumOf(events []observe.Event) (bytes int64, keys []string) {
 	return bytes, slices.Compact(keys)
 }
 
-// TestObserver checks that an observer is told of just what is done, for chunks that are
-// stored in any way.
+// TestObserver checks that an observer gets exactly the events of each operation, for
+// chunks stored in several ways.
 func TestObserver(t *testing.T) {
 	ctx, ten := t.Context(), []grid.Cut{grid.Every(10)}
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestObserver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := seen.take()[observe.PutIf]; len(got) != 2 { // its document, and that of the group above
+			if got := seen.take()[observe.PutIf]; len(got) != 2 { // the documents of the array and of the group above
 				t.Errorf("creation is %v", got)
 			}
 			keys := []string{"a/c/0", "a/c/1", "a/c/2", "a/c/3"}
@@ -119,9 +119,9 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// TestObservedEverywhere checks that all that is reached from an observed node is
-// observed, once.
-func TestObservedEverywhere(t *testing.T) {
+// TestObservedNodes checks that every node reached from an observed node is observed,
+// once.
+func TestObservedNodes(t *testing.T) {
 	ctx, first, second := t.Context(), new(seenEvents), new(seenEvents)
 	m := memstore.New()
 	g, err := zarr.At(m, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: first}})
@@ -132,7 +132,7 @@ func TestObservedEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if store.Driver(g.Location().Store()) != store.Store(m) {
-		t.Error("the driver is not found")
+		t.Error("store.Driver does not return the driver")
 	}
 	first.take()
 	a, err := g.At("a").OpenArray(ctx, nil)
@@ -152,18 +152,18 @@ func TestObservedEverywhere(t *testing.T) {
 	if _, err := zarr.Read[uint8](ctx, b, nil); err != nil {
 		t.Fatal(err)
 	}
-	if e := second.take(); len(e[observe.Decode]) != 1 || len(e[observe.Get]) != 3 { // one is a look for a pending change: the group is open for writing
+	if e := second.take(); len(e[observe.Decode]) != 1 || len(e[observe.Get]) != 3 { // one reads the pointer of a pending change, because the group is open for writing
 		t.Errorf("with an observer of its own: %v", e)
 	}
 	if e := first.take(); len(e) != 0 {
-		t.Errorf("the observer of the group is told as well: %v", e)
+		t.Errorf("the observer of the group got events, too: %v", e)
 	}
 }
 
-// TestObservedShard checks what is told of a shard of which single inner chunks are read.
+// TestObservedShard checks the events of a shard of which single inner chunks are read.
 func TestObservedShard(t *testing.T) {
 	ctx, seen := t.Context(), new(seenEvents)
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{}) // every range is a request
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{}) // every range is one request
 	opt := zarr.Options{Write: true, Observer: seen, Shards: zarr.Shards{Gap: -1}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1 << 20}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(1 << 10)},
@@ -191,8 +191,8 @@ func TestObservedShard(t *testing.T) {
 	}
 }
 
-// TestObserverTakesNoMemory checks that reading makes no more allocations for being
-// observed.
+// TestObserverTakesNoMemory checks that observed reads make no more allocations than
+// others.
 func TestObserverTakesNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx := t.Context()
@@ -214,8 +214,8 @@ func TestObserverTakesNoMemory(t *testing.T) {
 		})
 	}
 	alone, observed := allocations(nil), allocations(new(observe.Counter))
-	if observed > alone+20 { // pools are emptied now and then; one for each chunk would be 100 more
-		t.Errorf("100 chunks take %v allocations, observed %v", alone, observed)
+	if observed > alone+20 { // pools may be emptied; an allocation for each chunk would be 100 more
+		t.Errorf("100 chunks take %v allocations, %v if observed", alone, observed)
 	}
 }
 
@@ -244,7 +244,7 @@ func ExampleOptions_log() {
 	ctx := context.Background()
 	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "duration" {
-			return slog.Attr{} // they are never the same
+			return slog.Attr{} // times and durations vary
 		}
 		return a
 	}})

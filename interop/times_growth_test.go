@@ -13,16 +13,16 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// durable are the ways to write in a local store: as Varve does unless told otherwise,
-// and as zarr-python does.
+// durable are the durabilities of a local store: the default of Varve, and that of
+// zarr-python.
 var durable = []struct {
 	what string
 	d    store.Durability
 }{{"local, synced", store.Sync}, {"local, not synced", store.Flush}}
 
-// shrinks takes an element, which is a chunk, from arrays of many chunks. The last ones
-// are stored, and no others.
-func (b *beside) shrinks() {
+// shrinks removes one element, which is a chunk, from arrays of many chunks. Only the
+// last chunks are stored.
+func (b *timeTable) shrinks() {
 	const chunks, rounds = 10_000_000, 20
 	for _, g := range []struct {
 		what   string
@@ -38,7 +38,7 @@ func (b *beside) shrinks() {
 			defer a.Close()
 			return best(rounds, 1, func() { check(b.T, a.Resize(b.Context(), []int64{a.Shape()[0] - 1}, nil)) })
 		}
-		r := besideRequest{Op: "shrink", Path: fresh(), Rounds: g.rounds, Times: 1}
+		r := timeRequest{Op: "shrink", Path: fresh(), Rounds: g.rounds, Times: 1}
 		python := b.zarr(r)
 		for _, way := range durable {
 			b.seconds(g.what+": shrink by one, "+way.what, measure(b.open(fresh(), way.d)), python)
@@ -48,15 +48,15 @@ func (b *beside) shrinks() {
 	}
 }
 
-// writable opens an array that is copied into memory.
-func (b *beside) writable(path string) *zarr.Array {
+// writable opens a copy of an array in memory.
+func (b *timeTable) writable(path string) *zarr.Array {
 	a, err := b.loaded(path).At("").OpenArray(b.Context(), &zarr.Options{Write: true})
 	check(b.T, err)
 	return a
 }
 
 // appends appends a chunk to an open array of a million edges.
-func (b *beside) appends() {
+func (b *timeTable) appends() {
 	lengths, extent := randomEdges()
 	fresh := func() string { return b.array([]int64{extent}, grid.Edges(lengths...)) }
 	data := slices.Repeat([]float32{1}, 500)
@@ -65,7 +65,7 @@ func (b *beside) appends() {
 		defer a.Close()
 		return best(20, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) })
 	}
-	r := besideRequest{Op: "append", Path: fresh(), Rounds: 8, Times: 1, Length: int64(len(data))}
+	r := timeRequest{Op: "append", Path: fresh(), Rounds: 8, Times: 1, Length: int64(len(data))}
 	python := b.zarr(r)
 	for _, way := range durable {
 		b.seconds(what+way.what, measure(b.open(fresh(), way.d)), python)
@@ -75,10 +75,9 @@ func (b *beside) appends() {
 	b.traffic("10^6 random edges: append a chunk", fresh(), fresh(), data, int64(len(data)))
 }
 
-// days appends a day of 90 × 180 values to eighty years and a half, in chunks of 365
-// days, where the last year is one chunk that is filled to the half, or is in chunks of a
-// day.
-func (b *beside) days() {
+// days appends a day of 90 × 180 values to eighty years and a half. The chunks have 365
+// days, and the last year is one half-full chunk or is cut into days.
+func (b *timeTable) days() {
 	const past, half, lat, lon = 80 * 365, 182, 90, 180
 	data := slices.Repeat([]float32{2}, lat*lon)
 	for _, g := range []struct {
@@ -93,7 +92,7 @@ func (b *beside) days() {
 			b.put(path, selection.Box{{past, past + half}, {0, lat}, {0, lon}})
 			return path
 		}
-		python := b.zarr(besideRequest{Op: "append", Path: fresh(), Rounds: 10, Times: 1, Length: 1})
+		python := b.zarr(timeRequest{Op: "append", Path: fresh(), Rounds: 10, Times: 1, Length: 1})
 		for _, way := range durable {
 			a := b.open(fresh(), way.d)
 			b.seconds(g.what+": append, "+way.what, best(20, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) }), python)
@@ -103,9 +102,8 @@ func (b *beside) days() {
 	}
 }
 
-// traffic counts the bytes that an append of some length reads and writes, where the
-// system counts them.
-func (b *beside) traffic(what, mine, other string, data []float32, length int64) {
+// traffic counts the bytes that one append reads and writes, if the system counts them.
+func (b *timeTable) traffic(what, mine, other string, data []float32, length int64) {
 	if _, err := os.Stat("/proc/self/io"); err != nil {
 		return
 	}
@@ -114,16 +112,15 @@ func (b *beside) traffic(what, mine, other string, data []float32, length int64)
 	first, before := b.moved(), b.moved()
 	check(b.T, zarr.Append(b.Context(), a, 0, data, nil))
 	after := b.moved()
-	python := b.zarr(besideRequest{Op: "traffic", Path: other, Length: length})
+	python := b.zarr(timeRequest{Op: "traffic", Path: other, Length: length})
 	for i, p := range []float64{python.Read, python.Written} {
-		count := after[i] - before[i] - (before[i] - first[i]) // to look is to read
+		count := after[i] - before[i] - (before[i] - first[i]) // reading the counters counts as well
 		b.sizes(what+", "+[]string{"bytes read", "bytes written"}[i], count, p)
 	}
 }
 
-// moved returns the bytes that this process has read and written so far, as Linux counts
-// them.
-func (b *beside) moved() (bytes [2]float64) {
+// moved returns the bytes that this process has read and written, as counted by Linux.
+func (b *timeTable) moved() (bytes [2]float64) {
 	text, err := os.ReadFile("/proc/self/io")
 	check(b.T, err)
 	_, err = fmt.Sscanf(string(text), "rchar: %f\nwchar: %f\n", &bytes[0], &bytes[1])

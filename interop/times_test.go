@@ -19,21 +19,21 @@ import (
 	"time"
 )
 
-//go:embed beside.py
-var besideProgram string
+//go:embed times.py
+var timesProgram string
 
-// patience is how long zarr-python may take for one line of the table, setting up
-// included.
+// patience is the time limit for zarr-python in one line of the table, including its
+// setup.
 const patience = 60 * time.Second
 
-// TestBeside measures Varve and zarr-python in one run on one machine and prints a table,
-// or the part of it that $VARVE_BESIDE names. It asserts no time.
-func TestBeside(t *testing.T) {
-	if os.Getenv("VARVE_BESIDE") == "" {
-		t.Skip("measures and takes minutes: make beside")
+// TestTimes measures Varve and zarr-python in one run on one machine and prints a
+// table, or the part that $VARVE_TIMES names. It asserts no time.
+func TestTimes(t *testing.T) {
+	if os.Getenv("VARVE_TIMES") == "" {
+		t.Skip("measures and takes minutes: make bench-zarr-python")
 	}
-	b := &beside{T: t, python: interpreter(t)}
-	b.print("Varve on %s, %s; %s; %s/%s, %d cores, %s; load before: %s\n\n", runtime.Version(), revision(), b.zarr(besideRequest{Op: "version"}).Text,
+	b := &timeTable{T: t, python: interpreter(t)}
+	b.print("Varve on %s, %s; %s; %s/%s, %d cores, %s; load before: %s\n\n", runtime.Version(), revision(), b.zarr(timeRequest{Op: "version"}).Text,
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), strings.TrimSpace(firstLine("/proc/loadavg", "")))
 	b.print("| what | Varve | zarr-python | ratio |\n|---|--:|--:|--:|\n")
 	start := time.Now()
@@ -44,67 +44,67 @@ func TestBeside(t *testing.T) {
 		{"lookups", b.lookups}, {"opens", b.opens}, {"appends", b.appends}, {"days", b.days},
 		{"processes", b.processes}, {"shrinks", b.shrinks}, {"shards", b.shards},
 	} {
-		if only := os.Getenv("VARVE_BESIDE"); only == "1" || only == part.name {
+		if only := os.Getenv("VARVE_TIMES"); only == "1" || only == part.name {
 			part.measure()
 		}
 	}
 	b.print("\nThe best of several rounds each, in %.0f s.\n", time.Since(start).Seconds())
 }
 
-// beside is a table that is being measured.
-type beside struct {
+// timeTable is a table of measurements.
+type timeTable struct {
 	*testing.T
 	python string
 }
 
-// besideRequest is what zarr-python is to measure.
-type besideRequest struct {
+// timeRequest describes a measurement for zarr-python.
+type timeRequest struct {
 	Op      string `json:"op"`
 	Path    string `json:"path"`
-	Memory  bool   `json:"memory"` // in a store in memory, which gets a copy of the directory
+	Memory  bool   `json:"memory"` // copy the directory into a store in memory
 	Rounds  int    `json:"rounds"`
 	Times   int    `json:"times"`   // calls a round
-	Length  int64  `json:"length"`  // appended, or the index that is read
+	Length  int64  `json:"length"`  // length to append, or index to read
 	Indices string `json:"indices"` // file of int64
 
 	Readers  int    `json:"readers"`
-	Cold     bool   `json:"cold"`     // open the array in every round, without measuring that
-	Pipeline string `json:"pipeline"` // that is not the usual one
+	Cold     bool   `json:"cold"`     // open the array in every round, unmeasured
+	Pipeline string `json:"pipeline"` // other than the default
 }
 
-// besideAnswer is what it measured, of which an operation tells what applies to it.
-type besideAnswer struct {
+// timeAnswer is the result. Each operation sets the fields that apply to it.
+type timeAnswer struct {
 	Text          string
 	Seconds       float64
 	Bytes         float64
 	Read, Written float64
 	Sum           int64 // of the chunks that were found
-	Late          bool  // patience was over; Seconds is how long it was
+	Late          bool  // patience ended; Seconds is the time until then
 }
 
-// zarr has zarr-python measure something, in a process of its own.
-func (b *beside) zarr(r besideRequest) besideAnswer {
+// zarr runs a measurement of zarr-python in a process of its own.
+func (b *timeTable) zarr(r timeRequest) timeAnswer {
 	b.Helper()
 	raw, err := json.Marshal(r)
 	check(b.T, err)
 	ctx, stop := context.WithTimeout(b.Context(), patience)
 	defer stop()
-	c := exec.CommandContext(ctx, b.python, "-c", besideProgram, string(raw))
+	c := exec.CommandContext(ctx, b.python, "-c", timesProgram, string(raw))
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return besideAnswer{Seconds: patience.Seconds(), Late: true}
+		return timeAnswer{Seconds: patience.Seconds(), Late: true}
 	}
 	check(b.T, err)
-	var answer besideAnswer
+	var answer timeAnswer
 	check(b.T, json.Unmarshal(out, &answer))
 	return answer
 }
 
-// best returns the seconds of one call in the fastest of some rounds of calls.
+// best returns the time of one call in the fastest of several rounds, in seconds.
 func best(rounds, times int, do func()) float64 { return bestAfter(rounds, times, func() {}, do) }
 
-// bestAfter prepares every round without measuring that.
+// bestAfter is best with an unmeasured preparation of every round.
 func bestAfter(rounds, times int, prepare, do func()) float64 {
 	least := math.Inf(1)
 	for range rounds {
@@ -119,10 +119,10 @@ func bestAfter(rounds, times int, prepare, do func()) float64 {
 	return least
 }
 
-func (b *beside) print(format string, values ...any) { fmt.Printf(format, values...) }
+func (b *timeTable) print(format string, values ...any) { fmt.Printf(format, values...) }
 
 // seconds adds a line with times.
-func (b *beside) seconds(what string, varve float64, python besideAnswer) {
+func (b *timeTable) seconds(what string, varve float64, python timeAnswer) {
 	more := ""
 	if python.Late {
 		more = "> "
@@ -131,7 +131,7 @@ func (b *beside) seconds(what string, varve float64, python besideAnswer) {
 }
 
 // sizes adds a line with bytes.
-func (b *beside) sizes(what string, varve, python float64) {
+func (b *timeTable) sizes(what string, varve, python float64) {
 	b.print("| %s | %s | %s | %s |\n", what, size(varve), size(python), ratio(python/varve))
 }
 
@@ -174,7 +174,7 @@ func ratio(r float64) string {
 	return fmt.Sprintf("%.0f ×", math.Round(r/magnitude)*magnitude)
 }
 
-// revision names the commit that is measured.
+// revision returns the commit that is measured.
 func revision() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
 	if err != nil {
@@ -183,14 +183,13 @@ func revision() string {
 	return strings.TrimSpace(string(out))
 }
 
-// processor returns the name of the processor, where Linux tells it.
+// processor returns the name of the processor, if Linux reports it.
 func processor() string {
 	_, name, _ := strings.Cut(firstLine("/proc/cpuinfo", "model name"), ": ")
 	return name
 }
 
-// firstLine returns the first line of a file that begins with a prefix, "" where there is
-// none.
+// firstLine returns the first line of a file with a prefix, or "".
 func firstLine(file, prefix string) string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -205,5 +204,5 @@ func firstLine(file, prefix string) string {
 	return ""
 }
 
-// fresh returns the path of a new array in a directory of its own.
-func (b *beside) fresh() string { return filepath.Join(b.TempDir(), "a.zarr") }
+// fresh returns the path for a new array in a directory of its own.
+func (b *timeTable) fresh() string { return filepath.Join(b.TempDir(), "a.zarr") }

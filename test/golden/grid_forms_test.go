@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// formDocument is the document of an array of int8 that is not encoded.
+// formDocument is the document of an unencoded array of int8.
 const formDocument = `{"zarr_format": 3, "node_type": "array", "shape": %s, "data_type": "int8", "chunk_grid": %s,
 	"chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": ["bytes"]}`
 
-// TestOlderForms reads grids of older programs, says so, and writes them as they are
-// specified once anything is changed.
+// TestOlderForms reads grids in the forms of older programs, notes this, and writes them
+// in the specified form with the next change.
 func TestOlderForms(t *testing.T) {
 	for _, tt := range []struct{ name, shape, grid, written, note string }{
 		{"draft", "[6]", `{"type": "rectangular", "separator": "/", "chunk_shape": [[1, 2, 3]]}`, `"chunk_shapes": [[1, 2, 3]]`, "ZEP 3"},
@@ -52,7 +52,7 @@ func TestOlderForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := a.Notes(); len(n) != 1 || !strings.Contains(n[0], tt.note) {
-				t.Errorf("notes %q", n)
+				t.Errorf("notes %q, want one with %q", n, tt.note)
 			}
 			if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int8{1, 2, 3, 4, 5, 6}) {
 				t.Errorf("%v, %v", got.Data, err)
@@ -62,17 +62,17 @@ func TestOlderForms(t *testing.T) {
 			}
 			doc, _, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{}, nil)
 			if text := strings.Join(strings.Fields(string(doc)), ""); err != nil || !strings.Contains(text, strings.ReplaceAll(tt.written, " ", "")) || strings.Contains(text, "rectangular") {
-				t.Errorf("written as %s", doc)
+				t.Errorf("the document is %s, want one with %s", doc, tt.written)
 			}
 			if a, err = zarr.At(s, "").OpenArray(ctx, nil); err != nil || a.Notes() != nil {
-				t.Errorf("read again: %v", err)
+				t.Errorf("opening it again: %v", err)
 			}
 		})
 	}
 }
 
-// TestBounded writes and reads chunks that are stored only as far as the array goes. They
-// cannot grow until they are unlocked.
+// TestBounded writes and reads chunks that are stored only up to the extent. They cannot
+// grow before MakeRectilinear.
 func TestBounded(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{5}, Type: dtype.Of[int8](), Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.EveryTrimmed(3)}}
@@ -84,7 +84,7 @@ func TestBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := s.Stat(ctx, store.MustKey("a/c/1")); err != nil || info.Size != 2 {
-		t.Errorf("the last chunk has %d bytes, %v", info.Size, err)
+		t.Errorf("the last chunk has %d bytes, want 2 (%v)", info.Size, err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{6}, nil); err == nil || !strings.Contains(err.Error(), "unlock") {
 		t.Errorf("an append: %v", err)
@@ -100,9 +100,9 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestEncodedShapes reads and writes chunks that are stored longer than their edges, when
-// that is permitted: two files of 5 elements in chunks of 3 of which the last is padded,
-// one behind the other.
+// TestEncodedShapes reads and writes chunks that are stored longer than their edges,
+// where options permit it: two files of 5 elements, in chunks of 3 of which the last one
+// is padded, one after the other.
 func TestEncodedShapes(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	cut := grid.Edges(3, 2, 3, 2).EncodedAs(grid.Every(3))
@@ -120,7 +120,7 @@ func TestEncodedShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := s.Stat(ctx, store.MustKey("a/c/1")); err != nil || info.Size != 3 {
-		t.Errorf("a chunk of 2 elements has %d bytes, %v", info.Size, err)
+		t.Errorf("a chunk of 2 elements has %d bytes, want 3 (%v)", info.Size, err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{11, 12, 13, 14}, nil); err != nil {
 		t.Fatal(err)
@@ -148,8 +148,8 @@ func TestListAxes(t *testing.T) {
 	}
 }
 
-// TestSpecGrid creates arrays from grids as they are: with their names, and with edges
-// beyond the extent.
+// TestSpecGrid creates arrays from given grids. Their names and their edges beyond the
+// extent are kept.
 func TestSpecGrid(t *testing.T) {
 	ctx := t.Context()
 	for _, configuration := range []string{`{"kind": "inline", "chunk_shapes": [4]}`, `{"kind": "inline", "chunk_shapes": [[4, 6, [5, 2]]]}`} {

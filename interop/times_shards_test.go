@@ -20,11 +20,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// pipelines are the two ways in which zarr-python codes chunks.
+// pipelines are the two codec pipelines of zarr-python.
 var pipelines = []struct{ what, name string }{{"", ""}, {", zarr-python's fused pipeline", "FusedCodecPipeline"}}
 
-// shards measures arrays whose chunks are shards.
-func (b *beside) shards() {
+// shards measures sharded arrays.
+func (b *timeTable) shards() {
 	for _, n := range []int64{16, 32, 64} {
 		b.shard(n)
 	}
@@ -32,19 +32,19 @@ func (b *beside) shards() {
 }
 
 // shard measures one shard of n³ inner chunks of 4³ bytes without compression, in memory.
-func (b *beside) shard(n int64) {
+func (b *timeTable) shard(n int64) {
 	path, data := b.oneShard(4 * n)
 	what := fmt.Sprintf("a shard of %d³ inner chunks of 4³ uint8, memory: ", n)
-	slow := max(1, 5*16/int(n)/2) // rounds of zarr-python, whose last one takes half a minute
+	slow := max(1, 5*16/int(n)/2) // rounds of zarr-python; the largest takes half a minute
 	h := b.loaded(path)
 	a := b.openIn(h)
 	b.pipes(what+"write all", best(10, 1, func() { check(b.T, a.WriteBytes(b.Context(), nil, data)) }),
-		besideRequest{Op: "write_shard", Path: path, Rounds: slow})
+		timeRequest{Op: "write_shard", Path: path, Rounds: slow})
 	got := make([]byte, len(data))
 	b.pipes(what+"read all", best(10, 1, func() { check(b.T, a.ReadBytes(b.Context(), nil, got)) }),
-		besideRequest{Op: "read_shard", Path: path, Rounds: slow})
+		timeRequest{Op: "read_shard", Path: path, Rounds: slow})
 	if !slices.Equal(got, data) {
-		b.Errorf("read other elements than were written")
+		b.Errorf("the elements read differ from those written")
 	}
 	values := slices.Repeat([]byte{1}, 64)
 	write := func(a *zarr.Array) {
@@ -57,13 +57,13 @@ func (b *beside) shard(n int64) {
 	read := func(a *zarr.Array) {
 		check(b.T, a.ReadBytes(b.Context(), selection.Basic{selection.At(5), selection.At(9), selection.At(6)}, one))
 	}
-	b.coldAndWarm(what+"write one inner chunk", h, write, besideRequest{Op: "write_inner", Path: path, Rounds: slow + 1})
-	b.coldAndWarm(what+"read one element", h, read, besideRequest{Op: "read_element", Path: path, Rounds: 5})
+	b.coldAndWarm(what+"write one inner chunk", h, write, timeRequest{Op: "write_inner", Path: path, Rounds: slow + 1})
+	b.coldAndWarm(what+"read one element", h, read, timeRequest{Op: "read_element", Path: path, Rounds: 5})
 }
 
-// coldAndWarm measures what is done to an array that was opened just now, and to one to
-// which it was done before.
-func (b *beside) coldAndWarm(what string, h *zarr.Location, do func(*zarr.Array), r besideRequest) {
+// coldAndWarm measures a call on a newly opened array, and on an array that has made the
+// call before.
+func (b *timeTable) coldAndWarm(what string, h *zarr.Location, do func(*zarr.Array), r timeRequest) {
 	var a *zarr.Array
 	cold := bestAfter(20, 1, func() { a = b.openIn(h) }, func() { do(a) })
 	r.Cold = true
@@ -72,8 +72,8 @@ func (b *beside) coldAndWarm(what string, h *zarr.Location, do func(*zarr.Array)
 	b.pipes(what+", again", best(20, 10, func() { do(a) }), r)
 }
 
-// pipes adds a line for each of zarr-python's pipelines.
-func (b *beside) pipes(what string, varve float64, r besideRequest) {
+// pipes adds a line for each pipeline of zarr-python.
+func (b *timeTable) pipes(what string, varve float64, r timeRequest) {
 	r.Memory, r.Times = true, max(1, r.Times)
 	for _, p := range pipelines {
 		r.Pipeline = p.name
@@ -81,15 +81,14 @@ func (b *beside) pipes(what string, varve float64, r besideRequest) {
 	}
 }
 
-func (b *beside) openIn(h *zarr.Location) *zarr.Array {
+func (b *timeTable) openIn(h *zarr.Location) *zarr.Array {
 	a, err := h.At("").OpenArray(b.Context(), &zarr.Options{Write: true})
 	check(b.T, err)
 	return a
 }
 
-// oneShard makes an array that is a cube of bytes in one shard, none of them the fill
-// value.
-func (b *beside) oneShard(n int64) (path string, data []byte) {
+// oneShard creates a cube of non-zero bytes in one shard.
+func (b *timeTable) oneShard(n int64) (path string, data []byte) {
 	path, data = b.fresh(), make([]byte, n*n*n)
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range data {
@@ -106,9 +105,9 @@ func (b *beside) oneShard(n int64) (path string, data []byte) {
 	return path, data
 }
 
-// innerReads reads inner chunks here and there, of shards of 4³ of them in a directory,
-// in several goroutines or threads.
-func (b *beside) innerReads() {
+// innerReads reads random inner chunks from shards of 4³ inner chunks in a directory, in
+// several goroutines or threads.
+func (b *timeTable) innerReads() {
 	const shape, shard, inner, reads = 512, 256, 64, 256
 	path := b.cube(shape, shard, inner)
 	numbers := make([]int64, reads)
@@ -125,14 +124,14 @@ func (b *beside) innerReads() {
 		})
 		what := fmt.Sprintf("256 of 512 inner chunks of 64³ uint16, zstd, in shards of 256³, local; readers: %d", readers)
 		for _, p := range pipelines {
-			python := b.zarr(besideRequest{Op: "read_inner", Path: path, Rounds: 3, Times: 1, Readers: readers, Indices: file, Pipeline: p.name})
+			python := b.zarr(timeRequest{Op: "read_inner", Path: path, Rounds: 3, Times: 1, Readers: readers, Indices: file, Pipeline: p.name})
 			b.seconds(what+p.what, varve, python)
 		}
 	}
 }
 
-// readInner reads inner chunks of 64³, which are numbered in C order.
-func (b *beside) readInner(a *zarr.Array, numbers []int64, readers int) {
+// readInner reads inner chunks of 64³, given by their numbers in C order.
+func (b *timeTable) readInner(a *zarr.Array, numbers []int64, readers int) {
 	var all sync.WaitGroup
 	var next atomic.Int64
 	n := a.Shape()[0] / 64
@@ -157,8 +156,8 @@ func (b *beside) readInner(a *zarr.Array, numbers []int64, readers int) {
 	all.Wait()
 }
 
-// cube makes an array of smooth values with noise.
-func (b *beside) cube(shape, shard, inner int64) string {
+// cube creates an array of smooth values with noise.
+func (b *timeTable) cube(shape, shard, inner int64) string {
 	path := b.fresh()
 	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// withArray returns a store of a format with an array of six numbers.
+// withArray returns a store with an array of six numbers.
 func withArray(t *testing.T, format int) (*memstore.Store, *zarr.Location) {
 	t.Helper()
 	s := memstore.New()
@@ -35,8 +35,8 @@ func withArray(t *testing.T, format int) (*memstore.Store, *zarr.Location) {
 	return s, h
 }
 
-// readGood walks over a group, reads its array "good", and returns the paths of all
-// members and the errors on the way.
+// readGood walks over a group and reads its array "good". It returns the paths of all
+// members and the errors of the walk.
 func readGood(t *testing.T, g *zarr.Group) (paths []string, errs []error) {
 	t.Helper()
 	for m, err := range g.Members(t.Context(), true) {
@@ -56,9 +56,9 @@ func readGood(t *testing.T, g *zarr.Group) (paths []string, errs []error) {
 	return paths, errs
 }
 
-// TestDamagedCopyV2 opens groups of format 2 whose consolidated metadata is no such
-// document: they are read without it and say so, nodes below are changed and created, and
-// Consolidate mends it.
+// TestDamagedCopyV2 opens groups of format 2 whose .zmetadata is not valid consolidated
+// metadata. They are read without it and have a note. Nodes below can be changed and
+// created, and Consolidate repairs it.
 func TestDamagedCopyV2(t *testing.T) {
 	for _, damaged := range []string{
 		"{", "", "[]", "null", "{}", `{"metadata":[],"zarr_consolidated_format":1}`, "\xff", strings.Repeat("[", 1000),
@@ -81,7 +81,7 @@ func TestDamagedCopyV2(t *testing.T) {
 				t.Error(err)
 			}
 			if valueAt(t, s, ".zmetadata") != damaged {
-				t.Error("what cannot be read was changed")
+				t.Error("the unreadable consolidated metadata was changed")
 			}
 			if err := g.Consolidate(ctx); err != nil {
 				t.Fatal(err)
@@ -90,7 +90,7 @@ func TestDamagedCopyV2(t *testing.T) {
 				t.Fatal(g.Notes(), err)
 			}
 			if !strings.Contains(valueAt(t, s, ".zmetadata"), "new/.zarray") {
-				t.Error("not mended")
+				t.Error("the consolidated metadata was not repaired")
 			}
 			if paths, errs := readGood(t, g); !slices.Equal(paths, []string{"good", "new"}) || errs != nil {
 				t.Errorf("members %q, %v", paths, errs)
@@ -99,9 +99,9 @@ func TestDamagedCopyV2(t *testing.T) {
 	}
 }
 
-// TestLaterLayoutV2 opens a group whose consolidated metadata is laid out in a way that
-// is not known: it is read without, and a change below it says that the copy is not up to
-// date, for others may know it.
+// TestLaterLayoutV2 opens a group whose consolidated metadata has an unknown layout. It
+// is read without it. A change below the group returns an error that the copy is now
+// stale, because other programs may know the layout.
 func TestLaterLayoutV2(t *testing.T) {
 	s, h := withArray(t, 2)
 	fixture.Put(t, s, ".zmetadata", `{"metadata":{},"zarr_consolidated_format":2}`)
@@ -117,8 +117,8 @@ func TestLaterLayoutV2(t *testing.T) {
 	}
 }
 
-// TestDamagedCopyRemote opens such a group over http, where nothing can be listed: the
-// error says why that would be needed.
+// TestDamagedCopyRemote opens a group with damaged consolidated metadata over HTTP,
+// where nothing can be listed. The error says why listing is needed.
 func TestDamagedCopyRemote(t *testing.T) {
 	s, _ := withArray(t, 2)
 	fixture.Put(t, s, ".zmetadata", "{")
@@ -149,9 +149,9 @@ func TestDamagedCopyRemote(t *testing.T) {
 	}
 }
 
-// TestRefusedEntries lists groups of both formats with an entry that must not be in
-// consolidated metadata: it is an error of its own, the sound ones are read, and
-// Consolidate mends it.
+// TestRefusedEntries lists groups of both formats with an entry that consolidated
+// metadata must not have. The entry gives one error, the others are read, and
+// Consolidate removes it.
 func TestRefusedEntries(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, path := range []string{"../b", "/etc", "good/below", "twice", "", "a/../../b", `..\\b`} {

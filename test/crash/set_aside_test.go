@@ -20,9 +20,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestShrinkWhatIsAside shrinks an array whose last chunk a program that died has put
-// aside in a shorter shape, and lets it grow again: no old value comes back.
-func TestShrinkWhatIsAside(t *testing.T) {
+// TestShrinkSetAsideChunk shrinks an array and lets it grow again. A crashed program has
+// set aside a shorter form of its last chunk. No old value reappears.
+func TestShrinkSetAsideChunk(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2)}} {
 		ctx, m := t.Context(), memstore.New()
 		spec := fixture.Edges(8, 8)
@@ -34,18 +34,18 @@ func TestShrinkWhatIsAside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dead, died := false, errors.New("it has died")
+		crashed, errCrashed := false, errors.New("the program has crashed")
 		dying := storetest.Conditional(m, storetest.Hooks{
 			Before: func(context.Context, storetest.Op) error {
-				if dead {
-					return died
+				if crashed {
+					return errCrashed
 				}
 				return nil
 			},
 			After: func(op storetest.Op, err error) error {
 				if op.Key.Base() == "zarr.json" && op.Name == "PutIf" && err == nil {
 					b, openErr := zarr.At(m, "a").OpenArray(ctx, nil)
-					dead = openErr == nil && b.Shape()[0] == 14
+					crashed = openErr == nil && b.Shape()[0] == 14
 				}
 				return err
 			},
@@ -66,10 +66,10 @@ func TestShrinkWhatIsAside(t *testing.T) {
 	}
 }
 
-// TestFaultWhileMoving lets one of several chunks that are cut fail to be moved to its
-// place: the others are there, the error says what is left, and the next opening for
-// writing moves it.
-func TestFaultWhileMoving(t *testing.T) {
+// TestFaultMovingChunk checks a trim of several chunks of which one cannot be moved to
+// its place. The other chunks are moved, the error says what is left, and the next
+// opening for writing moves it.
+func TestFaultMovingChunk(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	spec := zarr.Spec{
 		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)},
@@ -116,13 +116,13 @@ func TestFaultWhileMoving(t *testing.T) {
 	read()
 	fixture.Must(zarr.At(m, "a").OpenArray(ctx, &zarr.Options{Write: true}))
 	if got := sizes(); !slices.Equal(got, []int64{24, 24, 24}) {
-		t.Errorf("chunks of %d bytes after opening for writing", got)
+		t.Errorf("after opening for writing, chunks have %d bytes, want 24 each", got)
 	}
 	read()
 }
 
-// TestTrimRefused trims shards whose indexes have no checksum, so that an old shard could
-// be read as a shorter one: it is refused, and nothing changes.
+// TestTrimRefused checks that trimming shards without an index checksum is refused, and
+// that nothing changes. An old shard could decode as a shorter one.
 func TestTrimRefused(t *testing.T) {
 	spec := fixture.Edges(8, 8)
 	spec.Codecs = []metadata.Extension{fixture.Must(sharding.Extension(sharding.Configuration{

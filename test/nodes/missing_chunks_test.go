@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestRequireChunks reads arrays of which a chunk is lost: an error where chunks are
-// required, and the fill value otherwise.
+// TestRequireChunks reads arrays with a missing chunk. This is an error if chunks are
+// required, and gives the fill value otherwise.
 func TestRequireChunks(t *testing.T) {
 	ctx := t.Context()
 	for name, spec := range map[string]zarr.Spec{
@@ -97,9 +97,9 @@ func checkComplete(t *testing.T, a *zarr.Array, want ...[]int64) {
 	}
 }
 
-// TestCompleteOfMany finds what is missing of more chunks than are asked for one by one,
-// of an array without any chunk, and of one with a single chunk; a grid with too many is
-// refused.
+// TestCompleteOfMany finds the missing chunks of arrays with too many chunks to ask for
+// each, of one without any chunk, and of one with a single chunk. A grid with too many
+// chunks is refused.
 func TestCompleteOfMany(t *testing.T) {
 	ctx := t.Context()
 	create := func(s store.Store, shape ...int64) *zarr.Array {

@@ -21,14 +21,14 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// endless returns a context for what would never end if it asked for every chunk.
+// endless returns a context that ends before a call could request every chunk.
 func endless(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// empty returns an array in memory that stores nothing.
+// empty returns an array in memory without stored chunks.
 func empty(t interface {
 	Helper()
 	Fatal(...any)
@@ -59,7 +59,7 @@ func set(t interface {
 
 const quintillion = 1_000_000_000_000_000_000
 
-// TestCompareHuge compares arrays of which nobody could look at every chunk.
+// TestCompareHuge compares arrays with too many chunks to read each of them.
 func TestCompareHuge(t *testing.T) {
 	ctx := endless(t)
 	line := func(fill string, edge int64) *zarr.Array {
@@ -97,8 +97,8 @@ func TestCompareHuge(t *testing.T) {
 	}
 }
 
-// TestCompareSparse checks that the arrays of which little is stored are compared like
-// all others.
+// TestCompareSparse checks that comparing sparse arrays gives the same result as
+// comparing all elements.
 func TestCompareSparse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := []int64{40, 39}
@@ -108,7 +108,7 @@ func TestCompareSparse(t *testing.T) {
 		arrays := []*zarr.Array{draw(), draw()}
 		for range rapid.IntRange(0, 8).Draw(t, "writes") {
 			i, j := rapid.Int64Range(0, 39).Draw(t, "i"), rapid.Int64Range(0, 38).Draw(t, "j")
-			which := rapid.IntRange(0, 6).Draw(t, "which") // mostly both
+			which := rapid.IntRange(0, 6).Draw(t, "which") // usually both
 			for k, a := range arrays {
 				if which > 1 || which == k {
 					set(t, a, int32(rapid.IntRange(0, 1).Draw(t, "value")*k+1), i, j)
@@ -142,8 +142,8 @@ func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return u.s.Get(ctx, key, q, dst)
 }
 
-// TestHugeUnlisted checks that nobody begins to ask for chunks one by one where that
-// would never end.
+// TestHugeUnlisted checks that arrays with too many chunks are refused if the store
+// cannot list them.
 func TestHugeUnlisted(t *testing.T) {
 	ctx, s := endless(t), memstore.New()
 	spec := zarr.Spec{Shape: []int64{quintillion}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(1)}}

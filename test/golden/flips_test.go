@@ -19,17 +19,17 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// checksums are the codecs that guard every byte of a chunk if they come last in its
+// checksums are the codecs that guard every byte of a chunk if they are last in the
 // chain.
 var checksums = []string{
 	"crc32c", "numcodecs.crc32", "numcodecs.crc32c", "numcodecs.adler32", "numcodecs.fletcher32", "numcodecs.jenkins_lookup3",
 }
 
-// TestGoldenFlips changes bytes of the stored chunks of every golden array, one at a
-// time, and reads the array: some of each array, or with VARVE_LONG every byte. A chain
-// that ends in a checksum has to report each change, with key, chunk and codec. Other
-// chains may decode the change to other elements, as nothing guards them, but they
-// neither panic nor fail without saying where.
+// TestGoldenFlips changes bytes in the stored chunks of every golden array, one at a
+// time, and reads the array: some bytes of each array, or with VARVE_LONG all. A chain
+// that ends in a checksum must report each change, with key, chunk and codec. Other
+// chains may decode the change to other elements, but they never panic, and their errors
+// name the place.
 func TestGoldenFlips(t *testing.T) {
 	racing.Skip(t)
 	const short, most = 4 << 10, 150 // bytes of a chunk, and flips of one array
@@ -52,7 +52,7 @@ func TestGoldenFlips(t *testing.T) {
 		}
 		f := newFlipped(t, files, path)
 		if f == nil {
-			continue // of a codec that the core does not have
+			continue // its codec is not in the core
 		}
 		flips += f.flipAll(t, short, most)
 		if f.guarded {
@@ -65,7 +65,7 @@ func TestGoldenFlips(t *testing.T) {
 	}
 }
 
-// flipped is a golden array in a store that gives out one chunk with a byte changed.
+// flipped is a golden array in a store that returns one chunk with a changed byte.
 type flipped struct {
 	name    string
 	store   *fixture.Rotten
@@ -106,8 +106,8 @@ func (f *flipped) chunks(short int) []store.Key {
 	return keys
 }
 
-// flipAll changes bytes of all chunks of at most short bytes, most of them unless the
-// test is a long one.
+// flipAll changes bytes in all chunks of at most short bytes: at most most of them,
+// unless the test is a long one.
 func (f *flipped) flipAll(t *testing.T, short, most int) (flips int) {
 	t.Helper()
 	keys, total := f.chunks(short), 0
@@ -128,7 +128,7 @@ func (f *flipped) flipAll(t *testing.T, short, most int) (flips int) {
 	return flips
 }
 
-// flip changes the byte at a place of a chunk and reads the array.
+// flip changes one byte of a chunk and reads the array.
 func (f *flipped) flip(t *testing.T, key store.Key, at int) {
 	t.Helper()
 	f.store.Key, f.store.Data = key, slices.Clone(f.files[key])
@@ -137,12 +137,12 @@ func (f *flipped) flip(t *testing.T, key store.Key, at int) {
 	var where *zarr.Error
 	switch {
 	case err == nil && f.guarded:
-		t.Fatalf("%s: %s: byte %d was changed, and no error says so", f.name, key, at)
+		t.Fatalf("%s: %s: byte %d was changed: got no error", f.name, key, at)
 	case err == nil:
 	case !errors.As(err, &where) || where.Key != key.String() || where.Chunk == nil:
-		t.Fatalf("%s: %s: byte %d was changed, and the error does not say where: %v", f.name, key, at, err)
+		t.Fatalf("%s: %s: byte %d was changed: the error names no place: %v", f.name, key, at, err)
 	case f.guarded && (!errors.Is(err, zarr.ErrCorrupt) || where.Codec == ""):
-		t.Fatalf("%s: %s: byte %d was changed: want damage found by a codec, got %v", f.name, key, at, err)
+		t.Fatalf("%s: %s: byte %d was changed: got %v, want damage that a codec found", f.name, key, at, err)
 	}
 }
 

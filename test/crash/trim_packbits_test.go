@@ -21,9 +21,9 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// TestTrimPacked makes the last chunks of arrays shorter whose codecs store several
-// elements in a byte. Where the old chunk could be read as the new one it is refused, and
-// nothing changes.
+// TestTrimPacked trims the last chunks of arrays whose codecs store several elements in
+// a byte. If the old chunk could decode as the new one, the trim is refused and nothing
+// changes.
 func TestTrimPacked(t *testing.T) {
 	pack := func(p packbits.Padding) metadata.Extension { return packbits.Extension(&packbits.Options{Padding: p}) }
 	clipped := func(inner metadata.Extension) []metadata.Extension {
@@ -32,7 +32,7 @@ func TestTrimPacked(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		codecs  []metadata.Extension
-		long    int64 // how long the second axis' last chunk is; it is trimmed to 3
+		long    int64 // length of the last chunk along the second axis; it is trimmed to 3
 		refused bool
 	}{
 		"packbits":          {[]metadata.Extension{pack(packbits.NoPadding)}, 4, true},
@@ -62,7 +62,7 @@ func TestTrimPacked(t *testing.T) {
 			}
 			err = a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: true})
 			if errors.Is(err, zarr.ErrUnsupported) != c.refused || err != nil && !c.refused {
-				t.Errorf("error is %v, refused %t", err, c.refused)
+				t.Errorf("error is %v, want a refusal: %t", err, c.refused)
 			}
 			for _, write := range []bool{false, true, false} {
 				b := fixture.Must(h.At("a").OpenArray(ctx, &zarr.Options{Write: write, Experimental: unaligned}))

@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-// crashedTwice are the changes after which the next writer has something to finish.
+// crashedTwice are the changes after which the next writer has something to recover.
 var crashedTwice = []string{"trim exactly, raw", "trim a plane exactly", "unlock and trim"}
 
-// imagesOf yields the images of a power cut that leaves nothing unsynced, and of one that
-// leaves everything. Each may be had anew.
+// imagesOf returns functions that make the two extreme images of a power cut: without
+// all unsynced data, and with all of it.
 func imagesOf(disk *vfs.Disk) map[string]func() *vfs.Disk {
 	images := map[string]func() *vfs.Disk{}
 	for label := range disk.Images(0, 0) {
@@ -37,10 +37,10 @@ func imagesOf(disk *vfs.Disk) map[string]func() *vfs.Disk {
 	return images
 }
 
-// TestCrashTwice stops the machine in a change, and the next writer again while it
-// finishes what the first one left.
-func TestCrashTwice(t *testing.T) {
-	fixture.OneByOne(t)
+// TestCrashDuringRecovery stops the machine during a change, and stops the next writer
+// while it recovers.
+func TestCrashDuringRecovery(t *testing.T) {
+	fixture.Sequential(t)
 	ctx, images := context.Background(), 0
 	stride := int64(31)
 	if fixture.Long() {

@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// lookups opens an array whose chunks are the months of eighty years, and finds the
+// lookups opens an array whose chunks are the months of eighty years, and looks up the
 // chunks of indices.
-func (b *beside) lookups() {
+func (b *timeTable) lookups() {
 	lengths, extent := eightyYears()
 	path := b.array([]int64{extent}, grid.Edges(lengths...))
 	b.openings("80 years of months", path, 20, 200, 100)
@@ -39,16 +39,16 @@ func (b *beside) lookups() {
 		}
 	})
 	for _, way := range []struct{ what, op string }{{"one by one", "find"}, {"zarr-python in one call", "find_all"}} {
-		python := b.zarr(besideRequest{Op: way.op, Path: path, Memory: true, Rounds: 5, Times: 1, Indices: b.file(indices)})
+		python := b.zarr(timeRequest{Op: way.op, Path: path, Memory: true, Rounds: 5, Times: 1, Indices: b.file(indices)})
 		if python.Sum != sum {
-			b.Errorf("zarr-python finds other chunks: their sum is %d, not %d", python.Sum, sum)
+			b.Errorf("the chunks that zarr-python finds have the sum %d, want %d", python.Sum, sum)
 		}
 		b.seconds("80 years of months: 10^5 look-ups, "+way.what, varve, python)
 	}
 }
 
 // file returns a file of numbers.
-func (b *beside) file(numbers []int64) string {
+func (b *timeTable) file(numbers []int64) string {
 	path := filepath.Join(b.TempDir(), "numbers")
 	var data bytes.Buffer
 	check(b.T, binary.Write(&data, binary.LittleEndian, numbers))
@@ -56,23 +56,23 @@ func (b *beside) file(numbers []int64) string {
 	return path
 }
 
-// openings opens an array in memory, and weighs what that holds.
-func (b *beside) openings(what, path string, rounds, times, pythonTimes int) {
+// openings opens an array in memory, and measures the memory of the open array.
+func (b *timeTable) openings(what, path string, rounds, times, pythonTimes int) {
 	h := b.loaded(path)
 	varve := best(rounds, times, func() { b.opened(h) })
-	b.seconds(what+": open, memory", varve, b.zarr(besideRequest{Op: "open_array", Path: path, Memory: true, Rounds: 8, Times: max(1, pythonTimes/10)}))
-	weighed := b.zarr(besideRequest{Op: "held", Path: path, Memory: true, Times: max(2, pythonTimes)})
+	b.seconds(what+": open, memory", varve, b.zarr(timeRequest{Op: "open_array", Path: path, Memory: true, Rounds: 8, Times: max(1, pythonTimes/10)}))
+	weighed := b.zarr(timeRequest{Op: "held", Path: path, Memory: true, Times: max(2, pythonTimes)})
 	b.sizes(what+": held by an open array", b.held(h, max(2, times)), weighed.Bytes)
 }
 
-func (b *beside) opened(h *zarr.Location) *zarr.Array {
+func (b *timeTable) opened(h *zarr.Location) *zarr.Array {
 	a, err := h.At("").OpenArray(b.Context(), nil)
 	check(b.T, err)
 	return a
 }
 
-// held returns the bytes of memory that an open array holds.
-func (b *beside) held(h *zarr.Location, times int) float64 {
+// held returns the bytes of memory of an open array.
+func (b *timeTable) held(h *zarr.Location, times int) float64 {
 	arrays := make([]*zarr.Array, times)
 	b.opened(h)
 	before := heap()
@@ -84,10 +84,10 @@ func (b *beside) held(h *zarr.Location, times int) float64 {
 	return float64(after-before) / float64(times)
 }
 
-// heap returns how many bytes are in use.
+// heap returns the bytes in use.
 func heap() int64 {
 	var m runtime.MemStats
-	for range 3 { // what pools keep goes in the second collection
+	for range 3 { // the second collection empties pools
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
@@ -95,7 +95,7 @@ func heap() int64 {
 }
 
 // opens opens an array of a million edges and reads an element.
-func (b *beside) opens() {
+func (b *timeTable) opens() {
 	lengths, extent := randomEdges()
 	path := b.array([]int64{extent}, grid.Edges(lengths...))
 	i := extent / 2
@@ -107,14 +107,14 @@ func (b *beside) opens() {
 	if one[0] != 1 {
 		b.Errorf("read %v", one)
 	}
-	r := besideRequest{Op: "point", Path: path, Memory: true, Rounds: 5, Times: 100, Length: i}
+	r := timeRequest{Op: "point", Path: path, Memory: true, Rounds: 5, Times: 100, Length: i}
 	b.seconds("10^6 random edges: read one element, memory", varve, b.zarr(r))
 	r.Op, r.Times = "points", 3
 	b.seconds("the same, zarr-python by `oindex`", varve, b.zarr(r))
 }
 
-// processes runs whole programs on arrays of many chunks.
-func (b *beside) processes() {
+// processes measures whole programs on arrays of many chunks.
+func (b *timeTable) processes() {
 	varve := filepath.Join(b.TempDir(), "varve")
 	build := exec.Command("go", "build", "-trimpath", "-o", varve, ".")
 	build.Dir, build.Env = filepath.Join("..", "cmd", "varve"), append(os.Environ(), "CGO_ENABLED=0")
@@ -126,11 +126,11 @@ func (b *beside) processes() {
 	listed := b.array([]int64{1e9}, grid.Runs(grid.Run{Length: 1, Count: 1e9}))
 	short := b.array([]int64{1e7}, grid.Runs(grid.Run{Length: 1, Count: 1e7}))
 	info := "import sys, zarr; zarr.config.set({'array.rectilinear_chunks': True}); print(zarr.open_array(sys.argv[1], mode='r').info)"
-	slow := func(rounds int, arguments ...string) besideAnswer {
-		return besideAnswer{Seconds: b.process(rounds, b.python, append([]string{"-c"}, arguments...)...)}
+	slow := func(rounds int, arguments ...string) timeAnswer {
+		return timeAnswer{Seconds: b.process(rounds, b.python, append([]string{"-c"}, arguments...)...)}
 	}
 	python := slow(3, info, regular)
-	none := besideAnswer{Seconds: math.NaN()}
+	none := timeAnswer{Seconds: math.NaN()}
 	b.seconds("process: `varve version`; `import zarr`", b.process(10, varve, "version"), slow(3, "import zarr"))
 	b.seconds("process: `varve info`, 10^9 regular chunks; `print(zarr.open_array(…).info)`", b.process(10, varve, "info", regular), python)
 	b.seconds("process: `varve grid`, 10^9 regular chunks; the same", b.process(10, varve, "grid", regular), python)
@@ -139,8 +139,8 @@ func (b *beside) processes() {
 	b.seconds("process: `varve grid`, a run of 10^9 edges", b.process(10, varve, "grid", listed), none)
 }
 
-// process runs a program some times, and returns the best time.
-func (b *beside) process(rounds int, name string, arguments ...string) float64 {
+// process runs a program several times, and returns the shortest time.
+func (b *timeTable) process(rounds int, name string, arguments ...string) float64 {
 	return best(rounds, 1, func() {
 		if out, err := exec.CommandContext(b.Context(), name, arguments...).CombinedOutput(); err != nil {
 			b.Fatalf("%s %v: %v: %s", name, arguments, err, out)

@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// array makes an array of uncompressed elements in a directory, which zarr-python reads
-// as well, and returns its path.
-func (b *beside) array(shape []int64, cuts ...grid.Cut) string {
+// array creates an array of uncompressed elements in a directory and returns its path.
+// zarr-python reads it as well.
+func (b *timeTable) array(shape []int64, cuts ...grid.Cut) string {
 	path := b.fresh()
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: shape, Type: dtype.Of[float32](), Chunks: cuts,
@@ -32,20 +32,20 @@ func (b *beside) array(shape []int64, cuts ...grid.Cut) string {
 }
 
 // put stores ones in a part of an array.
-func (b *beside) put(path string, box selection.Box) {
+func (b *timeTable) put(path string, box selection.Box) {
 	a := b.open(path, store.Flush)
 	check(b.T, zarr.Fill[float32](b.Context(), a, box, 1))
 	check(b.T, a.Close())
 }
 
-func (b *beside) open(path string, d store.Durability) *zarr.Array {
+func (b *timeTable) open(path string, d store.Durability) *zarr.Array {
 	a, err := zarr.OpenArray(b.Context(), path, &zarr.Options{Write: true, Durability: d})
 	check(b.T, err)
 	return a
 }
 
-// loaded returns a store in memory with all that is in a directory.
-func (b *beside) loaded(path string) *zarr.Location {
+// loaded returns a store in memory with a copy of a directory.
+func (b *timeTable) loaded(path string) *zarr.Location {
 	s, dir := memstore.New(), os.DirFS(path)
 	check(b.T, fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -59,7 +59,7 @@ func (b *beside) loaded(path string) *zarr.Location {
 	return zarr.At(s, "")
 }
 
-// randomEdges returns a million lengths without any order, and their sum.
+// randomEdges returns a million random lengths, and their sum.
 func randomEdges() (lengths []int64, extent int64) {
 	r := rand.New(rand.NewPCG(1, 2))
 	lengths = make([]int64, 1_000_000)
@@ -70,7 +70,7 @@ func randomEdges() (lengths []int64, extent int64) {
 	return lengths, extent
 }
 
-// eightyYears returns how many days the months of eighty years have, and their sum.
+// eightyYears returns the lengths in days of the months of eighty years, and their sum.
 func eightyYears() (lengths []int64, extent int64) {
 	for m := range 80 * 12 {
 		days := int64(time.Date(1946, time.Month(m+2), 0, 0, 0, 0, 0, time.UTC).Day())

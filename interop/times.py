@@ -1,6 +1,6 @@
-"""What operations cost in zarr-python: one operation a process.
+"""Measures operations of zarr-python: one operation in each process.
 
-The only argument is a JSON object: the name of the operation, the directory of an array, and how often to try. The answer is a
+The only argument is a JSON object: the name of the operation, the directory of an array, and the number of rounds. The answer is a
 line of JSON; "seconds" is the best time of one call.
 """
 
@@ -21,7 +21,7 @@ zarr.config.set({"array.rectilinear_chunks": True})
 
 
 def best(request, do, prepare=lambda: None):
-    """Return the time of a call in the fastest of some rounds of calls, each of which is prepared without measuring that."""
+    """Return the time of a call in the fastest of several rounds. Preparing a round is not measured."""
     seconds = []
     for _ in range(request["rounds"]):
         prepare()
@@ -34,7 +34,7 @@ def best(request, do, prepare=lambda: None):
 
 
 def place(request):
-    """Return the directory, or a store in memory with all that is in it."""
+    """Return the directory, or a store in memory with a copy of it."""
     if not request["memory"]:
         return request["path"]
     root = pathlib.Path(request["path"])
@@ -68,7 +68,7 @@ def point(request):
 
 
 def points(request):
-    """Read one element as a list of indices, which looks its chunk up in another way."""
+    """Read one element as a list of indices, which uses another look-up."""
     array, i = zarr.open_array(place(request), mode="r"), [request["length"]]
     return best(request, lambda: array.oindex[i])
 
@@ -115,7 +115,7 @@ def moved():
 
 
 def traffic(request):
-    """Append once, and count bytes where Linux does."""
+    """Append once, and count bytes if Linux counts them."""
     array = zarr.open_array(place(request), mode="r+")
     data = np.ones((request["length"], *array.shape[1:]), array.dtype)
     first, before = moved(), moved()
@@ -125,7 +125,7 @@ def traffic(request):
 
 
 def opened(request, do):
-    """Return the time of what is done to an array that is open, or that every round opens anew."""
+    """Return the time of a call on an open array, which every round may open again."""
     store, arrays = place(request), []
 
     def prepare():
