@@ -25,7 +25,7 @@ var layers = [][]string{
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/nontemporal", "internal/pages", "internal/parallel",
 	},
-	{"calendar", "dtype", "grid", "store", "codec/config"},
+	{"calendar", "dtype", "grid", "store", "codec/config", "internal/diskstore"},
 	{"strided"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "store/rehearsal", "store/fsstore", "store/storetest", "draw", "npy",

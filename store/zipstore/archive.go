@@ -85,7 +85,7 @@ func Create(name string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("zip: creating %s: %w", name, err)
 	}
-	a, err := On(root, filepath.Base(name))
+	a, err := begin(&Archive{fs: root, name: filepath.Base(name)})
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -105,12 +105,6 @@ func Replace(name string) (*Archive, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	return a, nil
-}
-
-// On begins an archive in fsys, and closes fsys in the end. It is for the tests of this
-// module.
-func On(fsys vfs.FS, name string) (*Archive, error) {
-	return begin(&Archive{fs: fsys, name: name})
 }
 
 // begin checks the name, sweeps the directory and makes the log.

@@ -11,8 +11,8 @@ import (
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/zipstore"
+	"varve.dev/zarr/test/fixture"
 )
 
 // write makes an archive in which some values are replaced and one is deleted.
@@ -33,7 +33,7 @@ func write(t *testing.T, disk vfs.FS) error {
 // state returns what an archive holds, "" where there is none.
 func state(t *testing.T, disk vfs.FS) string {
 	t.Helper()
-	z, err := zipstore.Open(t.Context(), filestore.On(disk, &filestore.Options{ReadOnly: true}), store.MustKey("x.zip"), nil)
+	z, err := zipstore.Open(t.Context(), fixture.FileReader(disk), store.MustKey("x.zip"), nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}

@@ -11,7 +11,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -83,7 +82,7 @@ func TestCreateCrashV2(t *testing.T) {
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
 		stop, stopped := vfs.StopAt(n)
-		err := create(zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""), false)
+		err := create(zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), ""), false)
 		if !stopped() {
 			if err != nil || n < 10 {
 				t.Fatal(n, err)
@@ -91,7 +90,7 @@ func TestCreateCrashV2(t *testing.T) {
 			return
 		}
 		for label, image := range disk.Images(uint64(n), fixture.RandomImages()) {
-			h := zarr.At(filestore.On(image, nil), "")
+			h := zarr.At(fixture.FileStore(image), "")
 			a, err := h.At("g/a").OpenArray(ctx, nil)
 			if err == nil && fixture.Compact(a.Attributes()) != `{"k":1}` {
 				t.Fatalf("operation %d, %s: attributes %s", n, label, a.Attributes())
@@ -143,7 +142,7 @@ func TestTogetherCrashV2(t *testing.T) {
 	ctx := context.Background()
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
-		h := zarr.At(filestore.On(disk, nil), "")
+		h := zarr.At(fixture.FileStore(disk), "")
 		g, err := h.At("g").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: 2})
 		for _, path := range []string{"a", "deep/b"} {
 			var a *zarr.Array
@@ -161,11 +160,11 @@ func TestTogetherCrashV2(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop, stopped := vfs.StopAt(n)
-		if g, err = zarr.At(filestore.On(vfs.Hook(disk, stop), nil), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1}); err == nil {
+		if g, err = zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1}); err == nil {
 			err = g.Append(ctx, zarr.Add("a", 0, fixture.Numbers(7, 3), nil), zarr.Add("deep/b", 0, fixture.Numbers(7, 3), nil))
 		}
 		for label, image := range disk.Images(uint64(n), fixture.RandomImages()) {
-			checkTogetherV2(t, zarr.At(filestore.On(image, nil), ""), err == nil, label)
+			checkTogetherV2(t, zarr.At(fixture.FileStore(image), ""), err == nil, label)
 		}
 		if !stopped() {
 			if err != nil || n < 40 {
