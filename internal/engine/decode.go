@@ -33,13 +33,13 @@ func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*bu
 	return buffer, nil
 }
 
-// decodePlain reads a chunk that is not encoded straight into room, or into a buffer if
+// decodePlain reads a chunk that is not encoded directly into room, or into a buffer if
 // room is nil.
 func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	room, buffer := roomFor(n, room)
 	src, err := w.fetch(ctx, n, room[:0])
 	if err == nil && src != nil && int64(len(src)) != n {
-		err = fmt.Errorf("%w: %d bytes are stored, its shape %v needs %d", codec.ErrCorrupt, len(src), w.Cell.Encoded, n)
+		err = fmt.Errorf("%w: the stored chunk has %d bytes, but its shape %v needs %d", codec.ErrCorrupt, len(src), w.Cell.Encoded, n)
 	}
 	if err != nil || src == nil {
 		buffer.Put()
@@ -52,8 +52,9 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 	return true, buffer, nil
 }
 
-// heapFor returns the heap for elements that are decoded into room, nil if they have one
-// width. It is the heap of the destination if room is there, else a temporary one.
+// heapFor returns the heap for elements that are decoded into room: the heap of the
+// destination, or a temporary one if room is nil. It returns nil if elements have a fixed
+// width.
 func (w *worker) heapFor(room []byte) *strided.Heap {
 	switch {
 	case w.Heap == nil:
@@ -68,7 +69,7 @@ func (w *worker) heapFor(room []byte) *strided.Heap {
 	return w.Placed.Heap
 }
 
-// roomFor returns room, or if that is nil n bytes of a buffer.
+// roomFor returns room. If room is nil, it returns n bytes of a new buffer.
 func roomFor(n int64, room []byte) ([]byte, *budget.Buffer) {
 	if room != nil {
 		return room, nil

@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr/internal/budget"
 )
 
-// decode decodes the chunk to w.Decoded. Its elements are in room, which has exactly
-// their bytes, or if room is nil in a buffer that the caller puts back. found is false if
-// the chunk is not stored.
+// decode decodes the chunk to w.Decoded. The elements are in room, which has exactly their
+// size. If room is nil, they are in a buffer, which the caller puts back. found is false
+// if the chunk is not stored.
 func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
 	found, err = w.orAside(func() (found bool, err error) {
 		found, buffer, err = w.decodeStored(ctx, n, room)
@@ -19,7 +19,7 @@ func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, 
 	return found, buffer, err
 }
 
-// decodeStored is decode of the chunk at w.key.
+// decodeStored is decode without the chunk that is set aside.
 func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	if w.Chain.Plain() {
 		return w.decodePlain(ctx, n, room)
