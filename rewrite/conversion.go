@@ -19,9 +19,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ConvertTo copies the node at src and everything below it to dst, as nodes of format 2 or
-// 3. If the other format can describe the stored chunks of an array, it copies them without
-// decoding, to the usual keys of that format. It decodes and encodes all others again.
+// ConvertTo copies the node at src and everything below it to dst, as nodes of format 2
+// or 3. If the other format can describe the stored chunks of an array, it copies them
+// without decoding, to the usual keys of that format. It decodes and encodes all others
+// again.
 //
 // In format 2, such arrays get chunks of one shape. Inner chunks of shards become chunks,
 // and zstd replaces codecs that format 2 does not have. If the format does not have the
@@ -108,8 +109,8 @@ func (c *conversion) run(ctx context.Context) error {
 	return nil
 }
 
-// translate makes the new document of a node. It describes the stored chunks if the format
-// can, and otherwise chunks that are encoded again.
+// translate makes the new document of a node. It describes the stored chunks if the
+// format can, and otherwise chunks that are encoded again.
 func (c *conversion) translate(ctx context.Context, m *member) error {
 	if err := m.translate(c.format, c.usualKeys); err != nil {
 		m.why = err

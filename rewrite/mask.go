@@ -20,11 +20,11 @@ import (
 //   - In format 3 the fill value has no such meaning. The attribute _FillValue is the
 //     mask, in an encoding of its own. Text uses the attribute missing_value.
 //
-// So 2→3 adds the attribute. If _FillValue is a list, as format 2 permits, its only value
-// becomes the new attribute; a list of several values becomes missing_value. 3→2 moves the
-// attribute to the fill value. Without an attribute the fill value of format 2 must be
-// null; otherwise stored zeros would become missing. In both cases the elements of missing
-// chunks may change, so these chunks are stored.
+// So 2→3 adds the attribute. If _FillValue is a list, as format 2 permits, its only
+// value becomes the new attribute; a list of several values becomes missing_value. 3→2
+// moves the attribute to the fill value. Without an attribute the fill value of format
+// 2 must be null; otherwise stored zeros would become missing. In both cases the
+// elements of missing chunks may change, so these chunks are stored.
 
 // mask converts the missing values of one array.
 type mask struct {

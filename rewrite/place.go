@@ -194,8 +194,8 @@ func (c *copier) clear(ctx context.Context) error {
 	return store.DeleteTree(ctx, c.to, c.goal, order, c.Durability)
 }
 
-// publish runs steps 4 and 5 and deletes the note. It compares every document twice: all of
-// them before it writes the first, and each one again before it writes that.
+// publish runs steps 4 and 5 and deletes the note. It compares every document twice:
+// all of them before it writes the first, and each one again before it writes that.
 func (c *copier) publish(ctx context.Context) error {
 	for _, write := range [...]bool{false, true} {
 		for i, d := range c.documents {

@@ -75,7 +75,8 @@ func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) 
 	return append(value, window[:p.N]...), nil
 }
 
-// reach returns the end of the range to read for the first fragment and those close to it.
+// reach returns the end of the range to read for the first fragment and those close to
+// it.
 func reach(fragments []Fragment) int64 {
 	end := fragments[0].Off + fragments[0].N
 	for _, p := range fragments[1:] {

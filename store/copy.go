@@ -39,9 +39,9 @@ func BatchCopy(ctx context.Context, b Batch, key Key, from Store, source Key) (i
 // CopyValue copies the value at source of the store from to key of s. It returns the size
 // in bytes and the new version.
 //
-// If s is not a [Copier], or cannot copy from that store, CopyValue reads the value into
-// memory. Then the error for a value of more than limit bytes is [ErrTooLarge]. A limit of
-// 0 means no limit.
+// If s is not a [Copier], or cannot copy from that store, CopyValue reads the value
+// into memory. Then the error for a value of more than limit bytes is [ErrTooLarge]. A
+// limit of 0 means no limit.
 func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, limit int64, d Durability) (int64, Version, error) {
 	if c, ok := As[Copier](s); ok {
 		n, v, err := c.CopyFrom(ctx, key, from, source, d)

@@ -67,8 +67,8 @@ func (k Key) Base() string { return k.s[strings.LastIndexByte(k.s, '/')+1:] }
 // Path names a node of a hierarchy, or a directory of keys. The zero Path is the root.
 type Path struct{ s string }
 
-// ParsePath returns s as the path of a node. The root is "" or "/", and s may begin with a
-// slash. Errors wrap [ErrInvalidKey].
+// ParsePath returns s as the path of a node. The root is "" or "/", and s may begin
+// with a slash. Errors wrap [ErrInvalidKey].
 //
 // Besides the rules of [ParseKey], every segment must be a legal node name (zarr-specs v3
 // core, "Node names"). It must not be made of periods only, be "zarr.json", or be a name
@@ -127,7 +127,8 @@ func (p Path) Key(rel string) (Key, error) {
 }
 
 // MustKey returns the key of the value rel below p. It panics if rel has an illegal
-// segment, so rel must be a constant or made from numbers. For other text, use [Path.Key].
+// segment, so rel must be a constant or made from numbers. For other text, use
+// [Path.Key].
 //
 // MustKey does not limit the length, because p may be long already. A store refuses a key
 // that it cannot hold.

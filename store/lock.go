@@ -23,8 +23,8 @@ type Locking struct {
 	// Operation is the purpose of the lock, such as "append". Other writers that wait for
 	// the lock see it.
 	Operation string
-	// Timeout is the longest time to wait for a lock. Zero means no limit. With a negative
-	// timeout, calls do not wait.
+	// Timeout is the longest time to wait for a lock. Zero means no limit. With a
+	// negative timeout, calls do not wait.
 	Timeout time.Duration
 	// Waiting is called once, on a goroutine of its own, if a lock is not free after one
 	// second.
@@ -139,8 +139,8 @@ func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err erro
 // slowLock is the wait for a lock after which a call calls [Locking].Waiting.
 const slowLock = time.Second
 
-// shortest is the timeout of a call that does not wait for locks. It is long enough to try
-// a lock once on a slow machine.
+// shortest is the timeout of a call that does not wait for locks. It is long enough to
+// try a lock once on a slow machine.
 const shortest = 50 * time.Millisecond
 
 // AwaitLock calls lock, which waits for a lock until its context ends. It applies the

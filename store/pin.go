@@ -11,9 +11,10 @@ import (
 	"sync"
 )
 
-// Pinned reads one version of a value, range by range. The version is given to [Pin], or is
-// the one that the first read finds. In contrast to [Open], this takes no additional
-// request. Its methods are safe for concurrent use, but Close must be the last call.
+// Pinned reads one version of a value, range by range. The version is given to [Pin],
+// or is the one that the first read finds. In contrast to [Open], this takes no
+// additional request. Its methods are safe for concurrent use, but Close must be the
+// last call.
 type Pinned struct {
 	s   Store
 	key Key
@@ -125,8 +126,8 @@ func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) er
 	return p.doubt(ctx, q, pinned, err)
 }
 
-// doubt returns [ErrConflict] if err means that the value has another size than the pinned
-// version, and Stat confirms that it was replaced. Otherwise it returns err.
+// doubt returns [ErrConflict] if err means that the value has another size than the
+// pinned version, and Stat confirms that it was replaced. Otherwise it returns err.
 func (p *Pinned) doubt(ctx context.Context, q Request, pinned Info, err error) error {
 	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrTooLarge) {
 		return err

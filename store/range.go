@@ -99,8 +99,8 @@ func (r Range) Header() (value string, ok bool) {
 type Request struct {
 	// Range selects the bytes.
 	Range Range
-	// Limit is the largest number of bytes to return; 0 means no limit. A longer selection
-	// fails with [ErrTooLarge] before memory is allocated for it.
+	// Limit is the largest number of bytes to return; 0 means no limit. A longer
+	// selection fails with [ErrTooLarge] before memory is allocated for it.
 	Limit int64
 }
 

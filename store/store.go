@@ -26,9 +26,9 @@
 // ConditionalDeleter, or Locker.
 //
 // A [Batch] may be a [ConditionalBatch], a [SplicingBatch], a [PatchingBatch] or a
-// [CopyingBatch]; otherwise a batch made by NewBatch calls the store itself. [HeldLocker],
-// [Sweeper], [Placer], [Linker] and [TreeChecker] are for directories of files; other
-// stores need none of them.
+// [CopyingBatch]; otherwise a batch made by NewBatch calls the store itself.
+// [HeldLocker], [Sweeper], [Placer], [Linker] and [TreeChecker] are for directories of
+// files; other stores need none of them.
 //
 // A [Wrapper] is a store that adds behaviour to another one. Use [As], not a type
 // assertion, to find the powers of any store. The conformance suite in package storetest
@@ -73,8 +73,9 @@ type Store interface {
 	// Info describes.
 	//
 	// The driver allocates only if dst lacks capacity, and only after it has checked
-	// q.Limit. It does not write beyond the returned slice, and does not keep it. After an
-	// error the returned slice is nil, and the free capacity of dst may hold any bytes.
+	// q.Limit. It does not write beyond the returned slice, and does not keep it. After
+	// an error the returned slice is nil, and the free capacity of dst may hold any
+	// bytes.
 	Get(ctx context.Context, key Key, q Request, dst []byte) ([]byte, Info, error)
 }
 

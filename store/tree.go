@@ -36,8 +36,8 @@ type TreeChecker interface {
 	CheckTree(dir Path) error
 }
 
-// CheckTree returns the error with which [DeleteTree] would fail at once. It returns nil if
-// s is not a [TreeChecker].
+// CheckTree returns the error with which [DeleteTree] would fail at once. It returns
+// nil if s is not a [TreeChecker].
 func CheckTree(s Store, dir Path) error {
 	if c, ok := As[TreeChecker](s); ok {
 		return c.CheckTree(dir)
@@ -46,8 +46,8 @@ func CheckTree(s Store, dir Path) error {
 }
 
 // DeleteTree deletes everything below dir. If s is not a [TreeDeleter], it lists the
-// values and deletes them one by one. A crash before it returns leaves the values that are
-// last in the order.
+// values and deletes them one by one. A crash before it returns leaves the values that
+// are last in the order.
 func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durability) error {
 	if t, ok := As[TreeDeleter](s); ok {
 		return t.DeleteTree(ctx, dir, order, d)

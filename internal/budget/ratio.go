@@ -41,9 +41,9 @@ func (r *Ratio) Expect(decoded, first, most int64) int64 {
 	return r.expect(decoded, first, most, math.Inf(1))
 }
 
-// Ready returns the bytes of memory to take for an encoded value. It is [Ratio.Expect] for
-// short values. For long ones its margin is smaller, because unused memory costs more
-// there than a rare reallocation.
+// Ready returns the bytes of memory to take for an encoded value. It is [Ratio.Expect]
+// for short values. For long ones its margin is smaller, because unused memory costs
+// more there than a rare reallocation.
 func (r *Ratio) Ready(decoded, first, most int64) int64 {
 	return r.expect(decoded, first, most, spareReady)
 }

@@ -8,8 +8,8 @@ import (
 	"weak"
 )
 
-// large is the size in bytes from which on buffers are kept in one list. A sync.Pool keeps
-// buffers for each processor, so each processor would allocate the largest ones.
+// large is the size in bytes from which on buffers are kept in one list. A sync.Pool
+// keeps buffers for each processor, so each processor would allocate the largest ones.
 const large = 16 << 20
 
 // spares has the large buffers that are not in use. A garbage collection frees them.

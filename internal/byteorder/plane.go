@@ -16,8 +16,8 @@ func (s Side) in(rows, bytes int) {
 }
 
 // Plane copies the columns of src, n rows of m elements, to the m rows of dst. Elements
-// have size bytes: 1, 2, 4, 8 or 16. The sides must not overlap, and neither must two rows
-// of dst.
+// have size bytes: 1, 2, 4, 8 or 16. The sides must not overlap, and neither must two
+// rows of dst.
 func Plane(dst, src Side, n, m, size int) {
 	if n <= 0 || m <= 0 {
 		return

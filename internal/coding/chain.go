@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package coding encodes and decodes parts of chunks. It defines the contracts between the
-// engine, which moves elements, and the codecs that can code a part of a chunk without
-// the rest.
+// Package coding encodes and decodes parts of chunks. It defines the contracts between
+// the engine, which moves elements, and the codecs that can code a part of a chunk
+// without the rest.
 //
-// A [Chain] is a [codec.Chain] that can use these codecs. It reads one version of a stored
-// chunk from a [Source]. An [Extract] is a part to decode, an [Edit] is a change to
-// encode, and a [Revision] is the resulting chunk. [Work] limits the cores, bytes and
-// requests of one call.
+// A [Chain] is a [codec.Chain] that can use these codecs. It reads one version of a
+// stored chunk from a [Source]. An [Extract] is a part to decode, an [Edit] is a change
+// to encode, and a [Revision] is the resulting chunk. [Work] limits the cores, bytes
+// and requests of one call.
 //
 // The contracts are internal until a codec outside of this module needs them.
 package coding

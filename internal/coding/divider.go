@@ -21,8 +21,8 @@ type Divider interface {
 	// CheckAxis returns an error if these cuts do not fit the chunks of the axis. It is
 	// called after Bind.
 	CheckAxis(i int, a grid.Axis) error
-	// Checked reports whether a checksum ensures that a chunk of one shape does not decode
-	// in another shape.
+	// Checked reports whether a checksum ensures that a chunk of one shape does not
+	// decode in another shape.
 	Checked() bool
 	// Check looks for faults in a chunk; see [Chain.Check]. Faults are part of the
 	// result, not errors.

@@ -14,14 +14,14 @@ type Fragment struct {
 	Source Source
 }
 
-// Merge makes one chunk of the given encoded shape from adjacent stored chunks. It copies
-// their encoded inner chunks and decodes nothing. Inner chunks that no fragment stores are
-// not stored in the new chunk either. The revision refers to no present version; Empty
-// means that it has no inner chunks. The caller releases it.
+// Merge makes one chunk of the given encoded shape from adjacent stored chunks. It
+// copies their encoded inner chunks and decodes nothing. Inner chunks that no fragment
+// stores are not stored in the new chunk either. The revision refers to no present
+// version; Empty means that it has no inner chunks. The caller releases it.
 //
-// Every inner chunk of a fragment must be an inner chunk of the new chunk, with the same
-// first element and the same shape. So a clipped inner chunk must be at the end of the new
-// chunk. If fragments do not fit, or share an inner chunk, Merge fails with
+// Every inner chunk of a fragment must be an inner chunk of the new chunk, with the
+// same first element and the same shape. So a clipped inner chunk must be at the end of
+// the new chunk. If fragments do not fit, or share an inner chunk, Merge fails with
 // [codec.ErrConfiguration], and the caller must decode them instead. It fails with
 // [codec.ErrCorrupt] if a fragment is damaged. The bytes of all fragments are in memory
 // at once. The chain must be [codec.Chain.Divided].

@@ -13,9 +13,9 @@ import (
 // there is an observer.
 func (w *Work) Begin() time.Time { return observe.Start(w.Observer) }
 
-// Coded reports to the observer, if any, that a chunk with the given bytes of elements was
-// decoded or encoded. Codecs call it for inner chunks that they code separately. Their
-// caller calls it for the whole chunk.
+// Coded reports to the observer, if any, that a chunk with the given bytes of elements
+// was decoded or encoded. Codecs call it for inner chunks that they code separately.
+// Their caller calls it for the whole chunk.
 func (w *Work) Coded(ctx context.Context, op observe.Op, bytes int64, start time.Time, err error) {
 	observe.Done(ctx, w.Observer, op, w.Key, bytes, start, err)
 }

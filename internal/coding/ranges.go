@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Summer is implemented by a [codec.Trimmer] that can check a chunk range by range, without
-// the whole chunk in memory.
+// Summer is implemented by a [codec.Trimmer] that can check a chunk range by range,
+// without the whole chunk in memory.
 type Summer interface {
 	codec.Trimmer
 	// Sum returns a new Sum for one stored chunk.
@@ -62,8 +62,8 @@ func (c *Chain) checkLength(shape []int64, size int64) error {
 	return nil
 }
 
-// checkRanges is checkWhole for a chunk of n bytes of elements. It has one range in memory
-// at a time.
+// checkRanges is checkWhole for a chunk of n bytes of elements. It has one range in
+// memory at a time.
 func (c *Chain) checkRanges(ctx context.Context, shape []int64, n int64, src Source, deep bool) (*codec.Check, error) {
 	_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	if err != nil {

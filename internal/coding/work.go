@@ -13,15 +13,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Work is the resources that one call of a codec may use. The calls of one operation share
-// its cores.
+// Work is the resources that one call of a codec may use. The calls of one operation
+// share its cores.
 type Work struct {
 	Cores Cores
 	// Bytes limits the memory that the call holds at once, besides the caller's. A single
 	// step that needs more runs alone.
 	Bytes int64
-	// Memory is the budget of the operation. Elements of variable length take their memory
-	// from it.
+	// Memory is the budget of the operation. Elements of variable length take their
+	// memory from it.
 	Memory   *budget.Budget
 	Requests int // largest number of requests in flight, at least 1
 

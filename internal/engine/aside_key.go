@@ -49,8 +49,8 @@ func (w *worker) orAside(do func() (bool, error)) (bool, error) {
 	if !errors.Is(err, codec.ErrCorrupt) {
 		return found, err
 	}
-	// Between steps 2 and 3 of a reshape, or after a crash there, the key has the chunk in
-	// its old shape.
+	// Between steps 2 and 3 of a reshape, or after a crash there, the key has the chunk
+	// in its old shape.
 	key, info := w.key, w.info
 	w.key = w.aside()
 	moved, asideErr := do()

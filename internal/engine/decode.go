@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// decode decodes the chunk to w.Decoded. The elements are in room, which has exactly their
-// size. If room is nil, they are in a buffer, which the caller puts back. found is false
-// if the chunk is not stored.
+// decode decodes the chunk to w.Decoded. The elements are in room, which has exactly
+// their size. If room is nil, they are in a buffer, which the caller puts back. found
+// is false if the chunk is not stored.
 func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
 	found, err = w.orAside(func() (found bool, err error) {
 		found, buffer, err = w.decodeStored(ctx, n, room)

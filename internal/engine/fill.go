@@ -13,7 +13,8 @@ import (
 )
 
 // blanks reports whether a write changes only stored chunks, because it writes only the
-// fill value. A listing finds these even if the selection touches too many chunks to visit.
+// fill value. A listing finds these even if the selection touches too many chunks to
+// visit.
 func (a *Array) blanks(plan *selection.Plan, src strided.View, how Writing) bool {
 	switch {
 	case how.KeepFill || a.KeepFill: // every chunk is stored

@@ -63,8 +63,8 @@ func (q requests) leave() {
 	}
 }
 
-// Sizes in bytes that decide how to join ranges. farCost is the cost of a request to a far
-// store: the bytes that could be read in the same time (20 ms at 200 MB/s).
+// Sizes in bytes that decide how to join ranges. farCost is the cost of a request to a
+// far store: the bytes that could be read in the same time (20 ms at 200 MB/s).
 const (
 	farCost  = 4 << 20
 	mostGap  = 1 << 20

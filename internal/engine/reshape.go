@@ -67,8 +67,8 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	if err != nil {
 		return err
 	}
-	// After step 2, readers and FetchAside take a chunk that decodes for the new chunk. So
-	// the old chunk must not decode in the new shape.
+	// After step 2, readers and FetchAside take a chunk that decodes for the new chunk.
+	// So the old chunk must not decode in the new shape.
 	if !w.Chain.Tells(w.Cell.Encoded, next.Cell.Encoded) {
 		return errAlike
 	}
@@ -205,7 +205,8 @@ func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 		return w.fail(err)
 	}
 	// Replace only the version that does not decode, not a newer one of a concurrent
-	// writer. The caller deletes the chunk set aside later, so a crash here loses nothing.
+	// writer. The caller deletes the chunk set aside later, so a crash here loses
+	// nothing.
 	w.on = store.IfVersion(w.info.Version)
 	return w.fail(w.store(ctx, value))
 }

@@ -85,8 +85,8 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	return r
 }
 
-// forText returns the part of a budget, in bytes, that is reserved for decoded elements of
-// variable length. It is more than half, so larger chunks are decoded one at a time.
+// forText returns the part of a budget, in bytes, that is reserved for decoded elements
+// of variable length. It is more than half, so larger chunks are decoded one at a time.
 func forText(size int64) int64 { return size/2 + 1 }
 
 // innerWeight returns the bytes that the cores need to decode inner chunks of the box.
@@ -127,8 +127,8 @@ func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {
 	return min(n, a.MaxChunk)
 }
 
-// each calls work, in several goroutines, for every chunk that next sets. Calls to next do
-// not overlap. The first error stops all goroutines and is returned.
+// each calls work, in several goroutines, for every chunk that next sets. Calls to next
+// do not overlap. The first error stops all goroutines and is returned.
 func each[W any](ctx context.Context, workers int, next func(*W) bool, newWorker func() *W, work func(context.Context, *W) error) error {
 	if workers <= 1 {
 		return drain(ctx, newWorker(), next, work)

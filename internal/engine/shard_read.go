@@ -48,8 +48,8 @@ func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
 	return w.orFill(found, err, skipFill)
 }
 
-// decodePart decodes a part of the chunk. If the chunk is corrupt, it decodes the one that
-// is set aside. It returns false if the chunk is not stored.
+// decodePart decodes a part of the chunk. If the chunk is corrupt, it decodes the one
+// that is set aside. It returns false if the chunk is not stored.
 func (w *worker) decodePart(ctx context.Context, p coding.Extract) (bool, error) {
 	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Fetched(p), w.most) })
 	if err != nil {
@@ -66,8 +66,8 @@ func (w *worker) decodePartIn(ctx context.Context, weight int64, p coding.Extrac
 		return found, err
 	}
 	info := w.info
-	// Between steps 2 and 3 of a reshape, or after a crash there, the key has the shard in
-	// its old shape.
+	// Between steps 2 and 3 of a reshape, or after a crash there, the key has the shard
+	// in its old shape.
 	p.Zeroed = false // the failed attempt may have written to the place of the part
 	moved, asideErr := w.decodePartOf(ctx, w.aside(), weight, p)
 	w.info = info

@@ -10,7 +10,8 @@ import (
 )
 
 // Suspicion is the reason to believe that a concurrent writer changed the grid during a
-// read. Then keys may hold chunks of another grid, and the read has to check the document.
+// read. Then keys may hold chunks of another grid, and the read has to check the
+// document.
 type Suspicion int32
 
 // examine raises the suspicion if the chunk was written after the caller checked the

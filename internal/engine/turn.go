@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// turn is a lock that excludes other writers of one chunk within this process. In contrast
-// to a mutex, the wait for it ends with a context.
+// turn is a lock that excludes other writers of one chunk within this process. In
+// contrast to a mutex, the wait for it ends with a context.
 type turn struct{ taken chan struct{} } // has room for one value
 
 // turns has the turns of all chunks, indexed by a hash of the key. Writers of different

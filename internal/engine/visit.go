@@ -12,8 +12,8 @@ import (
 // bitmap of them takes 512 MiB, and requests for all of them take days.
 const MostVisited = 1 << 32
 
-// Visitable returns [ErrLimit] if a box has more than MostVisited chunks. It is for stores
-// that cannot list, where each chunk needs a request.
+// Visitable returns [ErrLimit] if a box has more than MostVisited chunks. It is for
+// stores that cannot list, where each chunk needs a request.
 func Visitable(cells grid.Box) error {
 	if n, ok := cells.Len(); ok && n <= MostVisited {
 		return nil

@@ -47,9 +47,10 @@ func (r *run) newWriter(how Writing) *writer {
 // change.
 const writeTries = 256
 
-// holding calls do with the lock of the chunk and weight bytes of the budget. If elements
-// of variable length do not fit, it calls do again with twice the room. It returns all
-// bytes in between: waiting for more while holding some could deadlock with other workers.
+// holding calls do with the lock of the chunk and weight bytes of the budget. If
+// elements of variable length do not fit, it calls do again with twice the room. It
+// returns all bytes in between: waiting for more while holding some could deadlock with
+// other workers.
 func (w *writer) holding(ctx context.Context, weight int64, do func() error) error {
 	if !w.Chain.Varies() {
 		return w.holdingJust(ctx, weight, do)
@@ -238,9 +239,9 @@ func (w *writer) store(ctx context.Context, value []byte) error {
 	return w.Batch.Put(ctx, w.key, value)
 }
 
-// remove deletes the chunk. It fails with [store.ErrConflict] if the store has conditional
-// deletes and a concurrent writer replaced the chunk. It returns [store.ErrUnsupported] if
-// the caller has to store the fill value instead.
+// remove deletes the chunk. It fails with [store.ErrConflict] if the store has
+// conditional deletes and a concurrent writer replaced the chunk. It returns
+// [store.ErrUnsupported] if the caller has to store the fill value instead.
 func (w *writer) remove(ctx context.Context) error {
 	if w.on.Absent() {
 		return nil // nothing is stored; a concurrent write counts as later
@@ -249,8 +250,8 @@ func (w *writer) remove(ctx context.Context) error {
 		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
 		if _, conditional := store.As[store.ConditionalWriter](w.Store); conditional || !errors.Is(err, store.ErrUnsupported) {
 			// A plain delete could remove the chunk of a concurrent writer. So a store
-			// with conditional writes but without conditional deletes gets a chunk of fill
-			// values.
+			// with conditional writes but without conditional deletes gets a chunk of
+			// fill values.
 			return err
 		}
 	}

@@ -29,8 +29,8 @@ type File struct {
 // Folder returns the folder of the file, or "." for the one that was read.
 func (f *File) Folder() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 
-// IsTest reports whether the file is only built for tests. This includes the packages below
-// test, whose code several packages of tests share.
+// IsTest reports whether the file is only built for tests. This includes the packages
+// below test, whose code several packages of tests share.
 func (f *File) IsTest() bool {
 	return strings.HasSuffix(f.Path, "_test.go") || strings.HasPrefix(filepath.ToSlash(f.Path), "test/")
 }

@@ -194,8 +194,8 @@ func TestNestedModules(t *testing.T) {
 	}
 }
 
-// TestInternalIsInternal checks that other modules import no internal package of the core.
-// What they need is public, or not shared.
+// TestInternalIsInternal checks that other modules import no internal package of the
+// core. What they need is public, or not shared.
 func TestInternalIsInternal(t *testing.T) {
 	modules, err := house.Modules(house.Root)
 	if err != nil {

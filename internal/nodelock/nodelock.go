@@ -96,7 +96,8 @@ func (n Node) TryExclude() (*Held, bool) {
 	return h, err == nil
 }
 
-// await acquires a weight. It applies n.Locking, as a wait for the lock of the store does.
+// await acquires a weight. It applies n.Locking, as a wait for the lock of the store
+// does.
 func (n Node) await(ctx context.Context, queue *semaphore.Weighted, weight int64) error {
 	if ctx.Err() == nil && queue.TryAcquire(weight) {
 		return nil

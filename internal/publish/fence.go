@@ -35,12 +35,12 @@ import (
 //  6. Nothing is deleted before the document is published, because rule 1 would give the
 //     free key to a concurrent writer. Chunks of fill values are stored instead.
 //
-// Some stores derive versions from a hash of the content. There, a document must not soon
-// repeat the bytes of an earlier one. So the number of newlines counts up to [generations]
-// and continues from one published document to the next. Chunks have no such counter: in
-// these stores, a chunk that is written again with the same bytes has the same version.
-// This is safe unless a writer takes longer, after raising its fence, to overwrite a chunk
-// than another one takes to plan, write and publish twice.
+// Some stores derive versions from a hash of the content. There, a document must not
+// soon repeat the bytes of an earlier one. So the number of newlines counts up to
+// [generations] and continues from one published document to the next. Chunks have no
+// such counter: in these stores, a chunk that is written again with the same bytes has
+// the same version. This is safe unless a writer takes longer, after raising its fence,
+// to overwrite a chunk than another one takes to plan, write and publish twice.
 type fence struct {
 	Node
 	change *Change
@@ -70,15 +70,16 @@ func (f *fence) stage(ctx context.Context, c *Change) error {
 	if err == nil || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
 		return err
 	}
-	// If a concurrent writer has published, it may have changed or removed the chunks that
-	// this plan expects. Report a conflict, so that the caller plans again.
+	// If a concurrent writer has published, it may have changed or removed the chunks
+	// that this plan expects. Report a conflict, so that the caller plans again.
 	if info, lookErr := store.Stat(ctx, f.Store, f.key()); lookErr == nil && info.Version != f.present() {
 		return fmt.Errorf("%w while chunks were written: %w", store.ErrConflict, err)
 	}
 	return err
 }
 
-// present returns the version of the latest document that this writer has read or written.
+// present returns the version of the latest document that this writer has read or
+// written.
 func (f *fence) present() store.Version {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -362,8 +363,8 @@ func next(document, old []byte) []byte {
 // same reports whether two documents are equal up to the newlines at their end.
 func same(a, b []byte) bool { return bytes.Equal(bytes.TrimRight(a, "\n"), bytes.TrimRight(b, "\n")) }
 
-// gone converts [fs.ErrNotExist] to a conflict, for an object that a concurrent writer has
-// deleted.
+// gone converts [fs.ErrNotExist] to a conflict, for an object that a concurrent writer
+// has deleted.
 func gone(err error, key store.Key) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: a concurrent writer deleted %s", store.ErrConflict, key)

@@ -42,9 +42,9 @@ func newJournal(n Node, id string) (*journal, error) {
 	return &journal{node: n, key: at.MustKey(journalPrefix + id + journalSuffix)}, err
 }
 
-// pointer returns the pointer to j that is stored beside n. It is relative to the place of
-// n after symbolic links are resolved. Readers resolve links as well, so the pointer is
-// valid through every link.
+// pointer returns the pointer to j that is stored beside n. It is relative to the place
+// of n after symbolic links are resolved. Readers resolve links as well, so the pointer
+// is valid through every link.
 func (j *journal) pointer(n Node) (pointerFile, error) {
 	at, err := store.Resolve(n.Store, n.Path)
 	return pointerFile{Journal: relative(at, j.key.String())}, err
@@ -76,9 +76,9 @@ func (n Node) at(p journalEntry) Node {
 	return n
 }
 
-// CheckPending returns [ErrPending] if the node belongs to an unfinished transaction whose
-// journal is not the given one. The documents of such nodes may not match. The zero Key
-// stands for no journal.
+// CheckPending returns [ErrPending] if the node belongs to an unfinished transaction
+// whose journal is not the given one. The documents of such nodes may not match. The
+// zero Key stands for no journal.
 func CheckPending(ctx context.Context, n Node, journal store.Key) error {
 	key, _, err := n.journal(ctx)
 	if err == nil && !key.IsZero() && key != journal {
@@ -209,8 +209,8 @@ func (j *journal) isNamedBy(ctx context.Context, n Node) (bool, error) {
 	return key == j.key, err
 }
 
-// publishTries is the number of attempts to write a committed document, after lost answers
-// or conflicts with a concurrent recovery.
+// publishTries is the number of attempts to write a committed document, after lost
+// answers or conflicts with a concurrent recovery.
 const publishTries = 8
 
 // publish writes the document of one part. If a concurrent recovery has written it, the
@@ -337,8 +337,8 @@ func Look(ctx context.Context, n Node) (*Outstanding, error) {
 }
 
 // After runs once the documents of a transaction are published, and updates data that
-// depends on them, such as consolidated metadata. The key of the journal distinguishes the
-// transaction's own pointers from those of a later transaction.
+// depends on them, such as consolidated metadata. The key of the journal distinguishes
+// the transaction's own pointers from those of a later transaction.
 type After func(ctx context.Context, journal store.Key, nodes []Node) error
 
 // member is a participant that has a change.

@@ -29,8 +29,8 @@ func segments(path string) []string {
 	return strings.Split(path, "/")
 }
 
-// resolve returns the place that a name relative to a node refers to. If that is above the
-// root of the store, the error wraps [store.ErrInvalidKey].
+// resolve returns the place that a name relative to a node refers to. If that is above
+// the root of the store, the error wraps [store.ErrInvalidKey].
 func resolve(from store.Path, place string) (string, error) {
 	to := path.Join(from.String(), place)
 	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {

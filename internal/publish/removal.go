@@ -15,8 +15,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// documents are the names of all documents of nodes, in the order of their deletion. Those
-// of format 2 come first: readers would see them once the document of format 3 is deleted.
+// documents are the names of all documents of nodes, in the order of their deletion.
+// Those of format 2 come first: readers would see them once the document of format 3 is
+// deleted.
 var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
 
 // Remove deletes a node and everything below it while it holds their locks. It deletes

@@ -26,9 +26,9 @@ type Final interface {
 	Final()
 }
 
-// Retry calls do, with random pauses, until it returns no [store.ErrConflict]. It does not
-// repeat a call after a [Final] conflict, for a node that is held, or if the change was
-// published.
+// Retry calls do, with random pauses, until it returns no [store.ErrConflict]. It does
+// not repeat a call after a [Final] conflict, for a node that is held, or if the change
+// was published.
 func Retry(ctx context.Context, do func() error) (err error) {
 	pause := time.Millisecond
 	for range changeTries {

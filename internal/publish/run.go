@@ -73,9 +73,9 @@ func (e *exclusive) reclaim(ctx context.Context, c *Change) error {
 	return e.batch(ctx, c.Tidy)
 }
 
-// publish replaces the document on the condition that it is still the one that was read.
-// If the store has no versions, it relies on the lock, or on the caller's declaration of a
-// single writer.
+// publish replaces the document on the condition that it is still the one that was
+// read. If the store has no versions, it relies on the lock, or on the caller's
+// declaration of a single writer.
 func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version, error) {
 	if !e.old.Version.IsZero() {
 		version, err := store.PutIf(ctx, e.Store, e.key(), document, store.IfVersion(e.old.Version), e.Durability)

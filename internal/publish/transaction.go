@@ -98,8 +98,8 @@ func (t *transaction) end(err error) error {
 
 func (t *transaction) plan(ctx context.Context, p Participant) error {
 	p.Held = t.locks
-	// In contrast to excludeWriters, fail if this call holds the lock already: two changes
-	// of one document cannot both be published.
+	// In contrast to excludeWriters, fail if this call holds the lock already: two
+	// changes of one document cannot both be published.
 	unlock, fenced, err := p.lockOrFence(ctx)
 	if err != nil {
 		return err

@@ -113,8 +113,8 @@ func CellOf(index []int64) grid.Box {
 	return box
 }
 
-// CheckPart returns an error that names the first chunk of a part of a reservation that is
-// not stored. If the part is not marked as written, that is its first chunk.
+// CheckPart returns an error that names the first chunk of a part of a reservation that
+// is not stored. If the part is not marked as written, that is its first chunk.
 func (s *Array) CheckPart(ctx context.Context, part int, cells grid.Box, written bool) (err error) {
 	for index := range cells.IndicesInto(make([]int64, len(cells))) {
 		key := s.Engine.Key(index)

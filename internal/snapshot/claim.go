@@ -48,8 +48,8 @@ func (s *Array) Guarded(next *Array, axis int, key store.Key) bool {
 // mostClaimed is the largest number of chunks that [Array.claim] stores.
 const mostClaimed = 1 << 16
 
-// tooManyClaimed is the [publish.ErrUnsafe] of a change that would have to store more than
-// mostClaimed chunks of fill values.
+// tooManyClaimed is the [publish.ErrUnsafe] of a change that would have to store more
+// than mostClaimed chunks of fill values.
 type tooManyClaimed struct{}
 
 func (tooManyClaimed) Error() string {

@@ -65,8 +65,8 @@ func (g Gain) IsEmpty() bool {
 // ErrBothGiven reports an append with elements in memory and a source.
 var ErrBothGiven = fault.Argument("there are both elements and a source of elements: omit one of them")
 
-// planes returns the number of planes along an axis that the given bytes fill. Unless said
-// is 0, it must be that number.
+// planes returns the number of planes along an axis that the given bytes fill. Unless
+// said is 0, it must be that number.
 func (s *Array) planes(axis, bytes int, said int64) (int64, error) {
 	shape := s.Grid.Shape()
 	shape[axis] = 1

@@ -28,8 +28,8 @@ type Reshape struct {
 	Check func(ctx context.Context, old *Array, g *grid.Grid) error
 }
 
-// Stage returns the change from s to next for package publish. It decides which chunks are
-// written before the document is published, and which are reclaimed after it.
+// Stage returns the change from s to next for package publish. It decides which chunks
+// are written before the document is published, and which are reclaimed after it.
 func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Change, error) {
 	doc, err := next.Doc.Marshal(l)
 	if err != nil {
@@ -172,15 +172,16 @@ func (s *Array) cut(ctx context.Context, next *Array, keepStale bool, b store.Ba
 	return nil
 }
 
-// Vacancy is a region beyond the extent of an array, and the grid that the array will have
-// when it includes the region.
+// Vacancy is a region beyond the extent of an array, and the grid that the array will
+// have when it includes the region.
 type Vacancy struct {
 	Grid   *grid.Grid
 	Region grid.Box
 }
 
-// vacate deletes the chunks of a vacancy. Under a fence it deletes nothing, because a fence
-// does not exclude writers that store such chunks now. Later writers overwrite them.
+// vacate deletes the chunks of a vacancy. Under a fence it deletes nothing, because a
+// fence does not exclude writers that store such chunks now. Later writers overwrite
+// them.
 func (s *Array) vacate(ctx context.Context, r *Vacancy, b store.Batch) error {
 	cells, err := s.roomOf(r)
 	if err != nil || publish.Fenced(b) {
@@ -200,8 +201,8 @@ func (s *Array) roomOf(r *Vacancy) (grid.Box, error) {
 	return cells, err
 }
 
-// Unexpected is the conflict of a change whose caller expected another shape. It is final:
-// a retry meets it again.
+// Unexpected is the conflict of a change whose caller expected another shape. It is
+// final: a retry meets it again.
 type Unexpected struct{ Have, Want []int64 }
 
 // Error returns both shapes.

@@ -24,8 +24,8 @@ type Selected struct {
 	Heap *strided.Heap // an empty heap if elements have variable length, else nil
 }
 
-// Accepts returns an error if the values of a caller cannot be elements of a data type. Nil
-// accepts every type.
+// Accepts returns an error if the values of a caller cannot be elements of a data type.
+// Nil accepts every type.
 type Accepts func(dtype.Type) error
 
 // Exactly returns an Accepts for one data type.
@@ -38,8 +38,8 @@ func Exactly(want dtype.Type) Accepts {
 	}
 }
 
-// Resolve binds a selection to the array. It returns the error of takes if the caller does
-// not accept the data type of the selected elements.
+// Resolve binds a selection to the array. It returns the error of takes if the caller
+// does not accept the data type of the selected elements.
 func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, error) {
 	r, err := s.target().Resolve(sel)
 	if err != nil && (takes == nil || takes(s.Type) == nil) {
@@ -132,8 +132,8 @@ func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Wi
 // Size returns the size of an element in memory, in bytes.
 func (r *Selected) Size() int64 { return int64(codec.Spec{Type: r.Type}.Width()) }
 
-// Room allocates memory for the selected elements, all zero or empty. Elements of variable
-// length may have at most that many bytes in total.
+// Room allocates memory for the selected elements, all zero or empty. Elements of
+// variable length may have at most that many bytes in total.
 func (r *Selected) Room(most int64) element.Buffer {
 	return element.Buffer{Type: r.Type, Data: make([]byte, r.Len()*r.Size()), Heap: r.Heap.New().Limited(most)}
 }

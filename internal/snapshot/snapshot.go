@@ -72,8 +72,8 @@ func (s *Array) Confirm(at time.Time) { s.confirmed.Store(at.Add(-clockSlack).Un
 // ConfirmAs copies the time of [Array.Confirm] from another description of the same grid.
 func (s *Array) ConfirmAs(o *Array) { s.confirmed.Store(o.confirmed.Load()) }
 
-// Since returns a time: chunks that were written earlier belong to this grid. It is 1970 if
-// [Array.Confirm] was never called.
+// Since returns a time: chunks that were written earlier belong to this grid. It is
+// 1970 if [Array.Confirm] was never called.
 func (s *Array) Since() time.Time { return time.Unix(0, s.confirmed.Load()) }
 
 // Document returns the document for writing. Other spellings of the chunk grid and of
@@ -116,9 +116,9 @@ func SameEdges(a, b *grid.Grid) bool {
 	return true
 }
 
-// ChangedFor returns the reason why chunks that were stored for s have another meaning in
-// now, or "" if they have the same meaning. It ignores chunks that the array no longer has
-// because it shrank.
+// ChangedFor returns the reason why chunks that were stored for s have another meaning
+// in now, or "" if they have the same meaning. It ignores chunks that the array no
+// longer has because it shrank.
 func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 	switch {
 	case s.Type != now.Type:

@@ -13,12 +13,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// errUnguarded is the error of trimming shards whose index has no checksum. A reader could
-// not distinguish a shard in its old shape from one in its new shape.
+// errUnguarded is the error of trimming shards whose index has no checksum. A reader
+// could not distinguish a shard in its old shape from one in its new shape.
 var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so readers could decode an old shard in its new, shorter shape; keep the edges (grid.KeepEdges, no trim)", fault.ErrUnsupported)
 
-// trimmed returns the chunks that both s and next have, but next with a shorter edge: those
-// at the end of an axis whose last edge is cut at the extent. The boxes do not overlap.
+// trimmed returns the chunks that both s and next have, but next with a shorter edge:
+// those at the end of an axis whose last edge is cut at the extent. The boxes do not
+// overlap.
 func (s *Array) trimmed(next *Array) []grid.Box {
 	var boxes []grid.Box
 	if slices.Contains(s.Grid.Shape(), 0) {
@@ -40,10 +41,10 @@ func (s *Array) trimmed(next *Array) []grid.Box {
 	return boxes
 }
 
-// trim adds to a change the steps for the chunks of the boxes, whose shape changes but not
-// their keys. They are set aside in the new shape before the document is published, and
-// moved to their keys after that. A reader whose chunk does not decode looks for one that
-// is set aside.
+// trim adds to a change the steps for the chunks of the boxes, whose shape changes but
+// not their keys. They are set aside in the new shape before the document is published,
+// and moved to their keys after that. A reader whose chunk does not decode looks for
+// one that is set aside.
 func (s *Array) trim(next *Array, boxes []grid.Box, change *publish.Change) {
 	valid := s.Grid.Shape()
 	for i, n := range next.Grid.Shape() {

@@ -73,8 +73,9 @@ func openTop(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), dir), nil
 }
 
-// root opens the directory again, for package os. It opens the descriptor through /proc,
-// which also finds a directory that was moved. If /proc is not mounted, it opens the path.
+// root opens the directory again, for package os. It opens the descriptor through
+// /proc, which also finds a directory that was moved. If /proc is not mounted, it opens
+// the path.
 func (o opener) root() (*os.Root, error) {
 	was, err := o.dir.Stat()
 	if err != nil {

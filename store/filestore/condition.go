@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// PutIf implements [store.ConditionalWriter]. It takes the steps of [Store.Put]. Between
-// steps 5 and 6 it takes the publish lock of the key's directory and compares the version.
+// PutIf implements [store.ConditionalWriter]. It takes the steps of [Store.Put].
+// Between steps 5 and 6 it takes the publish lock of the key's directory and compares
+// the version.
 //
 // A version consists of device, inode, change and modification time, and size. If the
 // file system lacks such times, a rewrite of equal length by another program may go

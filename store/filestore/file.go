@@ -12,11 +12,11 @@
 // No key leads out of the directory. Symbolic links are followed only if they stay inside
 // (see [os.Root]).
 //
-// Reads follow links everywhere. Writes do not follow a link below an array, and the error
-// names the link. Such a link usually leads to the chunks of another array, whose lock
-// the writer does not hold. Outside of arrays, a link is another name of a node. The lock
-// of the node lies behind the link too, so writes follow it. If the file itself is a
-// link, the write replaces the link, and its target stays.
+// Reads follow links everywhere. Writes do not follow a link below an array, and the
+// error names the link. Such a link usually leads to the chunks of another array, whose
+// lock the writer does not hold. Outside of arrays, a link is another name of a node.
+// The lock of the node lies behind the link too, so writes follow it. If the file
+// itself is a link, the write replaces the link, and its target stays.
 //
 // Deletions follow only links that lead to a node of a hierarchy, because the caller may
 // have opened the node by that name. A key behind any other link is an error. Deleting a

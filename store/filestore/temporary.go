@@ -48,9 +48,9 @@ func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Tempora
 	}
 }
 
-// RemoveTemporary removes the temporary files that crashed writers have left. It removes
-// all files of writers that are gone, and the files of unknown writers that are older than
-// age. It returns the number of the latter.
+// RemoveTemporary removes the temporary files that crashed writers have left. It
+// removes all files of writers that are gone, and the files of unknown writers that are
+// older than age. It returns the number of the latter.
 func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, err error) {
 	if err := s.writable(ctx); err != nil {
 		return 0, fail("cleaning", ".", err)
@@ -137,7 +137,8 @@ func (s *Store) stateOf(id string) WriterState {
 	lock, err := s.fs.TryLock(name)
 	switch {
 	case err == nil:
-		// The writer ended normally between Open and TryLock, and TryLock made a new file.
+		// The writer ended normally between Open and TryLock, and TryLock made a new
+		// file.
 		if replaced(content, lock) {
 			_ = s.fs.Remove(name)
 		}

@@ -85,8 +85,8 @@ func (t *tree) delete(ctx context.Context) error {
 			return err
 		}
 	}
-	// A crash from here on leaves orphaned chunks but no node. If the deletions above were
-	// not durable, a power cut could bring back a document without its chunks.
+	// A crash from here on leaves orphaned chunks but no node. If the deletions above
+	// were not durable, a power cut could bring back a document without its chunks.
 	if err := t.synced(t.top); err != nil {
 		return err
 	}

@@ -145,7 +145,8 @@ func (s *Store) drop(tmp string) {
 	s.end(err)
 }
 
-// createBehind creates an empty temporary file in dir, whose name contains symbolic links.
+// createBehind creates an empty temporary file in dir, whose name contains symbolic
+// links.
 func (s *Store) createBehind(dir string) (f vfs.File, name string, err error) {
 	dir, err = s.direct(dir, "writes", s.mayWrite)
 	if err != nil {

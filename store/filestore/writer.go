@@ -31,9 +31,9 @@ import (
 //  4. When its last call, batch or lock ends, the store removes the file and then
 //     releases the lock.
 //
-// Opening a store for writing tries to lock all these files. If a lock is free, its writer
-// has crashed. The sweep removes the temporary files from the directories that the file
-// names, and then the file itself, still locked.
+// Opening a store for writing tries to lock all these files. If a lock is free, its
+// writer has crashed. The sweep removes the temporary files from the directories that
+// the file names, and then the file itself, still locked.
 //
 // On a network file system, a lock may exclude only writers of the same machine. There,
 // the state of writers of other machines and of earlier boots is unknown, and their files
@@ -64,7 +64,8 @@ func (s *Store) begin() {
 	s.writer.busy++
 }
 
-// end follows each [Store.begin]. err is the error of removing the temporary file, if any.
+// end follows each [Store.begin]. err is the error of removing the temporary file, if
+// any.
 func (s *Store) end(err error) {
 	w := &s.writer
 	w.mu.Lock()

@@ -230,8 +230,8 @@ func (t tree) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	}
 }
 
-// notDir converts the error of listing a file to [fs.ErrNotExist]. This error is different
-// for every file system.
+// notDir converts the error of listing a file to [fs.ErrNotExist]. This error is
+// different for every file system.
 func (t tree) notDir(name string, err error) error {
 	if fi, seen := fs.Stat(t.fsys, name); seen == nil && !fi.IsDir() {
 		return fs.ErrNotExist

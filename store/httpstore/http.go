@@ -3,17 +3,17 @@
 // Package httpstore is a read-only store of the resources of a web server. A value is
 // what the server returns for the URL of its key.
 //
-// The server needs no support for Zarr. The store sends range requests, and accepts a whole
-// value instead if it must discard only a few bytes ([Options.Discard]). It requests
-// values without content coding ("Accept-Encoding: identity") and refuses a value that has
-// one, because it would not get the stored bytes.
+// The server needs no support for Zarr. The store sends range requests, and accepts a
+// whole value instead if it must discard only a few bytes ([Options.Discard]). It
+// requests values without content coding ("Accept-Encoding: identity") and refuses a
+// value that has one, because it would not get the stored bytes.
 //
 // # Versions
 //
 // The version of a value is its ETag or, without one, the time of its last change. All
-// ranges that are read of a value ([store.Pin]) have one version. If the version changes
-// in between, the error is [store.ErrConflict]. An interrupted body is resumed only if the
-// ETag is strong and still the same.
+// ranges that are read of a value ([store.Pin]) have one version. If the version
+// changes in between, the error is [store.ErrConflict]. An interrupted body is resumed
+// only if the ETag is strong and still the same.
 //
 // # Retries
 //
@@ -80,9 +80,9 @@ type Options struct {
 	// LongestPause is the longest pause. If a server asks for more, the request fails at
 	// once. 0 means 30 s.
 	LongestPause time.Duration
-	// Stall is the longest time in which the server may send nothing, and the longest time
-	// for its headers. After that the request counts as lost. 0 means 30 s. A stalled or
-	// slow request is retried only once.
+	// Stall is the longest time in which the server may send nothing, and the longest
+	// time for its headers. After that the request counts as lost. 0 means 30 s. A
+	// stalled or slow request is retried only once.
 	Stall time.Duration
 	// Waiting, if not nil, is called with the host of a server that has sent little or
 	// nothing for 5 s, or for a quarter of Stall if that is less. It is called once for a

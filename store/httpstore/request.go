@@ -154,8 +154,8 @@ func isName(host string) bool {
 	return err != nil
 }
 
-// mostDrained is the largest number of bytes of an unwanted answer to read. The connection
-// can be used again only after the end of the answer.
+// mostDrained is the largest number of bytes of an unwanted answer to read. The
+// connection can be used again only after the end of the answer.
 const mostDrained = 64 << 10
 
 // drain discards and closes a body.

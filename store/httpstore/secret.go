@@ -32,8 +32,8 @@ func Conceal(ctx context.Context, location string) (context.Context, string) {
 	return context.WithValue(ctx, concealedKey{}, &concealed{shown, location, before}), shown
 }
 
-// Reveal returns the whole URL for a location in ctx; see [Conceal]. If several URLs match,
-// it uses the longest.
+// Reveal returns the whole URL for a location in ctx; see [Conceal]. If several URLs
+// match, it uses the longest.
 func Reveal(ctx context.Context, location string) string {
 	var found *concealed
 	c, _ := ctx.Value(concealedKey{}).(*concealed)

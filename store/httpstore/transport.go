@@ -20,8 +20,8 @@ import (
 //
 // It speaks HTTP/1.1 only. HTTP/2 would put all requests to a server on one connection,
 // and servers and networks limit the throughput of one connection. 32 parallel requests
-// would take as long as 32 consecutive ones. The pool of idle connections is unbounded, so
-// it grows to the number of requests in flight.
+// would take as long as 32 consecutive ones. The pool of idle connections is unbounded,
+// so it grows to the number of requests in flight.
 func newTransport(base *url.URL, lan bool) *http.Transport {
 	g := &guard{base: address(base), lan: lan}
 	only1 := new(http.Protocols)

@@ -72,8 +72,8 @@ func (l *Ledger) Unread() Unread {
 	return l.unread
 }
 
-// mostEntries is the largest number of values that a rehearsal can change. Each takes a few
-// hundred bytes of memory.
+// mostEntries is the largest number of values that a rehearsal can change. Each takes a
+// few hundred bytes of memory.
 var mostEntries = 1 << 22
 
 // ErrFull means that a rehearsal would change more than 2^22 values. Try a part of the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rehearsal is a store for dry runs. It reads from another store and keeps all
-// changes in memory, so the store below does not change. A [Ledger] records the changes. A
-// program that changes the rehearsal takes the same steps, and gets the same errors, as
-// one that changes the store.
+// changes in memory, so the store below does not change. A [Ledger] records the
+// changes. A program that changes the rehearsal takes the same steps, and gets the same
+// errors, as one that changes the store.
 //
 // Documents and chunks set aside are always kept in memory. Other values are kept up to
 // 256 MiB in total, then the oldest are dropped, and reading a dropped value is an error.

@@ -90,8 +90,8 @@ func (p *probe) refused(err error, what string) {
 	}
 }
 
-// lacks reports whether the store lacks the named power. If so, it checks that err, from a
-// function of package store, is [store.ErrUnsupported].
+// lacks reports whether the store lacks the named power. If so, it checks that err,
+// from a function of package store, is [store.ErrUnsupported].
 func (p *probe) lacks(ok bool, err error, power string) bool {
 	if !ok {
 		p.is(err, store.ErrUnsupported, "%s", power)

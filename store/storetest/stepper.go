@@ -28,8 +28,8 @@ var errExit = errors.New("storetest: the client ended without an answer")
 
 // Stepper runs several clients of one store, each in its own goroutine. It performs one
 // operation at a time, and only when the test calls a method. So the test decides the
-// order of all operations. Between two calls of its methods, every client waits before its
-// next operation or has ended.
+// order of all operations. Between two calls of its methods, every client waits before
+// its next operation or has ended.
 //
 // A client with goroutines of its own may have several operations waiting. They take
 // their turns in order of arrival, which may differ between runs. Clients must not wait

@@ -93,8 +93,8 @@ func Create(name string) (*Archive, error) {
 }
 
 // Replace is [Create] for an archive that may replace an existing one. The old archive
-// stays until [Archive.Close] replaces it in one step. After [Archive.Discard] it does not
-// change.
+// stays until [Archive.Close] replaces it in one step. After [Archive.Discard] it does
+// not change.
 func Replace(name string) (*Archive, error) {
 	root, err := vfs.MakeRoot(filepath.Dir(name))
 	if err != nil {

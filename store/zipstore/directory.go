@@ -130,8 +130,8 @@ func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 }
 
 // parseDirectory parses the records of all members (section 4.3.12). It returns the
-// members that are not directories, sorted by name, and the number of members that a later
-// member of the same name replaces.
+// members that are not directories, sorted by name, and the number of members that a
+// later member of the same name replaces.
 func parseDirectory(raw []byte, l layout) (members []member, replaced int, err error) {
 	all := make([]member, 0, l.count)
 	f := fields{raw, true}

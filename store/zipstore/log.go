@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/internal/vfs"
 )
 
-// log is the temporary file that becomes an archive. Its writer holds the lock of a second
-// file. If that lock is free, the writer has crashed.
+// log is the temporary file that becomes an archive. Its writer holds the lock of a
+// second file. If that lock is free, the writer has crashed.
 type log struct {
 	name string
 	w, r vfs.File

@@ -24,8 +24,8 @@ type member struct {
 	isDir         bool
 }
 
-// mostDeflated bounds the bytes to which one deflated byte can expand. The true maximum is
-// 1032.
+// mostDeflated bounds the bytes to which one deflated byte can expand. The true maximum
+// is 1032.
 const mostDeflated = 1100
 
 // check returns an error if no valid archive can have the member.

@@ -226,8 +226,8 @@ func (p *packed) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// fault returns the error of reading the archive, if there was one. Otherwise it returns an
-// error for a member that does not decode.
+// fault returns the error of reading the archive, if there was one. Otherwise it
+// returns an error for a member that does not decode.
 func (p *packed) fault(err error) error {
 	if p.err != nil {
 		return p.err
