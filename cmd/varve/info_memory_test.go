@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestAttributesTakeNoMemory shows the beginning of long attributes without copies of
+// TestAttributesTakeNoMemory prints the beginning of long attributes without copying
 // them.
 func TestAttributesTakeNoMemory(t *testing.T) {
 	var object bytes.Buffer
@@ -45,8 +45,8 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestReadersTakeNoMemory finds out who reads an array, and its missing values, without
-// looking at very many attributes anew for each program and each name.
+// TestReadersTakeNoMemory finds out which programs read an array, and its missing values,
+// without parsing very many attributes again for each program and each name.
 func TestReadersTakeNoMemory(t *testing.T) {
 	var attributes bytes.Buffer
 	attributes.WriteString(`{"_FillValue": 3`)
@@ -73,7 +73,8 @@ func TestReadersTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCut shows names and texts of a megabyte to people by their beginning.
+// TestLongTextsAreCut checks that only the beginning of names and texts of a megabyte is
+// printed.
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)
 	s := facts.Sheet{Title: "x"}
@@ -88,7 +89,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// TestManyMissingValues looks at the first of very many missing values.
+// TestManyMissingValues checks that only the first of very many missing values are read.
 func TestManyMissingValues(t *testing.T) {
 	var list strings.Builder
 	for i := range 100_000 {

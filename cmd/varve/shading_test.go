@@ -29,7 +29,7 @@ func commandIn(ctx context.Context) *cobra.Command {
 	return c
 }
 
-// TestShadingCounts checks that lists and single questions count alike, and rightly.
+// TestShadingCounts checks that listing and single requests count the same chunks.
 func TestShadingCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -79,8 +79,8 @@ func TestShadingCounts(t *testing.T) {
 	})
 }
 
-// TestShadingGivesUp checks that lists without end, and stores that do not answer, end in
-// not knowing.
+// TestShadingGivesUp checks that the counts stay unknown for endless lists and for stores
+// that do not answer.
 func TestShadingGivesUp(t *testing.T) {
 	endless := func(ctx context.Context, use func([]int64) error) error {
 		for i := int64(0); ; i++ {

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 )
 
-// TestNPYWithoutItsName reads a .npy file as one whatever it is called, unless --format
-// says otherwise: its header must not become values.
+// TestNPYWithoutItsName reads a .npy file with any name, unless --format says otherwise.
+// Its header must not become values.
 func TestNPYWithoutItsName(t *testing.T) {
 	const data = "[[1,2],[3,4]]"
 	source := newNode(t, "--shape", "2,2", "--dtype", "int16", "--chunks", "2,2")
@@ -50,7 +50,7 @@ func TestNPYWithoutItsName(t *testing.T) {
 	}
 }
 
-// TestPeekNPY leaves every byte to be read, and reads no further than it has to.
+// TestPeekNPY checks that peeking consumes no byte, and reads no further than needed.
 func TestPeekNPY(t *testing.T) {
 	for _, c := range []struct {
 		data string
