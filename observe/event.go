@@ -13,9 +13,9 @@ import (
 
 // Observer receives events.
 type Observer interface {
-	// Observe is called when an operation has ended, with the context of the operation
-	// and in its goroutine. It may be called concurrently, and it delays the operation
-	// for as long as it runs. It must not use the store that it observes.
+	// Observe is called when an operation has ended, with its context and in its
+	// goroutine. It may be called concurrently. The operation returns only after it. It
+	// must not use the store that it observes.
 	Observe(ctx context.Context, e Event)
 }
 
@@ -73,7 +73,7 @@ func (e *Event) Outcome() Outcome {
 }
 
 // All returns an observer that passes events to several observers, in order. Nil
-// observers are left out. All returns nil if no observer remains.
+// observers are skipped. All returns nil if no observer remains.
 func All(observers ...Observer) Observer {
 	var list all
 	for _, o := range observers {

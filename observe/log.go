@@ -10,8 +10,8 @@ import (
 // Log returns an observer that writes every event to a logger. Conflicts and failures
 // have the level [slog.LevelWarn], all other events [slog.LevelDebug]. The message is the
 // operation. The attributes are "key", "bytes" (for Coalesce "count"), "duration",
-// "outcome" and, unless the operation succeeded or found no value, "error". An event
-// whose level is not enabled costs no more than that check.
+// "outcome" and, unless the operation succeeded or found no value, "error". If a level is
+// not enabled, an event costs only that check.
 func Log(l *slog.Logger) Observer { return logger{l} }
 
 type logger struct{ *slog.Logger }

@@ -20,7 +20,7 @@ const (
 	Splice             // a value was made of its older version and new bytes
 	Patch              // bytes within a value were overwritten
 	Copy               // a value was copied without passing through this program
-	Lock               // a lock was acquired, or waited for in vain
+	Lock               // a lock was acquired, or the wait for it failed
 	Commit             // a batch was made durable
 
 	Decode // a chunk, or an inner chunk of a shard, was decoded

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Stats are sums of events. They are a value: subtract the Stats from before some work to
-// get those of the work.
+// Stats are sums of events. To measure some work, take the Stats before and after it, and
+// subtract them with [Stats.Sub].
 type Stats struct {
 	sums [ops]Sum
 }

@@ -34,8 +34,8 @@ func (s *survey) noteAliases(ctx context.Context) error {
 		return nil
 	}
 	seen := map[store.Version]bool{}
-	// If several links lead to one node outside of what is converted, the first one
-	// counts.
+	// If several links lead to one node that is not converted by its own name, the first
+	// link counts as the node.
 	for i, m := range slices.Concat(plain, linked) {
 		info, err := store.Stat(ctx, s.store, m.path.MustKey(m.sources[len(m.sources)-1].name))
 		if err != nil {

@@ -19,9 +19,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ConvertTo copies the node at src and everything below it to dst as nodes of format 2 or
-// 3. It copies chunks as they are stored if the other format can describe them, under the
-// usual keys of that format. It decodes and encodes all others again.
+// ConvertTo copies the node at src and everything below it to dst, as nodes of format 2
+// or 3. If the other format can describe the stored chunks of an array, it copies them
+// without decoding, to the usual keys of that format. It decodes and encodes all others
+// again.
 //
 // In format 2, such arrays get chunks of one shape. Inner chunks of shards become chunks,
 // and zstd replaces codecs that format 2 does not have. If the format does not have the
@@ -108,8 +109,8 @@ func (c *conversion) run(ctx context.Context) error {
 	return nil
 }
 
-// translate makes the new document of a node: one that describes its chunks as they are,
-// or one for chunks that are encoded again.
+// translate makes the new document of a node. It describes the stored chunks if the
+// format can, and otherwise chunks that are encoded again.
 func (c *conversion) translate(ctx context.Context, m *member) error {
 	if err := m.translate(c.format, c.usualKeys); err != nil {
 		m.why = err
@@ -123,8 +124,7 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 	}
 	if m.why == nil && m.From == 3 {
 		open := func() (*zarr.Array, error) { return c.src.Root().At(m.path.String()).OpenArray(ctx, c.reading()) }
-		// Chunks that a trim has set aside have two shapes under one key. Readers
-		// of format 2 do not look for the other one.
+		// A trim has set chunks aside. Readers of format 2 do not look for them.
 		if err := notAside(ctx, c.from, m.path, open); err != nil {
 			return err
 		}
@@ -273,8 +273,8 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	return b.Commit(ctx)
 }
 
-// chunks yields the names of what is stored in an array, or of what may be if the store
-// cannot be listed.
+// chunks yields the names of the values that are stored below an array. If the store
+// cannot list, it yields the names of all chunks.
 func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for e, err := range store.List(ctx, c.from, m.path, true) {
@@ -330,7 +330,7 @@ func (c *conversion) reading() *zarr.Options {
 // counted counts a copied value.
 func (c *conversion) counted(n int64, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // deleted since it was listed
+		return nil // a concurrent writer deleted it after the listing
 	}
 	if err == nil {
 		c.mu.Lock()
@@ -341,8 +341,8 @@ func (c *conversion) counted(n int64, err error) error {
 	return err
 }
 
-// encode writes the elements of an array under its new document, which only the overlay
-// shows yet.
+// encode writes the elements of an array under its new document. The document is only in
+// the overlay, so that other programs do not see the array yet.
 func (c *conversion) encode(ctx context.Context, m *member) error {
 	o := *c.reading()
 	from, err := c.src.Root().At(m.path.String()).OpenArray(ctx, &o)
@@ -426,8 +426,8 @@ func elementsIn(a *zarr.Array, sel selection.Selection) (int, error) {
 // publish writes the documents after checking that those of the source have not changed.
 func (c *conversion) publish(ctx context.Context) error {
 	for _, m := range c.survey.members {
-		// A writer that changed a document since may have changed chunks that are
-		// copied already.
+		// A concurrent writer that changed a document may have changed chunks
+		// after they were copied.
 		if err := c.survey.unchanged(ctx, m); err != nil {
 			return err
 		}

@@ -40,9 +40,9 @@ type Conversion struct {
 //
 // Missing values keep their meaning for xarray. From 2 to 3, the fill value becomes the
 // attribute _FillValue. From 3 to 2, the attribute becomes the fill value; without an
-// attribute, the fill value becomes null. Missing chunks would then read as something
-// else. So they are stored before any document is written; too many of them are an error
-// that wraps [ErrManyMissing].
+// attribute, the fill value becomes null. The elements of missing chunks would then
+// change. So these chunks are stored before any document is written. If there are too
+// many of them, the error wraps [ErrManyMissing].
 //
 // # Protocol
 //
@@ -117,7 +117,7 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 		return err
 	}
 	if len(c.members) == 0 {
-		// Open returns an error that says what is there.
+		// The error of Open describes the place.
 		_, err := c.hierarchy.At(path).Open(ctx, nil)
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *inPlace) apply(ctx context.Context) error {
 	}
 	for _, m := range c.own() {
 		if err := c.locked(ctx, m, c.remove); err != nil {
-			// Step 4 cannot be rolled back: some old documents are gone.
+			// Step 4 cannot be rolled back: some old documents are deleted.
 			return fmt.Errorf("%w: the new documents are stored, but some old ones were not removed: %w", zarr.ErrIncomplete, err)
 		}
 		c.did(1)
@@ -245,8 +245,7 @@ func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Conte
 	return step(ctx, m)
 }
 
-// fill stores the missing chunks on the condition that they are still missing: a
-// concurrent writer may have stored one since.
+// fill stores the missing chunks, unless a concurrent writer has stored them.
 func (c *inPlace) fill(ctx context.Context, m *member) error {
 	if err := c.unchanged(ctx, m); err != nil {
 		return err
@@ -290,7 +289,7 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 	if m.From == c.to {
 		return nil
 	}
-	// Remains of an earlier conversion, which readers ignore beside format 3.
+	// Delete what an interrupted conversion left. Readers ignore it beside format 3.
 	for _, name := range m.others {
 		if slices.ContainsFunc(list, func(t text) bool { return t.name == name }) {
 			continue
@@ -307,7 +306,7 @@ func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew
 	if isNew {
 		_, err := store.PutIf(ctx, c.store, key, document, store.IfAbsent(), c.Durability)
 		if errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("%w: another writer just created %s; convert again", zarr.ErrConflict, key)
+			return fmt.Errorf("%w: a concurrent writer created %s; convert again", zarr.ErrConflict, key)
 		}
 		// Remember it even after an error, because the write may have happened.
 		c.written = append(c.written, key)

@@ -50,7 +50,7 @@ type copier struct {
 }
 
 // versions accumulates names and versions of values as a sum of digests. The sum does not
-// depend on the order, and is all that is kept: there may be millions of values.
+// depend on the order, and takes the same memory for millions of values.
 type versions struct {
 	mu  sync.Mutex
 	sum [sha256.Size / 8]uint64
@@ -94,7 +94,7 @@ func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel stri
 		g.Go(func() error {
 			n, err := do(ctx, rel)
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // deleted since, or a chunk that is not stored
+				return nil // a concurrent writer deleted it, or the chunk is not stored
 			}
 			if err != nil {
 				return err

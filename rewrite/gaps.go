@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// What a conversion to format 2 stores for missing chunks without Options.FillAll.
+// The most missing chunks that a conversion to format 2 stores without Options.FillAll.
 const (
 	MostFilled      = 10_000  // chunks
 	MostFilledBytes = 1 << 30 // bytes as stored
@@ -63,7 +63,8 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 	return value, err
 }
 
-// stored yields the indices of the chunks that the source stores. It reuses the slice.
+// stored yields the indices of the chunks that the source stores. The next iteration
+// overwrites the index.
 func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
 		index := make([]int64, g.from.Rank())
@@ -84,8 +85,8 @@ func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq
 	}
 }
 
-// within reports whether the array has a chunk. Chunks of a formerly larger array may be
-// left over.
+// within reports whether the array has a chunk. After a crash, a store may have chunks of
+// an array that was larger.
 func (g *gaps) within(index []int64) bool {
 	for i, k := range index {
 		if k >= g.from.Axis(i).Chunks() {
@@ -95,7 +96,7 @@ func (g *gaps) within(index []int64) bool {
 	return true
 }
 
-// asked is stored for a store that cannot be listed: it asks for every chunk.
+// asked is stored for a store that cannot list. It asks for every chunk.
 func (g *gaps) asked(ctx context.Context, s store.Store, p store.Path, yield func([]int64, error) bool) {
 	var key []byte
 	for c := range g.from.All() {
@@ -172,8 +173,8 @@ func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Pat
 	return work.Wait(nil)
 }
 
-// marks returns one bit for every chunk in C order, set if the chunk is stored. It
-// returns nil if there are too many chunks; then each one is looked up.
+// marks returns one bit for every chunk in C order, set if the chunk is stored. If there
+// are too many chunks, it returns nil, and the caller asks the store for each.
 func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, error) {
 	total, ok := g.to.NumChunks()
 	if !ok || total > mostMarked {
@@ -239,8 +240,7 @@ func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) err
 	return nil
 }
 
-// putMissing stores a chunk if it is missing. One that a concurrent writer stored
-// meanwhile stays.
+// putMissing stores a chunk if it is missing.
 func putMissing(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
 	err := store.BatchPutNew(ctx, b, key, value)
 	// A concurrent writer stored the chunk. Its elements are newer than the fill.

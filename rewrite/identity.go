@@ -15,8 +15,8 @@ import (
 )
 
 // checkApart refuses a destination that is the node itself, inside it or above it. A link
-// or a mount gives a directory another name, so names are not enough: where the stores
-// have identities, the directories are compared.
+// or a mount gives a directory another name, so it compares the identities of directories
+// if the stores have them.
 func (c *copier) checkApart(ctx context.Context) error {
 	if err := refused(overlap(c.from, c.at, c.to, c.goal)); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (c *copier) checkMember(name string, at store.Path) error {
 	}
 	where := map[relation]string{same: "the destination itself", inside: "where the destination lies", around: "in the destination"}
 	if r := c.relation(ids); r != apart {
-		return fmt.Errorf("%w: %s in the node is another name of what is %s", zarr.ErrInvalidArgument, name, where[r])
+		return fmt.Errorf("%w: %s in the node is another name of a place that is %s", zarr.ErrInvalidArgument, name, where[r])
 	}
 	return nil
 }
@@ -142,8 +142,7 @@ func (c *copier) checkNodes(dirs iter.Seq[string]) error {
 		if err != nil {
 			return err
 		}
-		// The directories above are those of the node and of links, which are
-		// checked elsewhere.
+		// checkApart and checkLinks check the directories above.
 		if r := c.relation([]store.Identity{id}); r != apart {
 			return fmt.Errorf("%w: %s in the node is the destination by another name, or the destination lies there", zarr.ErrInvalidArgument, dir)
 		}

@@ -20,11 +20,11 @@ import (
 //   - In format 3 the fill value has no such meaning. The attribute _FillValue is the
 //     mask, in an encoding of its own. Text uses the attribute missing_value.
 //
-// So 2→3 adds the attribute. If _FillValue is a list, as format 2 permits, its only value
-// becomes the new attribute, or missing_value if it has several. 3→2 moves the attribute
-// to the fill value. Without an attribute the fill value of format 2 must be null;
-// otherwise stored zeros would become missing. In both cases missing chunks may read as
-// something else, so they are stored.
+// So 2→3 adds the attribute. If _FillValue is a list, as format 2 permits, its only
+// value becomes the new attribute; a list of several values becomes missing_value. 3→2
+// moves the attribute to the fill value. Without an attribute the fill value of format
+// 2 must be null; otherwise stored zeros would become missing. In both cases the
+// elements of missing chunks may change, so these chunks are stored.
 
 // mask converts the missing values of one array.
 type mask struct {
@@ -35,9 +35,9 @@ type mask struct {
 	// gap.
 	fills bool
 	gap   []byte
-	said  string // what defined the missing value in format 2
-	note  string // what happens to missing values
-	lost  bool   // they become ordinary values
+	said  string // the source of the missing value in format 2
+	note  string // the effect on missing values, for the caller
+	lost  bool   // missing values become ordinary values
 	// refused reports that xarray cannot open a group of format 3 with the array,
 	// because of its attribute _FillValue.
 	refused bool
@@ -149,7 +149,7 @@ func (m *mask) encode(elem, was []byte) error {
 	return m.set(missing.FillValue, now)
 }
 
-// says reports whether an element is the only value of an attribute.
+// says reports whether an attribute has the element as its only value.
 func (m *mask) says(raw, elem []byte) bool {
 	list := missing.List(m.typ, raw)
 	if len(list) != 1 {
@@ -159,7 +159,7 @@ func (m *mask) says(raw, elem []byte) bool {
 	return err == nil && bytes.Equal(has, elem)
 }
 
-// tell records that an attribute of format 3 now defines the missing value.
+// tell notes for the caller that an attribute of format 3 now defines the missing value.
 func (m *mask) tell(elem []byte, attribute string) {
 	m.note = fmt.Sprintf("%s %s, which marks missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
 }
@@ -244,7 +244,7 @@ func maskToV2(a *metadata.Array) (*mask, error) {
 	}
 	old, err := m.typ.ParseFill(a.FillValue)
 	if err != nil {
-		// Refused later, with an error that names the place.
+		// A later step returns an error that names the place.
 		return m, nil
 	}
 	raw := m.attribute(missing.FillValue)

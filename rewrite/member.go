@@ -26,12 +26,12 @@ type Converted struct {
 	Path string // relative to the converted node, "" for itself
 	Kind string // "array" or "group"
 	From int    // its format before; the new format if it was converted already
-	// Anew says why the chunks of an array are encoded again, or "" if they are kept.
+	// Anew is the reason to encode the chunks of an array again, or "" if they are kept.
 	Anew string
 	// Reserved reports that the name begins with "__", which format 3 reserves. The
 	// node keeps its name, because zarr-python reads and writes such names.
 	Reserved bool
-	// Missing says what happens to missing values, or "" if nothing changes.
+	// Missing describes the effect on missing values, or is "" if nothing changes.
 	Missing string
 	// Lost reports that missing values become ordinary values, because xarray has no
 	// way to mark them in format 3. This happens to byte strings.
@@ -40,12 +40,12 @@ type Converted struct {
 	// because its attribute _FillValue is not a value of its type. Missing gives the
 	// details.
 	Refused bool
-	// Growth says that the growth policy of the array is dropped, because format 2
-	// has regular chunks only. It is "" otherwise.
+	// Growth is a message if the growth policy of the array is dropped, because format
+	// 2 has only regular chunks. It is "" otherwise.
 	Growth string
-	// Filled counts the missing chunks that have to be stored, because they would
-	// read as something else in format 2, and FilledBytes their bytes. Inner chunks
-	// missing from a stored shard are not counted.
+	// Filled counts the missing chunks that must be stored, because their elements
+	// would change in format 2. FilledBytes are their bytes. Inner chunks missing from
+	// a stored shard are not counted.
 	Filled, FilledBytes int64
 }
 
@@ -59,7 +59,7 @@ type member struct {
 	alias        bool          // another name of a member
 	consolidated bool          // the group has consolidated metadata
 	index        []byte        // the consolidated metadata of format 2
-	why          error         // why the chunks cannot be kept
+	why          error         // the reason to encode the chunks again, or nil
 	mask         *mask         // missing values; nil if the format stays
 	gaps         *gaps         // missing chunks to store; nil if there are none
 }
@@ -140,8 +140,8 @@ func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
 	return names, nil
 }
 
-// member reads the documents of a node, or returns nil if there is no node. If both
-// formats are there, it reads format 3: an interrupted conversion leaves that state.
+// member reads the documents of a node, or returns nil if there is no node. If there are
+// documents of both formats, which an interrupted conversion leaves, it reads format 3.
 func (s *survey) member(ctx context.Context, p store.Path, relative string) (*member, error) {
 	m := &member{Converted: Converted{Path: relative}, path: p}
 	raw := map[string][]byte{}

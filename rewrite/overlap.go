@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// relation is how two places relate to each other.
+// relation is the relation of two places.
 type relation int
 
 const (
@@ -19,8 +19,8 @@ const (
 	around          // the first is inside the second
 )
 
-// overlap returns how place b of store t relates to place a of store s, as far as the
-// stores know where they are.
+// overlap returns the relation of place b of store t to place a of store s, if the stores
+// know their places.
 func overlap(s store.Store, a store.Path, t store.Store, b store.Path) relation {
 	x, y := a.String(), b.String()
 	if !identical(s, t) {

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// overlay is a store that shows documents which are not stored yet. It lets an array be
-// written before its documents are visible to others.
+// overlay is a store with documents that are not stored yet. An array can be written
+// through it before other programs see its documents.
 type overlay struct {
 	store.Store
 	documents map[store.Key][]byte

@@ -67,8 +67,8 @@ func (c *copier) look(ctx context.Context) (state, error) {
 		if errors.Is(err, store.ErrUnsupported) {
 			break
 		}
-		// A crash before the first note is complete leaves the directory of the
-		// note without values, or the file of a lock.
+		// A crash before the note is stored leaves its directory without values,
+		// or the file of a lock.
 		if _, name := split(e.Name); err == nil && own.Is(name) {
 			continue
 		}
@@ -155,8 +155,8 @@ func (c *copier) prepare(ctx context.Context) error {
 	if err := c.makeParents(ctx); err != nil {
 		return err
 	}
-	// The note comes before the first value. A crash from here on leaves values that
-	// the next copy or removal knows to be leftovers.
+	// Store the note before the first value. After a crash from here on, it tells the
+	// next copy or removal that the values may be deleted.
 	return c.put(ctx, c.goal.MustKey(noteName), []byte("{}"))
 }
 
@@ -182,22 +182,20 @@ func (c *copier) makeParents(ctx context.Context) error {
 	}
 	_, err := c.dst.Root().At(parent.String()).CreateGroup(ctx, nil, &zarr.CreateOptions{Options: *c.writing(), Format: formatOf(c.old)})
 	if errors.Is(err, fs.ErrExist) {
-		return nil // created by a concurrent writer
+		return nil // a concurrent writer created it
 	}
 	return err
 }
 
 // clear deletes the leftovers of an unfinished copy, documents first.
 func (c *copier) clear(ctx context.Context) error {
-	// The note goes last, so that a crash in here leaves a state that can be cleared
-	// again.
+	// Delete the note last. After a crash in here, the next copy can clear again.
 	order := store.TreeOrder{First: documentNames, Last: noteName}
 	return store.DeleteTree(ctx, c.to, c.goal, order, c.Durability)
 }
 
-// publish runs steps 4 and 5 and deletes the note. It reads every document twice: nothing
-// is written unless all of them are unchanged, and each is compared again as it is
-// written.
+// publish runs steps 4 and 5 and deletes the note. It compares every document twice:
+// all of them before it writes the first, and each one again before it writes that.
 func (c *copier) publish(ctx context.Context) error {
 	for _, write := range [...]bool{false, true} {
 		for i, d := range c.documents {
@@ -230,7 +228,7 @@ func (c *copier) putDocument(ctx context.Context, key store.Key, raw []byte, las
 	case errors.Is(err, store.ErrUnsupported):
 		return c.put(ctx, key, raw)
 	case errors.Is(err, store.ErrConflict):
-		return fmt.Errorf("another writer created a node at the destination: %w", fs.ErrExist)
+		return fmt.Errorf("a concurrent writer created a node at the destination: %w", fs.ErrExist)
 	}
 	return err
 }

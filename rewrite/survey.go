@@ -41,8 +41,8 @@ func split(rel string) (dir, name string) {
 	return rel[:i], rel[i:]
 }
 
-// kept returns the rest of a key behind a directory that Varve keeps for itself, if it
-// contains one.
+// kept returns the rest of a key after a directory that Varve reserves, if the key has
+// one.
 func kept(rel string) (string, bool) {
 	if what, ok := strings.CutPrefix(rel, own.Dir+"/"); ok {
 		return what, true
@@ -97,8 +97,8 @@ func (c *copier) note(ctx context.Context, rel string) error {
 		if err != nil {
 			return err
 		}
-		// Half of a transaction may be published here: its other nodes may still
-		// have their old documents.
+		// The transaction may be half published: some of its nodes may still have
+		// their old documents.
 		return settled(ctx, c.from, p)
 	}
 	_, name := split(rel)
@@ -108,7 +108,7 @@ func (c *copier) note(ctx context.Context, rel string) error {
 	}
 	raw, err := c.document(ctx, c.from, c.at.MustKey(rel))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // deleted since it was listed, or a possible key that does not exist
+		return nil // a concurrent writer deleted it, or a possible key does not exist
 	}
 	if err != nil {
 		return err
@@ -223,8 +223,7 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 		}
 		n := m.Node
 		if _, isArray := n.(*zarr.Array); isArray {
-			// Consolidated metadata may be stale. The document itself is what
-			// is copied.
+			// Consolidated metadata may be stale, so read the document itself.
 			if n, err = c.src.Root().At(n.Path()).OpenArray(ctx, &o); err != nil {
 				yield("", err)
 				return

@@ -35,8 +35,8 @@ func asides(ctx context.Context, a *zarr.Array) iter.Seq2[string, error] {
 			return
 		}
 		for chunk := range a.Chunks() {
-			// Check often: very many chunks may lie between two that are
-			// yielded.
+			// Check here too: there may be very many chunks between two that
+			// are yielded.
 			if err := ctx.Err(); err != nil {
 				yield("", err)
 				return
@@ -82,7 +82,7 @@ func isLast(index, ends []int64) bool {
 // notAside refuses an array with chunks that are set aside. If the store cannot be
 // listed, it opens the array to find the possible keys.
 func notAside(ctx context.Context, s store.Store, p store.Path, open func() (*zarr.Array, error)) error {
-	for _, deep := range [...]bool{false, true} { // most arrays have no such directory, which a flat listing shows
+	for _, deep := range [...]bool{false, true} { // a flat listing shows that most arrays have no such directory
 		found := false
 		for e, err := range store.List(ctx, s, p, deep) {
 			if errors.Is(err, store.ErrUnsupported) {

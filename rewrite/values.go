@@ -41,7 +41,7 @@ func (v *values) copy(ctx context.Context, rel string) (int64, error) {
 	if v.c.seen == nil {
 		return v.between(ctx, v.c.goal.MustKey(rel), v.c.at.MustKey(rel))
 	}
-	// Take the version before reading. A write after this shows as a changed version.
+	// Take the version before reading. checkUnchanged then detects a later write.
 	info, err := store.Stat(ctx, v.c.from, v.c.at.MustKey(rel))
 	if err != nil {
 		return 0, err

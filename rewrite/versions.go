@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// checkUnchanged checks that the source is still what was copied. The caller holds the
-// locks of all its nodes.
+// checkUnchanged checks that no value of the source has changed since it was copied. The
+// caller holds the locks of all its nodes.
 func (c *copier) checkUnchanged(ctx context.Context) error {
 	now := &copier{Options: c.Options, src: c.src, from: c.from, at: c.at, seen: new(versions)}
 	if err := now.survey(ctx); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // assemble returns the new value: fragments, applied to version from of the value at key.
 func assemble(ctx context.Context, s Store, key Key, from Version, fragments []Fragment) ([]byte, error) {
-	if _, err := SplicedSize(math.MaxInt64, fragments); err != nil { // no sum overflows from here on
+	if _, err := SplicedSize(math.MaxInt64, fragments); err != nil { // else no sum below overflows
 		return nil, fmt.Errorf("store: %s: %w", key, err)
 	}
 	old := &former{s: s, key: key, from: from, fragments: fragments, p: Pin(s, key, Info{})}
@@ -45,14 +45,14 @@ type former struct {
 	seen   bool   // the version was checked, and it has all fragments
 	total  int    // bytes of the new value, known once seen is set
 	off    int64  // offset of window in the value
-	window []byte // bytes that serve several fragments
+	window []byte // bytes of several fragments
 }
 
-// gap is the most bytes between two fragments that are read along with them: one longer
-// read costs a remote store less than a second request.
+// gap is the largest number of bytes between two fragments that are read together. One
+// longer read costs a remote store less than a second request.
 const gap = 1 << 20
 
-// take appends fragment i to value. One read serves all fragments that lie close
+// take appends fragment i to value. It reads fragments that are close to each other
 // together.
 func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) {
 	p := f.fragments[i]
@@ -75,8 +75,8 @@ func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) 
 	return append(value, window[:p.N]...), nil
 }
 
-// reach returns the end of the old bytes that are worth reading along with the first
-// fragment.
+// reach returns the end of the range to read for the first fragment and those close to
+// it.
 func reach(fragments []Fragment) int64 {
 	end := fragments[0].Off + fragments[0].N
 	for _, p := range fragments[1:] {
@@ -116,8 +116,8 @@ func (f *former) read(ctx context.Context, r Range, dst []byte) ([]byte, error) 
 	return out, nil
 }
 
-// judge returns [ErrConflict] if the first read failed because the version was replaced
-// or deleted, and err otherwise.
+// judge returns [ErrConflict] if the first read failed because a concurrent writer
+// replaced or deleted the version. Otherwise it returns err.
 func (f *former) judge(ctx context.Context, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s was deleted", ErrConflict, f.key)

@@ -5,10 +5,10 @@ package store
 import "context"
 
 // NewBatch begins a batch of writes. If s is not a [Batcher], each write of the batch is
-// a call of its own, and Commit does nothing.
+// a separate call, and Commit does nothing.
 //
-// The batch can write on conditions and splice wherever s can, in a batch or outside of
-// one. It can patch or copy wherever s can. Other calls fail with [ErrUnsupported].
+// The batch has every power of s for writes on conditions, splices, patches and copies,
+// even if the batches of s lack it. Other calls fail with [ErrUnsupported].
 func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	if b, ok := As[Batcher](s); ok {
 		return batchOf(ctx, s, b, d)
@@ -19,8 +19,8 @@ func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	return single{s, d}, nil
 }
 
-// batchOf begins a batch of a store that has batches. Powers that the batches lack are
-// calls to the store itself.
+// batchOf begins a batch of a store that has batches. If these lack a power, the batch
+// calls the store itself.
 func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, error) {
 	b, err := by.Batch(ctx, d)
 	if err != nil {
@@ -63,9 +63,8 @@ func (b beside) Splice(ctx context.Context, key Key, from Version, fragments []F
 	if c, ok := b.Batch.(SplicingBatch); ok {
 		return c.Splice(ctx, key, from, fragments)
 	}
-	// The store's own Splice comes first, since it moves the old bytes without reading
-	// them. Otherwise write the whole value through the batch, so that Commit makes it
-	// durable with the rest.
+	// Prefer the store's own Splice, which does not read the old bytes. Otherwise write
+	// the whole value through the batch, so that Commit makes it durable with the rest.
 	_, alone := As[Splicer](b.single.s)
 	c, conditional := b.Batch.(ConditionalBatch)
 	if alone || !conditional {

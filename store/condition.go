@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// Condition is what must hold for a conditional write. Make one with [IfAbsent] or
+// Condition is the condition of a conditional write. Make one with [IfAbsent] or
 // [IfVersion].
 type Condition struct {
 	absent  bool
@@ -26,8 +26,8 @@ func (c Condition) Absent() bool { return c.absent }
 // Version returns the version given to [IfVersion].
 func (c Condition) Version() Version { return c.version }
 
-// Holds reports whether the condition holds. exists says whether the key has a value, and
-// v is the version of that value.
+// Holds reports whether the condition holds for a key that has a value of version v if
+// exists is set, and no value otherwise.
 func (c Condition) Holds(v Version, exists bool) bool {
 	if c.absent {
 		return !exists

@@ -36,12 +36,12 @@ func BatchCopy(ctx context.Context, b Batch, key Key, from Store, source Key) (i
 	return c.CopyFrom(ctx, key, from, source)
 }
 
-// CopyValue stores at key of s the value that from has at source, and returns its size in
-// bytes and the new version.
+// CopyValue copies the value at source of the store from to key of s. It returns the size
+// in bytes and the new version.
 //
-// If s is not a [Copier], or cannot copy from that store, the value passes through
-// memory. Then a value of more than limit bytes is [ErrTooLarge]. A limit of 0 means no
-// limit.
+// If s is not a [Copier], or cannot copy from that store, CopyValue reads the value
+// into memory. Then the error for a value of more than limit bytes is [ErrTooLarge]. A
+// limit of 0 means no limit.
 func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, limit int64, d Durability) (int64, Version, error) {
 	if c, ok := As[Copier](s); ok {
 		n, v, err := c.CopyFrom(ctx, key, from, source, d)
@@ -58,7 +58,7 @@ func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, li
 	return int64(len(value)), v, err
 }
 
-// Placer is a store that can say where it is.
+// Placer is a store that knows its place.
 type Placer interface {
 	// Place returns a URL without credentials. The URL of a key is the place, a slash and
 	// the key. Two stores with the same place have the same values. If the place is not

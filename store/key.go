@@ -15,7 +15,7 @@ import (
 // names the offending segment.
 var ErrInvalidKey = errors.New("store: invalid key")
 
-// maxKeyLength is the longest key in bytes. Object stores allow 1024.
+// maxKeyLength is the length of the longest key in bytes. Object stores permit 1024.
 const maxKeyLength = 1024
 
 // Key names one value of a store: segments separated by '/', such as "t2m/c/0/1".
@@ -26,7 +26,7 @@ const maxKeyLength = 1024
 // names nothing.
 type Key struct{ s string }
 
-// ParseKey returns the key that s spells, or an error that wraps [ErrInvalidKey].
+// ParseKey returns s as a key, or an error that wraps [ErrInvalidKey].
 func ParseKey(s string) (Key, error) {
 	if s == "" {
 		return Key{}, fmt.Errorf("%w: empty", ErrInvalidKey)
@@ -67,7 +67,7 @@ func (k Key) Base() string { return k.s[strings.LastIndexByte(k.s, '/')+1:] }
 // Path names a node of a hierarchy, or a directory of keys. The zero Path is the root.
 type Path struct{ s string }
 
-// ParsePath returns the node path that s spells. The root is "" or "/", and s may begin
+// ParsePath returns s as the path of a node. The root is "" or "/", and s may begin
 // with a slash. Errors wrap [ErrInvalidKey].
 //
 // Besides the rules of [ParseKey], every segment must be a legal node name (zarr-specs v3
@@ -127,8 +127,8 @@ func (p Path) Key(rel string) (Key, error) {
 }
 
 // MustKey returns the key of the value rel below p. It panics if rel has an illegal
-// segment, so rel must be a constant or made from numbers: text from outside the program
-// belongs in [Path.Key].
+// segment, so rel must be a constant or made from numbers. For other text, use
+// [Path.Key].
 //
 // MustKey does not limit the length, because p may be long already. A store refuses a key
 // that it cannot hold.
@@ -139,10 +139,10 @@ func (p Path) MustKey(rel string) Key {
 	return Key{p.prefix() + rel}
 }
 
-// AsKey returns the key that is spelled like p, the zero Key for the root.
+// AsKey returns the key with the same text as p, or the zero Key for the root.
 func (p Path) AsKey() Key { return Key(p) }
 
-// prefix returns what keys below p begin with.
+// prefix returns the prefix of all keys below p.
 func (p Path) prefix() string {
 	if p.s == "" {
 		return ""

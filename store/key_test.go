@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// legalKeys and illegalKeys are names with a history: of escapes, of platforms and of
-// encodings.
+// legalKeys and illegalKeys are names that have caused problems: by leading out of a
+// store, on some platforms, or by their encoding.
 var legalKeys = []string{
 	"zarr.json", "c/0/1", "a", "a/b/c/d/e", "c.0.1", "0", "-1", "__x", "__tmp", "__", "_", "a_b", ".hidden", "..a", "a..", "...",
 	"a...b", "....", "a/.../b", ".zarray", ".zgroup/x", "a b", " ", " a", "a ", "a/ /b", "%2e%2e", "%2F", "a%00b", "%",

@@ -9,7 +9,7 @@ import (
 	"iter"
 )
 
-// Identity identifies a directory whatever its names are.
+// Identity identifies a directory regardless of its names.
 type Identity interface {
 	// Same reports whether both are known to be the same directory, even of two stores.
 	Same(Identity) bool
@@ -19,17 +19,17 @@ type Identity interface {
 type Link struct {
 	Name string // relative to the listed directory
 	To   Path   // the target, without links
-	// Lost means that the link leads out of the store, or to nothing. No listing shows
-	// its target, and To is not set.
+	// Lost means that the link leads out of the store or is broken. No listing shows its
+	// target, and To is not set.
 	Lost bool
 }
 
-// Linker tells which names belong to one directory. A store needs it if symbolic links or
-// mounts can give a directory several names. In other stores, different names are
-// different directories.
+// Linker finds the names of one directory. A store needs it if symbolic links or mounts
+// can give a directory several names. In other stores, different names are different
+// directories.
 type Linker interface {
 	// Resolve returns the path of dir without symbolic links. Segments that do not exist
-	// stay as they are. A link on the way that leads out of the store is an error.
+	// do not change. A link in dir that leads out of the store is an error.
 	Resolve(dir Path) (Path, error)
 	// Identify returns the identity of dir, following links. If dir does not exist, the
 	// error is [fs.ErrNotExist].
@@ -95,8 +95,8 @@ func Identities(s Store, dir Path) (ids []Identity, err error) {
 	return ids, err
 }
 
-// SameDirectory reports whether two paths name one directory: the paths are equal, or s
-// says that they lead to the same one.
+// SameDirectory reports whether two paths name one directory: the paths are equal, or
+// their identities are the same.
 func SameDirectory(s Store, a, b Path) (bool, error) {
 	if a == b {
 		return true, nil

@@ -17,14 +17,14 @@ import (
 // passed. The error is a [*LockError].
 var ErrLocked = errors.New("store: locked by another writer")
 
-// Locking says how a call takes locks. The zero Locking waits without limit and reports
-// nothing.
+// Locking is the options for taking locks. The zero Locking waits without limit and
+// reports nothing.
 type Locking struct {
-	// Operation names what the lock is for, such as "append". Other writers that wait for
+	// Operation is the purpose of the lock, such as "append". Other writers that wait for
 	// the lock see it.
 	Operation string
-	// Timeout is the most time to wait for a lock. Zero means no limit. A negative
-	// timeout does not wait.
+	// Timeout is the longest time to wait for a lock. Zero means no limit. With a
+	// negative timeout, calls do not wait.
 	Timeout time.Duration
 	// Waiting is called once, on a goroutine of its own, if a lock is not free after one
 	// second.
@@ -47,7 +47,7 @@ type Holder struct {
 
 // host is the name of this machine, "" where it has none.
 var host = sync.OnceValue(func() string {
-	name, _ := os.Hostname() // a machine without a name is no reason to fail
+	name, _ := os.Hostname() // without a name, the holder is described by its process ID
 	return name
 })
 
@@ -80,13 +80,13 @@ type LockError struct {
 	Waited time.Duration // 0 if the call did not wait
 }
 
-// Error says what is locked, who holds it, and what to do.
+// Error names the lock and its holder, and gives advice.
 func (e *LockError) Error() string {
 	waited := ""
 	if e.Waited > 0 {
 		waited = fmt.Sprintf(" and was not released within %v", e.Waited)
 	}
-	return fmt.Sprintf("%s is locked by %v%s; try again once that is done, wait longer, or end a process that hangs",
+	return fmt.Sprintf("%s is locked by %v%s; try again later, wait longer, or end the process if it hangs",
 		cmp.Or(e.Name, "the store"), e.Holder, waited)
 }
 
@@ -98,7 +98,7 @@ func (e *LockError) Is(target error) bool {
 
 type lockingKey struct{}
 
-// WithLocking returns a context whose calls take locks as how says.
+// WithLocking returns a context whose calls take locks with the options how.
 func WithLocking(ctx context.Context, how Locking) context.Context {
 	if how.Operation == "" && how.Timeout == 0 && how.Waiting == nil {
 		return ctx
@@ -106,22 +106,22 @@ func WithLocking(ctx context.Context, how Locking) context.Context {
 	return context.WithValue(ctx, lockingKey{}, how)
 }
 
-// LockingOf returns how calls with ctx take locks. It is for drivers.
+// LockingOf returns the options with which calls with ctx take locks. It is for drivers.
 func LockingOf(ctx context.Context) Locking {
 	how, _ := ctx.Value(lockingKey{}).(Locking)
 	return how
 }
 
-// HeldLocker is a [Locker] that can tell who holds a lock.
+// HeldLocker is a [Locker] that can describe the holder of a lock.
 type HeldLocker interface {
 	Locker
 	// LockHolder returns the holder of the lock on dir. It returns the zero Holder if the
-	// lock is free or the holder is not known.
+	// lock is free or the holder is unknown.
 	LockHolder(dir Path) Holder
 }
 
-// Lock excludes other writers from dir; see [Locker]. It waits as the [Locking] of ctx
-// says. If s is not a Locker, the error is [ErrUnsupported].
+// Lock excludes other writers from dir; see [Locker]. It applies the [Locking] of ctx. If
+// s is not a Locker, the error is [ErrUnsupported].
 func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err error) {
 	l, ok := As[Locker](s)
 	if !ok {
@@ -136,11 +136,11 @@ func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err erro
 		})
 }
 
-// slowLock is how long a call waits for a lock before it calls [Locking].Waiting.
+// slowLock is the wait for a lock after which a call calls [Locking].Waiting.
 const slowLock = time.Second
 
-// shortest is the timeout of a call that is not to wait. It lets even a slow machine try
-// the lock once before the context ends.
+// shortest is the timeout of a call that does not wait for locks. It is long enough to
+// try a lock once on a slow machine.
 const shortest = 50 * time.Millisecond
 
 // AwaitLock calls lock, which waits for a lock until its context ends. It applies the
@@ -171,7 +171,7 @@ func AwaitLock(
 	limited, cancel := context.WithTimeout(ctx, max(how.Timeout, shortest))
 	defer cancel()
 	unlock, err = lock(limited)
-	// Only the timeout is a LockError. If ctx itself ended, return its error.
+	// Return a LockError only after the timeout, not if the caller's context ended.
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return nil, &LockError{LockWait{name, holder()}, max(how.Timeout, 0)}
 	}

@@ -29,7 +29,7 @@ func (o *object) Close() error { return nil }
 
 func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
 	out, info, err := o.s.Get(ctx, o.key, q, dst)
-	// Get reads one version, but perhaps a later one than Stat described.
+	// Get may have read a later version than the one that Stat described.
 	if err == nil && !info.Same(o.info) {
 		return nil, replaced(o.key)
 	}

@@ -14,8 +14,8 @@ type Patch struct {
 	Data []byte
 }
 
-// Patcher overwrites bytes within a value, in place. A store should have it only if
-// all patches take effect or none, for readers and after a crash. A store with
+// Patcher overwrites bytes within a value, in place. A store should implement it only if
+// patches are atomic: readers, also after a crash, see all of them or none. A store with
 // conditional writes can always [Splice] instead.
 type Patcher interface {
 	// Patch overwrites bytes of the value at key, in the order of patches, and returns

@@ -11,10 +11,10 @@ import (
 	"sync"
 )
 
-// Pinned reads one version of a value, range by range. The version is given beforehand,
-// or is the one that the first read finds. So, unlike [Open], it needs no request of its
-// own to learn the version. Its methods may be called from several goroutines at once.
-// Close must be the last call.
+// Pinned reads one version of a value, range by range. The version is given to [Pin],
+// or is the one that the first read finds. In contrast to [Open], this takes no
+// additional request. Its methods are safe for concurrent use, but Close must be the
+// last call.
 type Pinned struct {
 	s   Store
 	key Key
@@ -30,19 +30,19 @@ type Pinned struct {
 // [Info.Same] compares versions; a store without versions is compared by size alone. If
 // expected is zero, the first successful read pins the version it finds.
 //
-// Pin itself makes no request. The first read opens the value if s is an [Opener]; reads
-// of other stores are one Get each. So a store should not be an Opener if opening costs
-// it a request.
+// Pin itself makes no request. The first read opens the value if s is an [Opener];
+// otherwise each read is one Get. So a store should not be an Opener if opening costs a
+// request.
 func Pin(s Store, key Key, expected Info) *Pinned {
 	return &Pinned{s: s, key: key, info: expected, known: expected != Info{}}
 }
 
-// Read appends the bytes that q selects to dst, as Store.Get does, and returns the
-// version they are from.
+// Read appends the bytes that q selects to dst, as Store.Get does, and returns their
+// version.
 //
-// If the value is not of the pinned version, or was deleted, the error is [ErrConflict]:
-// what was read before does not belong to the present value. If no version is pinned yet
-// and there is no value, the error is [fs.ErrNotExist].
+// If the value has another version than the pinned one, or was deleted, the error is
+// [ErrConflict]. If no version is pinned yet and there is no value, the error is
+// [fs.ErrNotExist].
 func (p *Pinned) Read(ctx context.Context, q Request, dst []byte) ([]byte, Info, error) {
 	o, err := p.open(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Pinned) open(ctx context.Context) (Object, error) {
 		return nil, err
 	}
 	info := o.Info()
-	// The value was replaced between the expectation and this open.
+	// A concurrent writer replaced the expected version before this open.
 	if p.known && !info.Same(p.info) {
 		return nil, errors.Join(replaced(p.key), o.Close())
 	}
@@ -103,8 +103,8 @@ func (p *Pinned) open(ctx context.Context) (Object, error) {
 	return o, nil
 }
 
-// settle checks the result of a read. It pins the version, or compares it with the pinned
-// one.
+// settle checks the result of a read. The first result pins its version; later results
+// must have that version.
 func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) error {
 	p.mu.Lock()
 	if !p.known && err == nil {
@@ -126,15 +126,14 @@ func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) er
 	return p.doubt(ctx, q, pinned, err)
 }
 
-// doubt returns [ErrConflict] for an error that the pinned version cannot cause: a range
-// beyond the end, or a value that is too long. A Stat then tells whether the value was
-// replaced. Other errors stay.
+// doubt returns [ErrConflict] if err means that the value has another size than the
+// pinned version, and Stat confirms that it was replaced. Otherwise it returns err.
 func (p *Pinned) doubt(ctx context.Context, q Request, pinned Info, err error) error {
 	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrTooLarge) {
 		return err
 	}
 	if _, _, own := q.Resolve(pinned.Size); own != nil {
-		return err
+		return err // the pinned version causes the same error
 	}
 	now, failed := Stat(ctx, p.s, p.key)
 	if errors.Is(failed, fs.ErrNotExist) || failed == nil && !now.Same(pinned) {

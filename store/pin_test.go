@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// far is an object store whose requests are noted: it opens nothing.
+// far is an object store without the power Opener. It records requests.
 type far struct {
 	storetest.ObjectStore
 	mu  sync.Mutex
@@ -35,7 +35,7 @@ func newFar(m *memstore.Store) *far {
 	return f
 }
 
-// opening notes how often a store in memory is asked, and for what.
+// opening is a store in memory that counts requests by method.
 type opening struct {
 	*memstore.Store
 	ops []string
@@ -56,7 +56,7 @@ func (o *opening) Open(ctx context.Context, key store.Key) (store.Object, error)
 	return o.Store.Open(ctx, key)
 }
 
-// sizes is a store that knows no versions.
+// sizes is a store without versions.
 type sizes struct{ s *memstore.Store }
 
 func (s sizes) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -78,8 +78,8 @@ func write(t *testing.T, m *memstore.Store, value string) store.Info {
 	return info
 }
 
-// TestPinRequests counts what an index and two parts of a value cost: a Get each, and
-// nothing before the first.
+// TestPinRequests counts the requests for an index and two parts of a value: one Get
+// each, and none before.
 func TestPinRequests(t *testing.T) {
 	m := memstore.New()
 	want := write(t, m, "0123456789")
@@ -119,8 +119,8 @@ func TestPinRequests(t *testing.T) {
 	}
 }
 
-// TestPinChanges changes a value between two reads, and before the first one where a
-// version is expected.
+// TestPinChanges changes a value between two reads, or before the first one if a version
+// is expected.
 func TestPinChanges(t *testing.T) {
 	old := "0123456789"
 	for name, c := range map[string]struct {
@@ -169,8 +169,8 @@ func remove(t *testing.T, m *memstore.Store) {
 	}
 }
 
-// TestPinOpened checks that an opened value stays what it was, and that one of another
-// version than expected is not opened.
+// TestPinOpened checks that an opened value does not change, and that opening fails if
+// the version is not the expected one.
 func TestPinOpened(t *testing.T) {
 	m := memstore.New()
 	old := write(t, m, "old")
@@ -196,7 +196,7 @@ func TestPinOpened(t *testing.T) {
 	}
 }
 
-// TestPinAbsent pins a key that gets its value after the first look.
+// TestPinAbsent pins a key that gets a value after the first read.
 func TestPinAbsent(t *testing.T) {
 	for name, s := range map[string]func(m *memstore.Store) store.Store{
 		"far":    func(m *memstore.Store) store.Store { return newFar(m) },
@@ -214,8 +214,8 @@ func TestPinAbsent(t *testing.T) {
 	}
 }
 
-// TestPinTogether has many goroutines make the first read while another replaces the
-// value: all that succeed saw one version.
+// TestPinTogether makes the first read in many goroutines while another one replaces the
+// value. All reads that succeed return one version.
 func TestPinTogether(t *testing.T) {
 	for name, s := range map[string]func(m *memstore.Store) store.Store{
 		"far":    func(m *memstore.Store) store.Store { return newFar(m) },
@@ -264,8 +264,8 @@ func ExamplePin() {
 	// payload, error <nil>
 }
 
-// TestBrokenConnection has a Get end early though the value is the same: that is no
-// conflict, and is told as it is.
+// TestBrokenConnection makes a Get end early although the value has not changed. The
+// error is not a conflict.
 func TestBrokenConnection(t *testing.T) {
 	m, broken := memstore.New(), false
 	write(t, m, "0123456789")

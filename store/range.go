@@ -84,7 +84,7 @@ func (r Range) Header() (value string, ok bool) {
 		if r.n == 0 {
 			return "", false
 		}
-		// No value reaches farther than MaxInt64, so the sum may be capped.
+		// No value is longer than MaxInt64, so the sum may be capped.
 		last := r.off + min(r.n-1, math.MaxInt64-r.off)
 		return fmt.Sprintf("bytes=%d-%d", r.off, last), true
 	case rangeFrom:
@@ -95,12 +95,12 @@ func (r Range) Header() (value string, ok bool) {
 	return "", true
 }
 
-// Request says which bytes of a value to read. The zero Request asks for all.
+// Request selects the bytes of a value to read. The zero Request selects all.
 type Request struct {
 	// Range selects the bytes.
 	Range Range
-	// Limit is the most bytes to return; 0 means no limit. A longer selection fails with
-	// [ErrTooLarge] before memory is allocated for it.
+	// Limit is the largest number of bytes to return; 0 means no limit. A longer
+	// selection fails with [ErrTooLarge] before memory is allocated for it.
 	Limit int64
 }
 

@@ -54,8 +54,7 @@ func TestRequestLimit(t *testing.T) {
 	}
 }
 
-// TestResolveInside checks that what is resolved lies inside the value, whatever the
-// numbers are.
+// TestResolveInside checks that resolved ranges lie inside the value, for any numbers.
 func TestResolveInside(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		a, b := rapid.Int64().Draw(r, "a"), rapid.Int64().Draw(r, "b")

@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// Access says what a store is opened for.
+// Access is the access for which a store is opened.
 type Access int
 
 const (
 	Read   Access = iota // read only
 	Write                // read and change existing nodes
-	Create               // also create what is missing
+	Create               // also create a missing store
 )
 
 // OpenFunc opens the store of a location such as "s3://bucket/era5.zarr/t2m". It returns
@@ -47,7 +47,7 @@ func Register(scheme string, open OpenFunc) {
 
 // OpenLocation opens the store of a location. A location without a scheme is a path of
 // the file system and has the scheme "file". If the scheme is not registered, the error
-// wraps [ErrUnsupported] and names those that are.
+// wraps [ErrUnsupported] and names the registered schemes.
 func OpenLocation(ctx context.Context, location string, access Access) (Store, Path, error) {
 	scheme, _, found := strings.Cut(location, "://")
 	if !found {

@@ -42,9 +42,8 @@ type SplicingBatch interface {
 // Drivers call it once they know the size.
 //
 // If a fragment is not within the value, the error is [io.ErrUnexpectedEOF]. If the
-// fragments take more old bytes in total than the value has, some are taken twice, and
-// the error is [ErrTooLarge]. Otherwise a few numbers could ask for a value of any
-// length.
+// fragments have more old bytes in total than the value, the error is [ErrTooLarge].
+// Without this limit, a few numbers could request a value of any length.
 func SplicedSize(size int64, fragments []Fragment) (int64, error) {
 	var old, fresh int64
 	for i, p := range fragments {

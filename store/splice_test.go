@@ -48,8 +48,8 @@ func TestSplicedSize(t *testing.T) {
 	}
 }
 
-// TestSpliceRequests counts what a splice asks of a store that has to be read and written
-// for it.
+// TestSpliceRequests counts the requests of a splice to a store without the power
+// Splicer.
 func TestSpliceRequests(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
@@ -86,8 +86,8 @@ func TestSpliceRequests(t *testing.T) {
 	}
 }
 
-// TestSpliceTooLate replaces the value before the splice and between its requests, by a
-// shorter one and by a longer one.
+// TestSpliceTooLate replaces the value, by a shorter or a longer one, before the splice
+// and between its requests.
 func TestSpliceTooLate(t *testing.T) {
 	const mib = 1 << 20
 	key := store.MustKey("k")
@@ -117,8 +117,8 @@ func TestSpliceTooLate(t *testing.T) {
 	}
 }
 
-// TestSpliceModel splices random fragments through every way there is, and compares with
-// the plain way.
+// TestSpliceModel splices random fragments in every way, and compares with a simple
+// implementation.
 func TestSpliceModel(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("k")
 	rapid.Check(t, func(t *rapid.T) {
@@ -170,7 +170,7 @@ type withBatch struct {
 
 func (w withBatch) Batch(context.Context, store.Durability) (store.Batch, error) { return w.batch, nil }
 
-// conditions is a batch that cannot splice, and notes what it does on conditions.
+// conditions is a batch that cannot splice. It records conditional writes.
 type conditions struct {
 	store.ConditionalBatch
 	puts int
@@ -234,8 +234,8 @@ func TestSpliceBatch(t *testing.T) {
 	}
 }
 
-// TestBatchForwards checks that what a batch can do itself is left to it where it lacks
-// another power.
+// TestBatchForwards checks that a batch that lacks one power still uses its own methods
+// for the others.
 func TestBatchForwards(t *testing.T) {
 	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	own, err := m.Batch(ctx, store.Sync)
@@ -266,7 +266,7 @@ func TestBatchForwards(t *testing.T) {
 	}
 }
 
-// onlySplices is a batch that knows no conditions but those of splices.
+// onlySplices is a batch that can splice, but has no other conditional writes.
 type onlySplices struct {
 	store.Batch
 	spl store.SplicingBatch

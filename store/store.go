@@ -4,7 +4,7 @@
 //
 // A store maps keys to values. An implementation needs one method, [Store.Get].
 // Everything else is an optional interface, called a power. For most powers the package
-// has a function that uses the power if the store has it, and falls back otherwise:
+// has a function, which works without the power too or returns [ErrUnsupported]:
 //
 //	interface           function    without the power
 //	Writer              Put         ErrUnsupported: the store is read-only
@@ -25,12 +25,12 @@
 // Writer and Deleter too. Concurrent writers also need ConditionalWriter and
 // ConditionalDeleter, or Locker.
 //
-// The rest is for stores that can do more. A [Batch] may be a [ConditionalBatch], a
-// [SplicingBatch], a [PatchingBatch] or a [CopyingBatch]; without these, a batch made by
-// NewBatch calls the store itself. [HeldLocker], [Sweeper], [Placer], [Linker] and
-// [TreeChecker] are for directories of files; other stores need none of them.
+// A [Batch] may be a [ConditionalBatch], a [SplicingBatch], a [PatchingBatch] or a
+// [CopyingBatch]; otherwise a batch made by NewBatch calls the store itself.
+// [HeldLocker], [Sweeper], [Placer], [Linker] and [TreeChecker] are for directories of
+// files; other stores need none of them.
 //
-// A [Wrapper] is a store that adds something to another one. Use [As], not a type
+// A [Wrapper] is a store that adds behaviour to another one. Use [As], not a type
 // assertion, to find the powers of any store. The conformance suite in package storetest
 // tests the contract: a driver is complete when storetest.Run passes.
 //
@@ -54,28 +54,28 @@ import (
 var (
 	// ErrUnsupported means that a store lacks a power. Use another store or another call.
 	ErrUnsupported = sentinel.New("store: not supported by this store", sentinel.ErrUnsupported)
-	// ErrConflict means that the condition of a conditional write did not hold: a
-	// concurrent writer came first, and nothing was written. Read again and decide again.
+	// ErrConflict means that the condition of a conditional write did not hold, because a
+	// concurrent writer came first. Nothing was written. Read the value again and retry.
 	ErrConflict = errors.New("store: changed by another writer")
-	// ErrTooLarge means that a value is longer than the caller's limit. Raise the limit
-	// if the value is to be trusted.
+	// ErrTooLarge means that a value is longer than the caller's limit. If you trust the
+	// value, raise the limit.
 	ErrTooLarge = errors.New("store: value too large")
-	// ErrDurability means that the operating system could not promise that written bytes
-	// survive a power cut. The store refuses further writes, because a second sync of the
-	// same data proves nothing. Open the store again.
+	// ErrDurability means that the operating system failed to make written bytes durable.
+	// The store refuses further writes, because a second sync may succeed without the
+	// bytes. Open the store again.
 	ErrDurability = errors.New("store: written data may not be durable")
 )
 
-// Store reads values. Its methods may be called from several goroutines at once.
+// Store reads values. Its methods are safe for concurrent use.
 type Store interface {
 	// Get appends the bytes of the value at key that q selects to dst, and returns the
 	// extended slice. The bytes come from one version of the value, which the returned
 	// Info describes.
 	//
 	// The driver allocates only if dst lacks capacity, and only after it has checked
-	// q.Limit. It writes no byte of dst beyond what it returns, and does not keep the
-	// slice. After an error the returned slice is nil, and the free capacity of dst may
-	// hold anything.
+	// q.Limit. It does not write beyond the returned slice, and does not keep it. After
+	// an error the returned slice is nil, and the free capacity of dst may hold any
+	// bytes.
 	Get(ctx context.Context, key Key, q Request, dst []byte) ([]byte, Info, error)
 }
 
@@ -84,10 +84,10 @@ type Info struct {
 	Size    int64   // size of the whole value, in bytes
 	Version Version // zero if the store has no versions
 	// Modified is the time of the last write, by the clock of this machine. It is zero if
-	// the store does not know. It may lag the true time by one clock tick, so compare it
-	// with at least that much slack; it may also be later. A driver that converts from
+	// the store does not know it. It may be early by one tick of the store's clock, so
+	// allow at least that much slack. It may also be late. A driver that converts from
 	// another clock may return a different time for each call, so use Size and Version to
-	// tell versions apart.
+	// distinguish versions.
 	Modified time.Time
 }
 
@@ -108,8 +108,8 @@ func (v Version) String() string { return v.s }
 // IsZero reports whether v is the zero Version.
 func (v Version) IsZero() bool { return v.s == "" }
 
-// Durability says when written bytes survive a power cut. In either case readers see a
-// value whole or not at all, and a crash of the program leaves values whole.
+// Durability is the time when written bytes are durable. In either case readers see only
+// whole values, also after a crash of the program.
 type Durability int
 
 const (
@@ -135,11 +135,11 @@ type Batcher interface {
 }
 
 // Batch is a group of writes. A value is visible, whole, when its Put returns, and
-// durable when Commit returns. Methods may be called from several goroutines at once,
-// except that Commit or Discard comes last.
+// durable when Commit returns. Its methods are safe for concurrent use, but Commit or
+// Discard must be the last call.
 type Batch interface {
 	Put(ctx context.Context, key Key, value []byte) error
-	// Delete deletes the value at key. A key without a value is no error.
+	// Delete deletes the value at key. A key without a value is not an error.
 	Delete(ctx context.Context, key Key) error
 	// Commit makes the writes durable if the batch began with Sync. After an error, each
 	// write may or may not have taken effect.
@@ -151,7 +151,7 @@ type Batch interface {
 
 // Deleter deletes values.
 type Deleter interface {
-	// Delete deletes the value at key. A key without a value is no error.
+	// Delete deletes the value at key. A key without a value is not an error.
 	Delete(ctx context.Context, key Key) error
 }
 
@@ -162,7 +162,7 @@ type Entry struct {
 	Name string
 	// Dir means that the entry is a directory. Only flat listings have such entries.
 	Dir bool
-	// Size is the size of the value in bytes, or -1 if finding out would cost a request.
+	// Size is the size of the value in bytes, or -1 if the size would cost a request.
 	Size int64
 }
 
@@ -170,8 +170,8 @@ type Entry struct {
 type Lister interface {
 	// List yields the entries below dir, in no order. A deep listing has all values at
 	// any depth. A flat one has the values and directories one level down. If there are
-	// none, List yields nothing. It leaves out names that are not legal keys and
-	// temporary objects of the driver. An error ends the sequence.
+	// none, List yields nothing. It omits names that are not legal keys, and temporary
+	// objects of the driver. An error ends the sequence.
 	List(ctx context.Context, dir Path, deep bool) iter.Seq2[Entry, error]
 }
 
@@ -186,8 +186,7 @@ type Opener interface {
 	Open(ctx context.Context, key Key) (Object, error)
 }
 
-// Object is one version of a value. Its methods may be called from several goroutines at
-// once.
+// Object is one version of a value. Its methods are safe for concurrent use.
 type Object interface {
 	// Info describes the version.
 	Info() Info
@@ -234,8 +233,8 @@ func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, er
 		}
 		for e, err := range l.List(ctx, dir, deep) {
 			if err == nil {
-				// Callers make keys of these names. A driver that lists "../x" must not
-				// make them delete or copy outside of dir.
+				// Callers make keys of these names. If a driver lists "../x", they must
+				// not delete or copy outside of dir.
 				err = checkSegments(e.Name)
 			}
 			if err != nil {

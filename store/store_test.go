@@ -44,8 +44,8 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestOpenFallback checks that an object of a store that cannot pin a version notices
-// that its value was replaced.
+// TestOpenFallback checks that an object of a store without the power Opener detects that
+// its value was replaced.
 func TestOpenFallback(t *testing.T) {
 	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	s := readWrite{onlyGet{m}, m}
@@ -151,7 +151,7 @@ func ExamplePutIf() {
 	// true
 }
 
-// plainBatch is a store in memory whose batches know no conditions.
+// plainBatch is a store in memory whose batches have no conditional writes.
 type plainBatch struct{ *memstore.Store }
 
 func (s plainBatch) Batch(context.Context, store.Durability) (store.Batch, error) {
@@ -168,8 +168,8 @@ func (b bare) Delete(ctx context.Context, key store.Key) error { return b.s.Dele
 func (b bare) Commit(context.Context) error                    { return nil }
 func (b bare) Discard()                                        {}
 
-// TestConditionalBatch checks that conditions hold in batches of every kind, and are
-// refused where a store knows none.
+// TestConditionalBatch checks conditional writes in batches of every kind, and that they
+// are refused if the store has none.
 func TestConditionalBatch(t *testing.T) {
 	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	for name, c := range map[string]struct {

@@ -8,34 +8,36 @@ import (
 	"slices"
 )
 
-// TreeOrder says in which order [DeleteTree] deletes.
+// TreeOrder is the order in which [DeleteTree] deletes.
 type TreeOrder struct {
-	// First names the values that go first, such as documents that make the rest visible.
-	// Those in the directory itself go in this order, then those at any depth.
+	// First has the names of values to delete first, such as documents that make the rest
+	// visible. Those in the directory itself are deleted in this order, then those at any
+	// depth.
 	First []string
-	// Last names one value in the directory itself that goes after all others. "" means
-	// none.
+	// Last is the name of a value in the directory itself to delete after all others, or
+	// "" for none.
 	Last string
 }
 
 // TreeDeleter deletes a whole directory. A store needs it if its directories can hold
-// symbolic links or other things that are not values: a listing does not show those, and
+// symbolic links or other objects that are not values. A listing does not show those, and
 // following a link would lead out of the directory.
 type TreeDeleter interface {
 	// DeleteTree deletes everything below dir, and dir itself if the store has
-	// directories. It follows no symbolic link but deletes the link itself. If dir is a
-	// link, or a directory is replaced by one meanwhile, DeleteTree returns an error.
+	// directories. It deletes symbolic links and does not follow them. If dir is a link,
+	// or a link replaces a directory meanwhile, DeleteTree returns an error.
 	DeleteTree(ctx context.Context, dir Path, order TreeOrder, d Durability) error
 }
 
-// TreeChecker can tell beforehand why [DeleteTree] would fail.
+// TreeChecker checks whether [DeleteTree] would fail.
 type TreeChecker interface {
 	// CheckTree returns an error if nothing below dir can be deleted, because the store
 	// is read-only, or dir is a symbolic link or lies behind one.
 	CheckTree(dir Path) error
 }
 
-// CheckTree returns why [DeleteTree] would fail, or nil if s is not a [TreeChecker].
+// CheckTree returns the error with which [DeleteTree] would fail at once. It returns
+// nil if s is not a [TreeChecker].
 func CheckTree(s Store, dir Path) error {
 	if c, ok := As[TreeChecker](s); ok {
 		return c.CheckTree(dir)
@@ -44,8 +46,8 @@ func CheckTree(s Store, dir Path) error {
 }
 
 // DeleteTree deletes everything below dir. If s is not a [TreeDeleter], it lists the
-// values and deletes them one by one. A crash on the way leaves the values that come last
-// in the order.
+// values and deletes them one by one. A crash before it returns leaves the values that
+// are last in the order.
 func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durability) error {
 	if t, ok := As[TreeDeleter](s); ok {
 		return t.DeleteTree(ctx, dir, order, d)
@@ -106,9 +108,9 @@ func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted f
 	return b.Commit(ctx)
 }
 
-// Sweeper deletes what crashed writers left behind, other than values.
+// Sweeper deletes objects that crashed writers left and that are not values.
 type Sweeper interface {
 	// Sweep deletes the temporary objects of writers that are known to have ended, and no
-	// others. What it cannot delete does no harm and stays.
+	// others. An object that it cannot delete stays and is harmless.
 	Sweep(ctx context.Context)
 }

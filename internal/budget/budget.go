@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Budget limits the bytes that are in use at once. Several goroutines may use it at once.
+// Budget limits the bytes that are in use at once. It is safe for concurrent use.
 //
-// Work may have two steps: it holds what it acquired first while it waits for more. Such
-// waits could deadlock. So a budget of two steps gives first steps only so much that one
-// second step always fits.
+// Work may have two steps: it holds the bytes of the first step while it waits for those
+// of the second. Such waits could deadlock. So a budget of two steps always keeps enough
+// bytes free for one second step.
 type Budget struct {
 	size, second int64
 	all          *semaphore.Weighted
@@ -34,9 +34,9 @@ func NewInTwo(size, second int64) *Budget {
 	return b
 }
 
-// Acquire waits until n bytes are free and takes them. If n exceeds what first steps may
-// have, it takes all of that, and its caller is alone. It returns how many bytes it took,
-// to pass to Release, or the error of the context.
+// Acquire waits until n bytes are free and takes them. If n exceeds the bytes for first
+// steps, it takes all of those, and its caller runs alone. It returns the number of bytes
+// that it took, for Release, or the error of the context.
 func (b *Budget) Acquire(ctx context.Context, n int64) (int64, error) {
 	n = min(max(0, n), b.size-b.second)
 	if b.first != nil {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget bounds memory. It has a weighted limit on bytes in use, and pooled
-// buffers.
+// Package budget bounds memory. It has a limit on bytes in use, and pooled buffers.
 package budget
 
 import (

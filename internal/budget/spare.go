@@ -8,18 +8,17 @@ import (
 	"weak"
 )
 
-// large is from how many bytes on buffers are kept in one list. A sync.Pool keeps buffers
-// for each processor, so several processors would each allocate the largest ones.
+// large is the size in bytes from which on buffers are kept in one list. A sync.Pool
+// keeps buffers for each processor, so each processor would allocate the largest ones.
 const large = 16 << 20
 
-// spares has the large buffers that are not in use. The next garbage collection frees
-// them.
+// spares has the large buffers that are not in use. A garbage collection frees them.
 var spares struct {
 	mu  sync.Mutex
 	all []weak.Pointer[Buffer]
 }
 
-// takeLarge returns a spare buffer of the class or the next one, nil if there is none.
+// takeLarge returns a spare buffer of the class or the next larger one, or nil.
 func takeLarge(class int) (found *Buffer) {
 	spares.mu.Lock()
 	defer spares.mu.Unlock()
@@ -40,7 +39,7 @@ func takeLarge(class int) (found *Buffer) {
 	return found
 }
 
-// putLarge makes a buffer a spare one.
+// putLarge adds a buffer to the spare ones.
 func putLarge(b *Buffer) {
 	spares.mu.Lock()
 	defer spares.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLargeBuffers takes large buffers that others have put back, of the class that is
-// asked for or the next, and never one that is in use.
+// TestLargeBuffers checks that Get reuses large buffers of the class or the next larger
+// one, and never one that is in use.
 func TestLargeBuffers(t *testing.T) {
 	b := Get(large)
 	b.B = append(b.B, 1)

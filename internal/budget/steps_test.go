@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTwoSteps lets many do work in two steps on budgets of any size: all come to an end,
-// and together they never have more than the budget, unless one of them asked for more
-// than its step may have.
+// TestTwoSteps runs many goroutines with work in two steps, on budgets of any size. All
+// of them end. Together they never exceed the budget, unless one requests more than its
+// step may have.
 func TestTwoSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size, second := rapid.Int64Range(0, 40).Draw(t, "size"), rapid.Int64Range(0, 50).Draw(t, "second")
@@ -62,8 +62,8 @@ func TestTwoSteps(t *testing.T) {
 	})
 }
 
-// TestStepsWait lets a first step wait for room that it may not have, and a second one
-// for a second one: both end with the context, and nothing is lost.
+// TestStepsWait lets a first step wait for the bytes of second steps, and a second step
+// for another one. Both waits end with the context, and no bytes are lost.
 func TestStepsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewInTwo(100, 40)
@@ -93,8 +93,8 @@ func TestStepsWait(t *testing.T) {
 	})
 }
 
-// TestFirstStepsMayFillUp gives first steps all bytes but those of one second step, and
-// second steps all bytes that are free.
+// TestFirstStepsMayFillUp checks that first steps can take all bytes except those of one
+// second step, and that second steps can take all of theirs.
 func TestFirstStepsMayFillUp(t *testing.T) {
 	b, ctx := NewInTwo(100, 30), context.Background()
 	few, _ := b.Acquire(ctx, 10)

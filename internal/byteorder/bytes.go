@@ -34,7 +34,7 @@ func bytesPlain(dst, src []byte, unit int) {
 	each(dst[n:], src[n:], unit)
 }
 
-// piece is how many bytes are reversed at a time.
+// piece is the number of bytes that are reversed at a time.
 const piece = 32
 
 // pairs reverses whole pieces of two-byte numbers and returns the number of bytes done.

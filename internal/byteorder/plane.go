@@ -16,8 +16,8 @@ func (s Side) in(rows, bytes int) {
 }
 
 // Plane copies the columns of src, n rows of m elements, to the m rows of dst. Elements
-// have size bytes: 1, 2, 4, 8 or 16. The sides must not overlap, nor rows of dst each
-// other.
+// have size bytes: 1, 2, 4, 8 or 16. The sides must not overlap, and neither must two
+// rows of dst.
 func Plane(dst, src Side, n, m, size int) {
 	if n <= 0 || m <= 0 {
 		return
@@ -37,6 +37,7 @@ type plane struct {
 	size     int
 }
 
-// from and to are where the element at row i and column j of src is and goes.
+// from and to return the offsets in src and dst of the element at row i and column j of
+// src.
 func (p *plane) from(i, j int) int { return p.src.Offset + i*p.src.Stride + j*p.size }
 func (p *plane) to(i, j int) int   { return p.dst.Offset + j*p.dst.Stride + i*p.size }

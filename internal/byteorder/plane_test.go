@@ -24,8 +24,8 @@ func noise(n int) []byte {
 	return b
 }
 
-// room returns a side for rows of some bytes, with gap bytes between them and in reverse
-// order if back is true.
+// room returns a side with rows of some bytes and gaps between them. If back is set, the
+// rows are in reverse order.
 func room(rows, bytes, gap, before int, back bool) Side {
 	s := Side{Data: noise(before + rows*(bytes+gap) + 7), Offset: before, Stride: bytes + gap}
 	if back {
@@ -34,8 +34,8 @@ func room(rows, bytes, gap, before int, back bool) Side {
 	return s
 }
 
-// check compares a way to turn planes with the definition of [Plane], and sees that it
-// writes nothing else.
+// check compares a function with the definition of [Plane], and checks that it does not
+// write elsewhere.
 func check(t interface{ Fatalf(string, ...any) }, way func(dst, src Side, n, m, size int), dst, src Side, n, m, size int) {
 	want := bytes.Clone(dst.Data)
 	for i := range n {
@@ -68,8 +68,8 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// checkLarge compares the fast way with the plain one, which the other tests compare with
-// the definition.
+// checkLarge compares Plane with the code without assembly, which other tests compare
+// with the definition.
 func checkLarge(t *testing.T, dst, src Side, n, m, size int) {
 	want := dst
 	want.Data = bytes.Clone(dst.Data)
@@ -130,7 +130,8 @@ func FuzzPlane(f *testing.F) {
 	})
 }
 
-// TestPlaneOutside sees that what does not fit is found before anything is moved.
+// TestPlaneOutside checks that Plane panics on rows outside of the data before it moves
+// anything.
 func TestPlaneOutside(t *testing.T) {
 	full := func() Side { return Side{make([]byte, 64*64), 0, 64} }
 	for name, bad := range map[string]func(s *Side){

@@ -74,7 +74,7 @@ type element interface {
 	[1]byte | [2]byte | [4]byte | [8]byte | [16]byte
 }
 
-// spread copies m consecutive elements from s on to a column from d on.
+// spread copies m consecutive elements at offset s to a column that begins at offset d.
 func spread[E element](dst, src Side, d, s, m int) {
 	size := int(unsafe.Sizeof(*new(E)))
 	for range m {

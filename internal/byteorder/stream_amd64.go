@@ -16,11 +16,11 @@ import (
 // distance is a power of two evict each other from the cache.
 
 const (
-	large   = 1 << 20 // bytes of planes that are written past the cache, or more
+	large   = 1 << 20 // smallest plane that bypasses the cache, in bytes
 	ahead   = line    // bytes before a row of the block, for the end of an incomplete line
 	pitch   = ahead + width
-	small   = 4    // bytes of elements that are gathered from the source, at most
-	crowded = 1024 // rows with a multiple of so many bytes between them evict each other
+	small   = 4    // largest size of elements that are gathered from the source, in bytes
+	crowded = 1024 // rows with a multiple of this distance in bytes evict each other
 )
 
 // blocks are the memory for one tile of the destination, and one strip of the source.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package coding codes parts of chunks. It has the contracts between the engine, which
-// moves elements, and the codecs that can code a part of a chunk without the rest of it.
+// Package coding encodes and decodes parts of chunks. It defines the contracts between
+// the engine, which moves elements, and the codecs that can code a part of a chunk
+// without the rest.
 //
-// A [Chain] is a [codec.Chain] with these powers. It reads a stored chunk from a
-// [Source], one version of it. An [Extract] is a part to decode, an [Edit] a change to
-// encode, and a [Revision] the chunk that results. [Work] says how many cores, bytes and
-// requests one call may use.
+// A [Chain] is a [codec.Chain] that can use these codecs. It reads one version of a
+// stored chunk from a [Source]. An [Extract] is a part to decode, an [Edit] is a change
+// to encode, and a [Revision] is the resulting chunk. [Work] limits the cores, bytes
+// and requests of one call.
 //
 // The contracts are internal until a codec outside of this module needs them.
 package coding
@@ -19,15 +20,15 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Chain codes chunks and parts of chunks of one array. Several goroutines may use it at
-// once.
+// Chain encodes and decodes chunks, and parts of chunks, of one array. It is safe for
+// concurrent use.
 type Chain struct {
 	*codec.Chain
 	spec    codec.Spec
 	serial  codec.ArrayBytes
 	bytes   []codec.BytesBytes
 	place   int   // of serial in the chain
-	order   []int // of axes in the encoded array, nil if codecs do more than reorder axes
+	order   []int // of axes in the encoded array; nil if codecs do more than reorder axes
 	inOrder bool  // order is that of the decoded array
 	plain   bool  // serial stores elements in host byte order, unchanged
 }
@@ -81,7 +82,7 @@ func (c *Chain) permutedPart(p strided.Part, shape []int64) strided.Part {
 }
 
 // permutedBlock returns a view of the memory of a part with its axes in the order of the
-// encoded array. The memory of single points has axes of its own, which stay.
+// encoded array. If the part consists of points, the memory has other axes, which stay.
 func (c *Chain) permutedBlock(p strided.Part, v strided.View) strided.View {
 	if p.Picks != nil && p.Picks.Points != nil {
 		return v

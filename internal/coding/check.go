@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// MostFaults is how many faults of one chunk a [codec.Check] lists.
+// MostFaults is the largest number of faults of one chunk that a [codec.Check] lists.
 const MostFaults = 1000
 
 // AddFault adds a fault to c.
@@ -38,10 +38,10 @@ func AddInner(c *codec.Check, index []int64, off int64, of *codec.Check) {
 	c.More += of.More
 }
 
-// Check looks for faults in a stored chunk of the given shape. In a chunk of inner chunks
-// it reads the index, and those of nested inner chunks. It checks that they decode, and
-// that every inner chunk lies within the chunk, outside of the index, and apart from all
-// others. If deep, it decodes all inner chunks, or the chunk if it has none.
+// Check looks for faults in a stored chunk of the given shape. In a shard it reads the
+// index, and the indices of nested shards. It checks that they decode, and that every
+// inner chunk lies within the shard and overlaps neither the index nor other inner
+// chunks. If deep, it decodes all inner chunks, or the chunk if it has none.
 //
 // Faults are part of the result, not errors. It fails with [fs.ErrNotExist] if the chunk
 // is not stored, and with [store.ErrConflict] if it is replaced during the check. If src
@@ -67,7 +67,7 @@ func (c *Chain) Check(ctx context.Context, w *Work, shape []int64, src Source, d
 	return out, nil
 }
 
-// checkWhole is Check of a chunk without inner chunks.
+// checkWhole is Check for a chunk without inner chunks.
 func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*codec.Check, error) {
 	n, ok := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
 	if !ok {
@@ -87,7 +87,7 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 		var err error
 		data, _, err = src.Read(ctx, store.Request{Limit: max(1, c.MaxEncoded(shape, n))}, b.B)
 		if errors.Is(err, store.ErrTooLarge) {
-			// No codec makes so many bytes of this shape, so that decoding is no use.
+			// No chunk of this shape can have so many bytes, so do not decode it.
 			err = fmt.Errorf("%w: too long for its shape %v: %w", codec.ErrCorrupt, shape, err)
 			return &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 		}

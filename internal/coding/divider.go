@@ -10,33 +10,32 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Divider is the power of a [codec.ArrayBytes] codec whose chunks consist of inner
-// chunks, as shards do. Each inner chunk is coded by itself, so reading or writing a part
+// Divider is implemented by a [codec.ArrayBytes] codec whose chunks consist of inner
+// chunks, such as shards. Inner chunks are coded separately, so reading or writing a part
 // costs only the inner chunks that it touches.
 type Divider interface {
 	PartialDecoder
 	PartialEncoder
-	// Inner returns how a chunk is cut into inner chunks, an entry an axis.
+	// Inner returns the cuts of a chunk into inner chunks, one for each axis.
 	Inner() []grid.Cut
-	// CheckAxis reports an error if chunks of the axis cannot be cut in that way. It is
+	// CheckAxis returns an error if these cuts do not fit the chunks of the axis. It is
 	// called after Bind.
 	CheckAxis(i int, a grid.Axis) error
-	// Checked reports whether a checksum keeps a chunk of one shape from being decoded as
-	// one of another shape.
+	// Checked reports whether a checksum ensures that a chunk of one shape does not
+	// decode in another shape.
 	Checked() bool
 	// Check looks for faults in a chunk; see [Chain.Check]. Faults are part of the
 	// result, not errors.
 	Check(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*codec.Check, error)
 	// Merge makes one chunk of several; see [Chain.Merge].
 	Merge(ctx context.Context, w *Work, shape []int64, fragments []Fragment) (*Revision, error)
-	// CheckInner reports an error if src does not decode to the inner chunk at index.
+	// CheckInner returns an error if src does not decode to the inner chunk at index.
 	CheckInner(ctx context.Context, w *Work, shape, index []int64, src []byte) error
-	// Weight estimates how many bytes decoding a part takes besides the caller's memory,
-	// if it is to be fast: the stored bytes, and the inner chunks that so many cores
-	// decode at once.
+	// Weight estimates the bytes that fast decoding of a part takes besides the caller's
+	// memory: the stored bytes, and the inner chunks that the cores decode at once.
 	Weight(p Extract, cores int) int64
-	// Fetched estimates the stored bytes of a part from the chunks read so far. It says
-	// nothing about chunks to be written, which may be longer.
+	// Fetched estimates the stored bytes of a part from the chunks that were read so far.
+	// Chunks that are written may be longer.
 	Fetched(p Extract) int64
 	// EncodedInner appends the stored form of one inner chunk to dst; see
 	// [Chain.EncodedInner].
@@ -53,24 +52,24 @@ func (c *Chain) inStored(p Extract) Extract {
 	return p
 }
 
-// Weight estimates how many bytes decoding a part of a chunk takes besides the caller's
-// memory. The chain has to be [codec.Chain.Divided].
+// Weight estimates the bytes that decoding a part of a chunk takes besides the caller's
+// memory. The chain must be [codec.Chain.Divided].
 func (c *Chain) Weight(p Extract, cores int) int64 { return c.divider().Weight(c.inStored(p), cores) }
 
-// Fetched estimates how many stored bytes reading a part of a chunk takes. The chain has
-// to be [codec.Chain.Divided].
+// Fetched estimates the stored bytes that reading a part of a chunk takes. The chain must
+// be [codec.Chain.Divided].
 func (c *Chain) Fetched(p Extract) int64 { return c.divider().Fetched(c.inStored(p)) }
 
 // EncodedInner appends the stored form of the inner chunk at index to dst, without
-// looking into it. The index counts within a chunk of the given shape. The result is nil
-// if the chunk does not store this inner chunk, which means the fill value. The chain has
-// to be [codec.Chain.Divided].
+// decoding it. The index is relative to the chunk, which has the given shape. The result
+// is nil if the chunk does not store this inner chunk; its elements are then the fill
+// value. The chain must be [codec.Chain.Divided].
 //
 // It fails with [fs.ErrNotExist] if the chunk is not stored, with [grid.ErrOutOfRange] if
 // there is no such inner chunk, and with [codec.ErrCorrupt] if the chunk is damaged.
 func (c *Chain) EncodedInner(ctx context.Context, w *Work, shape, index []int64, src Source, dst []byte) ([]byte, error) {
 	if len(index) != len(c.order) {
-		return nil, fmt.Errorf("%w: index %v of an inner chunk, want a number for each of %d axes", grid.ErrOutOfRange, index, len(c.order))
+		return nil, fmt.Errorf("%w: index %v of an inner chunk needs one number for each of %d axes", grid.ErrOutOfRange, index, len(c.order))
 	}
 	if !c.inOrder {
 		shape, index = c.permuted(shape), c.permuted(index)
@@ -79,8 +78,8 @@ func (c *Chain) EncodedInner(ctx context.Context, w *Work, shape, index []int64,
 	return out, c.failSerial(err)
 }
 
-// CheckInner reports an error if src does not decode to the inner chunk at index. The
-// caller holds a core. The chain has to be [codec.Chain.Divided].
+// CheckInner returns an error if src does not decode to the inner chunk at index. The
+// caller holds a core. The chain must be [codec.Chain.Divided].
 func (c *Chain) CheckInner(ctx context.Context, w *Work, shape, index []int64, src []byte) error {
 	if !c.inOrder {
 		shape, index = c.permuted(shape), c.permuted(index)

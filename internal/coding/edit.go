@@ -12,49 +12,49 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Edit is a change of a part of a stored chunk. Its steps apply in the order of the
-// fields: Keep decides what stays, then come Values, Encoded and Insets.
+// Edit is a change of a part of a stored chunk. The steps are Keep, Values, Encoded and
+// Insets, in this order.
 type Edit struct {
 	// Shape is the encoded shape of the chunk.
 	Shape []int64
-	// Part of the chunk is set to Values, which are laid out as [Extract.Into] is.
-	// Values without data change nothing.
+	// Part is set to Values, which have the layout of [Extract.Into]. Values without data
+	// change nothing.
 	strided.Part
 	Values strided.View
 	// Encoded, if not nil, becomes the stored form of the inner chunk at Index. It is not
 	// decoded.
 	Index   []int64
 	Encoded []byte
-	// Insets replace inner chunks of the chunk by those that they store.
+	// Insets replace inner chunks of the chunk by their own.
 	Insets []Inset
 	// Keep is the box of the stored chunk that stays; everything outside becomes the fill
 	// value. Nil keeps everything.
 	Keep grid.Box
 	// KeepFill stores inner chunks that hold only the fill value.
 	KeepFill bool
-	// Compact stores the inner chunks in order and without any other bytes, whatever the
-	// strategy. A chunk that is compact already stays the same.
+	// Compact stores the inner chunks in order and without any other bytes, regardless of
+	// the codec's strategy. A compact chunk stays the same.
 	Compact bool
 	// Anew makes a new version even if nothing changes.
 	Anew bool
-	// Splices says that the store can build a value from ranges of its present version,
-	// so that bytes which stay need not be read.
+	// Splices means that the store can build a value from ranges of its present version.
+	// Bytes that stay then need not be read.
 	Splices bool
-	// Patches says that the store can overwrite ranges of a value in place, safely.
+	// Patches means that the store can atomically overwrite ranges of a value in place.
 	Patches bool
 }
 
-// Inset is a stored chunk that becomes a part of a longer one with the same codecs, so
-// that a long chunk can be encoded step by step. Inner chunks that it does not store stay
-// as they are in the longer one.
+// Inset is a stored chunk that becomes a part of a longer one with the same codecs. With
+// insets, a long chunk can be encoded step by step. Inner chunks that the inset does not
+// store do not change in the longer chunk.
 type Inset struct {
-	Start []int64 // its first element in the longer chunk; inner chunks begin there
-	Shape []int64 // its encoded shape, in elements, cut as that place is
+	Start []int64 // its first element in the longer chunk, where inner chunks begin
+	Shape []int64 // its encoded shape in elements; it has the inner chunks of that place
 	Chunk Stored  // the revision refers to these bytes
 }
 
-// PartialEncoder is the power of a [codec.ArrayBytes] codec to change a part of a chunk
-// without coding the rest of it.
+// PartialEncoder is implemented by a [codec.ArrayBytes] codec that can change a part of a
+// chunk without coding the rest.
 type PartialEncoder interface {
 	// EncodePart returns the stored form of a chunk after the edit. src is the stored
 	// chunk, or nil if none is stored or nothing of it stays. The caller releases the
@@ -68,11 +68,11 @@ type Revision struct {
 	Fragments []store.Fragment
 	Patches   []store.Patch    // in place of fragments: ranges to overwrite in the stored value
 	Size      int64            // bytes of the whole value
-	From      store.Info       // the version that it was made from, zero if none was stored
-	Same      bool             // nothing changes
-	Empty     bool             // only the fill value is left
+	From      store.Info       // the version that it replaces; zero if none was stored
+	Same      bool             // the chunk does not change
+	Empty     bool             // the chunk has only the fill value
 	Old       []byte           // the version that fragments refer to, if it was read
-	Memory    []*budget.Buffer // the buffers that hold the bytes
+	Memory    []*budget.Buffer // the buffers of new bytes
 }
 
 // Release puts back the buffers of the revision.
@@ -94,8 +94,8 @@ func (r *Revision) AppendTo(dst []byte) []byte {
 	return dst
 }
 
-// Spliced reports whether the value needs ranges of its present version that were not
-// read, which only the store can put in.
+// Spliced reports whether the value has ranges of the present version that were not read.
+// Then only the store can build it.
 func (r *Revision) Spliced() bool {
 	if r.Old != nil {
 		return false
@@ -109,7 +109,7 @@ func (r *Revision) Spliced() bool {
 }
 
 // EncodePart returns the stored form of a chunk after the edit; see [PartialEncoder]. The
-// chain has to be [codec.Chain.Divided].
+// chain must be [codec.Chain.Divided].
 func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Revision, error) {
 	if !c.inOrder {
 		e = c.permutedEdit(e)

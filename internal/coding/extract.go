@@ -14,13 +14,13 @@ type Extract struct {
 	Shape []int64
 	// Part selects the elements to decode.
 	strided.Part
-	// Into is where they go. It has the shape of the part. If the part has lists, Into
-	// has all positions of their axes. If it has points, Into has all positions that
-	// the points name, in any shape.
+	// Into is the destination. It has the shape of the part. If the part has lists, Into
+	// has all positions of their axes. If it has points, Into has all positions of the
+	// points, in any shape.
 	Into strided.View
-	// Whole says that the rest of the chunk lies outside of the array.
+	// Whole means that the rest of the chunk lies outside of the array.
 	Whole bool
-	// Zeroed says that Into holds zeros.
+	// Zeroed means that Into holds zeros.
 	Zeroed bool
 }
 
@@ -33,23 +33,23 @@ func (p *Extract) Fill(fill []byte) {
 	p.Picks.Fill(p.Into, p.Count, fill)
 }
 
-// PartialDecoder is the power of a [codec.ArrayBytes] codec to decode a part of a chunk
-// without reading all of it.
+// PartialDecoder is implemented by a [codec.ArrayBytes] codec that can decode a part of a
+// chunk without reading the rest.
 type PartialDecoder interface {
 	// DecodePart decodes the part into p.Into. The part has at least one element and lies
 	// within the chunk. Errors are those of Decode and of the source.
 	DecodePart(ctx context.Context, w *Work, p Extract, src Source) error
 }
 
-// Partial reports whether the chain can decode parts of chunks. Its array-to-bytes codec
-// has to be a [PartialDecoder], with nothing before it but codecs that reorder axes, and
-// nothing after it.
+// Partial reports whether the chain can decode parts of chunks. This requires that its
+// array-to-bytes codec is a [PartialDecoder], that the codecs before it only reorder
+// axes, and that there are none after it.
 func (c *Chain) Partial() bool {
 	_, ok := c.serial.(PartialDecoder)
 	return ok && c.order != nil && len(c.bytes) == 0
 }
 
-// DecodePart decodes a part of a chunk into p.Into. The chain has to be [Chain.Partial].
+// DecodePart decodes a part of a chunk into p.Into. The chain must be [Chain.Partial].
 func (c *Chain) DecodePart(ctx context.Context, w *Work, p Extract, src Source) error {
 	if !c.inOrder {
 		p.Shape, p.Part, p.Into = c.permuted(p.Shape), c.permutedPart(p.Part, p.Shape), c.permutedBlock(p.Part, p.Into)

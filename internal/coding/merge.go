@@ -6,26 +6,25 @@ import "context"
 
 // Fragment is a stored chunk that becomes a part of a longer one.
 type Fragment struct {
-	// Start is the index of its first element in the longer chunk, and Shape its encoded
-	// shape; both in elements, a number an axis.
+	// Start is the index of its first element in the longer chunk, and Shape is its
+	// encoded shape. Both are in elements and have one number for each axis.
 	Start, Shape []int64
 	// Source is the stored chunk. It is nil, or reports [fs.ErrNotExist], if none is
 	// stored.
 	Source Source
 }
 
-// Merge makes one chunk of the given encoded shape from stored chunks that lie side by
-// side. It copies their inner chunks as they are encoded, and decodes nothing. Inner
-// chunks that no fragment stores are not stored in the new chunk either. The caller
-// releases the revision, which refers to no present version; Empty says that it stores
-// nothing.
+// Merge makes one chunk of the given encoded shape from adjacent stored chunks. It
+// copies their encoded inner chunks and decodes nothing. Inner chunks that no fragment
+// stores are not stored in the new chunk either. The revision refers to no present
+// version; Empty means that it has no inner chunks. The caller releases it.
 //
-// Inner chunks of the fragments must be inner chunks of the new one: they begin at the
-// same elements and have the same shapes. So a clipped inner chunk must come to lie at
-// the end of the new chunk. If fragments do not fit, or share an inner chunk, Merge fails
-// with [codec.ErrConfiguration], and the caller has to decode them instead. It fails with
+// Every inner chunk of a fragment must be an inner chunk of the new chunk, with the
+// same first element and the same shape. So a clipped inner chunk must be at the end of
+// the new chunk. If fragments do not fit, or share an inner chunk, Merge fails with
+// [codec.ErrConfiguration], and the caller must decode them instead. It fails with
 // [codec.ErrCorrupt] if a fragment is damaged. The bytes of all fragments are in memory
-// at once. The chain has to be [codec.Chain.Divided].
+// at once. The chain must be [codec.Chain.Divided].
 func (c *Chain) Merge(ctx context.Context, w *Work, shape []int64, fragments []Fragment) (*Revision, error) {
 	if !c.inOrder {
 		shape = c.permuted(shape)

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Summer is the power of a [codec.Trimmer] to check a chunk range by range, so that the
-// whole chunk need not be in memory.
+// Summer is implemented by a [codec.Trimmer] that can check a chunk range by range,
+// without the whole chunk in memory.
 type Summer interface {
 	codec.Trimmer
 	// Sum returns a new Sum for one stored chunk.
@@ -22,15 +22,15 @@ type Summer interface {
 }
 
 // Sum checks the bytes of one stored chunk. Add takes them in order, in ranges of any
-// length. After the last, Err returns what Trim would.
+// length. After the last range, Err returns the error that Trim would return.
 type Sum interface {
 	Add(data []byte)
 	Err() error
 }
 
 // CheckedInRanges reports whether stored chunks of any size can be checked range by
-// range. Their elements are stored one after the other, followed by nothing but one
-// [Summer].
+// range. This requires that they consist of their elements, one after the other, and that
+// no codec follows except one [Summer].
 func (c *Chain) CheckedInRanges() bool {
 	if !c.elementwise() || len(c.bytes) > 1 {
 		return false
@@ -47,24 +47,23 @@ func (c *Chain) summer() Summer {
 	return s
 }
 
-// CheckRange is the length in bytes of the ranges that a chunk is checked in.
+// CheckRange is the length, in bytes, of the ranges in which a chunk is checked.
 const CheckRange = 4 << 20
 
-// checkLength reports an error if a stored chunk has not exactly the bytes that its shape
-// takes.
+// checkLength returns an error if the size of a stored chunk does not match its shape.
 func (c *Chain) checkLength(shape []int64, size int64) error {
 	n, ok := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
 	if !ok {
 		return fmt.Errorf("%w: no chunk can have the shape %v", codec.ErrCorrupt, shape)
 	}
 	if want, fixed := c.Fixed(shape, n); fixed && want != size {
-		return fmt.Errorf("%w: %d bytes, its shape %v takes %d", codec.ErrCorrupt, size, shape, want)
+		return fmt.Errorf("%w: the chunk has %d bytes, but its shape %v needs %d", codec.ErrCorrupt, size, shape, want)
 	}
 	return nil
 }
 
-// checkRanges is checkWhole of a chunk of n bytes of elements. It holds one range at a
-// time.
+// checkRanges is checkWhole for a chunk of n bytes of elements. It has one range in
+// memory at a time.
 func (c *Chain) checkRanges(ctx context.Context, shape []int64, n int64, src Source, deep bool) (*codec.Check, error) {
 	_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	if err != nil {
@@ -109,11 +108,11 @@ func (c *Chain) readRanges(ctx context.Context, n, size int64, src Source) error
 			continue
 		}
 		if err := v.Validate(data[:min(int64(len(data)), n-at)]); err != nil {
-			invalid = c.failSerial(fmt.Errorf("in the bytes from %d on: %w", at, err))
+			invalid = c.failSerial(fmt.Errorf("in the range of bytes that begins at %d: %w", at, err))
 		}
 	}
 	if sum != nil && sum.Err() != nil {
-		return c.failBytes(0, sum.Err()) // it explains the invalid element, if there is one
+		return c.failBytes(0, sum.Err()) // the cause of an invalid element, if there is one
 	}
 	return invalid
 }

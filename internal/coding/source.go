@@ -8,13 +8,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Source is one version of a stored chunk, which is read range by range.
+// Source reads ranges of one version of a stored chunk.
 type Source interface {
-	// Key returns the key of the chunk. A codec may cache what it learned about this
-	// version under the key.
+	// Key returns the key of the chunk. A codec may use it as the key of a cache.
 	Key() store.Key
-	// Expect makes reads of any version but that of info fail with [store.ErrConflict].
-	// After the zero Info, the next read decides on the version.
+	// Expect pins the version of info: reads that find another version fail with
+	// [store.ErrConflict]. With the zero Info, the next read pins the version it finds.
 	Expect(info store.Info)
 	// Read appends the bytes that q selects to dst. All reads come from one version. It
 	// fails with [fs.ErrNotExist] if the chunk is not stored, and with
@@ -22,8 +21,8 @@ type Source interface {
 	Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error)
 }
 
-// Stored is a stored chunk, or an inner chunk, that is in memory. A caller that passes it
-// as a Source holds a core ([Work.Cores]).
+// Stored is a stored chunk or inner chunk in memory. A caller that passes it as a Source
+// holds a core ([Work.Cores]).
 type Stored []byte
 
 // Key returns the zero Key.

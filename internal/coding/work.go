@@ -13,36 +13,36 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Work is what one call to a codec may use of the machine. The calls of one operation
+// Work is the resources that one call of a codec may use. The calls of one operation
 // share its cores.
 type Work struct {
 	Cores Cores
-	// Bytes is how much memory the call may hold at once, besides the caller's. A single
+	// Bytes limits the memory that the call holds at once, besides the caller's. A single
 	// step that needs more runs alone.
 	Bytes int64
-	// Memory is the budget of the operation, which elements that differ in length are
-	// taken from.
+	// Memory is the budget of the operation. Elements of variable length take their
+	// memory from it.
 	Memory   *budget.Budget
-	Requests int // to the store at once, at least 1
+	Requests int // largest number of requests in flight, at least 1
 
 	// Two ranges of a stored chunk are read as one if at most Gap bytes lie between them
-	// and they have at most Span bytes together. A chunk of at most Small bytes is read
-	// whole. Guess bytes are read with an index that stands at the end of a chunk.
+	// and the joined range has at most Span bytes. A chunk of at most Small bytes is read
+	// whole. With an index at the end of a chunk, Guess bytes are read.
 	Gap, Span, Small, Guess int64
 
-	// Block is how many bytes to read at a time if another request costs next to nothing.
+	// Block is the number of bytes to read at a time if a request costs almost nothing.
 	// They are still in the processor's cache when they are moved to their place. 0 reads
-	// as many as Span and Bytes allow.
+	// as many as Span and Bytes permit.
 	Block int64
 
-	// Observer, if not nil, is told how the stored chunk at Key is coded.
+	// Observer, if not nil, gets the events of coding the stored chunk at Key.
 	Observer observe.Observer
 	Key      store.Key
 }
 
 // Grow is [codec.Chain.Grow] within the memory of the operation, for a chunk with n bytes
-// of references. While decode runs, it must not wait for anything but its own memory:
-// other calls wait for the memory that it holds.
+// of references. While it runs, decode must not wait for other calls, because these may
+// wait for the memory that it holds.
 func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode func(room int64) error) error {
 	return c.Grow(src, func(room int64) error {
 		if w.Memory == nil {
@@ -57,9 +57,9 @@ func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode f
 	})
 }
 
-// Cores limits how many goroutines encode and decode at once. More would only take more
-// memory, since every codec at work has its own tables. Waiting for the store takes no
-// core.
+// Cores limits the number of goroutines that encode and decode at once. More would only
+// take more memory, because every running codec has its own tables. Waiting for the store
+// takes no core.
 type Cores chan struct{}
 
 // NewCores returns GOMAXPROCS cores.
@@ -68,7 +68,7 @@ func NewCores() Cores { return make(Cores, runtime.GOMAXPROCS(0)) }
 // Enter waits for a core and takes it.
 func (c Cores) Enter() { c <- struct{}{} }
 
-// Leave gives a core back.
+// Leave returns a core.
 func (c Cores) Leave() { <-c }
 
 // tryEnter takes a core if one is free.
@@ -81,10 +81,10 @@ func (c Cores) tryEnter() bool {
 	}
 }
 
-// Each calls work once for each i below n, and returns the first error, which ends it.
+// Each calls work once for each i below n. It stops at the first error and returns it.
 // Calls run in the caller's goroutine, which holds a core, and in one more goroutine for
-// each core that is free; worker numbers them from 0. Each never waits for a core, so
-// nested codecs cannot deadlock.
+// each free core; worker numbers these from 0. Each never waits for a core, so nested
+// codecs cannot deadlock.
 func (c Cores) Each(ctx context.Context, n int64, work func(worker int, i int64) error) error {
 	if n == 1 {
 		if err := ctx.Err(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestEach calls work once for each number, whatever cores there are, and takes no core
-// that is not free.
+// TestEach calls work once for each number, with any number of cores, and takes only free
+// cores.
 func TestEach(t *testing.T) {
 	for _, cores := range []int{0, 1, 2, 5} {
 		for _, n := range []int64{0, 1, 3, 100} {
@@ -53,8 +53,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachWithinEach has work of its own in every call, on the same cores: nobody waits
-// for a core.
+// TestEachWithinEach calls Each within Each on the same cores. No call waits for a core.
 func TestEachWithinEach(t *testing.T) {
 	c := make(Cores, 2)
 	c.Enter()
@@ -67,7 +66,7 @@ func TestEachWithinEach(t *testing.T) {
 	}
 }
 
-// TestEachFails ends with the first error, and with that of the context.
+// TestEachFails checks that Each ends with the first error, or that of the context.
 func TestEachFails(t *testing.T) {
 	c := make(Cores, 3)
 	c.Enter()

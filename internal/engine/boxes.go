@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// BoxBytes returns how many bytes of a region to hold while it is written box by box:
-// half of the budget.
+// BoxBytes returns how many bytes of a region to hold in memory while it is written box
+// by box. This is half of the budget.
 func (a *Array) BoxBytes(region grid.Box) (int64, error) {
 	cells, err := a.Grid.Touched(region)
 	if err != nil {
@@ -51,7 +51,8 @@ type boxes struct {
 	most   int64 // elements of a box along cut, unless one chunk has more
 }
 
-// measure finds the axis to cut, beginning with the last, so that boxes have long rows.
+// measure chooses the axis to cut: the last one along which the whole region does not
+// fit. So boxes have long rows.
 func (b *boxes) measure(cells grid.Box, size, limit int64) {
 	before := make([]int64, len(b.region)) // bytes of one chunk along all earlier axes
 	bytes := size

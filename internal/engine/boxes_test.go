@@ -92,7 +92,8 @@ func TestBoxes(t *testing.T) {
 	}
 }
 
-// TestBoxesOfLongRows has boxes that take all of the last axes where that fits.
+// TestBoxesOfLongRows checks that boxes have the whole extent of the last axes if that
+// fits.
 func TestBoxesOfLongRows(t *testing.T) {
 	g, err := grid.New([]int64{8, 100, 100}, grid.Every(2), grid.Every(10), grid.Every(10))
 	if err != nil {

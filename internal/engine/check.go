@@ -18,14 +18,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Checked is the check of one stored chunk.
+// Checked is the result of checking one stored chunk.
 type Checked struct {
 	Index []int64
 	*codec.Check
 }
 
-// Check looks for faults in the stored chunk at index, which has to be a chunk of the
-// grid. It returns [fs.ErrNotExist] if the chunk is not stored.
+// Check looks for faults in the stored chunk at index, which must be a chunk of the grid.
+// It returns [fs.ErrNotExist] if the chunk is not stored.
 func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Check, error) {
 	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), 1)
 	w := newWorker(r)
@@ -35,8 +35,8 @@ func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Che
 }
 
 // CheckAll checks the stored chunks of the box and yields the results in no order. If the
-// store fails to read a chunk, that is a fault of the chunk. But if it fails for more
-// than unread chunks in a row, CheckAll yields the error and ends.
+// store fails to read a chunk, CheckAll reports that as a fault of the chunk. If it fails
+// for more than unread chunks in a row, CheckAll yields the error and ends.
 func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread int64) iter.Seq2[Checked, error] {
 	return func(yield func(Checked, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -81,8 +81,8 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			// One bad object must not hide the others, but a store that is down must not
-			// be asked for each of millions of chunks.
+			// One unreadable chunk must not end the check. But if the store is down, do
+			// not try each of millions of chunks.
 			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= most {
 				out, err = &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 			} else if err == nil {
@@ -101,7 +101,7 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 	return errors.Join(failed, err)
 }
 
-// isUnreadable reports whether an error says that the store failed to read a value.
+// isUnreadable reports whether an error means that the store failed to read a value.
 func isUnreadable(err error) bool {
 	for _, other := range []error{store.ErrConflict, store.ErrUnsupported, codec.ErrLimit, codec.ErrUnsupported, context.Canceled} {
 		if errors.Is(err, other) {
@@ -111,14 +111,14 @@ func isUnreadable(err error) bool {
 	return err != nil
 }
 
-// checkTries is how often to check a chunk while concurrent writers replace it.
+// checkTries is the number of attempts to check a chunk that concurrent writers replace.
 const checkTries = 16
 
 // check looks for faults in the chunk.
 func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err error) {
 	n, err := w.begin()
 	if err != nil && !w.Chain.Divided() && !w.Chain.CheckedInRanges() {
-		return nil, fmt.Errorf("%w; its codecs decode it as a whole: raise the limit to check it", err)
+		return nil, fmt.Errorf("%w; its codecs decode only whole chunks: raise the limit to check it", err)
 	}
 	weight, err := w.bytes.Acquire(ctx, w.checkWeight(n))
 	if err != nil {
@@ -142,8 +142,8 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 	return out, err
 }
 
-// checkWeight estimates the bytes that it takes to check a chunk of n decoded bytes; n is
-// 0 if these exceed the limit. A large shard is checked range by range.
+// checkWeight estimates the bytes of memory that checking a chunk of n decoded bytes
+// takes. n is 0 if these exceed the limit.
 func (w *worker) checkWeight(n int64) int64 {
 	if w.Chain.CheckedInRanges() && (n == 0 || n > coding.CheckRange) {
 		return coding.CheckRange

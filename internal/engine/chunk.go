@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// at returns a worker for the chunk at index, which has to be a chunk of the grid, and
-// the bytes of the decoded chunk.
+// at returns a worker for the chunk at index, which must be a chunk of the grid, and the
+// bytes of the decoded chunk.
 func (a *Array) at(index []int64) (*worker, int64, error) {
 	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: coding.NewCores(), workers: 1})
 	copy(w.Visit.Chunk, index)
@@ -24,7 +24,7 @@ func (a *Array) at(index []int64) (*worker, int64, error) {
 }
 
 // ReadChunk fills dst with the elements of one chunk in its encoded shape, or with the
-// fill value if it is not stored. Elements that differ in length are added to the heap.
+// fill value if it is not stored. Elements of variable length are added to the heap.
 func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *strided.Heap, how Reading) (Suspicion, error) {
 	w, n, err := a.at(index)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *Array) ReadEncoded(ctx context.Context, index []int64) ([]byte, error) 
 	}
 	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
 	if w.Chain.Divided() {
-		limit = 4*limit + minBudget // a shard may have many dead bytes
+		limit = 4*limit + minBudget // a shard may have many bytes that no index entry uses
 	}
 	src, err := w.fetch(ctx, limit, nil)
 	if err == nil && src == nil {

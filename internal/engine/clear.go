@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// fewDeleted is up to how many cells it is cheaper to delete each than to list which are
-// stored.
+// fewDeleted is the largest number of cells for which it is cheaper to delete each than
+// to list the stored ones.
 const fewDeleted = 64
 
 // Delete removes the stored chunks of the box.
@@ -73,9 +73,9 @@ func (w *writer) claim(ctx context.Context) error {
 	})
 }
 
-// Clear sets the elements of the stored chunks in the box that lie beyond the shape valid
-// to the fill value. It reads all of these chunks, and rewrites those that have other
-// elements there. It leaves damaged chunks alone: they cannot bring old elements back.
+// Clear sets all elements beyond the shape valid to the fill value, in the stored chunks
+// of the box. It reads these chunks, and rewrites those that have other values there. It
+// skips damaged chunks, because readers cannot see their elements.
 func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch store.Batch) error {
 	next, stop := iter.Pull2(a.Stored(ctx, cells))
 	defer stop()
@@ -111,7 +111,7 @@ func (w *writer) clear(ctx context.Context) error {
 		found, buffer, err := w.decode(ctx, n, nil)
 		defer buffer.Put()
 		if errors.Is(err, codec.ErrCorrupt) {
-			return nil // it does not decode, so it cannot show old elements
+			return nil // readers cannot see its elements either
 		}
 		if err != nil || !found || !w.clearTail() {
 			return err

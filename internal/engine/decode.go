@@ -12,6 +12,36 @@ import (
 	"varve.dev/zarr/strided"
 )
 
+// decode decodes the chunk to w.Decoded. The elements are in room, which has exactly
+// their size. If room is nil, they are in a buffer, which the caller puts back. found
+// is false if the chunk is not stored.
+func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
+	found, err = w.orAside(func() (found bool, err error) {
+		found, buffer, err = w.decodeStored(ctx, n, room)
+		return found, err
+	})
+	return found, buffer, err
+}
+
+// decodeStored is decode without the chunk that is set aside.
+func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	if w.Chain.Plain() {
+		return w.decodePlain(ctx, n, room)
+	}
+	if w.Chain.Divided() {
+		return w.decodeDivided(ctx, n, room)
+	}
+	s, err := w.stored(ctx, n)
+	defer s.buffer.Put()
+	if err != nil || s.data == nil {
+		return false, nil, err
+	}
+	w.cores.Enter()
+	defer w.cores.Leave()
+	buffer, err := w.decodeData(ctx, n, room, s.data)
+	return err == nil, buffer, err
+}
+
 // decodeData decodes the stored bytes of the chunk. The caller holds a core, and puts
 // back the buffer, which is nil after an error.
 func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*budget.Buffer, error) {
@@ -33,13 +63,13 @@ func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*bu
 	return buffer, nil
 }
 
-// decodePlain reads a chunk that is not encoded straight into room, or into a buffer if
+// decodePlain reads a chunk that is not encoded directly into room, or into a buffer if
 // room is nil.
 func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	room, buffer := roomFor(n, room)
 	src, err := w.fetch(ctx, n, room[:0])
 	if err == nil && src != nil && int64(len(src)) != n {
-		err = fmt.Errorf("%w: %d bytes are stored, its shape %v needs %d", codec.ErrCorrupt, len(src), w.Cell.Encoded, n)
+		err = fmt.Errorf("%w: the stored chunk has %d bytes, but its shape %v needs %d", codec.ErrCorrupt, len(src), w.Cell.Encoded, n)
 	}
 	if err != nil || src == nil {
 		buffer.Put()
@@ -52,8 +82,9 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 	return true, buffer, nil
 }
 
-// heapFor returns the heap for elements that are decoded into room, nil if they have one
-// width. It is the heap of the destination if room is there, else a temporary one.
+// heapFor returns the heap for elements that are decoded into room: the heap of the
+// destination, or a temporary one if room is nil. It returns nil if elements have a fixed
+// width.
 func (w *worker) heapFor(room []byte) *strided.Heap {
 	switch {
 	case w.Heap == nil:
@@ -68,7 +99,7 @@ func (w *worker) heapFor(room []byte) *strided.Heap {
 	return w.Placed.Heap
 }
 
-// roomFor returns room, or if that is nil n bytes of a buffer.
+// roomFor returns room. If room is nil, it returns n bytes of a new buffer.
 func roomFor(n int64, room []byte) ([]byte, *budget.Buffer) {
 	if room != nil {
 		return room, nil

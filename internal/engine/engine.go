@@ -19,11 +19,10 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// ErrLimit says that something exceeds the limits.
+// ErrLimit means that a chunk or an operation exceeds a limit of the [Array].
 var ErrLimit = codec.ErrLimit
 
-// Array describes an array to the engine. It is immutable. Several goroutines may use it
-// at once.
+// Array describes an array to the engine. It is immutable and safe for concurrent use.
 type Array struct {
 	Store store.Store
 	Path  store.Path
@@ -34,28 +33,28 @@ type Array struct {
 	Size  int           // bytes of an element in memory ([codec.Spec.Width])
 	Heap  *strided.Heap // an empty heap, nil unless elements differ in length
 
-	// Concurrency is how many requests are in flight at once, or how many chunks if the
-	// store is near. 0 chooses by the store.
+	// Concurrency is the number of requests in flight or, for a near store, of chunks in
+	// work. 0 chooses by the store.
 	Concurrency int
 	Budget      int64 // bytes in flight; 0 chooses by the touched chunks
-	MaxChunk    int64 // bytes of a decoded chunk, at most
+	MaxChunk    int64 // largest decoded chunk, in bytes
 	KeepFill    bool  // store chunks that hold only the fill value
 	// RequireChunks makes reading a chunk that is not stored fail with [ErrMissing].
 	RequireChunks bool
-	// Block is how many bytes of a chunk that is not encoded to read at a time. 0 chooses
-	// by the store.
+	// Block is the number of bytes of an unencoded chunk to read at a time. 0 chooses by
+	// the store.
 	Block int64
-	// Gap and Span say how to join ranges of one stored chunk ([coding.Work]). 0 chooses
-	// by the store.
+	// Gap and Span control how ranges of one stored chunk are joined ([coding.Work]). 0
+	// chooses by the store.
 	Gap, Span int64
 
-	// Observer, if not nil, is told which chunks are coded.
+	// Observer, if not nil, gets an event for each chunk that is decoded or encoded.
 	Observer observe.Observer
 
 	ratio budget.Ratio // of the bytes of stored chunks to those of decoded ones
 }
 
-// ChunkError says for which chunk an operation failed.
+// ChunkError is an error of an operation on one chunk.
 type ChunkError struct {
 	Key   string
 	Index []int64

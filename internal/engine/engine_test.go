@@ -102,8 +102,8 @@ func filled(t testing.TB, a *engine.Array, data []byte) {
 	}
 }
 
-// spread shows a block of the given shape as every second element of a larger one, which
-// is 0xee all over.
+// spread returns a view of the given shape of every second element of a larger block,
+// which is filled with 0xee.
 func spread(shape []int64, size int) strided.View {
 	wide := slices.Clone(shape)
 	n := int64(size)
@@ -287,7 +287,7 @@ func TestChunkCalls(t *testing.T) {
 	}
 }
 
-// wantChunk expects an error that says on which chunk it came up.
+// wantChunk expects an error that names the chunk.
 func wantChunk(t *testing.T, err, is error, key string, index ...int64) {
 	t.Helper()
 	var at *engine.ChunkError
@@ -299,8 +299,8 @@ func wantChunk(t *testing.T, err, is error, key string, index ...int64) {
 	}
 }
 
-// TestSuspect expects reads to tell whether a chunk that they touch is not stored, or is
-// younger than what is known.
+// TestSuspect checks that reads report chunks that are not stored, or were written after
+// the last check of the document.
 func TestSuspect(t *testing.T) {
 	for _, exts := range [][]metadata.Extension{plain(), packed()} {
 		a, data := row(memstore.New(), exts, 3, 3, 3)
@@ -319,8 +319,8 @@ func TestSuspect(t *testing.T) {
 	}
 }
 
-// TestGrowOver writes a part of a chunk that holds leftovers beyond the shape so far:
-// they count as fill value.
+// TestGrowOver writes a part of a chunk with old elements beyond the published shape.
+// They count as fill value.
 func TestGrowOver(t *testing.T) {
 	s := memstore.New()
 	a, data := row(s, packed(), 4, 4)
@@ -340,8 +340,8 @@ func TestGrowOver(t *testing.T) {
 	}
 }
 
-// TestGrowOverDamage writes a part of a chunk that is new, where a program that died has
-// left what does not decode: it does not matter.
+// TestGrowOverDamage writes a part of a new chunk whose key has bytes of a crashed writer
+// that do not decode. They are overwritten.
 func TestGrowOverDamage(t *testing.T) {
 	for name, exts := range map[string][]metadata.Extension{"chunks": packed(), "shards": inner()} {
 		s := memstore.New()
@@ -363,8 +363,8 @@ func TestGrowOverDamage(t *testing.T) {
 	}
 }
 
-// TestClear clears what chunks hold beyond a shape, and leaves chunks alone that hold
-// nothing there.
+// TestClear clears the elements of chunks beyond a shape, and does not write chunks that
+// have none there.
 func TestClear(t *testing.T) {
 	for _, concurrency := range []int{1, 4} {
 		s := memstore.New()
@@ -388,9 +388,9 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// TestLargeChunks reads a chunk that is larger than allowed: it is fill value where it is
-// not stored, else an error. It is written into where it is stored, else that is an
-// error.
+// TestLargeChunks reads and writes a chunk that exceeds the limit. If it is not stored,
+// reading returns the fill value, and writing is an error. If it is stored, reading is an
+// error, and parts can be written.
 func TestLargeChunks(t *testing.T) {
 	s := memstore.New()
 	a, data := row(s, plain(), 2, 100, 2)
@@ -413,7 +413,7 @@ func TestLargeChunks(t *testing.T) {
 	}
 }
 
-// TestReadAllocations reads 10,000 chunks of memory at one allocation or less for ten
+// TestReadAllocations reads 10,000 chunks from memory with at most one allocation for ten
 // chunks.
 func TestReadAllocations(t *testing.T) {
 	racing.Skip(t)

@@ -46,16 +46,17 @@ func (s stored) release(b *budget.Budget) {
 	b.Release(s.weight)
 }
 
-// stored reads the stored bytes of a chunk of n decoded bytes. The caller puts the buffer
-// back.
+// stored reads the stored bytes of a chunk of n decoded bytes. The caller puts back the
+// buffer.
 func (w *worker) stored(ctx context.Context, n int64) (stored, error) {
 	var s stored
 	err := w.fetchTo(ctx, &s, n, w.Chain.MaxEncoded(w.Cell.Encoded, n))
 	return s, err
 }
 
-// fetchWithin is stored with the bytes of the budget that such a chunk probably needs. It
-// requests a longer chunk again with all bytes that a chunk may have.
+// fetchWithin is stored within the budget. It first takes the bytes that the chunk
+// probably needs. If the chunk is longer, it takes the largest size that a chunk may have
+// and requests it again.
 func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error) {
 	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
 	most := int64(0)
@@ -74,7 +75,7 @@ func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error)
 		}
 		err = w.fetchTo(ctx, &s, n, limit)
 	}
-	// The chunk was shorter than expected, so return the rest at once.
+	// If the chunk is shorter than expected, return the rest at once.
 	if needs := max(1, int64(cap(s.data))); needs < s.weight {
 		w.bytes.Release(s.weight - needs)
 		s.weight = needs
@@ -82,7 +83,7 @@ func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error)
 	return s, err
 }
 
-// fetchTo reads a stored chunk of n decoded and at most most stored bytes.
+// fetchTo reads a chunk that has n decoded bytes and at most most stored bytes.
 func (w *worker) fetchTo(ctx context.Context, s *stored, n, most int64) (err error) {
 	s.buffer = budget.Get(min(most, w.ratio.Ready(n, firstBuffer, most)))
 	s.data, err = w.fetch(ctx, most, s.buffer.B)
@@ -94,14 +95,14 @@ func (w *worker) fetchTo(ctx context.Context, s *stored, n, most int64) (err err
 const firstBuffer = 4 << 10
 
 // reserve takes the needed bytes from the budget, at least the worker's share. It returns
-// how many it took and how many were needed. It calls need again after waiting, because
-// other workers learn how long stored chunks are.
+// how many it took and how many were needed.
 func (r *run) reserve(ctx context.Context, need func() int64) (weight, needed int64, err error) {
 	least := max(1, r.share)
 	needed = max(least, need())
 	if weight, err = r.bytes.Acquire(ctx, needed); err != nil || needed == least {
 		return weight, needed, err
 	}
+	// During the wait, other workers may have learned that stored chunks are shorter.
 	if needed = min(needed, max(least, need())); needed < weight {
 		r.bytes.Release(weight - needed)
 		weight = needed

@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// blanks reports whether a write changes only chunks that are stored, because it writes
-// only the fill value. Listing finds those even if the selection touches more chunks than
-// can be visited.
+// blanks reports whether a write changes only stored chunks, because it writes only the
+// fill value. A listing finds these even if the selection touches too many chunks to
+// visit.
 func (a *Array) blanks(plan *selection.Plan, src strided.View, how Writing) bool {
 	switch {
 	case how.KeepFill || a.KeepFill: // every chunk is stored
@@ -27,8 +27,8 @@ func (a *Array) blanks(plan *selection.Plan, src strided.View, how Writing) bool
 	return false
 }
 
-// blank writes the fill value to the selected elements of the stored chunks in the box. A
-// chunk that a concurrent writer stores counts as written later.
+// blank writes the fill value to the selected elements of the stored chunks in the box.
+// Chunks that a concurrent writer stores meanwhile count as written later.
 func (r *run) blank(
 	ctx context.Context, plan *selection.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
 ) error {

@@ -23,9 +23,8 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// slow is a store that takes a second for every value, of the time of a test bubble: it
-// passes when all workers wait. In real time it is a moment. It records how much was on
-// its way at one time.
+// slow is a store that takes a second for every value, by the fake clock of a test
+// bubble. It records the largest amount that was in flight at one time.
 type slow struct {
 	*memstore.Store
 	real bool
@@ -84,9 +83,9 @@ var budgets = []struct {
 	{1, 16, 1}, {40, 16, 1}, {79, 16, 1}, {80, 16, 2}, {199, 16, 4}, {200, 3, 3}, {0, 5, 5}, {1 << 20, 7, 7},
 }
 
-// onBudgets runs an operation on chunks of 40 bytes, and one of 400 that is beyond most
-// budgets. What is in flight at one time has to stay within the budget; only the large
-// chunk may be beyond, and alone.
+// onBudgets runs an operation on chunks of 40 bytes, and one of 400 bytes, which exceeds
+// most budgets. The bytes in flight must not exceed the budget. Only the large chunk may
+// exceed it, while it is alone.
 func onBudgets(t *testing.T, run func(t *testing.T, a *engine.Array, v strided.View), check func(t *testing.T, s *slow, chunks int64)) {
 	for _, tt := range budgets {
 		t.Run(fmt.Sprintf("%d bytes, %d workers", tt.bytes, tt.concurrency), func(t *testing.T) {
@@ -135,8 +134,8 @@ func TestWriteBudget(t *testing.T) {
 	})
 }
 
-// faulty is a store with one value that is answered by another function; others wait for
-// the end of the call where wait is set.
+// faulty is a store that calls a function for one value. If wait is set, requests for
+// other values wait until the context ends.
 type faulty struct {
 	*memstore.Store
 	key  string
@@ -176,8 +175,8 @@ func (b countedBatch) Put(ctx context.Context, key store.Key, value []byte) erro
 	return b.Batch.Put(ctx, key, value)
 }
 
-// TestFirstError fails one chunk while all others wait: the error is that of the chunk,
-// and the others are told to stop.
+// TestFirstError fails one chunk while all others wait. The call returns the error of the
+// chunk and cancels the others.
 func TestFirstError(t *testing.T) {
 	for _, concurrency := range []int{2, 16} {
 		f := &faulty{Store: memstore.New(), key: "a/c/1", wait: true}
@@ -193,9 +192,8 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// TestStoreErrors damages what the store returns of one chunk: every call says so, names
-// the chunk, and writes nothing; but clearing what lies beyond an array leaves damaged
-// chunks alone.
+// TestStoreErrors damages the bytes of one chunk. Every call returns an error that names
+// the chunk, and writes nothing. Only Clear skips damaged chunks.
 func TestStoreErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -16,7 +16,7 @@ func (a *Array) Missing(ctx context.Context) (iter.Seq[[]int64], error) {
 	cells := grid.BoxOf(a.Grid.Chunks())
 	n, ok := cells.Len()
 	if !ok || n > MostVisited {
-		return nil, fmt.Errorf("%w: the grid has %v chunks, up to %d can be looked for", ErrLimit, cells.Shape(), int64(MostVisited))
+		return nil, fmt.Errorf("%w: the grid has %v chunks, and at most %d can be checked", ErrLimit, cells.Shape(), int64(MostVisited))
 	}
 	stored := make([]uint64, (n+63)/64)
 	for index, err := range a.Stored(ctx, cells) {

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// fewCells is up to how many cells to ask for each.
+	// fewCells is the largest number of cells for which to ask one by one.
 	fewCells = 512
-	// manyCells is from how many cells on to list always.
+	// manyCells is the number of cells from which on to list in any case.
 	manyCells = 1 << 20
-	// strangers is how many other entries to list for each cell, before asking is
-	// cheaper.
+	// strangers is the number of other entries per cell after which asking is cheaper
+	// than listing.
 	strangers = 4
 )
 
@@ -27,10 +27,10 @@ const (
 // iteration overwrites the index.
 //
 // Its cost depends on the box, not on the array. It does not list directories without
-// cells of the box, and asks for single cells if most entries are others.
+// cells of the box. If most entries are not cells of the box, it asks for each cell.
 //
-// It yields [ErrLimit] if the store cannot list and the box has too many cells to ask for
-// each.
+// It yields [ErrLimit] if the store cannot list and the box has more than [MostVisited]
+// cells.
 func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	n, ok := cells.Len()
 	if !ok || n > math.MaxInt64/strangers {
@@ -74,7 +74,7 @@ func (a *Array) Listed(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 }
 
 var (
-	errStop      = errors.New("no more is wanted")
+	errStop      = errors.New("the caller has stopped")
 	errStrangers = errors.New("too many other entries")
 )
 
@@ -83,8 +83,8 @@ type lister struct {
 	*Array
 	cells grid.Box
 	yield func([]int64, error) bool
-	seen  map[string]bool // keys that were yielded; nil if listing must not give up
-	left  int64           // other entries until listing gives up
+	seen  map[string]bool // keys that were yielded; nil if the listing must not stop early
+	left  int64           // number of other entries after which the listing stops
 	index []int64
 }
 
@@ -153,7 +153,7 @@ func (l *lister) value(name string) error {
 	return nil
 }
 
-// stranger counts an entry that is no cell of the box.
+// stranger counts an entry that is not a cell of the box.
 func (l *lister) stranger() error {
 	if l.left--; l.left < 0 && l.seen != nil {
 		return errStrangers

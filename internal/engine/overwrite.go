@@ -13,30 +13,30 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// A part of a chunk that is not encoded is written without the rest of it if the chunk
-// exceeds the limit or half of the budget, and the store splices or patches. Readers see
-// the old chunk or the new one.
+// If a chunk is not encoded and exceeds the limit or half of the budget, a part of it is
+// written without the rest. The store must splice or patch, so that readers see the old
+// chunk or the new one.
 
 // overwrites reports whether to write the part of a chunk of n bytes without the rest.
 func (w *writer) overwrites(n int64, whole bool) bool {
 	return !whole && n > w.budgetFor(n)/2 && w.mayOverwrite(ErrLimit) == nil
 }
 
-// mayOverwrite returns nil if the part can be written without the rest of the chunk, and
-// otherwise tooLarge with advice.
+// mayOverwrite returns nil if the part can be written without the rest of the chunk.
+// Otherwise it returns tooLarge with the reason and advice.
 func (w *writer) mayOverwrite(tooLarge error) error {
 	e := w.asStored(coding.Edit{})
 	switch {
 	case !w.Chain.Elementwise():
-		return fmt.Errorf("%w; its codecs code it as a whole: raise the limit, or cut the array into shorter chunks", tooLarge)
+		return fmt.Errorf("%w; its codecs encode only whole chunks: raise the limit, or cut the array into shorter chunks", tooLarge)
 	case !e.Splices && !e.Patches:
 		return fmt.Errorf("%w; this store cannot change a part of a value: raise the limit", tooLarge)
 	case w.Valid != nil:
-		return fmt.Errorf("%w; while the array grows it is written as a whole: raise the limit", tooLarge)
+		return fmt.Errorf("%w; while the array grows, chunks are written as a whole: raise the limit", tooLarge)
 	case w.Picks != nil:
-		return fmt.Errorf("%w; of such a chunk boxes are written, no lists, points or fields: select boxes, or raise the limit", tooLarge)
+		return fmt.Errorf("%w; only boxes of such a chunk can be written, not lists, points or fields: select boxes, or raise the limit", tooLarge)
 	case w.Part.Len() > max(w.MaxChunk, int64(len(w.Placed.Data)))/int64(w.Size):
-		return fmt.Errorf("%w, and so has the part of it that one value is to fill; fill a smaller one, or raise the limit", tooLarge)
+		return fmt.Errorf("%w, and so has the part to fill; fill a smaller part, or raise the limit", tooLarge)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 	case w.deletes() && w.Placed.AllEqual(w.Fill):
 		return nil // nothing is stored; a concurrent write counts as later
 	}
-	return fmt.Errorf("%w; it is not stored yet, and parts are written into stored chunks alone: raise the limit", tooLarge)
+	return fmt.Errorf("%w; it is not stored yet, and only parts of stored chunks can be written: raise the limit", tooLarge)
 }
 
 // overwriteOnce writes the part into the present version of the chunk.
@@ -80,7 +80,8 @@ func (w *writer) overwriteOnce(ctx context.Context) error {
 	if closeErr != nil {
 		return closeErr
 	}
-	// The bytes that stay come from this version, so no other one may be changed.
+	// The rest of the chunk comes from this version. If a concurrent writer replaces it,
+	// the write fails and is tried again.
 	w.info, w.on = out.From, store.IfVersion(out.From.Version)
 	if out.Empty {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {

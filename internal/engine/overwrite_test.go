@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestOverwriteOfAnotherLength writes parts of chunks that have not just the bytes of
-// their elements, with a limit that is less: they stay as they are.
+// TestOverwriteOfAnotherLength writes parts of chunks whose size is not that of their
+// elements, and which exceed the limit. They do not change.
 func TestOverwriteOfAnotherLength(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for _, stored := range [][]byte{int32s(1, 2, 3), int32s(1, 2, 3, 4, 5), {}} {

@@ -11,10 +11,10 @@ import (
 // A part is read without the rest of its chunk if the chunk is large and the part small,
 // or if the chunk is read in blocks.
 const (
-	largeChunk = 256 << 10 // bytes of a large chunk, at least
-	smallPart  = 8         // a small part is at most this fraction of the chunk
-	partFactor = 4         // bytes to hold for each wanted one, at most
-	partSpan   = 4 << 20   // bytes that may always be held
+	largeChunk = 256 << 10 // smallest size of a large chunk, in bytes
+	smallPart  = 8         // a small part has at most 1/smallPart of the chunk
+	partFactor = 4         // largest number of bytes in memory for each byte of the part
+	partSpan   = 4 << 20   // bytes in memory that are always permitted
 )
 
 // partly reports whether to read the part without the rest of a chunk of n bytes, or
@@ -26,7 +26,7 @@ func (w *worker) partly(n int64) bool {
 	return n >= largeChunk && w.partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
 }
 
-// partial reports whether parts can be read by themselves. Fields of structs cannot.
+// partial reports whether parts can be read without the rest. Fields of structs cannot.
 func (w *worker) partial() bool {
 	return w.Chain.Partial() && (w.Picks == nil || w.Picks.Windows == nil)
 }

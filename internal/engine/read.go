@@ -16,17 +16,18 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Reading says how to read chunks.
+// Reading is the options of a read.
 type Reading struct {
-	// Zeroed says that the caller's block holds zeros.
+	// Zeroed means that the caller's block holds zeros.
 	Zeroed bool
-	// Since is a time at which the grid was known to be that of the stored chunks.
+	// Since is the last time at which the caller checked the document. Chunks that were
+	// written earlier fit the grid.
 	Since time.Time
 }
 
 // Read fills dst, a view that [selection.Resolved.Place] made, with the selected
-// elements. Chunks that are not stored are the fill value. After an error the contents of
-// dst are undefined.
+// elements. Elements of chunks that are not stored get the fill value. After an error the
+// contents of dst are undefined.
 func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.View, how Reading) (Suspicion, error) {
 	if sel.Len() == 0 {
 		return Certain, ctx.Err()
@@ -41,7 +42,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.V
 		func(ctx context.Context, w *worker) error {
 			err := w.read(ctx, dst, skipFill)
 			if err == nil && dst.Heap.Full() {
-				err = fmt.Errorf("%w: the elements that were read so far have more bytes than a block may have", codec.ErrRoom)
+				err = fmt.Errorf("%w: the elements have more bytes than a block may have", codec.ErrRoom)
 			}
 			return w.fail(err)
 		})
@@ -58,7 +59,7 @@ func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) erro
 	if err != nil {
 		return w.readHuge(ctx, err, skipFill)
 	}
-	var room []byte // the part's memory in dst, if it is the whole chunk in one piece
+	var room []byte // the part's memory in dst, if it is a whole, contiguous chunk
 	if data, ok := w.Placed.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
 		room = data
 	}
@@ -100,9 +101,9 @@ func (w *worker) readPlain(ctx context.Context, n int64, room []byte) (bool, err
 	return found, err
 }
 
-// readEncoded is readPlain of an encoded chunk. In flight the chunk takes memory only for
-// its stored bytes. It takes memory for its elements once it has a core, so that many
-// chunks are in flight while few are decoded.
+// readEncoded is readPlain for an encoded chunk. In flight, the chunk takes memory only
+// for its stored bytes. It takes memory for its elements once it has a core. So many
+// chunks can be in flight while few are decoded.
 func (w *worker) readEncoded(ctx context.Context, n int64, room []byte) (bool, error) {
 	s, err := w.fetchWithin(ctx, n)
 	defer s.release(w.bytes)
@@ -127,8 +128,9 @@ func (w *worker) readText(ctx context.Context, n int64, room, src []byte) error 
 	})
 }
 
-// decodeWithin decodes the stored bytes of a chunk into room, or if room is nil the part
-// of it into its place, with weight bytes of the budget. The caller holds a core.
+// decodeWithin decodes the stored bytes of a chunk into room. If room is nil, it decodes
+// only the part into its place. It takes weight bytes of the budget. The caller holds a
+// core.
 func (w *worker) decodeWithin(ctx context.Context, weight, n int64, room, src []byte) error {
 	weight, err := w.bytes.AcquireMore(ctx, weight)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Default concurrency. A far store answers slowly, but many requests at once.
+// The smallest default concurrency. A far store answers slowly, but can answer many
+// requests at once.
 const (
-	farRequests = 32 // at least
-	nearChunks  = 8  // at least
+	farRequests = 32
+	nearChunks  = 8
 )
 
-// InFlight returns how many requests to a far store one operation has in flight, or on
-// how many chunks of a near store it works at once. It is asked, or if that is 0 a
-// default.
+// InFlight returns the concurrency of one operation: the number of requests in flight to
+// a far store, or of chunks of a near store in work. It returns asked unless that is 0.
 func InFlight(s store.Store, asked, processors int) int {
 	switch {
 	case asked > 0:
@@ -28,7 +28,7 @@ func InFlight(s store.Store, asked, processors int) int {
 	return max(farRequests, 2*processors)
 }
 
-// near reports whether a request to the store costs next to nothing.
+// near reports whether a request to the store takes almost no time.
 func near(s store.Store) bool {
 	_, ok := store.As[store.Opener](s)
 	return ok
@@ -38,9 +38,9 @@ func (a *Array) near() bool { return near(a.Store) }
 
 func (a *Array) concurrency() int { return InFlight(a.Store, a.Concurrency, runtime.GOMAXPROCS(0)) }
 
-// requests limits how many requests to a far store one operation has in flight. A worker
-// may hold bytes and cores while it waits here, because requests in flight wait for
-// nothing but the store. A nil value sets no limit.
+// requests limits the number of requests to a far store that one operation has in flight.
+// A worker may hold bytes and cores while it waits here without a deadlock, because
+// requests in flight wait only for the store. A nil value sets no limit.
 type requests chan struct{}
 
 // enter waits until another request may be made.
@@ -63,9 +63,8 @@ func (q requests) leave() {
 	}
 }
 
-// The cost of a request, in bytes that could be read in the same time. A near store,
-// whose values can be opened, answers almost at once. A far store takes about as long as
-// for farCost bytes (20 ms at 200 MB/s), but answers many requests at once.
+// Sizes in bytes that decide how to join ranges. farCost is the cost of a request to a
+// far store: the bytes that could be read in the same time (20 ms at 200 MB/s).
 const (
 	farCost  = 4 << 20
 	mostGap  = 1 << 20
@@ -75,10 +74,10 @@ const (
 	farGuess = 64 << 10
 	span     = 16 << 20
 
-	fewShards  = 12        // so many shards share the budget, however long they are
-	leastRange = 512 << 10 // bytes that each of them gets, at least
+	fewShards  = 12        // shards that share the budget
+	leastRange = 512 << 10 // smallest share of a shard
 
-	// nearBlock is how many bytes are read and moved at a time: they fit into the L2
-	// cache of a core.
+	// nearBlock is the number of bytes that are read and moved at a time. They fit into
+	// the L2 cache of a core.
 	nearBlock = 256 << 10
 )

@@ -19,20 +19,20 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// When an edge becomes shorter, a chunk changes its shape but keeps its key, and no store
-// replaces chunk and document in one step. So a change takes these steps:
+// When an edge becomes shorter, a chunk changes its shape but keeps its key. No store can
+// replace the chunk and the document in one step. So a change takes these steps:
 //
 //  1. Set the new chunk aside, under a key that contains its shape.
 //  2. Publish the document.
 //  3. Move the chunk to its key.
 //
-// A reader whose chunk does not decode looks for one of its shape that is set aside.
+// A reader whose chunk does not decode looks for a chunk of that shape that is set aside.
 // After a crash between 2 and 3 it finds the new chunk there. A crash before 2 leaves an
-// orphaned chunk aside, whose shape no document describes.
+// orphaned chunk aside, with a shape that no document describes.
 
 // PutAside sets the stored chunks of the box aside in the shape that they have in the
-// next array, which has the same keys. They keep the elements within the shape valid; all
-// others become the fill value.
+// array next, which has the same keys. Elements within the shape valid stay; all others
+// become the fill value.
 func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid []int64, batch store.Batch) error {
 	indices, stop := iter.Pull2(a.Stored(ctx, cells))
 	defer stop()
@@ -67,8 +67,8 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	if err != nil {
 		return err
 	}
-	// Between steps 2 and 3, readers and FetchAside take whatever decodes under the
-	// chunk's key for the chunk in its new shape. So the old chunk must not decode.
+	// After step 2, readers and FetchAside take a chunk that decodes for the new chunk.
+	// So the old chunk must not decode in the new shape.
 	if !w.Chain.Tells(w.Cell.Encoded, next.Cell.Encoded) {
 		return errAlike
 	}
@@ -137,8 +137,8 @@ func (a *Array) asideChunk(name string) AsideChunk {
 }
 
 // FetchAside moves the chunks that are set aside to their keys, several at a time within
-// the budget. A chunk that cannot be moved does not stop it. It returns how many these
-// were, and the first error.
+// the budget. It goes on after a chunk that cannot be moved. It returns the number of
+// these, and the first error.
 func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fault error) {
 	next, stop := iter.Pull2(a.Aside(ctx))
 	defer stop()
@@ -171,8 +171,8 @@ func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fa
 	return left, errors.Join(fault, listing, err)
 }
 
-// fetchAside moves a chunk that is set aside to its key, unless the chunk there decodes:
-// then an earlier call moved it, or a writer replaced it.
+// fetchAside moves a chunk that is set aside to its key. It does nothing if the chunk at
+// the key decodes: an earlier call moved it, or a writer replaced it.
 func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 	if c.Index == nil {
 		return nil
@@ -199,13 +199,14 @@ func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 	}
 	value, _, err := w.Store.Get(ctx, c.Key, store.Request{}, nil)
 	if errors.Is(err, fs.ErrNotExist) || found {
-		return nil // a concurrent call moved it since the listing
+		return nil // a concurrent call moved it after the listing
 	}
 	if err != nil {
 		return w.fail(err)
 	}
-	// Replace only the version that does not decode, never a newer one of a concurrent
-	// writer.
+	// Replace only the version that does not decode, not a newer one of a concurrent
+	// writer. The caller deletes the chunk set aside later, so a crash here loses
+	// nothing.
 	w.on = store.IfVersion(w.info.Version)
 	return w.fail(w.store(ctx, value))
 }

@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestAsideShapes lists what is put aside: only a chunk of the grid in its shape counts.
+// TestAsideShapes lists the chunks that are set aside. Only chunks with the shape of
+// their cell have an index.
 func TestAsideShapes(t *testing.T) {
 	s := memstore.New()
 	a, _ := row(s, plain(), 4, 4)
@@ -32,8 +33,8 @@ func TestAsideShapes(t *testing.T) {
 	}
 }
 
-// TestFetchOverDamage moves a chunk that is put aside to its place: where what is there
-// does not decode, and neither over a chunk that does nor where there is none.
+// TestFetchOverDamage moves a chunk that is set aside to its key. It replaces a chunk
+// that does not decode. It does nothing if the chunk there decodes or is missing.
 func TestFetchOverDamage(t *testing.T) {
 	key, aside := store.MustKey("a/c/1"), int32s(1, 2, 3, 4)
 	for name, c := range map[string]struct{ there, want []byte }{

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// minBudget is the least budget that is chosen by default, in bytes.
+// minBudget is the smallest default budget, in bytes.
 const minBudget = 64 << 20
 
 // run is the state that the workers of one operation share.
@@ -28,13 +28,13 @@ type run struct {
 	bytes     *budget.Budget
 	share     int64 // bytes that each worker may fetch while all cores decode
 	cores     coding.Cores
-	most      int64 // bytes to read of one shard at once; longer ones come in ranges
+	most      int64 // bytes to read of one shard at once; longer shards are read in ranges
 	workers   int
-	since     time.Time // the grid is known to fit chunks that were written before
+	since     time.Time // chunks that were written before have the shape of the grid
 	suspicion atomic.Int32
 }
 
-// newRun prepares an operation that touches chunks of the box, at most most of them.
+// newRun prepares an operation that touches at most most chunks of the box.
 func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
@@ -72,7 +72,7 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	all := second * int64(cap(r.cores))
 	if inner != nil {
 		all = a.innerWeight(cells, cap(r.cores))
-		second = all // codecs take it without asking the budget
+		second = all // codecs use it without acquiring it from the budget
 	}
 	if a.Chain.Varies() {
 		second, all = forText(size), forText(size)
@@ -85,12 +85,11 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	return r
 }
 
-// forText returns how much of a budget is reserved for decoded elements that differ in
-// length. It is more than half, so that chunks which need more are decoded one at a time.
+// forText returns the part of a budget, in bytes, that is reserved for decoded elements
+// of variable length. It is more than half, so larger chunks are decoded one at a time.
 func forText(size int64) int64 { return size/2 + 1 }
 
-// innerWeight returns the bytes that so many cores take to decode inner chunks of the
-// box.
+// innerWeight returns the bytes that the cores need to decode inner chunks of the box.
 func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
 	shape := make([]int64, len(cells))
 	for i, in := range cells {
@@ -110,7 +109,7 @@ func (a *Array) budgetFor(largest int64) int64 {
 }
 
 // largest returns the bytes of the largest decoded chunk of the box, at most MaxChunk. If
-// inner says how chunks are cut into inner chunks, it is the largest of those.
+// inner has the cuts of inner chunks, it returns the bytes of the largest inner chunk.
 func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {
 	n := int64(a.Size)
 	for i, in := range cells {
@@ -128,8 +127,8 @@ func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {
 	return min(n, a.MaxChunk)
 }
 
-// each calls work for every chunk that next sets, in several goroutines. Calls to next do
-// not overlap. The first error stops all goroutines and is returned.
+// each calls work, in several goroutines, for every chunk that next sets. Calls to next
+// do not overlap. The first error stops all goroutines and is returned.
 func each[W any](ctx context.Context, workers int, next func(*W) bool, newWorker func() *W, work func(context.Context, *W) error) error {
 	if workers <= 1 {
 		return drain(ctx, newWorker(), next, work)
@@ -160,7 +159,7 @@ func drain[W any](ctx context.Context, w *W, next func(*W) bool, work func(conte
 }
 
 // decodeWeight returns the bytes that decoding a chunk of n bytes takes besides its
-// stored form. inPlace says that its elements go to the caller's memory.
+// stored form. inPlace means that it is decoded into the caller's memory.
 func (a *Array) decodeWeight(n int64, inPlace bool) int64 {
 	steps := a.Chain.Buffers()
 	if !inPlace {

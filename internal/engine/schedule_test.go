@@ -18,9 +18,9 @@ var errRefused = errors.New("refused")
 
 const kib = 1 << 10
 
-// TestFarRounds reads 64 chunks that are a twentieth as long encoded. So many requests
-// are in flight at one time, also where the budget has room for four decoded chunks, and
-// where decoding takes time; each chunk is asked for once.
+// TestFarRounds reads 64 chunks whose encoded form has a twentieth of their size. All
+// requests are in flight at one time, even if the budget has room for only four decoded
+// chunks, and even if decoding takes time. Each chunk is requested once.
 func TestFarRounds(t *testing.T) {
 	for _, tt := range []struct {
 		budget         int64
@@ -43,7 +43,7 @@ func TestFarRounds(t *testing.T) {
 	}
 }
 
-// TestFarDefault asks for more at one time than a near store is asked for.
+// TestFarDefault checks that a far store gets more concurrent requests than a near one.
 func TestFarDefault(t *testing.T) {
 	a, f := distant(t, &tally{size: oneIn(20)}, "", slices.Repeat([]int64{kib}, 64)...)
 	synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
@@ -52,7 +52,7 @@ func TestFarDefault(t *testing.T) {
 	}
 }
 
-// TestFarWhileDecoding decodes as long as it waits: requests fly on, as many as before.
+// TestFarWhileDecoding checks that decoding does not reduce the requests in flight.
 func TestFarWhileDecoding(t *testing.T) {
 	a, f := distant(t, &tally{size: oneIn(20), takes: 300 * time.Millisecond}, "", slices.Repeat([]int64{64 * kib}, 24)...)
 	a.Concurrency, a.Budget = 2, 256*kib
@@ -68,10 +68,10 @@ func TestFarWhileDecoding(t *testing.T) {
 	}
 }
 
-// TestFarMemory reads chunks of equal and of different lengths that become short and not
-// at all, and ever longer, within budgets from a byte to all of them. What is held is
-// within the budget, and where that has no room for a few chunks, one more, encoded and
-// decoded.
+// TestFarMemory reads chunks of equal and different lengths, with encoded forms of
+// several sizes, within budgets from one byte to all of them. The bytes in memory do
+// not exceed the budget. If the budget has no room for a few chunks, one more may be in
+// memory, encoded and decoded.
 func TestFarMemory(t *testing.T) {
 	uneven := slices.Repeat([]int64{4 * kib, 100 * kib, 512, 1}, 10)
 	for _, tt := range []struct {
@@ -106,9 +106,9 @@ func TestFarMemory(t *testing.T) {
 	}
 }
 
-// TestFarShards reads shards, all and a part of each: together they have no more requests
-// in flight than is allowed and no fewer, no more bytes than the budget, and within any
-// budget it ends.
+// TestFarShards reads shards, and parts of shards. Together they have exactly the
+// permitted number of requests in flight, and at most the bytes of the budget. The read
+// ends with any budget.
 func TestFarShards(t *testing.T) {
 	for _, tt := range []struct {
 		budget          int64
@@ -138,8 +138,8 @@ func TestFarShards(t *testing.T) {
 	}
 }
 
-// TestFarLongShards reads shards of which the budget has room for five: as many requests
-// fly as there may be, for ranges of them.
+// TestFarLongShards reads shards with a budget for five of them. It makes all permitted
+// requests concurrently, for ranges of shards.
 func TestFarLongShards(t *testing.T) {
 	a, f := distant(t, &tally{size: oneIn(1)}, "[65536,16]", slices.Repeat([]int64{1024 * kib}, 16)...)
 	a.Concurrency, a.Budget = 8, 6*1024*kib
@@ -149,8 +149,8 @@ func TestFarLongShards(t *testing.T) {
 	}
 }
 
-// TestFarEnds refuses one chunk, and ends the context in the middle, within budgets that
-// make others wait: the error comes, and nobody stays behind.
+// TestFarEnds refuses one chunk, or ends the context during the read, with budgets that
+// make other workers wait. The read returns the error, and all goroutines end.
 func TestFarEnds(t *testing.T) {
 	for _, inner := range []string{"", "[16384,4]"} {
 		for _, budget := range []int64{0, 1, 100 * kib} {

@@ -14,27 +14,28 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Slab is some planes of an array along one axis, which are to be stored in chunks that
-// may have more planes.
+// Slab is a run of planes of an array along one axis. The chunks that will store them may
+// have more planes.
 type Slab struct {
 	Axis        int
 	Start, Stop int64        // planes
 	Planes      strided.View // their elements; without data after encoding
 	Bytes       int64        // of the encoded parts
 
-	layer Layer    // where the planes are, after encoding
-	parts [][]byte // encoded, for every chunk across the axis; nil for only the fill value
+	layer Layer    // of the planes, after encoding
+	parts [][]byte // encoded, for every chunk across the axis; nil if only the fill value
 }
 
-// Layer says which planes share the chunk of a plane, and which share its inner chunk.
+// Layer is the planes that share a chunk, and those that share an inner chunk.
 type Layer struct {
 	Chunk  grid.Interval // planes of the chunk
 	Planes grid.Interval // planes of the inner chunk, or of the chunk if it has none
 
-	offset, depth int64 // planes of the chunk that are encoded by themselves
+	offset, depth int64 // the planes, within the chunk, that are encoded without the rest
 }
 
-// LayerOf returns the layer of a plane, which the grid has to have.
+// LayerOf returns the layer of a plane. It returns [grid.ErrOutOfRange] if the grid does
+// not have the plane.
 func (a *Array) LayerOf(axis int, plane int64) (Layer, error) {
 	cut := a.Grid.Axis(axis)
 	k, within, ok := cut.Locate(plane)
@@ -60,7 +61,8 @@ func (a *Array) LayerOf(axis int, plane int64) (Layer, error) {
 	c, _ := inner.Cell(j)
 	l.Planes = grid.Interval{Start: cell.Start + c.Start, Stop: min(stop, cell.Start+c.Start+c.Edge)}
 	if inner.IsRegular() {
-		l.offset, l.depth = c.Start, c.Encoded // with a list, a shard of this depth is cut otherwise
+		// With listed edges, a shard of this depth would have other inner chunks.
+		l.offset, l.depth = c.Start, c.Encoded
 	}
 	return l, nil
 }
@@ -144,8 +146,8 @@ func (w *worker) encode(ctx context.Context, s *Slab, part strided.Part) ([]byte
 	return w.encodeChunk(ctx, s, part, n)
 }
 
-// encodeChunk returns the encoded form of a whole chunk of n bytes, nil for only the fill
-// value.
+// encodeChunk returns the encoded form of a whole chunk of n bytes, or nil if it has only
+// the fill value.
 func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Visit.Chunk)
 	w.Into(s.Planes)
@@ -180,7 +182,7 @@ func (w *worker) insetShape(l Layer, axis int) []int64 {
 }
 
 // encodeLayer encodes the planes of the worker's chunk as a shard with one layer of inner
-// chunks. It returns nil for only the fill value.
+// chunks. It returns nil if they have only the fill value.
 func (w *worker) encodeLayer(ctx context.Context, s *Slab, part strided.Part, weight int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Visit.Chunk)
 	w.Into(s.Planes)

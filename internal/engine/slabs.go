@@ -14,8 +14,8 @@ import (
 )
 
 // WriteSlabs stores consecutive slabs along an axis, each chunk once. They must lie
-// within the array. Encoded slabs are copied as they are. Of the others, only the first
-// may begin within a layer, and only a single slab may be longer than a layer.
+// within the array. It copies the bytes of encoded slabs. Of the others, only the first
+// may begin within a layer. A slab that is longer than a layer must be the only one.
 func (a *Array) WriteSlabs(ctx context.Context, slabs []*Slab, how Writing) error {
 	axis, region := slabs[0].Axis, grid.BoxOf(a.Grid.Shape())
 	region[axis] = grid.Interval{Start: slabs[0].Start, Stop: slabs[len(slabs)-1].Stop}
@@ -77,7 +77,7 @@ func (w *worker) across(axis int) int {
 	return int(n)
 }
 
-// putEncoded stores an encoded chunk of n decoded bytes, nil for the fill value.
+// putEncoded stores an encoded chunk of n decoded bytes. A nil value is the fill value.
 func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 	turn, err := w.lock(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 	return w.put(ctx, fill, n)
 }
 
-// writeLayers adds layers to a shard. All but the first and the last have to be encoded.
+// writeLayers adds layers to a shard. All but the first and the last must be encoded.
 func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 	weight, err := w.bytes.Acquire(ctx, w.editWeight())
 	if err != nil {
@@ -130,7 +130,7 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 	return w.edit(ctx, weight, e, true)
 }
 
-// encodeLast returns the encoded form of planes that do not fill their layer.
+// encodeLast returns the encoded form of the last slab, which need not fill its layer.
 func (w *writer) encodeLast(ctx context.Context, s *Slab, weight int64) ([]byte, Layer, error) {
 	layer, err := w.LayerOf(s.Axis, s.Start)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// source is a [coding.Source] of one stored chunk.
+// source is a [coding.Source] that reads one version of a stored chunk.
 type source struct {
 	store    store.Store
 	key      store.Key

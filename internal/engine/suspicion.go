@@ -9,12 +9,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Suspicion says whether a concurrent writer may have changed the grid during a read.
-// Then keys may hold chunks of another grid, and the read has to check the document.
+// Suspicion is the reason to believe that a concurrent writer changed the grid during a
+// read. Then keys may hold chunks of another grid, and the read has to check the
+// document.
 type Suspicion int32
 
-// examine raises the suspicion if the chunk was written after the grid was known, or at
-// an unknown time.
+// examine raises the suspicion if the chunk was written after the caller checked the
+// document, or at an unknown time.
 func (w *worker) examine(info store.Info) {
 	if info.Modified.IsZero() || info.Modified.After(w.since) {
 		w.suspect(Newer)
@@ -29,7 +30,7 @@ func (r *run) suspect(s Suspicion) {
 	}
 }
 
-// orFill sets the part to the fill value if the chunk was not found.
+// orFill sets the part to the fill value if the chunk is not stored.
 func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	if err != nil || found {
 		return err
@@ -44,8 +45,8 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	return nil
 }
 
-// ErrMissing says that a chunk is not stored although the array requires it.
-var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as the fill value (Options.RequireChunks)", fs.ErrNotExist)
+// ErrMissing means that a chunk is not stored although the array requires it.
+var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as fill values (Options.RequireChunks)", fs.ErrNotExist)
 
 // The suspicions, in increasing order.
 const (

@@ -11,12 +11,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// turn is a lock that excludes other writers of one chunk within this process. Unlike for
-// a mutex, waiting for it ends with a context.
+// turn is a lock that excludes other writers of one chunk within this process. In
+// contrast to a mutex, the wait for it ends with a context.
 type turn struct{ taken chan struct{} } // has room for one value
 
-// turns has the turns of all chunks, by a hash of the key. Writers of different chunks
-// rarely share one. Each is made when it is first needed.
+// turns has the turns of all chunks, indexed by a hash of the key. Writers of different
+// chunks rarely share one. A turn is made when it is first needed.
 var (
 	turns [8192]atomic.Pointer[turn]
 	seed  = maphash.MakeSeed()
@@ -31,11 +31,8 @@ func turnOf(key store.Key) *turn {
 	return at.Load()
 }
 
-// lock waits for the turn of the chunk, as the [store.Locking] of the context says.
-// Unless it fails, the caller calls unlock.
-//
-// A call that does not wait for locks still waits here until its context ends: keys share
-// turns, so the holder may be a writer of another chunk that is done in a moment.
+// lock waits for the turn of the chunk as long as the [store.Locking] of the context
+// permits. Unless it fails, the caller calls unlock.
 func (w *worker) lock(ctx context.Context) (*turn, error) {
 	t := turnOf(w.key)
 	select {
@@ -44,6 +41,8 @@ func (w *worker) lock(ctx context.Context) (*turn, error) {
 	default:
 	}
 	if store.LockingOf(ctx).Timeout < 0 {
+		// Such a call does not wait for locks. But keys share turns, so the holder may be
+		// a writer of another chunk, which ends soon.
 		return t, t.await(ctx)
 	}
 	return t, AwaitTurn(ctx, w.key.String(), t.await)
@@ -61,8 +60,9 @@ func (t *turn) await(ctx context.Context) error {
 
 func (t *turn) unlock() { <-t.taken }
 
-// AwaitTurn calls acquire, which waits for another call of this process, with the timeout
-// and the messages of the [store.Locking] of ctx. name is what the other call holds.
+// AwaitTurn calls acquire, which waits for another call of this process. It applies the
+// timeout and the messages of the [store.Locking] of ctx. name is what the other call
+// holds.
 func AwaitTurn(ctx context.Context, name string, acquire func(context.Context) error) error {
 	lock := func(ctx context.Context) (func() error, error) { return nil, acquire(ctx) }
 	_, err := store.AwaitLock(ctx, name, lock, func() store.Holder {

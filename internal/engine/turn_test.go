@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// TestTurnWithoutWaiting holds a turn that two keys may share: a call that waits for no
-// lock gets it later, or ends with its context.
+// TestTurnWithoutWaiting holds a turn that two keys may share. A call that does not wait
+// for locks still waits for the turn, until its context ends.
 func TestTurnWithoutWaiting(t *testing.T) {
 	w := &worker{}
 	w.key = store.MustKey("a/c/0")

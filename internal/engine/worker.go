@@ -19,18 +19,18 @@ type worker struct {
 	*transfer.Mover
 	key   store.Key
 	info  store.Info // of the stored chunk that was read last
-	names []byte     // keys are cut from it, which saves an allocation for each
+	names []byte     // memory of keys, which saves one allocation for each key
 
-	within bool  // only the part of the decoded chunk is wanted
-	text   int64 // room in bytes for elements that differ in length; 0 is MaxChunk
+	within bool  // decode only the part
+	text   int64 // room in bytes for elements of variable length; 0 is MaxChunk
 }
 
 func newWorker(r *run) *worker {
 	return &worker{run: r, Mover: transfer.NewMover(r.Grid.Rank(), r.Size)}
 }
 
-// begin sets the cell and the key of the part's chunk, and returns the bytes of the
-// decoded chunk. If these exceed the limit, it returns an error but sets both.
+// begin sets the cell and the key of the chunk, and returns the bytes of the decoded
+// chunk. If these exceed the limit, it sets both and returns an error.
 func (w *worker) begin() (int64, error) {
 	w.Grid.Cell(w.Visit.Chunk, w.Cell)
 	w.key = w.cutKey()
@@ -40,8 +40,7 @@ func (w *worker) begin() (int64, error) {
 // keyBlock is the largest size of the memory that keys are cut from, in bytes.
 const keyBlock = 8 << 10
 
-// cutKey returns the key of the part's chunk. Its bytes are never written again, so the
-// unsafe string stays constant.
+// cutKey returns the key of the chunk.
 func (w *worker) cutKey() store.Key {
 	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.Visit.Chunk))
 	if cap(w.names)-len(w.names) < longest {
@@ -52,7 +51,7 @@ func (w *worker) cutKey() store.Key {
 		w.names = append(append(w.names, dir...), '/')
 	}
 	w.names = w.Keys.AppendKey(w.names, w.Visit.Chunk)
-	key := w.names[from:]
+	key := w.names[from:] // never written again, so the unsafe string stays constant
 	return store.Path{}.MustKey(unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
@@ -62,7 +61,7 @@ func (w *worker) fail(err error) error {
 		return nil
 	}
 	if errors.Is(err, codec.ErrRoom) {
-		err = fmt.Errorf("%w: %w (Limits.Chunk and Limits.Block); read a part, or raise the limits for data that is trusted", ErrLimit, err)
+		err = fmt.Errorf("%w: %w (Limits.Chunk and Limits.Block); read a part, or raise the limits for trusted data", ErrLimit, err)
 	}
 	return &ChunkError{w.key.String(), slices.Clone(w.Visit.Chunk), err}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // Write stores the elements of src, a view that [selection.Resolved.Place] made. It does
-// not read chunks that the selection covers. If src holds only the fill value, it leaves
-// chunks that are not stored alone.
+// not read chunks that the selection covers. If src holds only the fill value, it does
+// not create chunks.
 //
 // Writers of one chunk take turns in this process. If the store has conditional writes,
 // writers of parts of one chunk in other processes retry, and no change is lost.
@@ -31,11 +31,11 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 		return r.blank(ctx, plan, sel.Touched(a.Grid), how, write)
 	}
 	if n := min(plan.Chunks(), sel.Len()); n > MostVisited {
-		return fmt.Errorf("%w: %d chunks would be stored, at most %d are at a time: select a part", ErrLimit, n, int64(MostVisited))
+		return fmt.Errorf("%w: the write would store %d chunks, and one call stores at most %d: select a part", ErrLimit, n, int64(MostVisited))
 	}
 	if how.FirstAlone {
-		// All appends that were planned on one document begin with this chunk. The
-		// conditional write of the first excludes the others before they store more.
+		// All appends that were planned on one document store this chunk first. Only one
+		// of their conditional writes succeeds, before the others store more.
 		if w := r.newWriter(how); next(w) {
 			if err := write(ctx, w); err != nil {
 				return err
@@ -82,12 +82,12 @@ func (w *writer) write(ctx context.Context, src strided.View) error {
 	return w.put(ctx, w.Placed, n)
 }
 
-// leastRehearsed is from how many decoded bytes on a dry run does not read a chunk. To
-// read a shorter one costs hardly more than to look whether it exists.
+// leastRehearsed is the size in decoded bytes from which a dry run does not read a chunk.
+// Reading a shorter one costs hardly more than checking that it exists.
 const leastRehearsed = 1 << 20
 
 // rehearse records in a dry run that a part of the stored chunk, of n bytes, changes. It
-// returns false if the chunk is to be changed as usual.
+// returns false if the caller has to change the chunk as usual.
 func (w *writer) rehearse(ctx context.Context, n int64) (noted bool, err error) {
 	if n < leastRehearsed {
 		return false, nil

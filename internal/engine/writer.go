@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Writing says how to write chunks.
+// Writing is the options of a write.
 type Writing struct {
 	Batch store.Batch
 	// Valid is the published shape while the array grows. Whatever a chunk holds beyond
@@ -23,9 +23,9 @@ type Writing struct {
 	// KeepFill stores chunks that hold only the fill value. Otherwise they are deleted,
 	// unless the array keeps them.
 	KeepFill bool
-	// Shared says that a concurrent writer may grow the array, and may already have
-	// elements in chunks that reach beyond it. Such chunks are always read before they
-	// are written, and never deleted.
+	// Shared means that a concurrent writer may grow the array, and may already have
+	// stored elements in chunks that reach beyond it. Such chunks are always read before
+	// they are written, and never deleted.
 	Shared bool
 	// FirstAlone stores the first chunk before all others.
 	FirstAlone bool
@@ -43,13 +43,14 @@ func (r *run) newWriter(how Writing) *writer {
 	return &writer{worker: newWorker(r), Writing: how}
 }
 
-// writeTries is how often to write a part of a chunk while concurrent writers change the
-// chunk.
+// writeTries is the number of attempts to write a part of a chunk that concurrent writers
+// change.
 const writeTries = 256
 
-// holding calls do with the lock of the chunk and weight bytes of the budget. If elements
-// differ in length and do not fit, it gives all bytes back and begins again with twice
-// the room. To wait for more bytes while holding some could deadlock with other workers.
+// holding calls do with the lock of the chunk and weight bytes of the budget. If
+// elements of variable length do not fit, it calls do again with twice the room. It
+// returns all bytes in between: waiting for more while holding some could deadlock with
+// other workers.
 func (w *writer) holding(ctx context.Context, weight int64, do func() error) error {
 	if !w.Chain.Varies() {
 		return w.holdingJust(ctx, weight, do)
@@ -64,10 +65,11 @@ func (w *writer) holding(ctx context.Context, weight int64, do func() error) err
 	}
 }
 
-// firstText is the first room in bytes for elements that differ in length while a chunk
-// is changed.
+// firstText is the first room, in bytes, for elements of variable length while a chunk is
+// changed.
 const firstText = 1 << 20
 
+// holdingJust calls do once with the lock of the chunk and weight bytes of the budget.
 func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error) error {
 	weight, err := w.bytes.Acquire(ctx, weight)
 	if err != nil {
@@ -82,8 +84,9 @@ func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error)
 	return do()
 }
 
-// again calls do until it does not fail because of a concurrent writer. While the array
-// grows it calls do once: a conflict then ends the whole change, which is planned again.
+// again calls do until it returns no [store.ErrConflict]. While the array grows, it calls
+// do only once: the conflict is with another change of the array, so the caller has to
+// plan again.
 func (w *writer) again(do func() error) (err error) {
 	for range writeTries {
 		if err = do(); !errors.Is(err, store.ErrConflict) || w.Valid != nil {
@@ -117,7 +120,7 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 		if err != nil {
 			return nil, err
 		}
-		// A concurrent writer may create or replace the chunk from here on. Then the
+		// If a concurrent writer creates or replaces the chunk from here on, the
 		// conditional write fails, and the part is merged into the new version.
 		w.on = store.IfAbsent()
 		if found {
@@ -142,9 +145,9 @@ func (w *writer) overlapsValid() bool {
 	return true
 }
 
-// clearTail sets the elements of the decoded chunk beyond the shape Valid, if that is
-// set, to the fill value. It reports whether any was something else. A crashed writer or
-// an array that shrank may have left them.
+// clearTail sets the elements of the decoded chunk beyond the shape Valid to the fill
+// value, and reports whether any was different. A crashed writer may have left such
+// elements, or a crash while the array shrank.
 func (w *writer) clearTail() bool {
 	if w.Valid == nil {
 		return false
@@ -224,8 +227,8 @@ func (w *writer) putPlain(ctx context.Context, v strided.View, n int64) error {
 	return w.store(ctx, data)
 }
 
-// store stores the bytes of the chunk. If the store has conditional writes, it fails with
-// [store.ErrConflict] if a concurrent writer replaced the chunk after it was read.
+// store stores the bytes of the chunk. It fails with [store.ErrConflict] if the store has
+// conditional writes and a concurrent writer replaced the chunk after it was read.
 func (w *writer) store(ctx context.Context, value []byte) error {
 	if w.on != (store.Condition{}) {
 		err := store.BatchPutIf(ctx, w.Batch, w.key, value, w.on)
@@ -236,8 +239,8 @@ func (w *writer) store(ctx context.Context, value []byte) error {
 	return w.Batch.Put(ctx, w.key, value)
 }
 
-// remove deletes the chunk. If the store has conditional deletes, it fails with
-// [store.ErrConflict] if a concurrent writer replaced the chunk. It returns
+// remove deletes the chunk. It fails with [store.ErrConflict] if the store has
+// conditional deletes and a concurrent writer replaced the chunk. It returns
 // [store.ErrUnsupported] if the caller has to store the fill value instead.
 func (w *writer) remove(ctx context.Context) error {
 	if w.on.Absent() {
@@ -246,9 +249,9 @@ func (w *writer) remove(ctx context.Context) error {
 	if v := w.on.Version(); !v.IsZero() {
 		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
 		if _, conditional := store.As[store.ConditionalWriter](w.Store); conditional || !errors.Is(err, store.ErrUnsupported) {
-			// A store with conditional writes but without conditional deletes gets a
-			// chunk of fill values instead: a plain delete could remove the chunk of a
-			// concurrent writer.
+			// A plain delete could remove the chunk of a concurrent writer. So a store
+			// with conditional writes but without conditional deletes gets a chunk of
+			// fill values.
 			return err
 		}
 	}

@@ -14,9 +14,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// InvalidValues lists what the layers below call an invalid value. A value that comes
-// from a caller is an invalid argument, one that comes from a document is invalid
-// metadata.
+// InvalidValues has the errors of the packages below for an invalid value. A value from a
+// caller is an invalid argument, and a value from a document is invalid metadata.
 var InvalidValues = []error{dtype.ErrInvalid, grid.ErrInvalid, codec.ErrConfiguration}
 
 // At adds the place in a document, a JSON pointer, to an error.
@@ -59,8 +58,8 @@ func (e *FileError) Error() string {
 // Unwrap returns the reason.
 func (e *FileError) Unwrap() error { return e.err }
 
-// InFile adds the key of the document to err. It leaves errors of what is not supported
-// alone, since they are about the node rather than the document. Nil stays nil.
+// InFile adds the key of the document to err. It does not change errors that wrap
+// [ErrUnsupported], because these are about the node. Nil stays nil.
 func InFile(key store.Key, err error) error {
 	if err == nil || errors.Is(err, metadata.ErrUnsupported) {
 		return err

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fault holds the errors that the packages below the root share, so that each of
-// them has one value that callers find with [errors.Is]. The root gives them their public
-// names.
+// Package fault has the errors that the packages below the root share. Each is one value,
+// which callers find with [errors.Is]. The root gives them their public names.
 package fault
 
 import (
@@ -14,8 +13,8 @@ import (
 )
 
 var (
-	// ErrUnsupported reports something that may be valid but is not implemented. The
-	// ErrUnsupported of every package below matches it too.
+	// ErrUnsupported reports a request or a document that may be valid but is not
+	// implemented. The ErrUnsupported of every package below matches it too.
 	ErrUnsupported = sentinel.ErrUnsupported
 	// ErrInvalidArgument reports a request that can never succeed.
 	ErrInvalidArgument = errors.New("invalid argument")
@@ -26,8 +25,7 @@ func Argument(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalidArgument, fmt.Sprintf(format, args...))
 }
 
-// NotFound is an [fs.ErrNotExist] whose text says what is missing, or what is there
-// instead.
+// NotFound is an [fs.ErrNotExist] whose text describes the missing node, or the place.
 type NotFound string
 
 // Error returns the text.

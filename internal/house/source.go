@@ -29,8 +29,8 @@ type File struct {
 // Folder returns the folder of the file, or "." for the one that was read.
 func (f *File) Folder() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 
-// IsTest reports whether the file is only built for tests. The packages below test are
-// that, too: they hold what several packages of tests share.
+// IsTest reports whether the file is only built for tests. This includes the packages
+// below test, whose code several packages of tests share.
 func (f *File) IsTest() bool {
 	return strings.HasSuffix(f.Path, "_test.go") || strings.HasPrefix(filepath.ToSlash(f.Path), "test/")
 }
@@ -87,7 +87,8 @@ func parse(set *token.FileSet, dir, path string) (*File, error) {
 	return &File{filepath.ToSlash(rel), source, syntax, set}, err
 }
 
-// walk visits everything below dir, except build output and what the go command ignores.
+// walk visits everything below dir, except build output and files that the go command
+// ignores.
 func walk(dir string, visit func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -25,7 +25,7 @@ var layers = [][]string{
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/nontemporal", "internal/pages", "internal/parallel",
 	},
-	{"calendar", "dtype", "grid", "store", "codec/config"},
+	{"calendar", "dtype", "grid", "store", "codec/config", "internal/diskstore"},
 	{"strided"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "store/rehearsal", "store/fsstore", "store/storetest", "draw", "npy",
@@ -194,8 +194,8 @@ func TestNestedModules(t *testing.T) {
 	}
 }
 
-// TestInternalIsInternal checks that other modules import no internal package of the core.
-// What they need is public, or not shared.
+// TestInternalIsInternal checks that other modules import no internal package of the
+// core. What they need is public, or not shared.
 func TestInternalIsInternal(t *testing.T) {
 	modules, err := house.Modules(house.Root)
 	if err != nil {

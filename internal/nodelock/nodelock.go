@@ -6,8 +6,8 @@
 // chunks at the border of an array also need the lock of the store, which excludes other
 // processes. They share one such lock, see [Held.LockStore].
 //
-// Locks are always taken in this order, so that two calls cannot wait for each other:
-// first the one of this process, then the one of the store.
+// To avoid deadlocks, a call takes the lock of this process first, and then that of the
+// store.
 package nodelock
 
 import (
@@ -25,7 +25,7 @@ import (
 // exclusive is the weight of a change of the shape; a write has the weight 1.
 const exclusive = 1 << 30
 
-// Node names a node and says how to wait for its lock.
+// Node is a node, and the options for waiting for its lock.
 type Node struct {
 	Store   store.Store
 	Path    store.Path
@@ -40,10 +40,10 @@ type Held struct {
 	done   func()
 }
 
-// lock is what all calls on one node share while there are any.
+// lock is the state that concurrent calls on one node share.
 type lock struct {
 	queue *semaphore.Weighted
-	users int // calls that hold or want the lock
+	users int // calls that hold the lock or wait for it
 
 	gate    *semaphore.Weighted // guards the fields below
 	holders int                 // writes that share the lock of the store
@@ -51,7 +51,7 @@ type lock struct {
 	locked  bool // the store has locks
 }
 
-// place identifies a node whatever its store is wrapped in.
+// place identifies a node regardless of the wrappers of its store.
 type place struct {
 	driver any
 	path   store.Path
@@ -63,8 +63,8 @@ var locks = struct {
 	at map[place]*lock
 }{at: map[place]*lock{}}
 
-// place returns the key of the node in locks. A driver that cannot be compared shares
-// its locks with all others of that kind: this is slower, but still correct.
+// place returns the key of the node in locks. Drivers of a type that cannot be compared
+// share their locks. This is slower, but still correct.
 func (n Node) place() place {
 	driver := store.Driver(n.Store)
 	if !reflect.ValueOf(driver).Comparable() {
@@ -73,13 +73,13 @@ func (n Node) place() place {
 	return place{driver, n.Path}
 }
 
-// Share waits until no change of the shape runs, and lets other writes run beside. The
-// caller calls [Held.Release].
+// Share waits until no change of the shape runs. Other writes may run at the same time.
+// The caller calls [Held.Release].
 func (n Node) Share(ctx context.Context) (*Held, error) {
 	return n.enter(1, func(queue *semaphore.Weighted) error { return n.await(ctx, queue, 1) })
 }
 
-// Exclude waits until it runs alone. The caller calls [Held.Release].
+// Exclude waits until no other call holds the lock. The caller calls [Held.Release].
 func (n Node) Exclude(ctx context.Context) (*Held, error) {
 	return n.enter(exclusive, func(queue *semaphore.Weighted) error { return n.await(ctx, queue, exclusive) })
 }
@@ -96,8 +96,8 @@ func (n Node) TryExclude() (*Held, bool) {
 	return h, err == nil
 }
 
-// await acquires a weight. The wait ends as n.Locking says, as does that for a lock of
-// the store.
+// await acquires a weight. It applies n.Locking, as a wait for the lock of the store
+// does.
 func (n Node) await(ctx context.Context, queue *semaphore.Weighted, weight int64) error {
 	if ctx.Err() == nil && queue.TryAcquire(weight) {
 		return nil
@@ -115,8 +115,8 @@ func (n Node) enter(weight int64, acquire func(*semaphore.Weighted) error) (*Hel
 		l = &lock{queue: semaphore.NewWeighted(exclusive), gate: semaphore.NewWeighted(1)}
 		locks.at[at] = l
 	}
-	// Counted before the wait: a call that waits keeps the lock in the map, so that one
-	// that comes later finds the same lock.
+	// Count the call before the wait. It then keeps the lock in the map, so that a later
+	// call finds the same lock.
 	l.users++
 	locks.Unlock()
 	done := func() {
@@ -133,15 +133,15 @@ func (n Node) enter(weight int64, acquire func(*semaphore.Weighted) error) (*Hel
 	return &Held{n, l, weight, done}, nil
 }
 
-// Release gives the lock of this process back. It is called once.
+// Release releases the lock of this process. It is called once.
 func (h *Held) Release() {
 	h.lock.queue.Release(h.weight)
 	h.done()
 }
 
 // LockStore takes the lock of the store for the writes of this process, so that no other
-// process changes the shape. Writes that run at the same time share it; the last one to
-// call unlock gives it back. In a store without locks locked is false and nothing is
+// process changes the shape. Concurrent writes share it, and the last call of unlock
+// releases it. If the store has no locks, locked is false, and other processes are not
 // excluded.
 func (h *Held) LockStore(ctx context.Context) (unlock func() error, locked bool, err error) {
 	l := h.lock
@@ -164,10 +164,10 @@ func (h *Held) LockStore(ctx context.Context) (unlock func() error, locked bool,
 	return l.unlockStore, l.locked, nil
 }
 
-// unlockStore gives the lock of the store back after the last write that shares it.
+// unlockStore releases the lock of the store after the last write that shares it.
 func (l *lock) unlockStore() error {
-	// The gate is held only while a lock is taken or given back, so this wait is short;
-	// the unlock must not be skipped because a caller cancelled its context.
+	// The gate is held only while a lock is taken or released, so this wait is short. Do
+	// not skip the unlock because a caller has cancelled its context.
 	_ = l.gate.Acquire(context.Background(), 1)
 	defer l.gate.Release(1)
 	if l.holders--; l.holders > 0 {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRows compares rows that go past the cache with rows that are copied, and looks at
-// what is between and around them.
+// TestRows compares rows that bypass the cache with copied rows, and checks the bytes
+// between and around them.
 func TestRows(t *testing.T) {
 	if !available {
 		t.Skip("this processor has no way past its cache, or the program does not use it")
@@ -39,7 +39,7 @@ func TestRows(t *testing.T) {
 }
 
 // BenchmarkRows copies blocks of 256 KiB to rows that are four times as far apart in 256
-// MiB, past the cache and as ever.
+// MiB, with and without the cache.
 func BenchmarkRows(b *testing.B) {
 	dst, src := make([]byte, 256<<20), make([]byte, 256<<10)
 	clear(dst)

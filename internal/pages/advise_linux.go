@@ -13,14 +13,14 @@ import (
 
 const large = 2 << 20 // bytes of a large page; with another page size the advice has no effect
 
-// asked reports whether the system uses large pages only where programs ask for them. In
-// the other modes, always and never, advice would change nothing.
+// asked reports whether the system uses large pages only if programs ask for them. In the
+// other modes, always and never, advice has no effect.
 var asked = sync.OnceValue(func() bool {
 	mode, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	return err == nil && bytes.Contains(mode, []byte("[madvise]"))
 })
 
-// advise gives the advice for the whole large pages of b, or withdraws it.
+// advise gives or withdraws the advice for all large pages that lie within b.
 func advise(b []byte, on bool) {
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (large - 1)
 	if skip >= uintptr(len(b)) || !asked() {
@@ -32,6 +32,6 @@ func advise(b []byte, on bool) {
 		how = unix.MADV_HUGEPAGE
 	}
 	if n > 0 {
-		_ = unix.Madvise(b[skip:skip+n], how) // ignore errors: it is only advice
+		_ = unix.Madvise(b[skip:skip+n], how) // only advice, so ignore errors
 	}
 }

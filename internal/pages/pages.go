@@ -5,8 +5,7 @@
 // 2 MiB that takes a third of the time that it takes with pages of 4 KiB.
 package pages
 
-// least is from how many bytes on to give advice. For less memory it is hardly worth the
-// system call.
+// least is the smallest size in bytes for which advice is worth the system call.
 const least = 4 << 20
 
 // Large advises the system to use large pages for b, which is about to be filled. It does

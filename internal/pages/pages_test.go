@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLarge sees that memory is what it was, whatever the system makes of the advice,
-// before and after it is filled, and that its neighbours are left alone.
+// TestLarge checks that the advice does not change memory or its neighbours, before and
+// after it is filled.
 func TestLarge(t *testing.T) {
 	for _, n := range []int{0, 1, least - 1, least, least + 1, 3 * least, 9*least + 511} {
 		all := make([]byte, n+4)
@@ -33,8 +33,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstTouch measures what it takes to fill fresh memory of 256 MiB, with the
-// advice and without.
+// BenchmarkFirstTouch measures filling 256 MiB of fresh memory, with and without the
+// advice.
 func BenchmarkFirstTouch(b *testing.B) {
 	const n = 256 << 20
 	for _, large := range []bool{false, true} {

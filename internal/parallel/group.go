@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package parallel runs work in several goroutines and returns the first error. No other
-// package starts goroutines that cancel each other; [Group.Wait] says why.
+// package starts goroutines that cancel each other; [Group.Wait] gives the reason.
 package parallel
 
 import (

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestFirstFailure checks that neither goroutines nor the caller, who all are stopped by
-// the first failure, replace it or stand beside it.
+// TestFirstFailure checks that Wait returns only the first error, not those of goroutines
+// that it cancelled.
 func TestFirstFailure(t *testing.T) {
 	g, ctx := parallel.New(t.Context())
 	for range 8 {
@@ -33,7 +33,8 @@ func TestFirstFailure(t *testing.T) {
 	}
 }
 
-// TestCaller checks what the caller finds, and that the caller's own interrupt is one.
+// TestCaller checks that Wait returns the error of the caller, and an interrupt by the
+// caller.
 func TestCaller(t *testing.T) {
 	g, ctx := parallel.New(t.Context())
 	g.Go(func() error {

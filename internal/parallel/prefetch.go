@@ -16,10 +16,10 @@ const (
 )
 
 // Prefetch calls open for the numbers below n, at most atATime at once, and passes the
-// results to yield in order until yield returns false. It reports whether yield never
-// did. It works in batches: no call of open runs while yield does. The first batches are
-// short, because a caller may want few results. open also returns the size of its result
-// in bytes.
+// results to yield in order until yield returns false. It reports whether yield always
+// returned true. It works in batches: no call of open runs while yield does. The first
+// batches are short, because a caller may want few results. open also returns the size of
+// its result in bytes.
 func Prefetch[T any](n, atATime int, open func(i int) (v T, bytes int), yield func(T) bool) bool {
 	atATime = min(atATime, n)
 	longest := min(n, atATime*batchesAhead)

@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPrefetch compares with a loop: all results come in order, as far as they are
-// wanted; nothing is opened twice, while a result is looked at, or far ahead of it, and
-// no more at a time than may be.
+// TestPrefetch compares Prefetch with a loop. The results are in order, up to where the
+// caller stops. No call of open is repeated, runs during yield, or is far ahead of it,
+// and at most the permitted number run at once.
 func TestPrefetch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, atATime := rapid.IntRange(0, 200).Draw(t, "n"), rapid.IntRange(1, 9).Draw(t, "at a time")
@@ -58,8 +58,7 @@ func TestPrefetch(t *testing.T) {
 	})
 }
 
-// TestPrefetchOverlap opens what takes a second each, of a clock that jumps: several
-// seconds pass at once.
+// TestPrefetchOverlap checks with a fake clock that calls of open run concurrently.
 func TestPrefetchOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, atATime = 127, 8

@@ -10,8 +10,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// File is a document beside the one that makes a node, such as the attributes in format
-// 2.
+// File is an additional document of a node, such as the attributes in format 2.
 type File struct {
 	Name  string
 	Bytes []byte
@@ -24,16 +23,16 @@ type File struct {
 func Create(ctx context.Context, n Node, document []byte, beside ...File) (store.Version, error) {
 	for i, f := range beside {
 		if _, err := n.named(f.Name).create(ctx, f.Bytes); err != nil {
-			// The failed file belongs to another writer, the earlier ones are
-			// ours.
+			// The file that failed belongs to another writer. Remove only the
+			// earlier ones.
 			n.forget(ctx, beside[:i])
 			return store.Version{}, err
 		}
 	}
 	version, err := n.create(ctx, document)
 	if errors.Is(err, store.ErrConflict) {
-		// The node exists without these files, or the loop above would have
-		// failed. They must not become part of it.
+		// A concurrent writer created the node without these files; otherwise the
+		// loop above would have failed. They must not become part of it.
 		n.forget(ctx, beside)
 	}
 	return version, err
@@ -45,7 +44,7 @@ func (n Node) named(document string) Node {
 	return n
 }
 
-// forget removes files of a node that was not created. Files that stay do no harm.
+// forget removes files of a node that was not created. A file that stays is harmless.
 func (n Node) forget(ctx context.Context, files []File) {
 	for _, f := range files {
 		_ = store.Delete(context.WithoutCancel(ctx), n.Store, n.Path.MustKey(f.Name))

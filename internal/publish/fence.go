@@ -14,8 +14,8 @@ import (
 )
 
 // fence is the run of a writer in a store that has conditional writes but no locks.
-// Concurrent writers may plan on the same document, so no key of a new region belongs to
-// one of them before its document is published. The rules:
+// Concurrent writers may plan on the same document. So none of them may rely on a key of
+// a new region before its document is published. The rules:
 //
 //  1. A new chunk is written on the condition that its key is free.
 //  2. To replace a chunk that exists, the writer first raises its fence: it rewrites the
@@ -27,26 +27,26 @@ import (
 //     all plans that put a chunk put the same marker chunk first, only one of them gets
 //     past the marker without a fence of its own, so one fence covers all chunks that the
 //     marker guards. For any other chunk the fence is raised again.
-//  4. If the answer to a fence is lost and the document has changed, the new fence may be
-//     that of another writer, which is about to overwrite our chunks. The update ends
+//  4. If the answer to a fence is lost and the document has changed, the new fence may
+//     belong to a concurrent writer that is about to overwrite our chunks. The update ends
 //     with a conflict and is planned again.
 //  5. The document is published on the condition that the fence stands, or, if none was
 //     raised, that the document is still the one that was read.
 //  6. Nothing is deleted before the document is published, because rule 1 would give the
 //     free key to a concurrent writer. Chunks of fill values are stored instead.
 //
-// Some stores derive versions from a hash of the content. So that a document does not
-// soon repeat the bytes of an earlier one, the number of newlines counts up to
+// Some stores derive versions from a hash of the content. There, a document must not
+// soon repeat the bytes of an earlier one. So the number of newlines counts up to
 // [generations] and continues from one published document to the next. Chunks have no
 // such counter: in these stores, a chunk that is written again with the same bytes has
-// the same version. They are safe as long as no writer, having raised its fence, takes
-// longer to overwrite a chunk than another one needs to plan, write and publish twice.
+// the same version. This is safe unless a writer takes longer, after raising its fence,
+// to overwrite a chunk than another one takes to plan, write and publish twice.
 type fence struct {
 	Node
 	change *Change
 
 	mu       sync.Mutex
-	document Document // the present document, as far as this writer knows
+	document Document // the latest one that this writer has read or written
 	raised   bool
 	claimed  bool // this writer put the marker chunk
 }
@@ -54,7 +54,7 @@ type fence struct {
 // generations bounds the number of newlines at the end of a document.
 const generations = 64
 
-// fenceTries is how often a writer tries to learn the outcome of a write whose answer was
+// fenceTries is the number of attempts to find the outcome of a write whose answer was
 // lost.
 const fenceTries = 8
 
@@ -70,15 +70,16 @@ func (f *fence) stage(ctx context.Context, c *Change) error {
 	if err == nil || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
 		return err
 	}
-	// A concurrent writer that published since may have changed or removed the chunks
-	// that this plan expects. Then report a conflict, and the caller plans again.
+	// If a concurrent writer has published, it may have changed or removed the chunks
+	// that this plan expects. Report a conflict, so that the caller plans again.
 	if info, lookErr := store.Stat(ctx, f.Store, f.key()); lookErr == nil && info.Version != f.present() {
 		return fmt.Errorf("%w while chunks were written: %w", store.ErrConflict, err)
 	}
 	return err
 }
 
-// present returns the version of the document as far as this writer knows.
+// present returns the version of the latest document that this writer has read or
+// written.
 func (f *fence) present() store.Version {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,14 +93,14 @@ func (f *fence) secure(ctx context.Context) error {
 }
 
 // staging is the batch in which [Change.Stage] writes chunks under a fence. Each write
-// takes effect by itself.
+// takes effect immediately.
 type staging struct{ f *fence }
 
 // Put stores a chunk that the planned document does not describe.
 func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
 	f := s.f
-	// Rule 1. The key may be taken by a chunk that a crash orphaned, or by a
-	// concurrent writer that plans on the same document.
+	// Rule 1. The key may have a chunk that a crash orphaned, or the chunk of a
+	// concurrent writer that planned on the same document.
 	_, err := f.putIf(ctx, key, value, store.IfAbsent())
 	if errors.Is(err, store.ErrConflict) {
 		err = f.overwrite(ctx, key, value)
@@ -149,13 +150,14 @@ func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store
 
 // Delete is refused by rule 6.
 func (s staging) Delete(context.Context, store.Key) error {
-	return fmt.Errorf("%w: nothing is deleted before the document is published", store.ErrUnsupported)
+	return errEarly
 }
 
 // DeleteIf is refused by rule 6.
-func (s staging) DeleteIf(context.Context, store.Key, store.Version) error {
-	return fmt.Errorf("%w: nothing is deleted before the document is published", store.ErrUnsupported)
-}
+func (s staging) DeleteIf(context.Context, store.Key, store.Version) error { return errEarly }
+
+// errEarly makes the caller store the fill value instead.
+var errEarly = fmt.Errorf("%w: chunks are deleted only after the document is published", store.ErrUnsupported)
 
 // Commit does nothing.
 func (s staging) Commit(context.Context) error { return nil }
@@ -176,16 +178,16 @@ func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.
 // stand makes sure that no concurrent plan on the document can be published. Call it
 // after reading the version of the object at key.
 //
-// A fence that was raised earlier is enough only under rule 3. Otherwise the object may
-// come from a plan on the fenced document itself, so the fence is raised again.
+// A fence that was raised earlier suffices only under rule 3. Otherwise the object may
+// come from a plan on the fenced document itself, so stand raises the fence again.
 func (f *fence) stand(ctx context.Context, key store.Key) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.raised || !f.claimed || f.change.Guarded == nil || !f.change.Guarded(key) {
 		return f.raise(ctx)
 	}
-	// The marker chunk is ours, so any other writer of this key had to raise its own
-	// fence, which shows as another version of the document.
+	// The marker chunk is ours. So any other writer of this key has raised a fence of its
+	// own, which changed the version of the document.
 	info, err := store.Stat(ctx, f.Store, f.key())
 	if err == nil && info.Version != f.document.Version {
 		err = fmt.Errorf("%w: another writer has begun a change", store.ErrConflict)
@@ -212,9 +214,8 @@ func (f *fence) raise(ctx context.Context) error {
 			return errors.Join(err, lookErr)
 		}
 		if info.Version != f.document.Version {
-			// Rule 4. It may also be our own fence whose answer was lost.
-			// These cannot be told apart: both writers would store the same
-			// bytes.
+			// Rule 4. It may also be our own fence whose answer was lost. The
+			// two cannot be distinguished: both writers store the same bytes.
 			return fmt.Errorf("%w: another writer may have begun a change: %w", store.ErrConflict, err)
 		}
 	}
@@ -237,8 +238,8 @@ func (f *fence) publish(ctx context.Context, document []byte) (store.Version, er
 	return version, err
 }
 
-// settle learns the outcome of publishing a document if the answer was lost. The write
-// may still be in flight.
+// settle finds the outcome of publishing a document if the answer was lost. The write may
+// still be in flight.
 func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.Version, error) {
 	for range fenceTries {
 		there, err := f.read(ctx)
@@ -256,13 +257,13 @@ func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.
 			// planned on, so our write can only fail.
 			return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
 		case bytes.Equal(there.Bytes, document):
-			// Published. A concurrent writer cannot have stored these bytes:
-			// to get past the marker chunk it raises one fence more, so its
-			// document has one newline more.
+			// Published. A concurrent writer cannot have stored these bytes: to
+			// pass the marker chunk it raises one more fence, so its document
+			// has one more newline.
 			return there.Version, nil
 		default:
-			// A later document does not tell. It may follow ours, or that of a
-			// concurrent writer that put the same elements first.
+			// A later document. It may follow ours, or that of a concurrent
+			// writer that published the same elements first.
 			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
 		}
 	}
@@ -282,8 +283,8 @@ func (f *fence) reclaim(ctx context.Context, c *Change) error {
 		}
 	}
 	if errors.Is(err, store.ErrConflict) {
-		// A concurrent writer fenced or published meanwhile. What is left is
-		// invisible and is overwritten when its place is used.
+		// A concurrent writer fenced or published. The remaining chunks are
+		// invisible, and an array that grows there overwrites them.
 		return nil
 	}
 	return err
@@ -303,7 +304,7 @@ type object struct {
 	version store.Version
 }
 
-// mostPending is how many objects are deleted under one fence.
+// mostPending is the number of objects that are deleted under one fence.
 const mostPending = 1024
 
 // Delete records the version of the object at key, and deletes the recorded objects in
@@ -352,7 +353,7 @@ func Fenced(b store.Batch) bool {
 	return ok
 }
 
-// next returns document with one newline more at its end than old has.
+// next returns document with one more newline at its end than old has.
 func next(document, old []byte) []byte {
 	n := (len(old) - len(bytes.TrimRight(old, "\n")) + 1) % generations
 	document = bytes.TrimRight(document, "\n")
@@ -362,10 +363,11 @@ func next(document, old []byte) []byte {
 // same reports whether two documents are equal up to the newlines at their end.
 func same(a, b []byte) bool { return bytes.Equal(bytes.TrimRight(a, "\n"), bytes.TrimRight(b, "\n")) }
 
-// gone turns [fs.ErrNotExist] into a conflict, for an object that existed a moment ago.
+// gone converts [fs.ErrNotExist] to a conflict, for an object that a concurrent writer
+// has deleted.
 func gone(err error, key store.Key) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s was deleted meanwhile", store.ErrConflict, key)
+		return fmt.Errorf("%w: a concurrent writer deleted %s", store.ErrConflict, key)
 	}
 	return err
 }

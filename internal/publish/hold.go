@@ -15,8 +15,8 @@ import (
 func CheckFree(ctx context.Context, n Node) error { return n.checkFree(ctx) }
 
 // Hold reserves a node for n.Holder. Until [Release], [Update] refuses all other writers
-// with [ErrHeld]. The note informs other programs that find the node held. If the node
-// has a holder already, the error wraps [ErrHeld].
+// with [ErrHeld]. Other programs can read the note ([Holder]). If the node has a holder
+// already, the error wraps [ErrHeld].
 func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 	unlock, fenced, err := n.excludeWriters(ctx)
 	if err != nil {

@@ -29,7 +29,7 @@ type journal struct {
 
 // journalEntry is the change of one node.
 type journalEntry struct {
-	Path     string `json:"path"`           // relative to the node beside which the journal is, such as ../t2m
+	Path     string `json:"path"`           // relative to the node that has the journal, such as ../t2m
 	Name     string `json:"name,omitempty"` // of the document; "" means zarr.json
 	Was      string `json:"was"`            // digest of the document that was planned on
 	Document string `json:"document"`
@@ -42,9 +42,9 @@ func newJournal(n Node, id string) (*journal, error) {
 	return &journal{node: n, key: at.MustKey(journalPrefix + id + journalSuffix)}, err
 }
 
-// pointer returns the pointer to j from beside n. It is relative to the place of n after
-// symbolic links are resolved. Readers resolve them, too, so the pointer works by every
-// link.
+// pointer returns the pointer to j that is stored beside n. It is relative to the place
+// of n after symbolic links are resolved. Readers resolve links as well, so the pointer
+// is valid through every link.
 func (j *journal) pointer(n Node) (pointerFile, error) {
 	at, err := store.Resolve(n.Store, n.Path)
 	return pointerFile{Journal: relative(at, j.key.String())}, err
@@ -59,7 +59,7 @@ func (j *journal) add(m *member) {
 	j.Parts = append(j.Parts, journalEntry{at, name, digest(m.old.Bytes), string(m.change.Document), m.node.Path})
 }
 
-// home returns the path of the node beside which the journal is.
+// home returns the path of the node that has the journal.
 func (j *journal) home() store.Path { return j.key.Dir().Parent() }
 
 // digest identifies a document regardless of the newlines at its end.
@@ -76,9 +76,9 @@ func (n Node) at(p journalEntry) Node {
 	return n
 }
 
-// CheckPending returns [ErrPending] if the node belongs to an unfinished transaction with
-// another journal than the given one. The documents of such nodes may not match. The zero
-// Key is no journal.
+// CheckPending returns [ErrPending] if the node belongs to an unfinished transaction
+// whose journal is not the given one. The documents of such nodes may not match. The
+// zero Key stands for no journal.
 func CheckPending(ctx context.Context, n Node, journal store.Key) error {
 	key, _, err := n.journal(ctx)
 	if err == nil && !key.IsZero() && key != journal {
@@ -88,13 +88,13 @@ func CheckPending(ctx context.Context, n Node, journal store.Key) error {
 }
 
 // write stores the journal, which commits the transaction. If the answer is lost, it
-// learns the outcome from the store.
+// finds the outcome in the store.
 func (j *journal) write(ctx context.Context) error {
 	data, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	// A journal that recovery cannot read would block its nodes for ever.
+	// A journal that is too long for recovery would block its nodes for ever.
 	if len(data) > mostJournal {
 		return fmt.Errorf("%w: a journal of %d bytes, at most %d are allowed; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
 	}
@@ -119,9 +119,10 @@ func (j *journal) write(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// missed learns the outcome if the answer to a write of the journal is lost and the
-// journal is gone for good. A concurrent recovery may have found it, published its
-// documents and deleted it. The first document then is not the planned one any more.
+// missed finds the outcome if the answer to the write of the journal is lost, and the
+// journal does not exist and never will. A concurrent recovery may have found it,
+// published its documents and deleted it. Then the first document is no longer the one
+// that was planned on.
 func (j *journal) missed(ctx context.Context, lost error) error {
 	now, err := j.node.at(j.Parts[0]).read(ctx)
 	switch {
@@ -165,8 +166,8 @@ func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) 
 	return j, nil
 }
 
-// check refuses a journal that no writer stores: one that names a node twice, does not
-// name the node by which it was found, or is not beside its first node.
+// check refuses a journal that no version of Varve writes: one that names a node twice,
+// does not name the node whose pointer led to it, or is not beside its first node.
 func (j *journal) check() error {
 	found := false
 	for i := range j.Parts {
@@ -182,14 +183,13 @@ func (j *journal) check() error {
 			return fmt.Errorf("its node %q has a document %q", p.path, p.Name)
 		}
 		found = found || j.same(p.path, j.node.Path)
-		// The order of locks. A journal in another order could deadlock its
-		// recovery.
+		// Recovery locks the nodes in this order. Another order could deadlock.
 		if i > 0 && p.path.String() <= j.Parts[i-1].path.String() {
 			return fmt.Errorf("its nodes %q and %q are not in order", j.Parts[i-1].path, p.path)
 		}
 	}
 	// A pointer that was copied by hand, or forged, names a journal of other nodes.
-	// To replay that would change nodes without a pointer to it.
+	// To replay it would change nodes that do not point to it.
 	if !found || !j.same(j.home(), j.Parts[0].path) {
 		return fmt.Errorf("it does not belong to node %q", j.node.Path)
 	}
@@ -202,37 +202,37 @@ func (j *journal) same(a, b store.Path) bool {
 	return same && err == nil
 }
 
-// isNamedBy reports whether the pointer of n names the journal. If not, the node was
-// replaced or recovered since.
+// isNamedBy reports whether the pointer of n names the journal. Otherwise the node was
+// replaced, or a recovery has finished the transaction.
 func (j *journal) isNamedBy(ctx context.Context, n Node) (bool, error) {
 	key, _, err := n.journal(ctx)
 	return key == j.key, err
 }
 
-// publishTries is how often the write of a committed document is repeated after lost
+// publishTries is the number of attempts to write a committed document, after lost
 // answers or conflicts with a concurrent recovery.
 const publishTries = 8
 
-// publish writes the document of one part unless a concurrent recovery did so. In that
-// case the version is zero.
+// publish writes the document of one part. If a concurrent recovery has written it, the
+// version is zero.
 func (j *journal) publish(ctx context.Context, n Node, p journalEntry) (store.Version, error) {
 	var failed error
 	for range publishTries {
 		now, err := n.read(ctx)
 		if errors.Is(err, fs.ErrNotExist) {
-			// Removed since.
+			// A concurrent writer removed the node.
 			return store.Version{}, nil
 		}
 		if err != nil {
 			return store.Version{}, err
 		}
-		// Published by a recovery, and perhaps changed again since.
+		// A recovery published it, and it may have changed again after that.
 		if digest(now.Bytes) != p.Was {
 			return store.Version{}, nil
 		}
-		// The document is the planned one, but a recovery may have finished and a
-		// later change may have restored it. While the pointer names this
-		// journal, neither happened.
+		// The document is the one that was planned on. But a recovery may have
+		// finished, and a later change may have restored that document. Neither
+		// has happened while the pointer names this journal.
 		if ours, err := j.isNamedBy(ctx, n); err != nil || !ours {
 			return store.Version{}, err
 		}
@@ -242,7 +242,7 @@ func (j *journal) publish(ctx context.Context, n Node, p journalEntry) (store.Ve
 			return version, nil
 		}
 		if errors.Is(err, store.ErrLocked) || errors.Is(err, context.Canceled) {
-			return store.Version{}, err // waited for this lock already, or must not wait
+			return store.Version{}, err // the wait for the lock has ended
 		}
 		failed = err
 	}
@@ -281,8 +281,8 @@ func (j *journal) conclude(ctx context.Context, after After, published []Node) e
 			return err
 		}
 	}
-	// A crash before this repeats after, which is harmless. A crash behind it leaves
-	// pointers without a journal, which recovery removes.
+	// After a crash before this, recovery calls after again, which is harmless. A crash
+	// after it leaves pointers without a journal, which recovery removes.
 	return store.Delete(ctx, j.node.Store, j.key)
 }
 
@@ -300,12 +300,13 @@ func (j *journal) unpoint(ctx context.Context) error {
 
 // Outstanding is an unfinished transaction. Its writer may still be running.
 type Outstanding struct {
-	Committed bool         // the next writer finishes it; otherwise it is invisible and is rolled back
+	Committed bool         // the next writer finishes it; otherwise the next writer rolls it back
 	Nodes     []store.Path // that change, if committed
 	Document  []byte       // of n once the transaction is finished, if committed
 }
 
-// Look returns the unfinished transaction to which a node belongs, or nil.
+// Look returns the unfinished transaction that a node belongs to, or nil. It changes
+// nothing.
 func Look(ctx context.Context, n Node) (*Outstanding, error) {
 	key, _, err := n.journal(ctx)
 	if err != nil || key.IsZero() {
@@ -314,8 +315,8 @@ func Look(ctx context.Context, n Node) (*Outstanding, error) {
 	j, err := n.readJournal(ctx, key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// Not committed yet, or finished except for the pointers. Read the
-		// pointer again to tell the two apart.
+		// Not committed yet, or finished since the pointer was read. Read the
+		// pointer again to distinguish the two.
 		if key, _, err = n.journal(ctx); err != nil || key.IsZero() {
 			return nil, err
 		}
@@ -335,9 +336,9 @@ func Look(ctx context.Context, n Node) (*Outstanding, error) {
 	return o, nil
 }
 
-// After runs once the documents of a transaction are published and updates what depends
-// on them, such as consolidated metadata. The key of the journal tells the transaction's
-// own pointers from those of a later transaction.
+// After runs once the documents of a transaction are published, and updates data that
+// depends on them, such as consolidated metadata. The key of the journal distinguishes
+// the transaction's own pointers from those of a later transaction.
 type After func(ctx context.Context, journal store.Key, nodes []Node) error
 
 // member is a participant that has a change.

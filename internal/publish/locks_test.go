@@ -111,9 +111,9 @@ func TestCheckOfRemoval(t *testing.T) {
 	}
 }
 
-// TestRecoverByLink finishes a change of two nodes, of which one was named by a link,
-// from each of them, by each name that it has. Links lie higher or deeper than what they
-// lead to.
+// TestRecoverByLink changes two nodes, one of them through a link, and interrupts the
+// transaction. Then it recovers from each node by each of its names. Links are higher or
+// deeper than their targets.
 func TestRecoverByLink(t *testing.T) {
 	for _, changed := range []string{"b", "l", "deep/l"} {
 		for _, found := range []string{"a", "b", "l", "deep/l"} {

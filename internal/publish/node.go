@@ -15,8 +15,8 @@ var (
 	ErrUnsafe = errors.New("the store has neither locks nor conditional writes, so concurrent changes could be lost; declare this the only writer (SingleWriter), or use another store")
 	// ErrIncomplete reports that a change was published but a later step failed: its
 	// superseded chunks were not removed, or the change was not made durable. Do not
-	// repeat the change. What is left over is invisible and is overwritten when its
-	// place is used.
+	// repeat the change. The remaining chunks are invisible, and an array that grows
+	// there overwrites them.
 	ErrIncomplete = errors.New("published, but a later step failed")
 	// ErrOutcomeUnknown reports that the change may or may not have been published.
 	// Read the node before repeating the change.
@@ -33,7 +33,7 @@ type Node struct {
 	Limit        int64 // maximum size of the document in bytes
 	Locking      store.Locking
 	Holder       string // identifies the caller to a reservation of the node; see [Hold]
-	Held         *Locks // locks that the caller holds already; may be nil
+	Held         *Locks // locks that the caller holds, or nil
 }
 
 // Document is one version of a node's metadata document.
@@ -78,7 +78,7 @@ func Batch(ctx context.Context, s store.Store, d store.Durability, work func(con
 // directory by both names would deadlock with itself. To prevent that, a call that holds
 // locks sets [Node].Held to them before it takes the next one.
 type Locks struct {
-	outer   *Locks // locks of the caller of this call; may be nil
+	outer   *Locks // locks of the caller, or nil
 	paths   []store.Path
 	unlocks []func() error
 }
@@ -111,7 +111,7 @@ func (l *Locks) name(n Node) (store.Path, bool) {
 	return store.Path{}, false
 }
 
-// Change is what a plan returns. All functions may be nil.
+// Change is the result of a plan. All functions may be nil.
 type Change struct {
 	Document []byte                                   // nil if only Reclaim and Tidy are to run
 	Stage    func(context.Context, store.Batch) error // writes the new chunks
@@ -127,7 +127,7 @@ type Change struct {
 	// version is zero if the store has none.
 	Published func(store.Version)
 	Reclaim   func(context.Context, store.Batch) error // deletes and clears superseded chunks
-	// Tidy removes what is no longer needed once the writes of Reclaim are durable.
+	// Tidy removes objects that nothing needs once the writes of Reclaim are durable.
 	Tidy func(context.Context, store.Batch) error
 	// Abandon deletes staged chunks after Stage failed. Its errors are ignored,
 	// because what it leaves is invisible.

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// pair is a store without locks that has the nodes "a" and "b", of which before sees
+// pair is a store without locks that has the nodes "a" and "b". It calls before ahead of
 // every operation.
 type pair struct {
 	t      *testing.T
@@ -46,7 +46,7 @@ func (p *pair) put(key, value string) {
 	}
 }
 
-// value returns what is under a key, "" where nothing is.
+// value returns the value of a key, or "" if there is none.
 func (p *pair) value(key string) string {
 	got, _, _ := p.others.Get(context.Background(), store.MustKey(key), store.Request{}, nil)
 	return string(got)

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// relative returns the name of a place as seen from a node. Files beside nodes refer to
+// relative returns the name of a place relative to a node. Files beside nodes refer to
 // each other this way, because a store may be opened at any directory above them.
 func relative(from store.Path, to string) string {
 	a, b := segments(from.String()), segments(to)
@@ -29,12 +29,12 @@ func segments(path string) []string {
 	return strings.Split(path, "/")
 }
 
-// resolve returns the place to which a relative name leads. If that is above the root of
-// the store, the error wraps [store.ErrInvalidKey].
+// resolve returns the place that a name relative to a node refers to. If that is above
+// the root of the store, the error wraps [store.ErrInvalidKey].
 func resolve(from store.Path, place string) (string, error) {
 	to := path.Join(from.String(), place)
 	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {
-		return "", fmt.Errorf("%w: %q leads out of the store: open it at a directory above, or remove %s from a node that was copied by hand in the middle of the change", store.ErrInvalidKey, place, pointerName)
+		return "", fmt.Errorf("%w: %q leads out of the store: open the store at a directory above, or, if the node was copied by hand during a change, remove its %s", store.ErrInvalidKey, place, pointerName)
 	}
 	if to == "." {
 		to = ""

@@ -45,15 +45,15 @@ func (n Node) checkFree(ctx context.Context) error {
 	case p.Journal != "":
 		return ErrPending
 	case p.Holder != "" && p.Holder != n.Holder:
-		return fmt.Errorf("%w by %.100s%s, which has to be published or cancelled first (Array.Reservation)", ErrHeld, p.Holder, p.by())
+		return fmt.Errorf("%w by %.100s%s, which must be published or cancelled first (Array.Reservation)", ErrHeld, p.Holder, p.by())
 	case p.Holder != n.Holder:
 		return noHolder(n.Holder)
 	}
 	return nil
 }
 
-// by returns the person and program behind a hold, if the note names them as the note of
-// a reservation does.
+// by returns the user and the program that hold the node, if the note is that of a
+// reservation.
 func (p *pointerFile) by() string {
 	var note struct {
 		By store.Holder `json:"by"`
@@ -106,7 +106,7 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 	if err != nil {
 		return err
 	}
-	// A pointer that cannot be read again would block the node for ever.
+	// A pointer that is too long to be read would block the node for ever.
 	if len(data) > mostPointer {
 		return fmt.Errorf("%w: a note of %d bytes, at most %d are allowed", store.ErrTooLarge, len(data), mostPointer)
 	}
@@ -127,12 +127,12 @@ func (n Node) unpoint(ctx context.Context, journal store.Key) error {
 func (n Node) clearPointer(ctx context.Context, p pointerFile) error {
 	err := store.DeleteIf(ctx, n.Store, n.Path.MustKey(pointerName), p.info.Version)
 	if errors.Is(err, store.ErrUnsupported) {
-		// The store cannot delete on a condition. An empty pointer means the same
-		// as none.
+		// The store has no conditional deletes. An empty pointer means the same as
+		// none.
 		err = n.putPointer(ctx, pointerFile{}, store.IfVersion(p.info.Version))
 	}
 	if errors.Is(err, store.ErrConflict) {
-		return nil // changed since by another transaction or recovery: not ours to remove
+		return nil // it belongs to another transaction, or a recovery removed it
 	}
 	return err
 }
@@ -160,7 +160,7 @@ func isJournal(k store.Key) bool {
 	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)
 }
 
-// outside returns the error for a file beside a node that refers to a place out of the
+// outside returns the error for a file beside a node that refers to a place outside the
 // store.
 func outside(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s: %v", metadata.ErrInvalid, key, err)
@@ -168,7 +168,7 @@ func outside(key store.Key, err error) error {
 
 // damaged returns the error for a file beside a node that no version of Varve writes.
 func damaged(key store.Key, err error) error {
-	return fmt.Errorf("%w: %s is damaged (remove it if no writer is at work): %v", metadata.ErrInvalid, key, err)
+	return fmt.Errorf("%w: %s is damaged (remove it if no writer is running): %v", metadata.ErrInvalid, key, err)
 }
 
 // putIf writes on a condition, or without one if the store has no conditional writes.
@@ -196,7 +196,7 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	}
 	key, err := store.ParseKey(place)
 	if err == nil && !isJournal(key) {
-		err = fmt.Errorf("%s is no journal", key)
+		err = fmt.Errorf("%s is not a journal", key)
 	}
 	if err != nil {
 		return store.Key{}, p, damaged(n.Path.MustKey(pointerName), err)

@@ -35,7 +35,7 @@ import (
 )
 
 // Update changes a node in the order that the package comment describes. It passes the
-// present document to plan; a nil [Change] ends the update without an effect.
+// present document to plan. If plan returns a nil [Change], Update changes nothing.
 //
 // An error that wraps [store.ErrConflict] means that a concurrent writer published first.
 // Then nothing of this change is visible, and Update may be called again. After
@@ -98,8 +98,8 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 }
 
 // excludeWriters takes the node's lock, unless the caller holds it already. If the store
-// has no locks, it returns fenced for a store with conditional writes, and neither for a
-// single writer.
+// has no locks, fenced reports that the change needs a fence. A single writer needs
+// neither.
 func (n Node) excludeWriters(ctx context.Context) (unlock func() error, fenced bool, err error) {
 	unlock, fenced, err = n.lockOrFence(ctx)
 	if own := (*ownError)(nil); errors.As(err, &own) {

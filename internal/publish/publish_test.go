@@ -18,7 +18,7 @@ import (
 
 var errFault = errors.New("fault on purpose")
 
-// recorder is a store that records what is done to it, and fails what it is told to.
+// recorder is a store that records its operations, and fails those that a test chooses.
 type recorder struct {
 	*memstore.Store
 	log  []string
@@ -105,7 +105,7 @@ func (b batch) Delete(ctx context.Context, key store.Key) error { return b.r.Del
 func (b batch) Commit(context.Context) error                    { return b.r.do("commit", "") }
 func (b batch) Discard()                                        {}
 
-// taken returns what was recorded and forgets it.
+// taken returns the recorded operations and clears the record.
 func (r *recorder) taken() string {
 	defer func() { r.log = nil }()
 	return strings.Join(r.log, ", ")

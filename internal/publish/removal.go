@@ -15,8 +15,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// documents are the names of all documents of nodes. Those of format 2 come first: they
-// would become visible as soon as the document of format 3 is gone.
+// documents are the names of all documents of nodes, in the order of their deletion.
+// Those of format 2 come first: readers would see them once the document of format 3 is
+// deleted.
 var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
 
 // Remove deletes a node and everything below it while it holds their locks. It deletes
@@ -33,8 +34,8 @@ func Remove(ctx context.Context, n Node, check func(context.Context, Node) error
 	return n.removed(ctx, check, func() error { return nil })
 }
 
-// Replace removes a node as [Remove] does and then creates another one as [Create] does.
-// It keeps the locks until the end, so no update of the old node can meet the new one.
+// Replace removes a node as [Remove] does, and then creates another one as [Create] does.
+// It keeps the locks until the end, so no update of the old node can change the new one.
 func Replace(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
 	err = n.removed(ctx, nil, func() error {
 		version, err = Create(ctx, n, document, beside...)
@@ -55,7 +56,7 @@ func (n Node) removed(ctx context.Context, check func(context.Context, Node) err
 			return err
 		}
 	}
-	// From here on readers do not see the node.
+	// Afterwards readers do not see the node.
 	if err := n.hide(ctx); err != nil {
 		return err
 	}
@@ -88,15 +89,16 @@ func (n Node) hide(ctx context.Context) error {
 		}
 	}
 	if hidden {
-		// Ignore the error: on a full disk the note does not fit, and this
-		// removal is what makes room.
+		// Ignore the error: the disk may be too full for the note, and this
+		// removal frees space.
 		_, _ = store.Put(ctx, n.Store, n.Path.MustKey(Unfinished), []byte("{}"), n.Durability)
 	}
 	return nil
 }
 
 // Unfinished is the key, relative to a node, of the note that a copy to this place or its
-// removal has begun. It is deleted last. It distinguishes leftovers from foreign files.
+// removal has begun. The note is deleted last. It distinguishes the remains of an
+// interrupted call from foreign files.
 const Unfinished = own.Dir + "/unfinished.json"
 
 // CheckRemovable returns the error with which [Remove] would fail before it deletes
@@ -109,8 +111,8 @@ func CheckRemovable(ctx context.Context, n Node) error {
 	return r.locks.unlock()
 }
 
-// mostHeld bounds the locks that a removal holds at once. Each may be an open file, of
-// which a process has few.
+// mostHeld bounds the locks that a removal holds at once. Each may be an open file, and
+// their number is limited for a process.
 const mostHeld = 1000
 
 // removal removes a node and all nodes below it while it holds their locks.
@@ -121,11 +123,11 @@ const mostHeld = 1000
 // above it while it holds the array.
 //
 // If there are more than mostHeld members, the locks of the last ones are taken and
-// released again. They are taken once more, without waiting, when the member is deleted.
-// A writer that came in between may be waiting for the group, which this call holds.
+// released again. Before such a member is deleted, its lock is taken once more, without
+// waiting. A concurrent writer may hold it and wait for the group, which this call holds.
 //
-// While the lock of a member is held, no writer can reserve it or make it part of a
-// transaction. So each member is checked for both under its lock.
+// Each member is checked for reservations and transactions under its lock. While the lock
+// is held, no writer can begin one.
 type removal struct {
 	Node
 	tried []store.Path // arrays whose locks were released again
@@ -165,7 +167,7 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 func (n Node) checkApart(members []store.Path) error {
 	above, err := store.Identities(n.Store, n.Path)
 	if err != nil || len(above) == 0 {
-		return nil // links are refused/ links are refused once the locks are held
+		return nil // lockBelow refuses links once it has the locks
 	}
 	for _, p := range members {
 		id, err := store.Identify(n.Store, p)
@@ -188,9 +190,9 @@ func (r *removal) lockMember(ctx context.Context, p store.Path, keep bool) error
 	if err != nil {
 		return err
 	}
-	// The journal of a committed transaction may be beside this member. Deleting it
-	// would leave the other nodes half changed. A damaged pointer does not protect
-	// the node.
+	// The journal of a committed transaction may be beside this member. To delete it
+	// would leave the other nodes half changed. Ignore other errors, so that a node with
+	// a damaged pointer can be removed.
 	if err := m.checkFree(ctx); errors.Is(err, ErrHeld) || errors.Is(err, ErrPending) {
 		return errors.Join(&MemberError{p, err}, unlock())
 	}
@@ -232,8 +234,8 @@ func (r *removal) delete(ctx context.Context) error {
 		m := r.member(p)
 		m.Locking.Timeout = -1
 		unlock, err := m.lockIfThere(ctx)
-		// A writer locked it since. The deletion of the whole tree below, under
-		// the lock of the group, deletes this member as well.
+		// A concurrent writer has locked it. The last call of DeleteTree, under the
+		// lock of the group, deletes this member as well.
 		if errors.Is(err, store.ErrLocked) {
 			continue
 		}
@@ -249,8 +251,8 @@ func (r *removal) delete(ctx context.Context) error {
 }
 
 // below returns n and the nodes below it: arrays sorted by path, and each group after the
-// nodes below it, n last if it is one. It does not follow links, because a removal keeps
-// what they lead to. In a store that cannot be listed, it returns n alone.
+// nodes below it. It does not follow links, because a removal keeps their targets. If the
+// store cannot list, it returns only n.
 func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error) {
 	var walk func(dir store.Path) error
 	walk = func(dir store.Path) error {
@@ -288,8 +290,8 @@ func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error
 	return arrays, groups, err
 }
 
-// kindAt returns the kind of node in a directory. A document that cannot be understood
-// counts as that of an array, so nothing below it is taken for a node.
+// kindAt returns the kind of node in a directory. A document that cannot be parsed counts
+// as that of an array, so below does not look for nodes below it.
 func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool, err error) {
 	for _, name := range [...]string{metadata.V2Array, metadata.V2Group} {
 		if found, err := store.Exists(ctx, n.Store, dir.MustKey(name)); err != nil || found {

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// manyArrays makes a group with so many arrays, and one in a group below.
+// manyArrays makes a group with the given number of arrays, and one in a group below.
 func manyArrays(t *testing.T, n int) (*memstore.Store, publish.Node) {
 	t.Helper()
 	s := memstore.New()
@@ -40,7 +40,7 @@ func manyArrays(t *testing.T, n int) (*memstore.Store, publish.Node) {
 	return s, publish.Node{Store: s, Path: at(t, "g"), Document: "zarr.json", Locking: store.Locking{Timeout: -1}}
 }
 
-// count returns how many values there are.
+// count returns the number of values.
 func count(t *testing.T, s store.Store) (n int) {
 	t.Helper()
 	for _, err := range store.List(t.Context(), s, store.Path{}, true) {
@@ -86,7 +86,7 @@ func TestRemoveBelowLocks(t *testing.T) {
 	}
 }
 
-// mounted is a store in which directories have second names that are no links.
+// mounted is a store in which directories have second names that are not links.
 type mounted struct {
 	*memstore.Store
 	names map[string]string

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// changeTries bounds how often a change is planned, if other writers keep publishing
-	// first.
+	// changeTries is the number of attempts to plan and publish a change while
+	// concurrent writers publish first.
 	changeTries = 32
-	// LongestPause bounds the time between two tries.
+	// LongestPause bounds the pause between two attempts.
 	LongestPause = 50 * time.Millisecond
 )
 
-// Final is a conflict that does not go away when the change is tried again.
+// Final is a conflict that remains when the change is tried again.
 type Final interface {
 	error
 	Final()
 }
 
-// Retry calls do until it no longer fails because of a concurrent writer, with random
-// pauses. It does not retry conflicts that cannot go away: a [Final] one, a reservation, or
-// a change that was published already.
+// Retry calls do, with random pauses, until it returns no [store.ErrConflict]. It does
+// not repeat a call after a [Final] conflict, for a node that is held, or if the change
+// was published.
 func Retry(ctx context.Context, do func() error) (err error) {
 	pause := time.Millisecond
 	for range changeTries {
@@ -36,7 +36,7 @@ func Retry(ctx context.Context, do func() error) (err error) {
 			return err
 		}
 		select {
-		case <-time.After(rand.N(pause)):
+		case <-time.After(rand.N(pause)): // random, so that writers do not conflict again
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -47,8 +47,8 @@ func incomplete(errs ...error) error {
 	return fmt.Errorf("%w: %w", ErrIncomplete, err)
 }
 
-// exclusive is the run of a writer without concurrent writers: it holds the lock, or the
-// caller declared it the only writer.
+// exclusive is the run of a writer that has no concurrent writers, because it holds the
+// lock or the caller declared a single writer.
 type exclusive struct {
 	Node
 	old Document
@@ -56,9 +56,9 @@ type exclusive struct {
 
 func (e *exclusive) stage(ctx context.Context, c *Change) error {
 	err := e.batch(ctx, c.Stage)
-	// Nothing will describe these chunks. If a crash or a failure leaves them, they are
-	// orphaned but invisible.
 	if err != nil {
+		// No document will describe the staged chunks. Those that stay are orphaned and
+		// invisible.
 		_ = e.batch(store.Finishing(ctx), c.Abandon)
 	}
 	return err
@@ -73,9 +73,9 @@ func (e *exclusive) reclaim(ctx context.Context, c *Change) error {
 	return e.batch(ctx, c.Tidy)
 }
 
-// publish replaces the document on the condition that it is still the one that was read.
-// If the store has no versions, the lock or the caller's word excludes concurrent
-// writers.
+// publish replaces the document on the condition that it is still the one that was
+// read. If the store has no versions, it relies on the lock, or on the caller's
+// declaration of a single writer.
 func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version, error) {
 	if !e.old.Version.IsZero() {
 		version, err := store.PutIf(ctx, e.Store, e.key(), document, store.IfVersion(e.old.Version), e.Durability)
@@ -87,8 +87,9 @@ func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version
 	return e.settle(ctx, document, version, err)
 }
 
-// settle learns the outcome of a write that failed for another reason than its condition,
-// such as a lost answer. There is no concurrent writer, so the present document tells.
+// settle finds the outcome of a write that failed for another reason than its condition,
+// such as a lost answer. There is no concurrent writer, so it compares the present
+// document.
 func (n Node) settle(ctx context.Context, document []byte, version store.Version, err error) (store.Version, error) {
 	if err == nil || errors.Is(err, store.ErrConflict) {
 		return version, err

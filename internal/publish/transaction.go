@@ -98,8 +98,8 @@ func (t *transaction) end(err error) error {
 
 func (t *transaction) plan(ctx context.Context, p Participant) error {
 	p.Held = t.locks
-	// Unlike excludeWriters, fail if a lock is our own already: two changes of one
-	// document cannot both be published.
+	// In contrast to excludeWriters, fail if this call holds the lock already: two
+	// changes of one document cannot both be published.
 	unlock, fenced, err := p.lockOrFence(ctx)
 	if err != nil {
 		return err
@@ -210,8 +210,8 @@ func Recover(ctx context.Context, n Node, after After) (found bool, err error) {
 	j, err := n.readJournal(ctx, key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// Not committed, or finished except for the pointers. Either way only the
-		// pointer is to be removed.
+		// Not committed, or finished except for the pointers. Both need only the
+		// removal of the pointer.
 		return true, n.rollBack(ctx, key)
 	case err != nil:
 		return true, err
@@ -232,7 +232,7 @@ func (n Node) rollBack(ctx context.Context, journal store.Key) (err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if fenced {
-		// The writer may still be alive. An aborted journal under the same key
+		// The writer may still be running. An aborted journal under the same key
 		// makes its conditional write fail.
 		if err := n.abort(ctx, journal); err != nil {
 			return err
@@ -253,8 +253,7 @@ func (j *journal) rollForward(ctx context.Context, after After) (err error) {
 		n := j.node.at(p)
 		unlock, _, err := n.excludeWriters(ctx)
 		if errors.Is(err, fs.ErrNotExist) {
-			// The node was removed since.
-			continue
+			continue // a concurrent writer removed the node
 		}
 		if err != nil {
 			return err
@@ -263,8 +262,7 @@ func (j *journal) rollForward(ctx context.Context, after After) (err error) {
 	}
 	if found, err := store.Exists(ctx, j.node.Store, j.key); err != nil || !found {
 		// A concurrent recovery finished the transaction while this one waited
-		// for the locks. Another change may follow it by now, which publishing
-		// again would undo.
+		// for the locks. To publish again could undo a later change.
 		return err
 	}
 	for _, p := range j.Parts {

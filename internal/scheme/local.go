@@ -154,7 +154,7 @@ func RefuseLink(location string) error {
 	}
 	for p := dir; len(p) >= len(top) && p != filepath.Dir(p); p = filepath.Dir(p) {
 		if target, err := os.Readlink(p); err == nil {
-			return fault.Argument("%s is a symbolic link to %s; name what it leads to, or remove the link", filepath.Base(p), target)
+			return fault.Argument("%s is a symbolic link to %s; name its target, or remove the link", filepath.Base(p), target)
 		}
 	}
 	return nil

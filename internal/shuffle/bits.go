@@ -2,8 +2,8 @@
 
 package shuffle
 
-// tile is how many bytes are bit-shuffled at a time. With their destination they fit into
-// an L1 cache.
+// tile is the number of bytes that are bit-shuffled at a time. With their destination
+// they fit into an L1 cache.
 const tile = 8 << 10
 
 // Bitshuffle writes the bits of src to dst, grouped by their position within elements of

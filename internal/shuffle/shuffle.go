@@ -5,8 +5,8 @@
 //
 // The layouts are those of c-blosc 1. Shuffle writes the first bytes of all elements,
 // then all second bytes, and so on. Bitshuffle writes the lowest bits of all first bytes,
-// then the next bits, and so on. It packs eight elements a byte, the first in the lowest
-// bit.
+// then the next bits, and so on. A byte has the bits of eight elements, the first in the
+// lowest bit.
 //
 // Processors with AVX2 use assembly that tools/shuffle generates. Others, and programs
 // with the build tag purego, use 64-bit arithmetic.

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 )
 
-// shuffled is Shuffle as its documentation says it.
+// shuffled is a simple implementation of Shuffle.
 func shuffled(src []byte, size int) []byte {
 	n, out := len(src)/size, bytes.Clone(src)
 	for i := range n {
@@ -26,7 +26,7 @@ func shuffled(src []byte, size int) []byte {
 	return out
 }
 
-// bitshuffled is Bitshuffle as its documentation says it.
+// bitshuffled is a simple implementation of Bitshuffle.
 func bitshuffled(src []byte, size int) []byte {
 	n, out := len(src)/size, bytes.Clone(src)
 	if n%8 != 0 {
@@ -49,8 +49,8 @@ func noise(n int) []byte {
 	return b
 }
 
-// same checks all four against the models, on memory with guards around what may be
-// written.
+// same compares the four functions with the simple ones, and checks that they do not
+// write beyond dst.
 func same(t testing.TB, src []byte, size int) {
 	for _, way := range []struct {
 		name  string
@@ -114,7 +114,7 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// failures collects what a check says.
+// failures collects the errors of a check.
 type failures struct {
 	testing.TB
 	text string
@@ -122,8 +122,7 @@ type failures struct {
 
 func (f *failures) Errorf(format string, args ...any) { f.text += fmt.Sprintf(format, args...) + "\n" }
 
-// TestPlain checks that the plain ways, which assembly hides on some processors, do the
-// same.
+// TestPlain checks the code without assembly, which some processors never use.
 func TestPlain(t *testing.T) {
 	for size := 1; size <= 40; size++ {
 		for _, n := range []int{8, 24, 64, 72, 1000} {

@@ -19,7 +19,7 @@ import (
 
 // Binding turns documents of one array into states. It is used once.
 type Binding struct {
-	Engine  *engine.Array      // what does not depend on the document: place and options
+	Engine  *engine.Array      // the fields that do not depend on the document
 	Codecs  *codec.Environment // the codecs that the array may use
 	Grids   grid.ParseOptions
 	Limits  metadata.Limits
@@ -56,7 +56,7 @@ func (b *Binding) Bind(doc *metadata.Array, g *grid.Grid, version store.Version)
 	spec, e := s.spec(), s.Engine
 	e.Grid, e.Keys, e.Chain = s.Grid, keys, chain
 	e.Fill, e.Size, e.Heap = spec.Element(), spec.Width(), spec.Heap()
-	// A null fill value promises nothing about missing chunks, so every chunk is stored.
+	// With a null fill value, readers disagree on missing chunks. So store every chunk.
 	e.KeepFill = e.KeepFill || doc.HasNullFill()
 	return s, nil
 }
@@ -77,7 +77,7 @@ func (b *Binding) Resized(s *Array, g *grid.Grid) (*Array, error) {
 	doc := s.Document()
 	ext := doc.ChunkGrid
 	if doc.Format() == 2 && g.Name() != "regular" {
-		return nil, fmt.Errorf("%w: an array of format 2 has chunks of one length an axis; convert it to format 3 first (rewrite.Convert)", fault.ErrUnsupported)
+		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (rewrite.Convert)", fault.ErrUnsupported)
 	}
 	if !SameEdges(g, s.Grid) {
 		ext = GridExtension(g, len(ext.Configuration))

@@ -39,14 +39,14 @@ func (s *Array) Inner() (*grid.Grid, error) { return s.Grid.Divided(s.Engine.Cha
 type InnerPlace struct {
 	Shard  []int64      // index of its chunk
 	Within []int64      // its index there
-	Part   strided.Part // of the chunk that it is
+	Part   strided.Part // its elements in the chunk
 }
 
 // LocateInner returns the position of the inner chunk at an index. It returns
 // [store.ErrConflict] if the chunks are no longer shards.
 func (s *Array) LocateInner(index []int64) (InnerPlace, error) {
 	if !s.Engine.Chain.Divided() {
-		return InnerPlace{}, fmt.Errorf("%w: the chunks of the array are no shards any more", store.ErrConflict)
+		return InnerPlace{}, fmt.Errorf("%w: the chunks of the array are no longer shards", store.ErrConflict)
 	}
 	g, err := s.Inner()
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Array) LocateInner(index []int64) (InnerPlace, error) {
 }
 
 // CheckShards returns an error that wraps [engine.ErrLimit] if a shard has more inner
-// chunks than most. Such a shard could not be read again.
+// chunks than most. Readers with this limit could not read such a shard.
 func (s *Array) CheckShards(most int64) error {
 	inner := s.Engine.Chain.Inner()
 	n := int64(1)
@@ -113,8 +113,8 @@ func CellOf(index []int64) grid.Box {
 	return box
 }
 
-// CheckPart returns an error that names the first chunk of a part of a reservation that is
-// not stored. If the part is not marked as written, that is its first chunk.
+// CheckPart returns an error that names the first chunk of a part of a reservation that
+// is not stored. If the part is not marked as written, that is its first chunk.
 func (s *Array) CheckPart(ctx context.Context, part int, cells grid.Box, written bool) (err error) {
 	for index := range cells.IndicesInto(make([]int64, len(cells))) {
 		key := s.Engine.Key(index)

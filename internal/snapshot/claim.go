@@ -25,17 +25,17 @@ func (s *Array) firstTouched(axis int) int64 {
 	return a.Chunks()
 }
 
-// Marker returns the index of the chunk that every writer stores first when the array
-// grows along an axis. Two writers that plan on one document always meet there.
+// Marker returns the index of the marker chunk for an axis: every writer that grows the
+// array along the axis stores it first. Two writers that plan on one document meet there.
 func (s *Array) Marker(axis int) []int64 {
 	index := make([]int64, s.Grid.Rank())
 	index[axis] = s.firstTouched(axis)
 	return index
 }
 
-// Guarded reports whether the marker chunk of the axis excludes all rivals that could
-// store the chunk under key. A writer that grows the array along another axis has another
-// marker chunk, so chunks that both regions touch are not guarded.
+// Guarded reports whether the marker chunk of the axis excludes all concurrent writers
+// that could store the chunk under key. A writer that grows the array along another axis
+// has another marker chunk, so chunks that both regions touch are not guarded.
 func (s *Array) Guarded(next *Array, axis int, key store.Key) bool {
 	name, ok := strings.CutPrefix("/"+key.String(), strings.TrimSuffix("/"+next.Engine.Path.String(), "/")+"/")
 	index, parsed := next.Engine.Keys.ParseKey(name, s.Grid.Rank(), nil)
@@ -48,8 +48,8 @@ func (s *Array) Guarded(next *Array, axis int, key store.Key) bool {
 // mostClaimed is the largest number of chunks that [Array.claim] stores.
 const mostClaimed = 1 << 16
 
-// tooManyClaimed is the [publish.ErrUnsafe] of a change that would have to store more than
-// mostClaimed chunks of fill values.
+// tooManyClaimed is the [publish.ErrUnsafe] of a change that would have to store more
+// than mostClaimed chunks of fill values.
 type tooManyClaimed struct{}
 
 func (tooManyClaimed) Error() string {
@@ -59,10 +59,10 @@ func (tooManyClaimed) Error() string {
 
 func (tooManyClaimed) Is(target error) bool { return target == publish.ErrUnsafe }
 
-// claim does what expose does for a store without locks. It stores every chunk that the
-// new region touches, marker chunks first. A rival that planned on the old document
-// stores chunks only if they do not exist, so it fails at any of them. With keepStale,
-// chunks that the array already has stay as they are.
+// claim replaces expose in a store without locks. It stores every chunk that the new
+// region touches, marker chunks first. A concurrent writer that planned on the old
+// document stores chunks only if they do not exist, so it fails at any of them. With
+// keepStale, chunks that the array already has do not change.
 func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.Batch) error {
 	kept := grid.BoxOf(next.Grid.Chunks())
 	var boxes []grid.Box

@@ -34,7 +34,7 @@ func (g Gain) Along(s *Array, axis int, said int64) (int64, error) {
 	shape := s.Grid.Shape()
 	switch {
 	case s.Type.Variable():
-		return 0, fault.Argument("elements of %s differ in length: a source has none of them, Append takes them", s.Type)
+		return 0, fault.Argument("a source cannot provide elements of %s, which have variable length: use Append", s.Type)
 	case g.Data != nil:
 		return 0, ErrBothGiven
 	case g.From.Read == nil:
@@ -49,7 +49,7 @@ func (g Gain) Along(s *Array, axis int, said int64) (int64, error) {
 	case !fits:
 		return 0, fmt.Errorf("%w: a source of shape %v", grid.ErrOverflow, shape)
 	case said != 0 && said != shape[axis]:
-		return 0, fault.Argument("the source has %d planes along axis %d, AppendOptions.Planes says %d", shape[axis], axis, said)
+		return 0, fault.Argument("the source has %d planes along axis %d, but AppendOptions.Planes is %d", shape[axis], axis, said)
 	}
 	return shape[axis], nil
 }
@@ -63,17 +63,17 @@ func (g Gain) IsEmpty() bool {
 }
 
 // ErrBothGiven reports an append with elements in memory and a source.
-var ErrBothGiven = fault.Argument("there are both elements and a source of elements: leave one out")
+var ErrBothGiven = fault.Argument("there are both elements and a source of elements: omit one of them")
 
-// planes returns how many planes along an axis a number of bytes fills. Unless said is 0,
-// it must be that number.
+// planes returns the number of planes along an axis that the given bytes fill. Unless
+// said is 0, it must be that number.
 func (s *Array) planes(axis, bytes int, said int64) (int64, error) {
 	shape := s.Grid.Shape()
 	shape[axis] = 1
 	plane, ok := checked.Product(append(shape, int64(s.Engine.Size))...)
 	switch {
 	case said < 0:
-		return 0, fault.Argument("AppendOptions.Planes is %d, it cannot be negative", said)
+		return 0, fault.Argument("AppendOptions.Planes is %d, but must not be negative", said)
 	case plane == 0 && bytes == 0 && ok && said == 0:
 		return 0, fault.Argument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
 	case plane == 0 && bytes == 0 && ok:
@@ -83,7 +83,7 @@ func (s *Array) planes(axis, bytes int, said int64) (int64, error) {
 	}
 	count := int64(bytes) / plane
 	if said != 0 && said != count {
-		return 0, fault.Argument("%d bytes fill %d planes along axis %d, AppendOptions.Planes says %d: leave it out, or give as many", bytes, count, axis, said)
+		return 0, fault.Argument("%d bytes fill %d planes along axis %d, but AppendOptions.Planes is %d: omit it, or correct it", bytes, count, axis, said)
 	}
 	return count, nil
 }
@@ -101,7 +101,7 @@ func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how
 	var buffer *budget.Buffer
 	defer func() { buffer.Put() }()
 	for box := range boxes {
-		n, _ := box.Len() // all elements together fit, as along has seen
+		n, _ := box.Len() // cannot overflow: Along has checked all elements together
 		if n *= int64(s.Engine.Size); buffer == nil || int64(cap(buffer.B)) < n {
 			buffer.Put()
 			buffer = budget.Get(n)
@@ -140,9 +140,9 @@ func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box,
 	return s.Engine.Write(ctx, r, view, how)
 }
 
-// sourceError is an error of a source. It does not match errors that would say something
-// about the array that grows: a conflict, or an unknown outcome. Otherwise the append
-// would be retried, or reported as possibly done.
+// sourceError is an error of a source. It matches neither a conflict nor an unknown
+// outcome, because those would refer to the array that grows. Otherwise the append would
+// be retried, or reported as possibly done.
 type sourceError struct{ err error }
 
 func (s *sourceError) Error() string { return s.err.Error() }

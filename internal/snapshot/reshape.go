@@ -24,12 +24,12 @@ type Reshape struct {
 	Slabs     []*engine.Slab // the new elements, in place of Region and Gain
 	KeepStale bool           // keep what chunks hold beyond the extent
 	Vacate    *Vacancy       // delete the chunks there
-	// Check, if not nil, reports an error if the region cannot be published yet.
+	// Check, if not nil, returns an error if the region cannot be published yet.
 	Check func(ctx context.Context, old *Array, g *grid.Grid) error
 }
 
-// Stage returns the change that package publish runs to get from s to next. It decides
-// what is written before the document is published, and what is reclaimed after it.
+// Stage returns the change from s to next for package publish. It decides which chunks
+// are written before the document is published, and which are reclaimed after it.
 func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Change, error) {
 	doc, err := next.Doc.Marshal(l)
 	if err != nil {
@@ -43,8 +43,8 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 	switch {
 	case g.Gain.Data != nil || g.Gain.From != nil || g.Slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
-			// Two appends that plan on one document meet at the marker chunk: both
-			// write it first.
+			// Two appends that plan on one document both write the marker chunk
+			// first. Without locks, only one of them succeeds.
 			change.Marker = next.Engine.Key(s.Marker(axis))
 			change.Guarded = func(key store.Key) bool { return s.Guarded(next, axis, key) }
 		}
@@ -64,8 +64,8 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 		change.Reclaim = func(ctx context.Context, b store.Batch) error { return s.cut(ctx, next, g.KeepStale, b) }
 	}
 	if len(trimmed) > 0 && s.Engine.Chain.Cuts() != nil && !s.Engine.Chain.TellsShapes() {
-		// Shards without a checksum decode in either shape. For other chunks PutAside
-		// finds out one by one.
+		// Shards without a checksum may decode in either shape. PutAside checks other
+		// chunks one by one.
 		return nil, errUnguarded
 	}
 	if len(trimmed) > 0 {
@@ -85,8 +85,8 @@ func pairs(was, is []int64) [][2]int64 {
 
 // write stores the elements of an append. was is the shape before it.
 func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batch) error {
-	// Behind a fence the marker chunk is written first and alone, and chunks of fill
-	// values are stored, because a chunk that is missing would not stop a rival.
+	// Under a fence, write the marker chunk first and alone. Store chunks of fill values
+	// too, because a missing chunk would not stop a concurrent writer.
 	fenced := publish.Fenced(b)
 	how := engine.Writing{Batch: b, Valid: was, KeepFill: fenced, FirstAlone: fenced}
 	if g.Slabs != nil {
@@ -106,7 +106,7 @@ func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batc
 	return s.Engine.Write(ctx, r, view, how)
 }
 
-// deleteNew deletes the stored chunks that s has and other has not.
+// deleteNew deletes the stored chunks that s has and other does not have.
 func (s *Array) deleteNew(ctx context.Context, other *Array, b store.Batch) error {
 	for cells := range grid.BoxOf(s.Grid.Chunks()).Subtract(grid.BoxOf(other.Grid.Chunks())) {
 		if err := s.Engine.Delete(ctx, cells, b); err != nil {
@@ -118,10 +118,10 @@ func (s *Array) deleteNew(ctx context.Context, other *Array, b store.Batch) erro
 
 // expose makes the elements that next adds read as the fill value. It deletes orphaned
 // chunks under the keys of new chunks, which a crashed writer may have left. Unless
-// keepStale, it also clears what boundary chunks hold beyond the old extent.
+// keepStale, it also clears the elements of boundary chunks beyond the old extent.
 func (s *Array) expose(ctx context.Context, next *Array, keepStale bool, b store.Batch) error {
 	if publish.Fenced(b) {
-		// A fence does not stop a rival from storing a chunk after its deletion.
+		// A fence does not stop a concurrent writer from storing a deleted chunk again.
 		return s.claim(ctx, next, keepStale, b)
 	}
 	if err := next.deleteNew(ctx, s, b); err != nil || keepStale {
@@ -152,10 +152,10 @@ func (s *Array) cutBy(other *Array, interests func(here, there int64) bool) []gr
 	return boxes
 }
 
-// cut deletes the chunks that next no longer has and, unless keepStale, clears what its
-// boundary chunks hold beyond the extent. It runs after next was published. A crash here
-// leaves stale values that readers never see: [Array.expose] removes them when the array
-// grows again.
+// cut deletes the chunks that next no longer has and, unless keepStale, clears the
+// elements of its boundary chunks beyond the extent. It runs after next was published. A
+// crash here leaves stale values that readers never see. [Array.expose] removes them when
+// the array grows again.
 func (s *Array) cut(ctx context.Context, next *Array, keepStale bool, b store.Batch) error {
 	err := s.deleteNew(ctx, next, b)
 	if err == nil && !keepStale {
@@ -172,15 +172,16 @@ func (s *Array) cut(ctx context.Context, next *Array, keepStale bool, b store.Ba
 	return nil
 }
 
-// Vacancy is a region beyond the extent of an array, in the grid that the array will have
-// with it.
+// Vacancy is a region beyond the extent of an array, and the grid that the array will
+// have when it includes the region.
 type Vacancy struct {
 	Grid   *grid.Grid
 	Region grid.Box
 }
 
-// vacate deletes the chunks of a vacancy. Behind a fence it leaves them for later writers
-// to overwrite, because a fence does not exclude those that store chunks now.
+// vacate deletes the chunks of a vacancy. Under a fence it deletes nothing, because a
+// fence does not exclude writers that store such chunks now. Later writers overwrite
+// them.
 func (s *Array) vacate(ctx context.Context, r *Vacancy, b store.Batch) error {
 	cells, err := s.roomOf(r)
 	if err != nil || publish.Fenced(b) {
@@ -200,8 +201,8 @@ func (s *Array) roomOf(r *Vacancy) (grid.Box, error) {
 	return cells, err
 }
 
-// Unexpected is the conflict of a change whose caller expected another shape. Trying
-// again does not help.
+// Unexpected is the conflict of a change whose caller expected another shape. It is
+// final: a retry meets it again.
 type Unexpected struct{ Have, Want []int64 }
 
 // Error returns both shapes.

@@ -34,8 +34,9 @@ func (s *Array) Rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	return g
 }
 
-// Fits returns an error if a new shard does not consist of whole inner chunks. The message
-// says how many elements would do under the same policy, in place of count.
+// Fits returns an error if a new shard does not consist of whole inner chunks. The
+// message suggests numbers of elements, in place of count, that fit under the same
+// policy.
 func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) error {
 	err := s.Engine.Chain.CheckGrid(g)
 	if err == nil {

@@ -21,11 +21,11 @@ import (
 type Selected struct {
 	*selection.Resolved
 	Type dtype.Type
-	Heap *strided.Heap // an empty one, where elements differ in length
+	Heap *strided.Heap // an empty heap if elements have variable length, else nil
 }
 
-// Accepts returns an error if the values of a caller cannot be elements of a data type. Nil
-// accepts every type.
+// Accepts returns an error if the values of a caller cannot be elements of a data type.
+// Nil accepts every type.
 type Accepts func(dtype.Type) error
 
 // Exactly returns an Accepts for one data type.
@@ -38,8 +38,8 @@ func Exactly(want dtype.Type) Accepts {
 	}
 }
 
-// Resolve binds a selection to the array. It returns the error of takes if the caller does
-// not accept the data type of the selected elements.
+// Resolve binds a selection to the array. It returns the error of takes if the caller
+// does not accept the data type of the selected elements.
 func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, error) {
 	r, err := s.target().Resolve(sel)
 	if err != nil && (takes == nil || takes(s.Type) == nil) {
@@ -61,7 +61,7 @@ func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, erro
 	return &Selected{r, typ, s.Engine.Heap}, err
 }
 
-// target returns the array as package selection sees it.
+// target returns the description of the array for package selection.
 func (s *Array) target() *selection.Target {
 	if t := s.selecting.Load(); t != nil {
 		return t
@@ -117,8 +117,8 @@ func take(t dtype.Type, names []string) (dtype.Type, []strided.Window, error) {
 	return packed, windows, nil
 }
 
-// appendThrough appends the windows of the original element that end up in w, which is a
-// window of what windows select.
+// appendThrough appends the windows of the original element that w selects. w is a window
+// of the bytes that windows select.
 func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Window {
 	for _, of := range windows {
 		from, to := max(w.From, of.To), min(w.From+w.Size, of.To+of.Size)
@@ -132,8 +132,8 @@ func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Wi
 // Size returns the size of an element in memory, in bytes.
 func (r *Selected) Size() int64 { return int64(codec.Spec{Type: r.Type}.Width()) }
 
-// Room allocates memory for the selected elements, all zero or empty. Elements of variable
-// length may have at most that many bytes in all.
+// Room allocates memory for the selected elements, all zero or empty. Elements of
+// variable length may have at most that many bytes in total.
 func (r *Selected) Room(most int64) element.Buffer {
 	return element.Buffer{Type: r.Type, Data: make([]byte, r.Len()*r.Size()), Heap: r.Heap.New().Limited(most)}
 }
@@ -146,7 +146,7 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 		return strided.View{}, element.ErrVariable(r.Type)
 	}
 	if have := int64(len(e.Data)); have%size != 0 || have/size != r.Len() {
-		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
+		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which needs %d", have/size, have, r.Shape(), r.Len())
 	}
 	v := strided.Contiguous(e.Data, r.Shape(), int(size))
 	v.Heap = e.Heap
@@ -154,7 +154,7 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 }
 
 // CheckedView is [Selected.View] for elements that will be stored. It returns an error if
-// some bytes are no value of the data type.
+// an element is not a valid value of the data type.
 func (r *Selected) CheckedView(e element.Buffer) (strided.View, error) {
 	if err := element.CheckValues(e); err != nil {
 		return strided.View{}, err
@@ -162,13 +162,13 @@ func (r *Selected) CheckedView(e element.Buffer) (strided.View, error) {
 	return r.View(e)
 }
 
-// One returns a view that shows a single element at every selected place.
+// One returns a view that has the same element at every selected place.
 func (r *Selected) One(e element.Buffer) (strided.View, error) {
 	if err := element.CheckValues(e); err != nil {
 		return strided.View{}, err
 	}
 	if int64(len(e.Data)) != r.Size() {
-		return strided.View{}, fault.Argument("%d bytes, an element of type %s has %d", len(e.Data), r.Type, r.Size())
+		return strided.View{}, fault.Argument("%d bytes, but an element of type %s has %d", len(e.Data), r.Type, r.Size())
 	}
 	return r.Strided(e, make([]int64, len(r.Shape())))
 }
@@ -186,7 +186,7 @@ func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, err
 		step, ok := checked.Mul(strides[i], size)
 		far, fits := checked.Mul(max(0, n-1), strides[i])
 		if !ok || !fits || far > math.MaxInt64-last || strides[i] < 0 {
-			return strided.View{}, fault.Argument("stride %d of axis %d (0 or more elements are needed)", strides[i], i)
+			return strided.View{}, fault.Argument("stride %d of axis %d is negative", strides[i], i)
 		}
 		v.Strides[i], last = step, last+far
 	}
@@ -222,8 +222,8 @@ func (s *Array) CheckType(e element.Buffer) error {
 }
 
 // AtBorder reports whether a selection touches boundary chunks, which reach beyond the
-// extent. Another process may have grown the array into them, and its elements must not
-// be taken for stale ones.
+// extent. A concurrent writer may have appended elements there, and these must not be
+// treated as stale.
 func (s *Array) AtBorder(r *selection.Resolved) bool {
 	for i, touched := range r.Touched(s.Grid) {
 		a := s.Grid.Axis(i)

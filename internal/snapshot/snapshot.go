@@ -3,8 +3,8 @@
 // Package snapshot describes arrays by one version of their metadata document, and the
 // changes that lead from one version to the next.
 //
-// An [Array] is immutable, except for what it remembers about its age. A reader that holds
-// one sees a consistent grid, type and codec chain, whatever other writers publish.
+// An [Array] is immutable, except for the time of its last check. A reader that holds one
+// sees a consistent grid, type and codec chain, regardless of concurrent changes.
 package snapshot
 
 import (
@@ -69,12 +69,11 @@ const clockSlack = 2 * time.Second
 // to another grid, because keys are positions in a grid and the grid may have changed.
 func (s *Array) Confirm(at time.Time) { s.confirmed.Store(at.Add(-clockSlack).UnixNano()) }
 
-// ConfirmAs takes the time of [Array.Confirm] over from another description of the same
-// grid.
+// ConfirmAs copies the time of [Array.Confirm] from another description of the same grid.
 func (s *Array) ConfirmAs(o *Array) { s.confirmed.Store(o.confirmed.Load()) }
 
-// Since returns the time before which written chunks are known to belong to this grid. It
-// is 1970 if [Array.Confirm] was never called, so that every chunk is suspect.
+// Since returns a time: chunks that were written earlier belong to this grid. It is
+// 1970 if [Array.Confirm] was never called.
 func (s *Array) Since() time.Time { return time.Unix(0, s.confirmed.Load()) }
 
 // Document returns the document for writing. Other spellings of the chunk grid and of
@@ -117,9 +116,9 @@ func SameEdges(a, b *grid.Grid) bool {
 	return true
 }
 
-// ChangedFor tells why chunks that were stored for s have another meaning in now. It
-// returns "" if they have the same meaning. Chunks that the array no longer has, because
-// it shrank, do not count.
+// ChangedFor returns the reason why chunks that were stored for s have another meaning
+// in now, or "" if they have the same meaning. It ignores chunks that the array no
+// longer has because it shrank.
 func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 	switch {
 	case s.Type != now.Type:

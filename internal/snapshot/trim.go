@@ -13,12 +13,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// errUnguarded refuses to trim shards whose index has no checksum. A reader could not tell
-// a shard in its old shape from one in its new shape.
-var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so that an old shard could be read as a shorter one; keep the edges as they are (grid.KeepEdges, no trim)", fault.ErrUnsupported)
+// errUnguarded is the error of trimming shards whose index has no checksum. A reader
+// could not distinguish a shard in its old shape from one in its new shape.
+var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so readers could decode an old shard in its new, shorter shape; keep the edges (grid.KeepEdges, no trim)", fault.ErrUnsupported)
 
-// trimmed returns the chunks that both s and next have, but next with a shorter edge: those
-// at the end of an axis whose last edge is cut at the extent. The boxes do not overlap.
+// trimmed returns the chunks that both s and next have, but next with a shorter edge:
+// those at the end of an axis whose last edge is cut at the extent. The boxes do not
+// overlap.
 func (s *Array) trimmed(next *Array) []grid.Box {
 	var boxes []grid.Box
 	if slices.Contains(s.Grid.Shape(), 0) {
@@ -40,10 +41,10 @@ func (s *Array) trimmed(next *Array) []grid.Box {
 	return boxes
 }
 
-// trim adds to a change what the chunks of the boxes need, because their shape changes but
+// trim adds to a change the steps for the chunks of the boxes, whose shape changes but
 // not their keys. They are set aside in the new shape before the document is published,
-// and moved to their keys after it. A reader whose chunk does not decode looks for one
-// that is set aside.
+// and moved to their keys after that. A reader whose chunk does not decode looks for
+// one that is set aside.
 func (s *Array) trim(next *Array, boxes []grid.Box, change *publish.Change) {
 	valid := s.Grid.Shape()
 	for i, n := range next.Grid.Shape() {
@@ -51,7 +52,7 @@ func (s *Array) trim(next *Array, boxes []grid.Box, change *publish.Change) {
 	}
 	stage, reclaim := change.Stage, change.Reclaim
 	change.Stage = func(ctx context.Context, b store.Batch) error {
-		// The change itself first: it may store chunks that are then set aside.
+		// First the change itself: it may store chunks that are then set aside.
 		if stage != nil {
 			if err := stage(ctx, b); err != nil {
 				return err
@@ -82,7 +83,7 @@ func (s *Array) FetchAside(ctx context.Context, b store.Batch) error {
 	return stillAside(s.Engine.FetchAside(ctx, b))
 }
 
-// stillAside adds to an error what happens to chunks that could not be moved.
+// stillAside adds to an error a note about the chunks that could not be moved.
 func stillAside(left int, err error) error {
 	if err == nil {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes a new file. ok is as for open, and also true if a link is on the way.
+// create makes a new file. ok is as for open, and also true if a directory in name is a
+// symbolic link.
 func (o opener) create(name string) (f File, ok bool, err error) {
 	if !fs.ValidPath(name) {
 		return nil, false, nil
@@ -22,7 +23,7 @@ func (o opener) create(name string) (f File, ok bool, err error) {
 	return osFile{os.NewFile(uintptr(fd), name)}, true, nil
 }
 
-// in calls do with the directory of a name, opened as how says, and the last segment of
+// in opens the directory of a name with how, and calls do with it and the last segment of
 // the name. If ok is false, the caller falls back on os.Root.
 func (o opener) in(name string, how *unix.OpenHow, do func(dir int, base string) error) (ok bool, err error) {
 	if !fs.ValidPath(name) || name == "." {
@@ -50,7 +51,7 @@ func makeDir(dir string) error {
 	return failed("mkdir", dir, err)
 }
 
-// touch sets a modification time. ok is false if the kernel is too old to do so by a
+// touch sets a modification time. ok is false if the kernel is too old to do so through a
 // descriptor opened with O_PATH.
 func (o opener) touch(name string, mtime int64) (ok bool, err error) {
 	fd, ok, err := o.at(name, toLook)
@@ -67,8 +68,8 @@ func (o opener) touch(name string, mtime int64) (ok bool, err error) {
 func (o opener) rename(from, to string) (ok bool, err error) {
 	found, err := o.in(from, toChange, func(source int, old string) error {
 		ok, err = o.in(to, toChange, func(target int, new string) error {
-			// An interrupted rename is not repeated: it may have taken effect, and would
-			// fail now.
+			// Do not repeat an interrupted rename: it may have taken effect, and a second
+			// one would fail because the old name is missing.
 			if err := unix.Renameat(source, old, target, new); err != nil {
 				return &os.LinkError{Op: "renameat", Old: from, New: to, Err: err}
 			}
@@ -94,7 +95,7 @@ func (o opener) readlink(name string) (target string, ok bool, err error) {
 	return target, ok && !long, err
 }
 
-// failed returns the error of a system call, with the name that it is about.
+// failed wraps the error of a system call with the call and the name of the file.
 func failed(op, name string, err error) error {
 	if err == nil {
 		return nil

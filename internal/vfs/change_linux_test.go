@@ -16,9 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestChangesAgree makes each change in two trees, by the kernel's one call and by
-// os.Root: they end alike and leave the same. Only the time of a file is changed through
-// a link.
+// TestChangesAgree makes each change in two trees, with one kernel call and with os.Root.
+// The errors and the trees are equal. Only a change of times follows links.
 func TestChangesAgree(t *testing.T) {
 	names := []string{"new", "dir/new", "indir/new", "chain/sub/new", "none/new", "file/new", "outandin/new", "dir/../new"}
 	for _, c := range openCases {
@@ -80,7 +79,8 @@ func closed(f File, err error) error {
 	return err
 }
 
-// treeText lists all that is beside a store, and the times that [TestChangesAgree] sets.
+// treeText lists all files and directories of a tree, and the times that
+// [TestChangesAgree] sets.
 func treeText(t *testing.T, top string) string {
 	t.Helper()
 	var b strings.Builder
@@ -105,7 +105,7 @@ func treeText(t *testing.T, top string) string {
 	return b.String()
 }
 
-// TestLinksAgree reads links by the kernel's call and by os.Root.
+// TestLinksAgree reads links with one kernel call and with os.Root.
 func TestLinksAgree(t *testing.T) {
 	r, top := openTree(t)
 	makeLinks(t, top)
@@ -122,7 +122,7 @@ func TestLinksAgree(t *testing.T) {
 	}
 }
 
-// TestListAgrees lists what package os lists, of every type that a name has here.
+// TestListAgrees compares listings with those of package os, for every file type.
 func TestListAgrees(t *testing.T) {
 	r, top := openTree(t)
 	makeLinks(t, top)
@@ -164,7 +164,8 @@ func TestListAgrees(t *testing.T) {
 	}
 }
 
-// TestParseEntry refuses entries that are cut, and passes over those that are gone.
+// TestParseEntry checks that truncated entries are errors, and that deleted entries are
+// skipped.
 func TestParseEntry(t *testing.T) {
 	entry := []byte{1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, unix.DT_REG, 'a', 'b', 0, 0, 0}
 	binary.NativeEndian.PutUint16(entry[entryLength:], uint16(len(entry)))

@@ -7,7 +7,7 @@ import "io"
 // copyBuffer is the size of the buffer of a plain copy, in bytes.
 const copyBuffer = 256 << 10
 
-// copyPlain writes n bytes of src, from offset off on, to dst through a buffer.
+// copyPlain writes n bytes of src, starting at offset off, to dst through a buffer.
 func copyPlain(dst io.Writer, src io.ReaderAt, off, n int64) error {
 	if n <= 0 {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyMost is how many bytes one system call copies at most.
+// copyMost is the largest number of bytes that one system call copies.
 const copyMost = 1 << 30
 
-// copyRange lets the kernel copy bytes of src to dst, and returns how many it copied.
-// File systems that can share data between files (Btrfs, XFS, NFS) do not even copy them.
-// The kernel may refuse: the call or the file system may not support it, or a sandbox
-// forbids it. The rest is left to the caller.
+// copyRange asks the kernel to copy bytes of src to dst, and returns how many it copied.
+// On Btrfs, XFS and NFS, the files may then share the bytes on disk. The kernel may
+// refuse: an old kernel, a file system without support, a sandbox. The caller copies the
+// rest.
 func copyRange(dst *os.File, src File, off, n int64) (done int64) {
 	to, err := dst.SyscallConn()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// copied returns a new file of f that has what copying says, between two writes, and the
-// error of the copy.
+// copied writes a new file of f, calls copying between two writes, and returns the
+// content of the file and the error of the copy.
 func copied(t *testing.T, f FS, name string, copying func(dst File) error) ([]byte, error) {
 	t.Helper()
 	dst, err := f.Create(name)
@@ -39,8 +39,8 @@ func copied(t *testing.T, f FS, name string, copying func(dst File) error) ([]by
 	return data, failed
 }
 
-// TestCopyFrom copies parts of files by each way there is: all give what the plain one
-// gives.
+// TestCopyFrom copies parts of files in every way. The results equal those of the plain
+// copy.
 func TestCopyFrom(t *testing.T) {
 	value := make([]byte, copyBuffer+copyBuffer/2)
 	for i := range value {
@@ -101,8 +101,8 @@ func TestCopyFrom(t *testing.T) {
 	}
 }
 
-// TestCopyFails has a copy fail: a part of the bytes is there, and a file that was opened
-// to read takes none.
+// TestCopyFails checks failed copies: a part of the bytes is written, and none to a file
+// that is open only for reading.
 func TestCopyFails(t *testing.T) {
 	disk, fault := NewDisk(), errors.New("fault")
 	disk.write(t, "src", "0123456789", true)
@@ -133,8 +133,7 @@ func TestCopyFails(t *testing.T) {
 	}
 }
 
-// BenchmarkCopy copies 64 MiB from file to file, as the system does it and by way of a
-// buffer.
+// BenchmarkCopy copies 64 MiB from file to file, by the kernel and through a buffer.
 func BenchmarkCopy(b *testing.B) {
 	const size = 64 << 20
 	dir := b.TempDir()

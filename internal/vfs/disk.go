@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// Disk is a disk in memory that knows what is durable. Bytes become durable when their
-// file is synced, names when their directory is. Before that, [Disk.Images] may lose them
-// in any combination. Make one with [NewDisk].
+// Disk is a disk in memory that records what is durable. Bytes become durable when their
+// file is synced, names when their directory is synced. Before that, [Disk.Images] may
+// lose them in any combination. Make one with [NewDisk].
 type Disk struct {
 	mu      sync.Mutex
 	root    *node
@@ -28,7 +28,7 @@ type Disk struct {
 	clock   int64
 }
 
-// node is a file or a directory: what programs see, and what is durable.
+// node is a file or a directory. Programs see data and names; safe and kept are durable.
 type node struct {
 	dir         bool
 	ino         uint64
@@ -39,8 +39,8 @@ type node struct {
 	names, kept map[string]*node
 }
 
-// assignment is one change of a directory: name now refers to child, or to nothing if
-// child is nil.
+// assignment is one change of a directory that is not durable yet. It makes name refer to
+// child, or removes name if child is nil.
 type assignment struct {
 	dir   *node
 	name  string
@@ -176,7 +176,7 @@ func (d *Disk) Touch(name string, mtime int64) error {
 	return nil
 }
 
-// Rename implements [FS]. A power cut may keep either half of it.
+// Rename implements [FS].
 func (d *Disk) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,6 +192,8 @@ func (d *Disk) Rename(from, to string) error {
 		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EISDIR}
 	}
 	q, _ := d.parent("rename", from)
+	// Two assignments: a power cut may leave both names or neither. Real file systems
+	// that journal leave one, but the file store does not rely on it.
 	d.touch(n)
 	d.assign(p, path.Base(to), n)
 	d.assign(q, path.Base(from), nil)

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// write makes a file, and syncs it where sync is set.
+// write makes a file, and syncs it if sync is set.
 func (d *Disk) write(tb testing.TB, name, data string, sync bool) {
 	tb.Helper()
 	f, err := d.Create(name)
@@ -96,8 +96,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestLadder climbs the ways to write a value: each step takes away what the one below it
-// leaves.
+// TestLadder writes a value in several ways. Each way is safer than the one before: a
+// power cut leaves fewer wrong states.
 func TestLadder(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -208,7 +208,7 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// TestHookStops fails each operation of a list once and checks that nothing has happened.
+// TestHookStops fails each operation of a list once, and checks that it has no effect.
 func TestHookStops(t *testing.T) {
 	fault := errors.New("fault")
 	d := NewDisk()
@@ -243,8 +243,8 @@ func TestHookStops(t *testing.T) {
 	}
 }
 
-// TestDurableStays writes at random: what file and directory syncs have made durable is
-// in every image.
+// TestDurableStays writes at random. Every image has the bytes and names that were
+// synced.
 func TestDurableStays(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		d, durable := NewDisk(), map[string]string{}

@@ -10,12 +10,12 @@ import (
 )
 
 // Op is one operation of an [FS] or of one of its files: the method in lower case, and
-// the name it works on.
+// the name of the file.
 type Op struct{ Kind, Name string }
 
-// Hook returns f with before called before every operation. If before fails, the
-// operation does not happen and returns its error. Closing a file always happens, so that
-// nothing leaks.
+// Hook returns an FS that calls before, then the operation of f. If before fails, the
+// operation returns that error without calling f. Close always calls f, so that nothing
+// leaks.
 func Hook(f FS, before func(Op) error) FS { return hooked{f, before} }
 
 // ErrStopped is the error of every operation after the power cut of [StopAt].
@@ -141,7 +141,7 @@ func (f hookedFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.file.ReadAt(p, off)
 }
 
-// Write writes half of p if it fails, as a full disk does.
+// Write writes half of p if before fails, as a full disk does.
 func (f hookedFile) Write(p []byte) (int, error) {
 	if err := f.before(Op{"write", f.name}); err != nil {
 		n, _ := f.file.Write(p[:len(p)/2])
@@ -150,7 +150,7 @@ func (f hookedFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// CopyFrom copies half of the bytes if it fails, as Write does.
+// CopyFrom copies half of the bytes if before fails.
 func (f hookedFile) CopyFrom(src File, off, n int64) error {
 	if s, ok := src.(hookedFile); ok {
 		src = s.file

@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// fate is what a power cut does to the bytes of one file that were not synced.
+// fate is the effect of a power cut on the unsynced bytes of one file.
 type fate int
 
 const (
-	lose  fate = iota // only synced bytes are there
-	keep              // all bytes are there
-	tear              // the first tornBytes bytes are there
-	blank             // the length is there, and all bytes are zero
+	lose  fate = iota // only synced bytes remain
+	keep              // all bytes remain
+	tear              // the first tornBytes bytes remain
+	blank             // the length remains, and all bytes are zero
 	fates             // number of fates
 )
 
-// tornBytes is how many bytes of a torn file are there.
+// tornBytes is the number of bytes that remain of a torn file.
 const tornBytes = 4
 
-// policy decides what a power cut leaves: each change of a directory, and the bytes of
-// each file.
+// policy decides what a power cut leaves: whether change i of n changes of directories
+// remains, and which bytes of each file.
 type policy struct {
 	label string
 	name  func(i, n int) bool
@@ -34,8 +34,8 @@ type policy struct {
 func always(v bool) func(int, int) bool { return func(int, int) bool { return v } }
 func all(f fate) func() fate            { return func() fate { return f } }
 
-// policies are tried for every power cut. Disks write names in any order, so one policy
-// keeps late changes without the early ones.
+// policies are tried for every power cut. Disks may write names in any order, so one
+// policy keeps late changes and loses early ones.
 var policies = []policy{
 	{"nothing that was not synced", always(false), all(lose)},
 	{"everything", always(true), all(keep)},
@@ -47,9 +47,9 @@ var policies = []policy{
 	{"the late half of the names", func(i, n int) bool { return i >= n/2 }, all(lose)},
 }
 
-// Images yields the disks that a power cut now may leave, each with a label. There is one
-// for every fixed policy, and random ones that seed makes repeatable. Everything on an
-// image is durable.
+// Images yields disks that a power cut at this moment may leave, each with a label: one
+// for each fixed policy, then random ones that depend on seed. Everything on an image is
+// durable.
 func (d *Disk) Images(seed uint64, random int) iter.Seq2[string, *Disk] {
 	return func(yield func(string, *Disk) bool) {
 		for _, p := range policies {

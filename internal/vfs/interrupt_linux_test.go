@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInterrupted makes calls again that signals interrupt, but not for ever.
+// TestInterrupted checks that interrupted calls are repeated, but not for ever.
 func TestInterrupted(t *testing.T) {
 	for _, often := range []int{0, 1, mostInterrupts - 1, mostInterrupts + 1, 1 << 30} {
 		gives := error(nil)
@@ -47,7 +47,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// testInterruptedWrites writes two bytes a call, each after so many interrupts.
+// testInterruptedWrites writes two bytes with each call, after a number of interrupts.
 func testInterruptedWrites(t *testing.T) {
 	for _, often := range []int{0, mostInterrupts - 1, 1 << 30} {
 		calls, wrote := 0, ""

@@ -6,9 +6,9 @@ package vfs
 
 import "golang.org/x/sys/unix"
 
-// mostInterrupts is how often in a row an interrupted call is repeated. Signals of the Go
-// runtime come at most every 10 ms, so a call that is interrupted more often never
-// completes. Some file systems in user space behave so.
+// mostInterrupts limits how often an interrupted call is repeated. Signals of the Go
+// runtime come at most every 10 ms, so only a call that never completes is interrupted
+// more often. Some file systems in user space interrupt every call.
 const mostInterrupts = 1000
 
 // retried repeats a call while a signal interrupts it.

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listBytes is how many bytes of a directory are read at once, so that a huge one is
-// never in memory as a whole.
+// listBytes is the number of bytes of a directory that are read at once. A huge directory
+// is never in memory as a whole.
 const listBytes = 16 << 10
 
 var listBuffers = sync.Pool{New: func() any { return new([listBytes]byte) }}
@@ -32,7 +32,7 @@ func (e *listed) Name() string      { return e.name }
 func (e *listed) IsDir() bool       { return e.mode.IsDir() }
 func (e *listed) Type() fs.FileMode { return e.mode }
 
-// Info implements [fs.DirEntry]. It describes what is there now.
+// Info implements [fs.DirEntry]. It describes the present file of that name.
 func (e *listed) Info() (fs.FileInfo, error) {
 	root, err := e.root.plain()
 	if err != nil {
@@ -42,7 +42,7 @@ func (e *listed) Info() (fs.FileInfo, error) {
 }
 
 // readDir reads the next entries of the open directory name, and returns [io.EOF] at its
-// end. Package os would repeat an interrupted call forever.
+// end. It does not use package os, which repeats an interrupted call forever.
 func (r *Root) readDir(f *os.File, name string) (entries []fs.DirEntry, err error) {
 	buf := listBuffers.Get().(*[listBytes]byte)
 	defer listBuffers.Put(buf)
@@ -82,18 +82,19 @@ func parseEntry(dir int, b []byte) (e *listed, rest []byte, err error) {
 		return nil, nil, io.ErrUnexpectedEOF
 	}
 	name, _, _ := bytes.Cut(b[entryName:n], []byte{0})
-	gone := binary.NativeEndian.Uint64(b) == 0
+	gone := binary.NativeEndian.Uint64(b) == 0 // inode 0 marks a deleted entry
 	if e = (&listed{name: string(name)}); gone || e.name == "." || e.name == ".." {
 		return nil, b[n:], nil
 	}
 	e.mode, err = entryMode(dir, e.name, b[entryType])
-	if err == unix.ENOENT { // removed since
+	if err == unix.ENOENT { // a concurrent deletion removed it
 		return nil, b[n:], nil
 	}
 	return e, b[n:], err
 }
 
-// entryMode returns the type of an entry. Not every file system reports it with the name.
+// entryMode returns the type of an entry. It asks for the type if the file system does
+// not report it with the name.
 func entryMode(dir int, name string, kind byte) (fs.FileMode, error) {
 	if kind == unix.DT_UNKNOWN {
 		var t unix.Stat_t
@@ -101,7 +102,7 @@ func entryMode(dir int, name string, kind byte) (fs.FileMode, error) {
 		if err != nil {
 			return 0, err
 		}
-		kind = byte((uint32(t.Mode) & unix.S_IFMT) >> 12) // as the kernel makes one of the other
+		kind = byte((uint32(t.Mode) & unix.S_IFMT) >> 12) // as the kernel's IFTODT
 	}
 	switch kind {
 	case unix.DT_REG:

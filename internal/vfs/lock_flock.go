@@ -16,9 +16,9 @@ import (
 
 // openLock opens the file to lock, and reports whether it made the file.
 //
-// flock works on any open file, even one open for reading. So any user who can read a
-// directory or a file could lock it and block all writers. A lock file therefore is
-// readable and writable only for those who may write in its directory.
+// flock locks any open file, even one open for reading. A user who can only read a file
+// or directory could thus lock it and block all writers. So only users who may write in
+// the directory get permission to open its lock file.
 func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	dir, err := r.openDir(path.Dir(name))
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	made = err == nil
 	if err == unix.EEXIST {
 		fd, err = retried(func() (int, error) { return unix.Openat(at, base, flags, 0) })
-		if err == unix.ENOENT { // the holder removed it between the two calls
+		if err == unix.ENOENT { // the holder released it between the two calls
 			return nil, false, fmt.Errorf("%w: %s", ErrLocked, name)
 		}
 	}
@@ -56,9 +56,9 @@ func lockMode(dir uint32) uint32 {
 	return write | write<<1
 }
 
-// permit sets the permissions of a new lock file, whatever the umask, and the group of
-// the directory if the group may write. If that fails, the file still works for its
-// owner.
+// permit gives a new lock file the permissions mode, regardless of the umask, and the
+// group of the directory if the group may write. If that fails, the file still works for
+// its owner.
 func permit(fd int, dir *unix.Stat_t, mode uint32) {
 	var f unix.Stat_t
 	if unix.Fstat(fd, &f) != nil {
@@ -87,7 +87,7 @@ func lock(f *os.File) error {
 		return ErrLocked
 	case err == unix.ENOLCK || errors.Is(err, errors.ErrUnsupported): // ENOSYS, ENOTSUP, EOPNOTSUPP
 		return lacksLocks{err}
-	// An endless EINTR is an error too, and not ErrLocked: the lock may be free.
+	// Repeated EINTR is an error and not ErrLocked: the lock may be free.
 	case err != nil:
 		return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
 	}

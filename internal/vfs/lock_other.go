@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// openLock fails: the platform has no locks that end with the process.
+// openLock fails: this platform has no locks that the end of a process releases.
 func (r *Root) openLock(string) (*os.File, bool, error) { return nil, false, errors.ErrUnsupported }
 
 func lock(*os.File) error { return errors.ErrUnsupported }

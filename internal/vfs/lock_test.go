@@ -38,8 +38,8 @@ func TestLockFileIsForWriters(t *testing.T) {
 	}
 }
 
-// TestLockFileWithoutLocks checks that a lock which the file system does not have leaves
-// no file behind, but one that was there.
+// TestLockFileWithoutLocks checks that TryLock on a file system without locks leaves no
+// new file, and does not remove an existing one.
 func TestLockFileWithoutLocks(t *testing.T) {
 	r, top := openTree(t)
 	lacks := func(*os.File) error { return lacksLocks{syscall.ENOLCK} }

@@ -4,8 +4,8 @@ package vfs
 
 import "golang.org/x/sys/unix"
 
-// isFile reports whether a path of this machine is a regular file, or a link to one. It
-// is like [os.Stat] but allocates neither a description nor an error.
+// isFile reports whether a path of this machine is a regular file, or a link to one. In
+// contrast to [os.Stat], it allocates nothing.
 func isFile(path string) bool {
 	var t unix.Stat_t
 	_, err := retried(func() (int, error) { return 0, unix.Stat(path, &t) })

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boot identifies the running kernel. Programs with the same value see each other's
-// locks. It is "" if unknown.
+// Boot identifies the running kernel, or is "" if that is unknown. Programs with the same
+// value see each other's locks.
 func Boot() string {
 	if id, err := unix.Sysctl("kern.bootsessionuuid"); err == nil {
 		return id
@@ -23,5 +23,5 @@ func Boot() string {
 	return fmt.Sprint(since.Sec, ".", since.Usec)
 }
 
-// Local implements [FS]. This platform cannot tell.
+// Local implements [FS]. This platform does not report it.
 func (r *Root) Local() bool { return false }

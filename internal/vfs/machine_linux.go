@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boot identifies the running kernel. Programs with the same value see each other's
-// locks, in containers too. It is "" if unknown.
+// Boot identifies the running kernel, or is "" if that is unknown. Programs with the same
+// value see each other's locks, even in different containers.
 func Boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

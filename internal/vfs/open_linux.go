@@ -18,9 +18,9 @@ import (
 // nonblock keeps an open from waiting for the other end of a named pipe.
 const nonblock = unix.O_NONBLOCK
 
-// opener opens files with one openat2 call, where os.Root needs one call for every
-// segment of the name. The guarantee is the same: RESOLVE_BENEATH refuses names and links
-// that lead outside.
+// opener opens a file with one openat2 call, where os.Root needs one call for every
+// segment of the name. The guarantee is the same: with RESOLVE_BENEATH the kernel refuses
+// names and links that lead outside.
 type opener struct {
 	path string // of the directory, when it was opened
 	dir  *os.File
@@ -29,8 +29,8 @@ type opener struct {
 
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// Arguments of openat2 for reading, describing, listing, making a file, finding a
-// directory, and changing one. Making and changing follow no link on the way.
+// Arguments of openat2 to read, describe or list, to make a file, and to find or change
+// a directory. toMake and toChange follow no symbolic links.
 var (
 	toRead   = beneath(openFlags | unix.O_NONBLOCK)
 	toLook   = beneath(unix.O_PATH | unix.O_CLOEXEC)
@@ -73,8 +73,9 @@ func openTop(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), dir), nil
 }
 
-// root opens the directory again, for package os. It uses the descriptor, so a directory
-// that was moved since is found, or the path if /proc is not mounted.
+// root opens the directory again, for package os. It opens the descriptor through
+// /proc, which also finds a directory that was moved. If /proc is not mounted, it opens
+// the path.
 func (o opener) root() (*os.Root, error) {
 	was, err := o.dir.Stat()
 	if err != nil {
@@ -91,9 +92,9 @@ func (o opener) root() (*os.Root, error) {
 	return nil, fmt.Errorf("vfs: the directory %s was moved or replaced since it was opened; open it again: %w", o.path, fs.ErrNotExist)
 }
 
-// identified opens the described directory by the first of names that leads to it. It
-// returns nil if none does. The error says why a name could not be opened, if there was
-// another reason.
+// identified opens the directory that was describes, by the first of names that leads to
+// it. It returns nil if none does. The error is that of a name that exists but could not
+// be opened.
 func identified(was fs.FileInfo, names ...string) (found *os.Root, err error) {
 	for _, name := range names {
 		r, openErr := os.OpenRoot(name)
@@ -111,9 +112,9 @@ func identified(was fs.FileInfo, names ...string) (found *os.Root, err error) {
 	return nil, err
 }
 
-// open opens a file. ok means that the answer of the kernel is final: the file, or that
-// it does not exist. In all other cases (an old kernel, a race with a rename, an escape)
-// the caller falls back on os.Root and its error messages.
+// open opens a file. ok means that the kernel's answer is final, such as a descriptor or
+// that the file does not exist. Otherwise (an old kernel, a race with a rename, a name
+// that leads outside) the caller falls back on os.Root and its error messages.
 func (o opener) open(name string) (f File, ok bool, err error) {
 	fd, ok, err := o.at(name, toRead)
 	if !ok || err != nil {
@@ -122,7 +123,7 @@ func (o opener) open(name string) (f File, ok bool, err error) {
 	return rawFile(fd), true, nil
 }
 
-// stat describes what is at a name without opening it. ok is as for open.
+// stat describes the file or directory at name without opening it. ok is as for open.
 func (o opener) stat(name string) (s Stat, ok bool, err error) {
 	fd, ok, err := o.at(name, toLook)
 	if !ok || err != nil {
@@ -142,13 +143,14 @@ func (o opener) openDir(name string) (f *os.File, ok bool, err error) {
 	return os.NewFile(uintptr(fd), name), true, nil
 }
 
-// openDirect opens a directory without following any link, if that succeeds at once.
+// openDirect opens a directory without following any link. If ok is false, the caller
+// opens it segment by segment, which also tells the reason of a failure.
 func (o opener) openDirect(dir string) (fd int, ok bool) {
 	fd, ok, err := o.at(dir, toChange)
 	return fd, ok && err == nil
 }
 
-// at asks the kernel for a descriptor.
+// at calls openat2. ok is as for open.
 func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) {
 	a := asking.Get().(*ask)
 	a.name, a.how = name, how
@@ -162,7 +164,7 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 	case err == nil:
 		return fd, true, nil
 	case err == unix.ENOENT, err == unix.EMFILE, err == unix.ENFILE, err == unix.EINTR:
-		// Package os would repeat an interrupted call forever.
+		// EINTR is final too: package os would repeat the call forever.
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: err}
 	case err == unix.ELOOP && how.Resolve&unix.RESOLVE_NO_SYMLINKS != 0:
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: ErrLinked}
@@ -170,8 +172,8 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 	return 0, false, nil
 }
 
-// ask is one call of the kernel. They are pooled, because a new closure for each call
-// costs as much as the call.
+// ask holds the arguments and results of one openat2 call. Values are pooled, because
+// making a closure for each call costs as much as the call.
 type ask struct {
 	name string
 	how  *unix.OpenHow
@@ -190,8 +192,8 @@ var asking = sync.Pool{New: func() any {
 
 func (o opener) close() error { return o.dir.Close() }
 
-// rawFile is a file descriptor for reading. It has one user, who closes it once, as the
-// last call.
+// rawFile is a file descriptor for reading. Only one goroutine may use it, and Close must
+// be its last call.
 type rawFile int
 
 // ReadAt implements [io.ReaderAt].
@@ -236,8 +238,7 @@ func (f rawFile) Stat() (Stat, error) {
 	}, nil
 }
 
-// fileMode translates the file type and the permissions, which is all that the file store
-// needs.
+// fileMode converts the permissions and the types that the file store distinguishes.
 func fileMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
 	switch m & unix.S_IFMT {

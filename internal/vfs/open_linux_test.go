@@ -29,8 +29,8 @@ func TestIdentified(t *testing.T) {
 	}
 }
 
-// TestNoDescriptors checks that a process which has no file descriptor left is told that,
-// and not that something is missing.
+// TestNoDescriptors checks the error if a process has no free file descriptors. It must
+// not report a missing file.
 func TestNoDescriptors(t *testing.T) {
 	r, _ := openTree(t)
 	link(t, r.fast.path, "link", "file")

@@ -40,8 +40,8 @@ func (o opener) close() error                                  { return o.dir.Cl
 func makeDir(dir string) error             { return os.Mkdir(dir, 0o777) }
 func openTop(dir string) (*os.File, error) { return os.Open(dir) }
 
-// readDirBatch is how many entries are read at once, so that a huge directory is never in
-// memory as a whole.
+// readDirBatch is the number of entries that are read at once. A huge directory is never
+// in memory as a whole.
 const readDirBatch = 512
 
 // readDir reads the next entries of the open directory name.

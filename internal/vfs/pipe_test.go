@@ -33,7 +33,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestOpenRootOfPipe opens what is no directory: that is an error, at once.
+// TestOpenRootOfPipe opens a named pipe as a directory. This is an error, without a wait.
 func TestOpenRootOfPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o666); err != nil {

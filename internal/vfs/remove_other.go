@@ -9,10 +9,9 @@ import (
 	"path"
 )
 
-// direct fails with [ErrLinked] if a symbolic link is on the way to a directory. This
+// direct fails with [ErrLinked] if dir, or a directory above it, is a symbolic link. This
 // platform cannot open directories without following links, so direct examines each one.
-// A directory that is replaced by a link after that is followed, but never out of the
-// tree.
+// If a link replaces a directory after that, it is followed, but never out of the tree.
 func (r *Root) direct(dir string) error {
 	root, err := r.plain()
 	if err != nil {
@@ -30,7 +29,8 @@ func (r *Root) direct(dir string) error {
 	return nil
 }
 
-// remove removes what is at name.
+// remove removes the file, symbolic link or empty directory at name. With onlyDir it
+// removes only directories.
 func (r *Root) remove(name string, onlyDir bool) error {
 	root, err := r.plain()
 	if err == nil {

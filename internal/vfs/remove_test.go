@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRemoveFollowsNoLink removes links, and what is behind links: a link goes itself,
-// and nothing behind one goes.
+// TestRemoveFollowsNoLink removes links, and names that lead through links. A link itself
+// is removed; names behind links are refused.
 func TestRemoveFollowsNoLink(t *testing.T) {
 	r, top := openTree(t)
 	for name, target := range map[string]string{"to-dir": "dir", "to-file": "file", "dir/up": "..", "broken": "none"} {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remove removes what is at name. It opens the parent one directory at a time and follows
-// no link. So a directory that is replaced by a link meanwhile is refused too.
+// remove removes the file, symbolic link or empty directory at name. With onlyDir it
+// removes only directories.
 func (r *Root) remove(name string, onlyDir bool) error {
 	parent, err := r.openParent(path.Dir(name))
 	if err != nil {
@@ -24,7 +24,7 @@ func (r *Root) remove(name string, onlyDir bool) error {
 	if !onlyDir {
 		err = unlink(parent, path.Base(name), 0)
 	}
-	if err == unix.EISDIR || err == unix.EPERM { // POSIX requires EPERM for a directory, Linux returns EISDIR
+	if err == unix.EISDIR || err == unix.EPERM { // a directory: EPERM in POSIX, EISDIR on Linux
 		if dirErr := unlink(parent, path.Base(name), unix.AT_REMOVEDIR); onlyDir || dirErr != unix.ENOTDIR {
 			err = dirErr
 		}
@@ -40,7 +40,7 @@ func unlink(dir int, base string, flags int) error {
 	return err
 }
 
-// direct fails with [ErrLinked] if a symbolic link is on the way to a directory.
+// direct fails with [ErrLinked] if dir, or a directory above it, is a symbolic link.
 func (r *Root) direct(dir string) error {
 	fd, err := r.openParent(dir)
 	if err == nil {
@@ -49,7 +49,9 @@ func (r *Root) direct(dir string) error {
 	return err
 }
 
-// openParent opens a directory without following any link.
+// openParent opens a directory without following any link. It opens one segment at a
+// time, relative to the one above, so a link that a concurrent program puts in the place
+// of a directory is refused too.
 func (r *Root) openParent(dir string) (int, error) {
 	if fd, ok := r.fast.openDirect(dir); ok {
 		return fd, nil

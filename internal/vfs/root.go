@@ -89,7 +89,7 @@ func makeDurable(dir string) error {
 	case err != nil:
 		return err
 	}
-	f, err := openTop(parent)
+	f, err := openTop(parent) // the new name is durable once its directory is synced
 	if err != nil {
 		return err
 	}
@@ -263,8 +263,7 @@ func (r *Root) Readlink(name string) (target string, err error) {
 	return filepath.ToSlash(target), err
 }
 
-// TryLock implements [FS]. The file may be moved or removed before it is locked, so
-// TryLock then checks that it still has its name.
+// TryLock implements [FS].
 func (r *Root) TryLock(name string) (File, error) { return r.tryLock(name, lock) }
 
 func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
@@ -274,10 +273,12 @@ func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
 	}
 	if err := lock(f); err != nil {
 		if made && errors.Is(err, errors.ErrUnsupported) {
-			_ = r.Remove(name) // no other program can lock it; a file that stays does no harm
+			_ = r.Remove(name) // no program can lock it, so a file that stays is harmless
 		}
 		return nil, errors.Join(err, f.Close())
 	}
+	// The previous holder may have removed the file between open and lock. Then another
+	// writer can lock a new file of this name, and the lock here excludes nothing.
 	switch at, err := r.isAt(f, name); {
 	case err != nil:
 		return nil, errors.Join(err, f.Close())
@@ -293,11 +294,11 @@ func (r *Root) isAt(f *os.File, name string) (bool, error) {
 		held, err := osFile{f}.Stat()
 		now, lost := r.Stat(name)
 		if !Missing(lost) {
-			err = cmp.Or(err, lost) // unknown, which is not the same as locked
+			err = cmp.Or(err, lost) // not ErrLocked: the lock may be free
 		}
 		return lost == nil && held.SameFile(now), err
 	}
-	held, err := f.Stat() // on Windows, package os alone can compare files
+	held, err := f.Stat() // only package os can compare files on Windows
 	root, rootErr := r.plain()
 	if err = errors.Join(err, rootErr); err != nil {
 		return false, err
@@ -320,8 +321,8 @@ func (r *Root) Close() error {
 // osFile is a file of package os.
 type osFile struct{ *os.File }
 
-// CopyFrom implements [File]. It copies in this process what the kernel does not copy,
-// and so finds the error if there is one.
+// CopyFrom implements [File]. The kernel copies what it can. This process copies the
+// rest, and meets the error that stopped the kernel.
 func (f osFile) CopyFrom(src File, off, n int64) error {
 	done := copyRange(f.File, src, off, n)
 	return copyPlain(f, src, off+done, n-done)

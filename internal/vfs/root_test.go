@@ -77,7 +77,7 @@ func makeLinks(t *testing.T, top string) {
 	link(t, top, "absoluteinside", filepath.Join(top, "file"))
 }
 
-// TestOpenStaysInside also checks that the fast way to open agrees with os.Root.
+// TestOpenStaysInside also checks that the fast path of Open agrees with os.Root.
 func TestOpenStaysInside(t *testing.T) {
 	r, top := openTree(t)
 	makeLinks(t, top)
@@ -101,7 +101,7 @@ func TestOpenStaysInside(t *testing.T) {
 	}
 }
 
-// sameStat checks that the fast way to look at a name tells what os.Root does.
+// sameStat checks that the fast path of Stat agrees with os.Root.
 func sameStat(t *testing.T, r *Root, name string) {
 	t.Helper()
 	a, err := r.Stat(name)
@@ -114,8 +114,8 @@ func sameStat(t *testing.T, r *Root, name string) {
 	}
 }
 
-// TestMovedRoot moves an open directory, puts another in its place, and goes on: what is
-// read and written is in the one that was opened.
+// TestMovedRoot moves an open directory and puts another in its place. Later reads and
+// writes are in the directory that was opened.
 func TestMovedRoot(t *testing.T) {
 	r, top := openTree(t)
 	if err := os.Rename(top, top+"-moved"); err != nil {
@@ -155,7 +155,7 @@ func TestHasFile(t *testing.T) {
 	}
 }
 
-// same checks that two ways to open one file tell and give the same.
+// same checks that two ways of opening a file give the same file and status.
 func same(t *testing.T, name string, f, g File) {
 	t.Helper()
 	a, err1 := f.Stat()
@@ -260,8 +260,8 @@ func TestTryLock(t *testing.T) {
 	}
 }
 
-// TestLockOfRemovedFile removes a lock file while it is held: whoever opened it before
-// must not take it for the new one.
+// TestLockOfRemovedFile removes a lock file while it is held. A program that opened it
+// before must not hold its lock as that of the new file.
 func TestLockOfRemovedFile(t *testing.T) {
 	r, _ := openTree(t)
 	var holders, turns atomic.Int32
@@ -298,8 +298,8 @@ func TestLockOfRemovedFile(t *testing.T) {
 	}
 }
 
-// TestLockBesideRemoval locks a file that comes and goes, as that of a holder who lets
-// go: it is had, or it is somebody's, and it is never an error that it is not there.
+// TestLockBesideRemoval locks a file that a concurrent holder makes and removes. TryLock
+// succeeds or returns ErrLocked. It never reports a missing file.
 func TestLockBesideRemoval(t *testing.T) {
 	r, top := openTree(t)
 	var done atomic.Bool
@@ -360,7 +360,7 @@ func TestReadDirInParts(t *testing.T) {
 	}
 }
 
-// walk returns what Walk yields, directories with a slash, and the error that ended it.
+// walk returns the names that Walk yields, directories with a slash, and its error.
 func walk(t *testing.T, tree Tree, dir string, deep bool) (found []string, err error) {
 	skip := func(name string) bool { return strings.HasSuffix(name, "~") }
 	for item, err := range Walk(t.Context(), tree, dir, deep, skip) {
@@ -409,7 +409,7 @@ func TestWalkThroughLinks(t *testing.T) {
 	if got, err := walk(t, r, ".", true); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q and error %v, want %q", got, err, want)
 	}
-	// Two directories that hold links to each other spell endlessly many names.
+	// Two directories with links to each other have infinitely many names.
 	if err := r.Mkdir("other"); err != nil {
 		t.Fatal(err)
 	}

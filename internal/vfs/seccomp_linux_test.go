@@ -19,11 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// neverVariable tells the test binary which system call never gets to its end.
+// neverVariable is the environment variable with the system call that never succeeds.
 const neverVariable = "VFS_TEST_NEVER"
 
-// neverLength is how many bytes are read and written of files. Calls of other lengths are
-// left alone: the runtime of Go makes some.
+// neverLength is the length of the reads and writes that fail. Calls of other lengths
+// succeed, because the Go runtime makes some.
 const neverLength = 12345
 
 // never has the system calls of all operations, and whether only calls of neverLength
@@ -42,8 +42,8 @@ var never = map[string]struct {
 	"write": {unix.SYS_WRITE, true, false}, "pread64": {unix.SYS_PREAD64, true, false}, "close": {unix.SYS_CLOSE, false, false},
 }
 
-// TestNeverEnding makes one system call fail with EINTR for ever, as some file systems in
-// user space do, in a process of its own: each operation ends, with an error where it
+// TestNeverEnding makes one system call always fail with EINTR, in a separate process, as
+// some file systems in user space do. Every operation returns. It returns an error if it
 // needs the call.
 func TestNeverEnding(t *testing.T) {
 	if name := os.Getenv(neverVariable); name != "" {

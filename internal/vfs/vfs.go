@@ -24,8 +24,9 @@ import (
 // Try again.
 var ErrLocked = errors.New("vfs: locked by another holder")
 
-// ErrLinked means that a name leads through a symbolic link where none is followed.
-var ErrLinked = errors.New("vfs: a symbolic link is on the way")
+// ErrLinked means that a directory in a name is a symbolic link, and that the operation
+// follows no links.
+var ErrLinked = errors.New("vfs: a directory in the path is a symbolic link")
 
 // FS is one directory tree. Names are relative and separated by '/'; "." is the top. No
 // operation leaves the tree. Errors match those of package os with errors.Is.
@@ -34,9 +35,9 @@ type FS interface {
 	// Open opens a file or a directory, to read or to sync it. It never blocks, not even
 	// on a named pipe.
 	Open(name string) (File, error)
-	// Create makes a new file for writing. If name exists, the error is [fs.ErrExist]. A
-	// symbolic link among the directories on the way is [ErrLinked], here and in Mkdir,
-	// Rename, Remove and RemoveDir.
+	// Create makes a new file for writing. If name exists, the error is [fs.ErrExist]. If
+	// a directory in name is a symbolic link, the error is [ErrLinked]. The same holds
+	// for Mkdir, Rename, Remove and RemoveDir.
 	Create(name string) (File, error)
 	// Mkdir makes one directory.
 	Mkdir(name string) error
@@ -49,17 +50,18 @@ type FS interface {
 	Remove(name string) error
 	// RemoveDir removes an empty directory. It never removes a file or a symbolic link.
 	RemoveDir(name string) error
-	// Readlink returns the target of the symbolic link at name, as it is spelled but with
-	// '/' between segments. It fails if name is not a link.
+	// Readlink returns the text that the symbolic link at name contains, with '/' between
+	// segments. It fails if name is not a link.
 	Readlink(name string) (string, error)
-	// TryLock locks the file name against every other TryLock, in this process and
-	// others, or fails at once with [ErrLocked]. If the file is missing, TryLock makes
-	// it, accessible to those who may write in its directory. The lock is held until the
-	// file is closed. Writes begin at the start of the file. Without locks the error is
+	// TryLock opens the file name and locks it. It excludes every other TryLock, in this
+	// process and in others. If the file is locked, it fails at once with [ErrLocked]. If
+	// the file is missing, TryLock makes it; only users who may write in its directory
+	// can open it. Closing the file ends the lock. Writes begin at the start of the file.
+	// If the platform or the file system has no locks, the error is
 	// [errors.ErrUnsupported].
 	TryLock(name string) (File, error)
-	// Local reports whether locks exclude all programs that can reach the tree, on any
-	// machine: it is not a network file system, or its server keeps the locks.
+	// Local reports whether locks exclude all programs on all machines that can reach the
+	// tree. This holds unless it is a network file system whose server keeps no locks.
 	Local() bool
 	// Close releases the tree.
 	Close() error
@@ -67,8 +69,8 @@ type FS interface {
 
 // Tree is the part of [FS] that reads names.
 type Tree interface {
-	// Stat describes what is at name. It follows symbolic links that stay inside the
-	// tree.
+	// Stat describes the file or directory at name. It follows symbolic links that stay
+	// inside the tree.
 	Stat(name string) (Stat, error)
 	// ReadDir yields the entries of a directory, in no order. An error ends the sequence.
 	ReadDir(name string) iter.Seq2[fs.DirEntry, error]
@@ -104,8 +106,8 @@ func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Stat describes a file at one time. Times are in nanoseconds since 1970. What a platform
-// lacks is zero.
+// Stat describes a file at one time. Times are in nanoseconds since 1970. Fields that the
+// platform does not provide are zero.
 type Stat struct {
 	Mode  fs.FileMode
 	Size  int64 // bytes
@@ -115,8 +117,8 @@ type Stat struct {
 	Mtime int64
 }
 
-// StatOf returns what fi tells. Identity and change time are set if fi is from the
-// operating system.
+// StatOf converts fi. It sets identity and change time only if fi is from the operating
+// system.
 func StatOf(fi fs.FileInfo) Stat {
 	s := Stat{Mode: fi.Mode(), Size: fi.Size()}
 	if t := fi.ModTime(); !t.IsZero() {
@@ -126,8 +128,8 @@ func StatOf(fi fs.FileInfo) Stat {
 	return s
 }
 
-// SameFile reports whether s and o are known to be one file or directory, perhaps at two
-// times.
+// SameFile reports whether s and o describe the same file or directory, possibly at
+// different times. It returns false if the platform provides no inode.
 func (s Stat) SameFile(o Stat) bool { return s.Ino != 0 && s.Ino == o.Ino && s.Dev == o.Dev }
 
 // SameData reports whether s and o describe the same content, with no write in between.
@@ -136,12 +138,12 @@ func (s Stat) SameData(o Stat) bool {
 	return s.Size == o.Size && s.Mtime == o.Mtime && s.Ino == o.Ino && s.Dev == o.Dev
 }
 
-// Modified returns when the file got its content, or the zero time if nothing tells.
+// Modified returns when the file got its content, or the zero time if that is unknown.
 //
-// It is the later of two times. The modification time can be much too early: a copy keeps
-// that of its source, and a renamed file keeps the one from before the rename. The change
-// time, which no program can set, is that of the copy or the rename. On a network file
-// system it may be by the server's clock.
+// It is the later of modification time and change time. The modification time can be much
+// too early: a copy may keep the time of its source, and a rename does not change it. The
+// change time is that of the copy or the rename, and programs cannot set it. On a network
+// file system it may come from the server's clock.
 func (s Stat) Modified() time.Time {
 	t := max(s.Mtime, s.Ctime)
 	if t == 0 {
@@ -150,8 +152,8 @@ func (s Stat) Modified() time.Time {
 	return time.Unix(0, t)
 }
 
-// Version returns s without its mode as a short text, or "" if nothing tells versions
-// apart.
+// Version returns all of s but its mode as a short text. It returns "" if the platform
+// provides nothing that distinguishes versions.
 func (s Stat) Version() string {
 	if s.Mtime == 0 && s.Ino == 0 {
 		return ""

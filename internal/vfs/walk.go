@@ -16,15 +16,15 @@ type Item struct {
 	Dir  bool
 }
 
-// Walk yields what lies below the directory dir: one level of it or, if deep is set,
-// every file at any depth. It skips names for which skip is true, with everything below
-// them. It also skips what cannot be a value: pipes, devices, and symbolic links that
-// lead nowhere or out of the tree.
+// Walk yields the files and directories directly below dir or, if deep is set, every file
+// at any depth. It skips names for which skip is true, and everything below them. It also
+// skips whatever cannot be a value: pipes, devices, and symbolic links that are broken or
+// lead out of the tree.
 //
-// Walk does not follow a link to a directory that contains the link, because a walk level
-// by level would never end. It does not follow a link below another link either, because
-// a few of those make more names than can be listed. A deep walk follows all other links
-// to directories, and reports a link below a link as an error.
+// A symbolic link to a directory that contains the link is skipped: following it would
+// never end. A link below another link is skipped too, because a few of those make more
+// names than can be listed. A deep walk returns an error for a link below a link, and
+// follows all other links to directories.
 func Walk(ctx context.Context, t Tree, dir string, deep bool, skip func(name string) bool) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := walker{ctx, t, deep, skip, yield}
@@ -40,16 +40,15 @@ type walker struct {
 	yield func(Item, error) bool
 }
 
-// walk goes through dir, which lies below the symbolic link named link, if any. It
-// reports whether to go on. A missing directory has no entries: a concurrent deletion may
-// remove it at any time.
+// walk yields the entries of dir, which lies below the symbolic link named link, if any.
+// It reports whether to go on.
 func (w walker) walk(dir, link string) bool {
 	for e, err := range w.tree.ReadDir(dir) {
 		if err == nil {
 			err = w.ctx.Err()
 		}
 		switch {
-		case Missing(err):
+		case Missing(err): // a concurrent deletion removed the directory
 			return true
 		case err != nil:
 			w.yield(Item{}, err)
@@ -72,7 +71,7 @@ func (w walker) visit(name string, mode fs.FileMode, link string) bool {
 	if linked {
 		var err error
 		if to, err = w.tree.Stat(name); err != nil {
-			return true
+			return true // broken, or out of the tree
 		}
 		mode = to.Mode.Type()
 	}
@@ -91,7 +90,7 @@ func (w walker) visit(name string, mode fs.FileMode, link string) bool {
 	return w.follow(name, to, link)
 }
 
-// follow goes through the directory that the symbolic link name leads to.
+// follow walks the directory that is the target of the symbolic link name.
 func (w walker) follow(name string, to Stat, link string) bool {
 	if w.holds(name, to) {
 		return true
@@ -104,8 +103,7 @@ func (w walker) follow(name string, to Stat, link string) bool {
 	return w.walk(name, name)
 }
 
-// holds reports whether the target of a symbolic link contains the link. Following such a
-// link would never end.
+// holds reports whether the target of a symbolic link is a directory above the link.
 func (w walker) holds(link string, to Stat) bool {
 	for dir := path.Dir(link); ; dir = path.Dir(dir) {
 		if s, err := w.tree.Stat(dir); err == nil && s.SameFile(to) {

@@ -41,7 +41,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkReadFile is what package os needs for the work of BenchmarkGet.
+// BenchmarkReadFile does the work of BenchmarkGet with package os, for comparison.
 func BenchmarkReadFile(b *testing.B) {
 	dir, keys := chunks(b)
 	b.ReportAllocs()
@@ -82,8 +82,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch writes 256 values of 64 KiB from 16 goroutines in one batch, as they
-// come or if nobody else did.
+// BenchmarkBatch writes 256 values of 64 KiB from 16 goroutines in one batch, with and
+// without conditions.
 func BenchmarkBatch(b *testing.B) {
 	b.Run("Put", func(b *testing.B) {
 		benchmarkBatch(b, func(ctx context.Context, t store.Batch, key store.Key, value []byte) error {
@@ -123,8 +123,8 @@ func benchmarkBatch(b *testing.B, put func(context.Context, store.Batch, store.K
 	b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "files/s")
 }
 
-// BenchmarkReplacePart gives a value of 256 MiB a new MiB in its middle: by a splice, and
-// by reading all and writing it again.
+// BenchmarkReplacePart replaces 1 MiB in the middle of a value of 256 MiB: by a splice,
+// and by reading and writing the whole value.
 func BenchmarkReplacePart(b *testing.B) {
 	const size, part = 256 << 20, 1 << 20
 	key, fresh := store.MustKey("k"), make([]byte, part)

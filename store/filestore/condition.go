@@ -10,10 +10,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// PutIf implements [store.ConditionalWriter]. It takes the steps of [Store.Put]. Between
-// steps 5 and 6 it takes the publish lock of the key's directory and compares the
-// version. The temporary file exists by then, so no concurrent deletion can prune the
-// directory and thereby change which lock counts.
+// PutIf implements [store.ConditionalWriter]. It takes the steps of [Store.Put].
+// Between steps 5 and 6 it takes the publish lock of the key's directory and compares
+// the version.
 //
 // A version consists of device, inode, change and modification time, and size. If the
 // file system lacks such times, a rewrite of equal length by another program may go
@@ -43,8 +42,8 @@ func (s *Store) publishIf(
 	if err := s.writable(ctx); err != nil {
 		return "", store.Version{}, err
 	}
-	// An early look finds most conflicts before anything is written. The one that counts
-	// is in moveIf, under the lock.
+	// This check finds most conflicts before anything is written. moveIf repeats it under
+	// the lock.
 	if err := s.check(name, cond); err != nil {
 		return "", store.Version{}, err
 	}
@@ -62,6 +61,8 @@ func (s *Store) publishIf(
 func (s *Store) moveIf(
 	ctx context.Context, tmp, name string, st vfs.Stat, cond store.Condition,
 ) (v store.Version, err error) {
+	// The temporary file is in the directory, so no concurrent deletion prunes the
+	// directory. Otherwise two writers could hold locks in two directories of this name.
 	err = s.exclusively(ctx, path.Dir(name), func() error {
 		if err := s.check(name, cond); err != nil {
 			return err
@@ -126,7 +127,7 @@ func (s *Store) removeIf(ctx context.Context, key store.Key, v store.Version) (d
 	switch {
 	case err == nil:
 		return s.prune(path.Dir(real)), nil
-	// The directory itself is gone, so the lock could not be taken.
+	// The directory is missing, so the lock could not be taken.
 	case vfs.Missing(err):
 		return "", store.ErrConflict
 	}

@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// meanwhile runs act on a disk ahead of every operation of a second script in turn, as
-// another process would: with a store of its own, and a context that soon ends because
-// the first may hold the lock that act waits for.
+// meanwhile runs a script once for each of its operations, and act before that
+// operation. act runs as another process: with a store of its own, and with a context
+// that ends soon, because the script may hold the lock that act waits for.
 func meanwhile(
 	t *testing.T, disk func() *vfs.Disk, script func(s *filestore.Store) error,
 	act func(ctx context.Context, s *filestore.Store) error, check func(label string, disk *vfs.Disk, first, second error),
@@ -41,9 +41,10 @@ func meanwhile(
 	}
 }
 
-// TestPutIfWhilePruned has two writers put one key if it is absent, the one at every
-// point of the other, while what else is in the directory goes away and the directory
-// with it: one of them has to fail, and the other's value stays.
+// TestPutIfWhilePruned lets two writers put one key if it is absent, one of them before
+// each operation of the other. Meanwhile the only other value in the directory is
+// deleted, which prunes the directory. One writer must fail, and the value of the other
+// stays.
 func TestPutIfWhilePruned(t *testing.T) {
 	disk := func() *vfs.Disk {
 		d := vfs.NewDisk()
@@ -79,8 +80,8 @@ func TestPutIfWhilePruned(t *testing.T) {
 	}
 }
 
-// TestDeleteIfWhileReplaced has one writer replace a value on a condition at every point
-// of its conditional deletion.
+// TestDeleteIfWhileReplaced replaces a value on a condition before each operation of its
+// conditional deletion.
 func TestDeleteIfWhileReplaced(t *testing.T) {
 	key := store.MustKey("a/k")
 	var old store.Version
@@ -115,8 +116,8 @@ func TestDeleteIfWhileReplaced(t *testing.T) {
 	}
 }
 
-// TestConflictLeavesNothing checks that a write that comes too late leaves no temporary
-// file and no directory of its own.
+// TestConflictLeavesNothing checks that a write with a conflict leaves no temporary file
+// and no new directory.
 func TestConflictLeavesNothing(t *testing.T) {
 	d := vfs.NewDisk()
 	other := filestore.On(d, nil)

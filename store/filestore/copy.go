@@ -15,7 +15,8 @@ import (
 
 // CopyFrom implements [store.Copier] for sources that are file stores too. On Linux the
 // kernel copies the bytes, and file systems such as Btrfs and XFS share them. It makes no
-// hard link: a program that changes one file in place would change both.
+// hard links, because other programs may change a file in place, and would then change
+// both.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (int64, store.Version, error) {
@@ -67,8 +68,7 @@ func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, s
 	return st.Size, nil
 }
 
-// Place implements [store.Placer]. It resolves symbolic links on the way to the
-// directory.
+// Place implements [store.Placer]. It resolves symbolic links in the directory's path.
 func (s *Store) Place() string {
 	if s.dir == "" {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// gone stands for a key without a value.
+// gone is the value of a key without a value.
 const gone = "(gone)"
 
 // world is a store under test, and for every key the values that it may have.
@@ -57,8 +57,8 @@ func (w *world) putIf(key, value string, cond store.Condition) error {
 	return err
 }
 
-// splice turns the two halves of a value around and puts middle between them, in a batch
-// where batch is not nil.
+// splice swaps the two halves of a value and puts middle between them. If batch is not
+// nil, it does so in the batch.
 func (w *world) splice(key, middle string, batch store.Batch) error {
 	ctx, k := w.t.Context(), store.MustKey(key)
 	old, info, err := w.s.Get(ctx, k, store.Request{}, nil)
@@ -114,7 +114,7 @@ func (w *world) delete(key string) error {
 	return err
 }
 
-// batch writes values, or deletes those that are gone, and commits where commit is set.
+// batch writes values, and deletes those that are gone. If commit is set, it commits.
 func (w *world) batch(values map[string]string, commit bool) error {
 	ctx := w.t.Context()
 	b, err := w.s.Batch(ctx, store.Sync)
@@ -145,9 +145,8 @@ func (w *world) batch(values map[string]string, commit bool) error {
 	return nil
 }
 
-// batchIf writes values, or deletes those that are gone, in one batch, each on the
-// condition that the key has not changed since this looked at it, and commits where
-// commit is set.
+// batchIf is batch with conditions: no key may have changed since batchIf read its
+// version.
 func (w *world) batchIf(values map[string]string, commit bool) error {
 	ctx := w.t.Context()
 	b, err := w.s.Batch(ctx, store.Sync)
@@ -186,7 +185,7 @@ func (w *world) batchIf(values map[string]string, commit bool) error {
 	return nil
 }
 
-// conflicts has every kind of conditional write fail, which changes nothing.
+// conflicts makes every kind of conditional write fail. None changes anything.
 func (w *world) conflicts() error {
 	ctx, key, old := w.t.Context(), store.MustKey("d/1"), store.MakeVersion("old")
 	b, err := w.s.Batch(ctx, store.Sync)
@@ -209,7 +208,7 @@ func (w *world) conflicts() error {
 	return b.Commit(ctx)
 }
 
-// scripts are what runs when the machine stops, on a store that holds before.
+// scripts are the programs that a power cut stops. The store has the values before.
 var before = map[string]string{"x": "old x", "d/1": "old 1", "d/2": "old 2", "e/f/1": "deep"}
 
 var scripts = map[string]func(w *world) error{
@@ -275,8 +274,8 @@ var scripts = map[string]func(w *world) error{
 	},
 }
 
-// newWorld returns a disk that holds before, durably, and a world on it whose operations
-// go through hook.
+// newWorld returns a disk that durably has the values before, and a world on it whose
+// operations call hook.
 func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 	disk := vfs.NewDisk()
 	w := &world{t, filestore.On(disk, nil), map[string][]string{}}
@@ -289,8 +288,8 @@ func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 	return w, disk
 }
 
-// TestCrash stops the machine before every operation of every script, and looks at the
-// disks that may be left.
+// TestCrash stops the machine before every operation of every script, and checks all
+// disks that the power cut may leave.
 func TestCrash(t *testing.T) {
 	racing.Skip(t)
 	const leastPoints, leastImages, random = 600, 52_000, 80
@@ -424,7 +423,7 @@ func (w *world) checkFault(label string, err, fault error, at vfs.Op, disk *vfs.
 	w.check(label, disk)
 }
 
-// refuses checks that a store whose sync failed writes nothing more, and goes on reading.
+// refuses checks that a store refuses writes after a failed sync, but still reads.
 func (w *world) refuses(label string) {
 	w.t.Helper()
 	ctx, key := w.t.Context(), store.MustKey("x")

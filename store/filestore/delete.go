@@ -73,13 +73,12 @@ func (s *Store) unlink(name string, may func(link string) bool) (real string, er
 // nodeDocuments are the files that make a directory a node.
 var nodeDocuments = [...]string{nodename.V3Node, nodename.V2Array, nodename.V2Group}
 
-// mostDocument is how many bytes of a document isArray reads.
+// mostDocument is the largest number of bytes of a document that isArray reads.
 const mostDocument = 64 << 20
 
-// isNode reports whether a deletion may go through a link, because the link leads to a
-// node that the caller may have opened by the link's name. Below an array there are
-// chunks and no nodes. A link there may lead to the chunks of another array, whose
-// writers take another lock, so it is never followed.
+// isNode reports whether a link leads to a node. The caller may have opened the node by
+// the name of the link, so a deletion may follow it. It is false for links below an
+// array: they may lead to the chunks of another array, whose writers take another lock.
 func (s *Store) isNode(link string) bool {
 	if path.Base(link) == own.Dir {
 		return false
@@ -87,10 +86,9 @@ func (s *Store) isNode(link string) bool {
 	return !s.inArray(link) && s.hasFile(link, nodeDocuments[:]...)
 }
 
-// mayWrite reports whether a write may go through a link. Below an array only the array's
-// own lock excludes writers. If a link there were followed, two writers could each hold a
-// different lock for the same chunk. A link outside of arrays is another name of a node,
-// or of a directory of nodes. Their locks lie behind the link too.
+// mayWrite reports whether a write may follow a link. It must not follow a link below an
+// array: two writers could then write one chunk under the locks of two arrays. A link
+// outside of arrays is another name of nodes, and their locks lie behind the link too.
 func (s *Store) mayWrite(link string) bool { return path.Base(link) != own.Dir && !s.inArray(link) }
 
 // inArray reports whether name lies below an array.
@@ -123,8 +121,8 @@ func (s *Store) isArray(dir string) bool {
 		return false
 	}
 	is := kind{st.Version(), false}
-	// Every write behind a link asks again. The document of a group may be long, so keep
-	// the answer for each version of it.
+	// Every write through a link asks this, and the document of a group may be long. So
+	// keep the answer for the latest version of it.
 	if known, ok := s.kinds.Load(name); ok && known.(kind).version == is.version && is.version != "" {
 		return known.(kind).array
 	}
@@ -148,8 +146,8 @@ type kind struct {
 	array   bool
 }
 
-// always permits every link. The store's own files have unique names, so they are removed
-// wherever they were made.
+// always permits every link. It is for removing temporary files and locks, which have
+// unique names or are held.
 func always(string) bool { return true }
 
 // mostLinks is how many symbolic links a name may lead through, as on Linux.
@@ -172,8 +170,8 @@ func (s *Store) direct(dir, what string, may func(link string) bool) (string, er
 		if links++; links > mostLinks || path.IsAbs(target) || !may(next) {
 			return "", linked(what, next, target)
 		}
-		// The target comes before the rest of the name and may hold links itself. The
-		// empty first element is consumed by the loop.
+		// Go on with the target, which may contain links, and then with the rest of the
+		// name. The loop drops the empty first element.
 		rest = append([]string{""}, append(strings.Split(path.Clean(target), "/"), rest[1:]...)...)
 	}
 	return at, nil
@@ -181,13 +179,13 @@ func (s *Store) direct(dir, what string, may func(link string) bool) (string, er
 
 // linked is the error of a call that would have to follow a symbolic link.
 func linked(what, link, target string) error {
-	return fmt.Errorf("%w, which %s do not follow: %s leads to %s; name what it leads to, or remove the link",
+	return fmt.Errorf("%w, which %s do not follow: %s leads to %s; name its target, or remove the link",
 		vfs.ErrLinked, what, link, target)
 }
 
-// prune removes dir and the directories above it while they are empty, and returns the
-// first one that stays. A symbolic link stays. A concurrent write that needs one of the
-// directories makes it again.
+// prune removes dir and the directories above it as long as they are empty, and returns
+// the first one that stays. Symbolic links stay. A concurrent write that needs a removed
+// directory makes it again.
 func (s *Store) prune(dir string) string {
 	for dir != "." && s.fs.RemoveDir(dir) == nil {
 		dir = path.Dir(dir)

@@ -12,8 +12,9 @@ import (
 )
 
 // made holds the directories that this store made and whose names are not durable yet.
-// Every write below one of them must make its name durable, whichever call made it. The
-// number tells a directory from a later one with the same name.
+// Every write below such a directory must make the name durable, even if a concurrent
+// call made the directory. The number distinguishes it from a later directory of the same
+// name.
 type made struct {
 	mu   sync.Mutex
 	dirs map[string]uint64
@@ -21,7 +22,8 @@ type made struct {
 }
 
 // makeDir makes dir and the missing directories above it. It fails with [fs.ErrNotExist]
-// if a concurrent deletion prunes what it has just made; the caller may try again.
+// if a concurrent deletion prunes a directory that it has just made. The caller may try
+// again.
 func (s *Store) makeDir(dir string) error {
 	if dir == "." {
 		return nil
@@ -62,17 +64,17 @@ func (m *made) get(dir string) uint64 {
 	return m.dirs[dir]
 }
 
-// durable forgets dir, unless it was pruned and made again after it had number n.
+// durable records that the name of directory number n is durable.
 func (m *made) durable(dir string, n uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.dirs[dir] == n {
+	if m.dirs[dir] == n { // else a later directory of this name is not durable yet
 		delete(m.dirs, dir)
 	}
 }
 
-// syncDir makes the names in dir durable, and the names of new directories on the way to
-// it.
+// syncDir makes the names in dir durable, and the names of dir and of the directories
+// above it.
 func (s *Store) syncDir(dir string) error {
 	if err := s.syncNames(dir); err != nil {
 		return err
@@ -90,11 +92,11 @@ func (s *Store) syncDir(dir string) error {
 	return nil
 }
 
-// syncNames syncs one directory. If dir was pruned, that deletion must be durable
-// instead, so it syncs the directory above.
+// syncNames makes the names in dir durable.
 func (s *Store) syncNames(dir string) error {
 	f, err := s.fs.Open(dir)
 	if vfs.Missing(err) && dir != "." {
+		// A concurrent deletion pruned dir. Its removal must be durable instead.
 		return s.syncNames(path.Dir(dir))
 	}
 	if err != nil {

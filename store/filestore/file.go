@@ -3,41 +3,41 @@
 // Package filestore stores values as files below one directory of this machine.
 //
 // A key is the name of a file below the directory. A value is written to a temporary file
-// beside its key, which is then renamed. So readers see the old value or the new one,
-// whole, even after a crash or a power cut. With [store.Sync] a written value is durable.
-// [Store.Put] documents the steps.
+// in the directory of its key, and that file is then renamed. So readers see the whole
+// old value or the whole new one, even after a crash or a power cut. With [store.Sync] a
+// written value is durable. [Store.Put] documents the steps.
 //
 // # Links
 //
 // No key leads out of the directory. Symbolic links are followed only if they stay inside
 // (see [os.Root]).
 //
-// Reads follow links everywhere. Writes do not follow a link below an array; the error
-// names the link. Such a link usually leads to the chunks of another array, and a writer
-// that came through it would not hold that array's lock. Outside of arrays, a link is
-// another name of a node, whose lock lies behind the link too, so writes follow it. If
-// the file itself is a link, the write replaces the link, and its target stays.
+// Reads follow links everywhere. Writes do not follow a link below an array, and the
+// error names the link. Such a link usually leads to the chunks of another array, whose
+// lock the writer does not hold. Outside of arrays, a link is another name of a node.
+// The lock of the node lies behind the link too, so writes follow it. If the file
+// itself is a link, the write replaces the link, and its target stays.
 //
-// Deletions follow no link, except one that leads to a node of a hierarchy: the caller
-// may have opened the node by that name. Deleting a link removes the link itself. A key
-// behind any other link is an error. [Store.DeleteTree] follows no link at all.
+// Deletions follow only links that lead to a node of a hierarchy, because the caller may
+// have opened the node by that name. A key behind any other link is an error. Deleting a
+// link removes the link itself. [Store.DeleteTree] follows no link at all.
 //
 // # Names
 //
 // A key that the platform cannot hold is [store.ErrInvalidKey]: a name that is too long
 // or, on Windows, a device name, a trailing dot or a colon. So is a name that the driver
 // reserves: "__tmp-…" for temporary files, and "__varve.lock" and "__varve.publish" for
-// locks. If the file system takes two spellings for one name (letter case, Unicode
+// locks. If the file system treats two spellings as one name (letter case, Unicode
 // forms), so does the store. A directory is not a value, and nothing can be stored below
 // a value.
 //
 // # Concurrent writers
 //
-// [Store.PutIf] and [Store.DeleteIf] hold a short lock in the directory of the key.
-// [Store.Lock] is a different, long lock, so its holder can call PutIf in the locked
-// directory. Both exclude other goroutines, and other processes that use this package.
-// Both end with the process. An unconditional Put or Delete takes no lock: a condition
-// sees its result only after it has returned.
+// [Store.PutIf] and [Store.DeleteIf] briefly hold a lock in the directory of the key.
+// [Store.Lock] is a different lock, so its holder can call PutIf in the locked directory.
+// Both exclude other goroutines, and other processes that use this package. Both end with
+// the process. Put and Delete without a condition take no lock: only conditions that are
+// checked after they have returned take them into account.
 //
 // A lock is a file whose content describes the holder. Only users who may write in its
 // directory can open it and so lock it. While a store writes, a locked file in the
@@ -45,15 +45,15 @@
 // the temporary files of writers whose lock is free.
 //
 // No value is changed in place, so the store is not a [store.Patcher]: a crash could
-// leave a file with half of a change. [Store.Splice] builds a new file from the old one
-// and new bytes.
+// leave a file with half of a change. [Store.Splice] builds a new file from ranges of the
+// old one and new bytes.
 //
 // # Platforms
 //
 // Windows cannot sync directories: after a power cut every value is whole, but the latest
-// may be lost. There a rename fails while another program has the old file open without
-// sharing. On network file systems, durability, locks and versions are as good as the
-// server's. On platforms without locks (js, wasip1), PutIf, DeleteIf and Lock fail with
+// may be lost. A rename fails on Windows while another program has the old file open
+// without sharing. On a network file system, durability, locks and versions depend on the
+// server. On platforms without locks (js, wasip1), PutIf, DeleteIf and Lock fail with
 // [store.ErrUnsupported].
 package filestore
 
@@ -65,6 +65,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"varve.dev/zarr/internal/diskstore"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -78,9 +79,9 @@ type Options struct {
 	ReadOnly bool
 }
 
-// Store reads and writes files below one directory. It has every power of package store
-// but [store.Patcher]. Its methods may be called from several goroutines at once. Make
-// one with [Open], and end it with [Store.Close].
+// Store reads and writes files below one directory. It implements every optional
+// interface of package store except [store.Patcher]. Its methods are safe for concurrent
+// use. Make one with [Open], and end it with [Store.Close].
 type Store struct {
 	fs       vfs.FS
 	dir      string // as given to Open, or ""
@@ -103,14 +104,19 @@ func Open(dir string, opt *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file: opening the store: %w", err)
 	}
-	s := On(root, opt)
+	s := on(root, opt)
 	s.dir = dir
 	return s, nil
 }
 
-// On returns the store of the files of fsys, and closes fsys in the end. It is for the
-// tests of this module.
-func On(fsys vfs.FS, opt *Options) *Store {
+func init() {
+	diskstore.Open = func(fsys vfs.FS, readOnly bool) any {
+		return on(fsys, &Options{ReadOnly: readOnly})
+	}
+}
+
+// on returns a store of the files of fsys. Closing it closes fsys.
+func on(fsys vfs.FS, opt *Options) *Store {
 	s := &Store{fs: fsys, boot: vfs.Boot()}
 	s.readOnly = opt != nil && opt.ReadOnly
 	return s

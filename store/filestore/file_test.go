@@ -230,8 +230,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// TestChangedWhileRead lets another program change a file in place between the looks that
-// a read takes.
+// TestChangedWhileRead changes a file in place between the operations of a read.
 func TestChangedWhileRead(t *testing.T) {
 	for name, change := range map[string]func(f *os.File) error{
 		"cut":       func(f *os.File) error { return f.Truncate(3) },
@@ -264,8 +263,8 @@ func TestChangedWhileRead(t *testing.T) {
 	}
 }
 
-// TestPruneRace deletes and writes in one directory at once: no write may fail because
-// the directory has just gone.
+// TestPruneRace deletes and writes in one directory concurrently. No write may fail
+// because a deletion pruned the directory.
 func TestPruneRace(t *testing.T) {
 	s := open(t, t.TempDir(), nil)
 	errs := make(chan error, 4)
@@ -308,8 +307,8 @@ func entries(tb testing.TB, s store.Store) func(yield func(string) bool) {
 	}
 }
 
-// TestLockBetweenStores checks that a lock keeps out another opening of the same
-// directory, as it does another process.
+// TestLockBetweenStores checks that a lock excludes a second store of the same directory,
+// which stands for another process.
 func TestLockBetweenStores(t *testing.T) {
 	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no locks on this platform")
@@ -344,8 +343,8 @@ func TestLockBetweenStores(t *testing.T) {
 	}
 }
 
-// TestFastReads checks that the fast way to read gives what the plain way gives, and
-// works without its kernel call.
+// TestFastReads checks that the fast path of reads equals the plain one, and that reads
+// work without the kernel call of the fast path.
 func TestFastReads(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
@@ -396,8 +395,8 @@ func ExampleStore_Batch() {
 	// c true
 }
 
-// TestModified checks that the time of a value is that of its write, also where a copy
-// brings the time of its source.
+// TestModified checks that the time of a value is that of its write, even if a copy has
+// the modification time of its source.
 func TestModified(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
@@ -426,5 +425,5 @@ func TestModified(t *testing.T) {
 	}
 }
 
-// tick is more than what the clocks of file systems are behind.
+// tick is longer than a tick of the clocks of file systems.
 const tick = 50 * time.Millisecond

@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// identity is a directory or a file as the operating system knows it.
+// identity identifies a directory or a file of the operating system.
 type identity struct {
 	stat vfs.Stat
-	info fs.FileInfo // set only where package os alone can compare files
+	info fs.FileInfo // set only where the platform provides no inode
 }
 
 // Same implements [store.Identity].
@@ -88,8 +88,8 @@ type links struct {
 	yield func(store.Link, error) bool
 }
 
-// below yields the links below dir, and reports whether to go on. linked says that a link
-// leads to dir.
+// below yields the links below dir, and reports whether to go on. linked means that a
+// link leads to dir.
 func (l links) below(dir string, linked bool) bool {
 	for e, err := range l.s.fs.ReadDir(dir) {
 		if err == nil {
@@ -118,8 +118,8 @@ func (l links) below(dir string, linked bool) bool {
 	return true
 }
 
-// visit yields a link and those below it. It does not follow a link below another link,
-// nor does a listing.
+// visit yields a link and the links below it. Like a listing, it does not follow a link
+// below another link.
 func (l links) visit(name string, linked bool) bool {
 	link := store.Link{Name: strings.TrimPrefix(name, l.top+"/")}
 	at, atErr := l.s.direct(path.Dir(name), "names", always)

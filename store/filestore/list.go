@@ -11,10 +11,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// List implements [store.Lister]. Sizes are -1, because finding out would cost a system
-// call for each file. It also yields empty directories, which only other programs leave
-// behind. A deep listing follows a symbolic link to a directory. A link below another one
-// is an error, because a few such links could make endlessly many keys.
+// List implements [store.Lister]. Sizes are -1, because a size would cost a system call
+// for each file. It also yields empty directories, which only other programs leave. A
+// deep listing follows symbolic links to directories. A link below another link is an
+// error, because a few such links make more keys than can be listed.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), deep, hidden) {
@@ -29,13 +29,13 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	}
 }
 
-// below returns a name, as a walk through dir yields it, relative to dir.
+// below returns a name below dir relative to dir.
 func below(dir store.Path, name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, dir.String()), "/")
 }
 
-// hidden reports whether name is not a key: it is the driver's own, or [store.ParseKey]
-// refuses it.
+// hidden reports whether name is not a key, because the driver reserves it or
+// [store.ParseKey] refuses it.
 func hidden(name string) bool {
 	key, err := store.ParseKey(name)
 	if err != nil {

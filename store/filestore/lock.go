@@ -19,10 +19,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Lock implements [store.Locker]. It locks the lock file in dir, which must exist, and
-// writes a description of the holder into it. Unlocking removes the file, and dir if
-// nothing else is in it. A lock file that a crashed process left behind is used again.
-// Waiting ends with ctx.
+// Lock implements [store.Locker]. It locks the lock file in the existing directory dir,
+// and writes a description of the holder into it. It waits for the lock until ctx ends.
+// Unlocking removes the file, and also dir if it is empty then. After a crash the file
+// stays unlocked, and the next holder uses it again.
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	name := path.Join(dirOf(dir), own.Lock)
 	var release func() error
@@ -46,7 +46,7 @@ func (s *Store) LockHolder(dir store.Path) store.Holder {
 	return s.holder(path.Join(dirOf(dir), own.Lock))
 }
 
-// mostNote is how many bytes of a lock file are read to learn the holder.
+// mostNote is the number of bytes of a lock file that may describe the holder.
 const mostNote = 4096
 
 // holder returns the holder of a lock, from the content of the lock file.
@@ -62,7 +62,7 @@ func (s *Store) holder(name string) (h store.Holder) {
 		return h
 	}
 	line, _, _ := bytes.Cut(note[:n], []byte("\n"))
-	if json.Unmarshal(line, &h) != nil {
+	if json.Unmarshal(line, &h) != nil { // the holder is writing it, or its disk is full
 		return store.Holder{}
 	}
 	return h
@@ -76,15 +76,16 @@ func (s *Store) tryLock(ctx context.Context, name string) (unlock func() error, 
 	}
 	note, err := json.Marshal(store.ThisProcess(store.LockingOf(ctx).Operation))
 	if err == nil {
-		_, _ = f.Write(append(note, '\n')) // a full disk is no reason to refuse a lock
+		_, _ = f.Write(append(note, '\n')) // on a full disk the lock holds without a note
 	}
 	return func() error {
-		// Remove the file while it is locked. Writers that wait for this file then find
-		// it replaced and lock the new one. If it were unlocked first, a second writer
-		// could lock it, lose it to this removal, and a third could create and lock a new
-		// file: two holders.
+		// Remove the file while it is locked. A writer that has opened it then finds it
+		// replaced, and opens the new one. If it were unlocked first, a second writer
+		// could lock it before this removal, and a third could then create and lock a new
+		// file. Both would be holders.
 		_, err := s.unlink(name, always)
-		// A network mount may fail once. A file that stays is used again.
+		// The server of a network mount may fail once. If the file stays, the next holder
+		// uses it again.
 		if err != nil && !vfs.Missing(err) {
 			_, err = s.unlink(name, always)
 		}
@@ -92,19 +93,19 @@ func (s *Store) tryLock(ctx context.Context, name string) (unlock func() error, 
 	}, nil
 }
 
-// stayed returns the error of a lock file that could not be removed.
+// stayed describes the error of removing a lock file.
 func stayed(name string, err error) error {
 	if err == nil || vfs.Missing(err) {
 		return err
 	}
-	return fmt.Errorf("only the lock file %s stayed, and the next writer uses it again: %w", name, err)
+	return fmt.Errorf("the lock is released, but its file %s could not be removed; the next writer uses it again: %w", name, err)
 }
 
 // exclusively calls act while it holds the publish lock of dir.
 func (s *Store) exclusively(ctx context.Context, dir string, act func() error) error {
 	name := path.Join(dir, own.Publish)
 	unlock, err := s.tryLock(ctx, name)
-	if errors.Is(err, vfs.ErrLocked) { // rare, so the wait is set up only now
+	if errors.Is(err, vfs.ErrLocked) { // rare, so the wait is prepared only now
 		locked := dir
 		if dir == "." {
 			locked = "" // the name of the top in package store
@@ -116,19 +117,19 @@ func (s *Store) exclusively(ctx context.Context, dir string, act func() error) e
 		return s.locks(err)
 	}
 	err = act()
-	// The change has been made. If the lock file cannot be removed, it is used again, and
-	// the lock itself has ended.
+	// Closing the file has ended the lock, even if the file could not be removed. To
+	// return that error would report a change that was made as failed.
 	_ = unlock()
 	return err
 }
 
-// The pause between two tries to take a lock.
+// The pauses between two attempts to take a lock.
 const (
 	shortestWait = 50 * time.Microsecond
 	longestWait  = 20 * time.Millisecond
 )
 
-// wait locks a file as soon as it is free. The pauses between tries get longer.
+// wait locks a file once it is free. The pauses between attempts get longer.
 func (s *Store) wait(ctx context.Context, name string) (unlock func() error, err error) {
 	for pause := shortestWait; ; pause = min(2*pause, longestWait) {
 		unlock, err = s.tryLock(ctx, name)
@@ -136,7 +137,7 @@ func (s *Store) wait(ctx context.Context, name string) (unlock func() error, err
 			return unlock, s.locks(err)
 		}
 		select {
-		// A random pause keeps waiting writers from trying in step.
+		// With random pauses, waiting writers do not all try at the same time.
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -144,7 +145,7 @@ func (s *Store) wait(ctx context.Context, name string) (unlock func() error, err
 	}
 }
 
-// locks turns the error of a lock into [store.ErrUnsupported] if there are no locks.
+// locks converts an error of TryLock to [store.ErrUnsupported] if there are no locks.
 func (s *Store) locks(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("%w: no locks on this platform or file system (%w)", store.ErrUnsupported, err)

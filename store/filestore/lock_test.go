@@ -28,9 +28,9 @@ func notLocked(t *testing.T, s store.Store) error {
 	return err
 }
 
-// TestLockFileRemovedWhileHeld looks at the moment when a lock file is removed: the lock
-// is still held. Let go of before, it could be locked by another, below whom the file
-// would then be removed, so that a third locks a new file.
+// TestLockFileRemovedWhileHeld checks that a lock is still held when its file is removed.
+// If it were released first, a second writer could lock the file before its removal, and
+// a third writer could then lock a new file.
 func TestLockFileRemovedWhileHeld(t *testing.T) {
 	for _, name := range []string{"__varve.lock", "__varve.publish"} {
 		d, removed := vfs.NewDisk(), 0
@@ -94,7 +94,7 @@ func TestLockHolder(t *testing.T) {
 	}
 }
 
-// TestDamagedLockFile takes a lock whose file says nothing sensible.
+// TestDamagedLockFile takes a lock whose file has no valid description of a holder.
 func TestDamagedLockFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
@@ -113,8 +113,8 @@ func TestDamagedLockFile(t *testing.T) {
 	}
 }
 
-// TestPublishLockIsWaitedFor holds the lock of a conditional write: another one says so
-// and gives up in time.
+// TestPublishLockIsWaitedFor holds the lock of a conditional write. Another conditional
+// write reports the wait, and fails after its timeout.
 func TestPublishLockIsWaitedFor(t *testing.T) {
 	d := vfs.NewDisk()
 	lock, err := d.TryLock("__varve.publish")
@@ -145,14 +145,14 @@ func TestLockFileStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := unlock(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "only the lock file __varve.lock stayed") {
+		if err := unlock(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "its file __varve.lock could not be removed") {
 			t.Errorf("error is %v", err)
 		}
 	}
 }
 
-// TestReaderCannotLock opens the directory as whoever may read it can, and locks that:
-// writers do not mind.
+// TestReaderCannotLock opens the directory for reading and locks it. This does not affect
+// writers.
 func TestReaderCannotLock(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("directories are not locked here")
@@ -180,7 +180,7 @@ func TestReaderCannotLock(t *testing.T) {
 	}
 }
 
-// notLockedIsFine returns err unless it says that something is locked.
+// notLockedIsFine returns err unless it is an error about a lock.
 func notLockedIsFine(err error) error {
 	if errors.Is(err, store.ErrLocked) {
 		return nil
@@ -188,8 +188,8 @@ func notLockedIsFine(err error) error {
 	return err
 }
 
-// TestNoLocks writes where the file system has no locks: what needs one says so by the
-// error of a lacking power.
+// TestNoLocks writes to a file system without locks. Calls that need a lock return
+// ErrUnsupported.
 func TestNoLocks(t *testing.T) {
 	for _, lacks := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, errors.ErrUnsupported} {
 		s := filestore.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {

@@ -22,7 +22,7 @@ func nameOf(key store.Key) (string, error) {
 		return "", fmt.Errorf("%w: this platform has no such file name", store.ErrInvalidKey)
 	}
 	if isOwn(name) {
-		return "", fmt.Errorf("%w: the file store keeps this name for itself", store.ErrInvalidKey)
+		return "", fmt.Errorf("%w: the file store reserves this name", store.ErrInvalidKey)
 	}
 	if runtime.GOOS == "windows" {
 		return name, checkWindows(name)
@@ -44,7 +44,7 @@ func isOwn(name string) bool {
 	return false
 }
 
-// checkWindows refuses names that Windows would silently change, or takes as patterns.
+// checkWindows refuses names that Windows would silently change or treat as patterns.
 func checkWindows(name string) error {
 	for seg := range strings.SplitSeq(name, "/") {
 		if strings.HasSuffix(seg, ".") || strings.HasSuffix(seg, " ") || strings.ContainsAny(seg, `<>:"|?*`) {
@@ -62,7 +62,7 @@ func dirOf(p store.Path) string {
 	return p.String()
 }
 
-// tooLong turns the error of a name that is too long into an invalid key.
+// tooLong converts the error of a name that is too long to [store.ErrInvalidKey].
 func tooLong(err error) error {
 	if errors.Is(err, syscall.ENAMETOOLONG) {
 		return fmt.Errorf("%w: too long for this file system", store.ErrInvalidKey)

@@ -136,8 +136,7 @@ func throughLinks(t *testing.T, s *Store) {
 	}
 }
 
-// TestClock checks that no two writes have one time, and that a clock that is put back
-// does not go back here.
+// TestClock checks that no two writes have the same time, even if the clock is set back.
 func TestClock(t *testing.T) {
 	s := On(nil, nil)
 	last := s.now()

@@ -81,8 +81,8 @@ func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, er
 	return f, st, nil
 }
 
-// unreadable turns the error of a name below a file into [fs.ErrNotExist], and that of an
-// impossible name into an invalid key.
+// unreadable converts the error of a name below a file to [fs.ErrNotExist], and that of a
+// name that is too long to [store.ErrInvalidKey].
 func unreadable(err error) error {
 	if vfs.Missing(err) {
 		return fs.ErrNotExist
@@ -90,8 +90,9 @@ func unreadable(err error) error {
 	return tooLong(err)
 }
 
-// checkRegular returns an error for what is not a value. A directory counts as missing. A
-// pipe or a device is another error: a reader must not take it for a missing chunk.
+// checkRegular returns an error if st is not a regular file. A directory is
+// [fs.ErrNotExist]. A pipe or a device is another error, because a reader must not take
+// it for a missing chunk.
 func checkRegular(st vfs.Stat) error {
 	switch {
 	case st.Mode.IsRegular():
@@ -106,7 +107,7 @@ func describe(st vfs.Stat) store.Info {
 	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}
 }
 
-// read appends what q selects of f, with status st, to dst.
+// read appends the bytes of f that q selects to dst. st is the status of f.
 func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) {
 	off, n, err := q.Resolve(st.Size)
 	if err != nil {
@@ -120,8 +121,7 @@ func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) 
 	if _, err := f.ReadAt(out[len(dst):], off); err != nil && err != io.EOF {
 		return nil, err
 	}
-	// This store never changes a file in place, but other programs do. The bytes may then
-	// be from two versions.
+	// Other programs may change a file in place. Then the bytes may be from two versions.
 	if err := unchanged(f, st); err != nil {
 		return nil, err
 	}

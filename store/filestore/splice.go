@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Splice implements [store.Splicer]. It is [Store.PutIf] with a temporary file that is
-// filled from the old file. On Linux the kernel copies the old bytes, and file systems
-// such as Btrfs and XFS share them. The old file is never written to.
+// Splice implements [store.Splicer]. It takes the steps of [Store.PutIf] and fills the
+// temporary file from the old file. On Linux the kernel copies the old bytes, and file
+// systems such as Btrfs and XFS share them.
 func (s *Store) Splice(
 	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (store.Version, error) {
@@ -47,8 +47,8 @@ func (s *Store) splice(
 	return v, path.Dir(name), err
 }
 
-// assemble takes steps 1 to 5 with the fragments. It closes the old file before the
-// rename, because Windows cannot replace an open file.
+// assemble takes steps 1 to 5 with the fragments. It closes the old file, because Windows
+// cannot replace an open file in step 6.
 func (s *Store) assemble(
 	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (tmp string, st vfs.Stat, err error) {
@@ -69,8 +69,8 @@ func (s *Store) assemble(
 	}
 	return s.prepare(key.String(), func(f vfs.File) error {
 		err := writeFragments(ctx, f, old, fragments)
-		// Another program may have cut or rewritten the old file. That is the more useful
-		// error.
+		// If another program has cut or rewritten the old file, report that rather than
+		// the early end.
 		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = cmp.Or(unchanged(old, was), err)
 		}
@@ -90,7 +90,7 @@ func hasSize(f vfs.File, size int64) error {
 	return err
 }
 
-// copyStep is how many bytes are copied before the context is checked again.
+// copyStep is the number of bytes that are copied between two checks of the context.
 const copyStep = 64 << 20
 
 // writeFragments writes the fragments to f.

@@ -27,11 +27,11 @@ func present(tb testing.TB, s store.Store, name string) store.Version {
 	return info.Version
 }
 
-// turned are the fragments of a value of ten bytes turned around at its third.
+// turned are fragments that rotate a value of ten bytes by three.
 var turned = []store.Fragment{{Off: 3, N: 7}, {Data: []byte("|")}, {Off: 0, N: 3}}
 
-// TestSpliceWhileReplaced has one writer replace or delete a value at every point of its
-// splice: one of them is too late.
+// TestSpliceWhileReplaced replaces or deletes a value before each operation of its
+// splice. One of the two fails.
 func TestSpliceWhileReplaced(t *testing.T) {
 	key := store.MustKey("a/k")
 	var old store.Version
@@ -118,8 +118,8 @@ func TestSpliceOfChangedFile(t *testing.T) {
 	}
 }
 
-// TestSpliceLeavesNothing fails a splice at each of its operations before the rename, and
-// takes fragments that are not there: the old value stays, with nothing beside it.
+// TestSpliceLeavesNothing fails each operation of a splice before the rename, and splices
+// fragments that do not exist. The old value stays, and there are no other files.
 func TestSpliceLeavesNothing(t *testing.T) {
 	for i := int64(0); ; i++ {
 		hook, failed := vfs.FailAt(i, syscall.ENOSPC)

@@ -45,8 +45,9 @@ func (s *Store) CheckTree(dir store.Path) error {
 }
 
 // place returns the name without links of a directory that is to be deleted. It refuses a
-// link, because its target has another name too. It also refuses a name that leads
-// through a link inside the directory itself, which would be deleted on the way.
+// link, because its target has a name of its own. It also refuses a name that leads
+// through a link inside the directory itself, because the deletion would remove that link
+// first.
 func (s *Store) place(dir string) (string, error) {
 	if dir == "." {
 		return dir, nil
@@ -76,20 +77,20 @@ type tree struct {
 	d     store.Durability
 }
 
-// delete deletes in the given order. Each step is durable before the next one begins, so
-// a crash leaves only what comes later in the order.
+// delete deletes in the order of t. With [store.Sync], each step is durable before the
+// next one begins.
 func (t *tree) delete(ctx context.Context) error {
 	for _, name := range t.order.First {
 		if _, err := t.remove(ctx, path.Join(t.top, name)); err != nil {
 			return err
 		}
 	}
-	// Make the deletion of the first values durable. Otherwise a power cut could bring
-	// back a document whose chunks are gone.
+	// A crash from here on leaves orphaned chunks but no node. If the deletions above
+	// were not durable, a power cut could bring back a document without its chunks.
 	if err := t.synced(t.top); err != nil {
 		return err
 	}
-	if len(t.order.First) > 0 {
+	if len(t.order.First) > 0 { // the documents of nodes below, before their chunks
 		if err := t.clear(ctx, t.top, true); err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (t *tree) delete(ctx context.Context) error {
 	if err := t.clear(ctx, t.top, false); err != nil {
 		return err
 	}
-	if t.order.Last != "" {
+	if t.order.Last != "" { // while it exists, a later call can continue this deletion
 		if _, err := t.remove(ctx, path.Join(t.top, t.order.Last)); err != nil {
 			return err
 		}
@@ -112,11 +113,12 @@ func (t *tree) synced(dir string) error {
 	return t.s.syncDir(dir)
 }
 
-// clear deletes what is below dir or, if first is set, only the values that go first.
-// Some file systems skip entries when others are deleted during a listing, so it lists
-// again until it finds nothing to delete.
+// clear deletes everything below dir or, if first is set, only the values named in
+// order.First.
 func (t *tree) clear(ctx context.Context, dir string, first bool) error {
 	touched := false
+	// Some file systems skip entries when others are deleted during a listing. So list
+	// again until there is nothing to delete.
 	for again := true; again; {
 		again = false
 		for e, err := range t.s.fs.ReadDir(dir) {
@@ -153,7 +155,7 @@ func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone 
 		if err := t.clear(ctx, name, first); err != nil || first {
 			return false, err
 		}
-		return t.s.fs.RemoveDir(name) == nil, nil // false if something in it stays
+		return t.s.fs.RemoveDir(name) == nil, nil // false if it is not empty
 	case first && !slices.Contains(t.order.First, path.Base(name)):
 		return false, nil
 	case name == path.Join(t.top, t.order.Last):

@@ -32,8 +32,8 @@ func pathOf(t *testing.T, text string) store.Path {
 	return p
 }
 
-// TestDeleteTreeFollowsNoLink deletes a directory with every kind of link: the links go,
-// and what they lead to stays.
+// TestDeleteTreeFollowsNoLink deletes a directory with every kind of link. It removes the
+// links, and their targets stay.
 func TestDeleteTreeFollowsNoLink(t *testing.T) {
 	outer := t.TempDir()
 	dir := filepath.Join(outer, "store")
@@ -63,8 +63,8 @@ func TestDeleteTreeFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestDeleteTreeOfLink refuses a directory that is a link, and reaches one whose parent
-// is a link to a node.
+// TestDeleteTreeOfLink checks that DeleteTree refuses a directory that is a link, and
+// deletes one whose parent is a link to a node.
 func TestDeleteTreeOfLink(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
@@ -87,7 +87,7 @@ func TestDeleteTreeOfLink(t *testing.T) {
 	}
 }
 
-// TestDeleteTreeSwapped swaps a directory for a link to another node while its tree is
+// TestDeleteTreeSwapped replaces a directory by a link to another node while its tree is
 // deleted.
 func TestDeleteTreeSwapped(t *testing.T) {
 	for _, kind := range []string{"readdir", "remove"} {
@@ -120,8 +120,8 @@ func TestDeleteTreeSwapped(t *testing.T) {
 	}
 }
 
-// TestDeleteTreeKeepsLive deletes a directory in which a writer is running, and what
-// crashed writers left.
+// TestDeleteTreeKeepsLive deletes a directory with files of a running writer, which stay,
+// and of crashed writers.
 func TestDeleteTreeKeepsLive(t *testing.T) {
 	dir := t.TempDir()
 	s, other := open(t, dir, nil), open(t, dir, nil)
@@ -164,9 +164,9 @@ func below(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestDeleteThroughLinkInGroup deletes chunks of an array that is reached by a link in a
-// group, and refuses those behind a link in an array, where that array is the top of the
-// store, too. Writes go through the same links.
+// TestDeleteThroughLinkInGroup checks that a deletion follows a link in a group to an
+// array, but not a link in an array, even if that array is the top of the store. The same
+// holds for writes.
 func TestDeleteThroughLinkInGroup(t *testing.T) {
 	const group, array = `{"node_type":"group"}`, `{"node_type":"array"}`
 	dir := t.TempDir()

@@ -18,23 +18,22 @@ import (
 // one:
 //
 //  1. Make the missing directories, and record that their names are not durable yet.
-//     Follow a symbolic link on the way if it is a name of a node. Refuse one below
-//     an array. The next steps use the names behind links.
+//     Follow a symbolic link to a node, and refuse one below an array. The next steps
+//     use names without links.
 //  2. Create "__tmp-<writer>-<number>" beside the target. A rename cannot cross file
 //     systems.
 //  3. Write the value.
 //  4. Set a modification time that no earlier write of this store has. So versions
 //     differ even if the file system's clock is coarse and inodes are used again.
-//  5. With Sync, sync the file. Otherwise a power cut after step 6 could leave the
-//     name with missing bytes.
+//  5. With Sync, sync the file. Without it, a power cut after step 6 could leave the
+//     new name with only some of the bytes.
 //  6. Rename the file to the target. From now on readers see the new value.
 //  7. With Sync, sync the directory, and the directory above each one made in step 1,
 //     so that the name is durable.
 //
-// If steps 1 to 6 fail, the old value stays, and the temporary file is removed. A failed
-// sync is not repeated: the kernel may have dropped the bytes, and a second sync would
-// succeed without them. The store refuses all further writes with [store.ErrDurability].
-// With [store.Flush] a power cut may leave the name without its bytes.
+// If steps 1 to 6 fail, the old value stays, and the temporary file is removed. After a
+// failed sync, the store refuses all further writes with [store.ErrDurability]. With
+// [store.Flush] a power cut may leave the name without its bytes.
 func (s *Store) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
 	v, err := s.put(ctx, key, value, d)
 	if err != nil {
@@ -60,11 +59,10 @@ func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Du
 	return s.versionOf(real, st), nil
 }
 
-// versionOf returns the version of the file st, which was moved to name. The rename
-// changed its change time, so the file is examined again. If another file has the name by
-// now, versionOf returns the zero Version.
+// versionOf returns the version of the file st, which was moved to name. If a concurrent
+// writer has replaced it since, versionOf returns the zero Version.
 func (s *Store) versionOf(name string, st vfs.Stat) store.Version {
-	now, err := s.fs.Stat(name)
+	now, err := s.fs.Stat(name) // the rename changed the change time
 	if err != nil || !now.SameData(st) {
 		return store.Version{}
 	}
@@ -102,12 +100,12 @@ func (s *Store) publish(
 	return real, st, nil
 }
 
-// beside returns the target of the rename: name, in the directory of tmp, which has no
-// links in its name.
+// beside returns the target of the rename: the last segment of name, in the directory of
+// tmp. The name of tmp contains no links.
 func beside(tmp, name string) string { return path.Join(path.Dir(tmp), path.Base(name)) }
 
-// prepare takes steps 1 to 5 for name. It returns the temporary file and its status. The
-// file is in the key's directory, by the name without links.
+// prepare takes steps 1 to 5 for name. It returns the name of the temporary file, without
+// links, and its status.
 func (s *Store) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	f, tmp, err := s.createTemporary(path.Dir(name))
 	if errors.Is(err, vfs.ErrLinked) { // rare, so links are resolved only now
@@ -128,6 +126,8 @@ func (s *Store) move(ctx context.Context, tmp, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	// A crash before the rename leaves the old value and the temporary file, which the
+	// next writer sweeps. A crash after it leaves the new value.
 	if err := s.fs.Rename(tmp, name); err != nil {
 		return tooLong(err)
 	}
@@ -135,8 +135,8 @@ func (s *Store) move(ctx context.Context, tmp, name string) error {
 	return nil
 }
 
-// drop removes a temporary file, and the directories that are empty without it. A file
-// that cannot be removed is hidden, and the next opening for writing sweeps it.
+// drop removes a temporary file, and the directories that are empty without it. If that
+// fails, readers do not see the file, and a later [Store.Sweep] removes it.
 func (s *Store) drop(tmp string) {
 	real, err := s.unlink(tmp, always)
 	if err == nil {
@@ -145,8 +145,8 @@ func (s *Store) drop(tmp string) {
 	s.end(err)
 }
 
-// createBehind creates an empty temporary file in the directory that dir leads to by
-// symbolic links.
+// createBehind creates an empty temporary file in dir, whose name contains symbolic
+// links.
 func (s *Store) createBehind(dir string) (f vfs.File, name string, err error) {
 	dir, err = s.direct(dir, "writes", s.mayWrite)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error)
 		if f, err = s.fs.Create(name); !errors.Is(err, fs.ErrNotExist) {
 			return f, name, err
 		}
-		// A concurrent deletion may prune the directory between this step and Create.
+		// A concurrent deletion may prune the directory before the next Create.
 		if err := s.makeDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, "", err
 		}
@@ -179,8 +179,8 @@ func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error)
 // fill writes the temporary file, closes it, and returns its final status.
 func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st vfs.Stat, err error) {
 	if err = c(f); err == nil {
-		// A file system may refuse the time. Versions then rest on inode, size and its
-		// own clock.
+		// Some file systems refuse to set times. Then versions depend on inode, size and
+		// the clock of the file system.
 		_ = s.fs.Touch(tmp, s.now())
 		st, err = f.Stat()
 	}
@@ -193,7 +193,8 @@ func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st 
 	return st, err
 }
 
-// now returns the time in nanoseconds since 1970, later than every time returned before.
+// now returns the time in nanoseconds since 1970. Each result is later than all earlier
+// ones.
 func (s *Store) now() int64 {
 	for {
 		last := s.clock.Load()
@@ -204,9 +205,11 @@ func (s *Store) now() int64 {
 	}
 }
 
-// sync syncs f. After a failure the store refuses writes; see [Store.Put].
+// sync syncs f. After a failure the store refuses writes.
 func (s *Store) sync(f vfs.File) error {
 	if err := f.Sync(); err != nil {
+		// Do not try again: the kernel may have dropped the unwritten pages, and a second
+		// sync would succeed without them.
 		err = fmt.Errorf("%w: %w", store.ErrDurability, err)
 		s.broken.CompareAndSwap(nil, &err)
 		return err

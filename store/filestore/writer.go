@@ -19,29 +19,29 @@ import (
 	"varve.dev/zarr/internal/vfs"
 )
 
-// A writer that crashes leaves temporary files. The next writer removes them, but must not
-// remove those of a running writer. Process IDs cannot tell them apart, because each
+// A writer that crashes leaves temporary files. The next writer removes them, but not
+// those of running writers. Process IDs do not tell which writers run, because each
 // container has its own. So every writer holds a file lock, which ends with the process:
 //
 //  1. Before its first temporary file, a store makes the file "__tmp-writers/<id>" at its
 //     top and locks it.
-//  2. The file names the boot of the machine. Before the first temporary file in a
-//     directory, it gets the name of that directory.
+//  2. It writes the boot ID of the machine into that file. Before its first temporary
+//     file in a directory, it adds the name of the directory.
 //  3. Temporary files are called "__tmp-<id>-<number>".
-//  4. When no call, batch or lock of the store is in use any more, the store removes the
-//     file and then releases the lock.
+//  4. When its last call, batch or lock ends, the store removes the file and then
+//     releases the lock.
 //
-// Opening a store for writing tries to lock all these files. If a lock is free, its writer
-// has crashed. The sweep removes the temporary files from the directories that the file
-// names, and then the file itself, still locked.
+// Opening a store for writing tries to lock all these files. If a lock is free, its
+// writer has crashed. The sweep removes the temporary files from the directories that
+// the file names, and then the file itself, still locked.
 //
-// On a network file system, locks may hold for one machine only. There, a writer of
-// another machine or of an earlier boot is unknown, and its files stay. If no file can be
-// locked or made at the top, temporary files are called "__tmp-<random>", and their writer
-// is unknown.
+// On a network file system, a lock may exclude only writers of the same machine. There,
+// the state of writers of other machines and of earlier boots is unknown, and their files
+// stay. If no file can be made or locked at the top, temporary files are called
+// "__tmp-<random>", and the state of their writer is unknown.
 
-// mostDirs is the most directories that a writer records. Beyond that, a sweep searches
-// all directories for its files.
+// mostDirs is the largest number of directories that a writer records. If there are more,
+// a sweep searches all directories for its files.
 const mostDirs = 4096
 
 // writer is the file that marks this store as a running writer.
@@ -50,20 +50,22 @@ type writer struct {
 	busy   int      // temporary files, batches and locks in use
 	id     string   // "" while the writer is not registered
 	file   vfs.File // locked
-	refuse bool     // no such file can be made here
-	stuck  bool     // a temporary file stayed, so the writer's file must stay
+	refuse bool     // the file could not be made or locked
+	stuck  bool     // a temporary file could not be removed, so the writer's file must stay
 	dirs   map[string]bool
 	last   uint64 // number of the latest temporary file
 }
 
-// begin says that work has begun which may make temporary files. [Store.end] must follow.
+// begin counts a call, batch or lock that may make temporary files. [Store.end] must
+// follow.
 func (s *Store) begin() {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
 	s.writer.busy++
 }
 
-// end says that work has ended. err is the error of removing its temporary file, if any.
+// end follows each [Store.begin]. err is the error of removing the temporary file, if
+// any.
 func (s *Store) end(err error) {
 	w := &s.writer
 	w.mu.Lock()
@@ -75,7 +77,7 @@ func (s *Store) end(err error) {
 }
 
 // temporaryIn returns the name of a new temporary file in dir. [Store.end] must follow
-// once the file is gone.
+// once the file is renamed or removed.
 func (s *Store) temporaryIn(dir string) string {
 	s.begin()
 	w := &s.writer
@@ -91,9 +93,7 @@ func (s *Store) temporaryIn(dir string) string {
 	return path.Join(dir, own.Temporary+w.id+"-"+strconv.FormatUint(w.last, 36))
 }
 
-// register takes step 1. A concurrent writer that ends may remove the directory between
-// Mkdir and TryLock. A sweep may lock the new file first and take it for that of a
-// crashed writer. In both cases register tries again.
+// register takes step 1.
 func (s *Store) register() {
 	w := &s.writer
 	for range createTries {
@@ -101,10 +101,13 @@ func (s *Store) register() {
 		id := strconv.FormatUint(rand.Uint64(), 36)
 		f, err := s.fs.TryLock(path.Join(own.Writers, id))
 		if errors.Is(err, vfs.ErrLocked) || vfs.Missing(err) {
+			// A sweep locked the new file first and takes its writer for crashed, or the
+			// last concurrent writer removed the directory after Mkdir.
 			continue
 		}
 		if err == nil {
-			// The boot comes first: a file without it says nothing about its writer.
+			// The boot is the first line. Without it, a sweep cannot tell whether this
+			// machine could see the writer's lock.
 			if _, err = fmt.Fprintf(f, "%s\n", s.boot); err == nil {
 				w.id, w.file, w.dirs = id, f, map[string]bool{}
 				return
@@ -122,8 +125,8 @@ func (s *Store) register() {
 func (s *Store) deregister() {
 	w := &s.writer
 	if !w.stuck {
-		// Remove the file while it is locked. Unlocked, a sweep would take it for that of
-		// a crashed writer.
+		// Remove the file while it is locked. Once it is unlocked, a sweep takes its
+		// writer for crashed.
 		_ = s.fs.Remove(path.Join(own.Writers, w.id))
 		_ = s.fs.RemoveDir(own.Writers)
 	}
@@ -131,14 +134,14 @@ func (s *Store) deregister() {
 	w.id, w.file, w.dirs, w.stuck = "", nil, nil, false
 }
 
-// everywhere stands for all directories in the file of a writer.
+// everywhere is a line in the file of a writer that stands for all directories.
 const everywhere = "*"
 
-// record writes into the writer's file that dir will have temporary files, and reports
-// whether that succeeded.
+// record adds dir to the writer's file, and reports whether that succeeded. It precedes
+// the first temporary file in dir, so that a sweep after a crash finds all of them.
 func (w *writer) record(dir string) bool {
 	switch {
-	// A full disk may have cut an earlier line, so nothing can be appended.
+	// An earlier write failed and may have left half of a line.
 	case w.dirs == nil:
 		return false
 	case w.dirs[dir] || w.dirs[everywhere]:
@@ -188,13 +191,12 @@ func (s *Store) removeOf(ctx context.Context, id string) {
 		return
 	}
 	defer content.Close()
-	// A running writer holds this lock.
 	lock, err := s.fs.TryLock(name)
-	if err != nil {
+	if err != nil { // the writer is running
 		return
 	}
 	defer lock.Close()
-	// The writer ended between Open and TryLock, which then made a new file.
+	// The writer ended between Open and TryLock, and TryLock made a new file.
 	if replaced(content, lock) {
 		_ = s.fs.Remove(name)
 		return
@@ -203,10 +205,10 @@ func (s *Store) removeOf(ctx context.Context, id string) {
 	boot, dirs, ok := readWriter(content)
 	if boot != s.boot || boot == "" || !ok {
 		if !s.fs.Local() {
-			return
+			return // the writer may be running on another machine
 		}
-		// The machine has restarted since. A power cut may have lost lines that were not
-		// synced, so search all directories.
+		// The machine has restarted since. A power cut may have lost lines of the file,
+		// because they are not synced. So search all directories.
 		dirs = []string{everywhere}
 	}
 	done := true
@@ -217,21 +219,22 @@ func (s *Store) removeOf(ctx context.Context, id string) {
 			done = s.removeIn(ctx, dir, id) && done
 		}
 	}
-	// Still locked, so that no concurrent sweep works on it.
+	// Remove the file while it is locked, so that no concurrent sweep uses it.
 	if done {
 		_ = s.fs.Remove(name)
 	}
 }
 
-// replaced reports whether the locked file is a new one, because the writer has removed
-// its own. Files without identity, as on Windows, keep their name while they are open.
+// replaced reports whether the locked file is not the one that was read, because the
+// writer removed that one. It is always false on Windows, where an open file keeps its
+// name.
 func replaced(content, lock vfs.File) bool {
 	was, err1 := content.Stat()
 	is, err2 := lock.Stat()
 	return err1 == nil && err2 == nil && was.Ino != 0 && !was.SameFile(is)
 }
 
-// readWriter reads the file of a writer. ok says whether its first line is there.
+// readWriter reads the file of a writer. ok reports whether it has the first line.
 func readWriter(f vfs.File) (boot string, dirs []string, ok bool) {
 	lines := bufio.NewScanner(io.NewSectionReader(f, 0, math.MaxInt64))
 	lines.Buffer(nil, 1<<20)
@@ -246,7 +249,7 @@ func readWriter(f vfs.File) (boot string, dirs []string, ok bool) {
 }
 
 // removeIn removes the temporary files of a writer in one directory, and reports whether
-// none stayed.
+// it removed all of them.
 func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 	done = true
 	for e, err := range s.fs.ReadDir(dir) {
@@ -268,7 +271,7 @@ func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 }
 
 // removeBelow removes the temporary files of a writer in dir and all directories below,
-// and reports whether none stayed.
+// and reports whether it removed all of them.
 func (s *Store) removeBelow(ctx context.Context, dir, id string) (done bool) {
 	done = s.removeIn(ctx, dir, id)
 	for e, err := range s.fs.ReadDir(dir) {
@@ -285,6 +288,6 @@ func (s *Store) removeBelow(ctx context.Context, dir, id string) (done bool) {
 	return done
 }
 
-// createTries is how often concurrent deletions may prune the directory of a new file
-// before the write fails.
+// createTries is the number of attempts to create a file in a directory that concurrent
+// deletions prune.
 const createTries = 100

@@ -17,9 +17,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// dying returns a store on a directory that is killed once it has written n operations'
-// worth of a value: nothing that it does after that happens, and its locks end, as the
-// system sees to it.
+// dying returns a store that crashes after n operations: later operations have no effect,
+// and its locks end.
 func dying(t *testing.T, dir string, n int64) (s *Store, kill func()) {
 	t.Helper()
 	root, err := vfs.OpenRoot(dir)
@@ -70,8 +69,8 @@ func writing(t *testing.T, s *Store) error {
 	return errors.Join(b.Put(ctx, key("a/c/1"), []byte("v")), b.Put(ctx, key("b/c/1"), []byte("v")), b.Commit(ctx))
 }
 
-// TestSweep kills a writer at each of its operations: the next one removes the temporary
-// files that it left, and nothing of a writer that is alive.
+// TestSweep crashes a writer before each of its operations. The next writer removes its
+// temporary files, and none of a running writer.
 func TestSweep(t *testing.T) {
 	for n := int64(0); ; n++ {
 		dir := t.TempDir()
@@ -113,8 +112,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepKnowsMachines leaves the files of a writer on another machine where locks may
-// not tell, and takes those from before a restart where they do.
+// TestSweepKnowsMachines checks that a sweep keeps files of another boot on a network
+// file system, where locks may not be visible, and removes them on a local one.
 func TestSweepKnowsMachines(t *testing.T) {
 	for name, c := range map[string]struct {
 		boot  string
@@ -157,7 +156,7 @@ type elsewhere struct {
 
 func (e elsewhere) Local() bool { return e.local }
 
-// TestManyDirectories writes to more directories than a writer names.
+// TestManyDirectories writes to more directories than a writer records.
 func TestManyDirectories(t *testing.T) {
 	d := vfs.NewDisk()
 	s := On(d, nil)
@@ -185,8 +184,8 @@ func TestManyDirectories(t *testing.T) {
 	}
 }
 
-// TestNoWriterFile writes where no file can be made that shows the writer, and where
-// there are no locks.
+// TestNoWriterFile writes to a store where the file of the writer cannot be made, and to
+// one without locks.
 func TestNoWriterFile(t *testing.T) {
 	for _, kind := range []string{"mkdir", "lock"} {
 		d := vfs.NewDisk()
@@ -209,8 +208,7 @@ func TestNoWriterFile(t *testing.T) {
 	}
 }
 
-// TestRemoveTemporaryOfUnknown removes old files whose writer nobody knows, and no young
-// ones.
+// TestRemoveTemporaryOfUnknown removes old files of unknown writers, and keeps new ones.
 func TestRemoveTemporaryOfUnknown(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, nil)

@@ -3,9 +3,9 @@
 // Package fsstore makes a read-only store of any [fs.FS], such as embedded data, a zip
 // archive or a directory.
 //
-// Versions, and [store.Info.Modified], are as good as the file system. Files of the
-// operating system have identity and times, other files modification time and size.
-// Embedded files have no version, since they never change.
+// Versions and [store.Info.Modified] depend on the file system. Files of the operating
+// system have identity and times, other files only modification time and size. Embedded
+// files have no version, because they never change.
 package fsstore
 
 import (
@@ -24,15 +24,15 @@ import (
 )
 
 // Store reads the files of a file system. It has the powers [store.Stater] and
-// [store.Lister]. Its methods may be called from several goroutines at once if those of
-// the file system may.
+// [store.Lister]. Its methods are safe for concurrent use if those of the file system
+// are.
 type Store struct{ fsys fs.FS }
 
 // New returns the store of the files of fsys. For a part of fsys, use [fs.Sub].
 func New(fsys fs.FS) *Store { return &Store{fsys} }
 
 // Get implements [store.Store]. If files can neither seek nor be read at an offset, Get
-// reads and discards what comes before the range.
+// reads and discards the bytes before the range.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
@@ -121,7 +121,7 @@ func end(f fs.File) error {
 	return err
 }
 
-// short turns an early end of a file into [io.ErrUnexpectedEOF].
+// short converts an early end of a file to [io.ErrUnexpectedEOF].
 func short(err error) error {
 	if err == nil || err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -129,7 +129,7 @@ func short(err error) error {
 	return err
 }
 
-// missing turns the error of a name below a file into [fs.ErrNotExist].
+// missing converts the error of a name below a file to [fs.ErrNotExist].
 func missing(err error) error {
 	if vfs.Missing(err) {
 		return fs.ErrNotExist
@@ -169,8 +169,8 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return describe(fi)
 }
 
-// List implements [store.Lister]. Sizes are -1, because finding out would cost a call for
-// each file.
+// List implements [store.Lister]. Sizes are -1, because a size would cost a call for each
+// file.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), deep, illegal) {
@@ -185,7 +185,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	}
 }
 
-// below returns a name, as a walk through dir yields it, relative to dir.
+// below returns a name below dir relative to dir.
 func below(dir store.Path, name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, dir.String()), "/")
 }
@@ -203,7 +203,7 @@ func illegal(name string) bool {
 	return err != nil
 }
 
-// tree is the store as [vfs.Walk] sees it.
+// tree is the store as a [vfs.Tree].
 type tree Store
 
 // Stat implements [vfs.Tree].
@@ -230,8 +230,8 @@ func (t tree) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	}
 }
 
-// notDir turns the error of listing a file into [fs.ErrNotExist]. Every file system words
-// that error in its own way.
+// notDir converts the error of listing a file to [fs.ErrNotExist]. This error is
+// different for every file system.
 func (t tree) notDir(name string, err error) error {
 	if fi, seen := fs.Stat(t.fsys, name); seen == nil && !fi.IsDir() {
 		return fs.ErrNotExist

@@ -55,7 +55,7 @@ func zipFS(t *testing.T, method uint16) *zip.Reader {
 	return r
 }
 
-// streamFS hides all powers of files but reading on.
+// streamFS has files that can only be read from the beginning.
 type streamFS struct{ fs.FS }
 
 func (s streamFS) Open(name string) (fs.File, error) {
@@ -93,7 +93,7 @@ func write(t *testing.T, name string, value []byte) {
 	}
 }
 
-// liar says that its file has another size than it has.
+// liar reports a wrong size of its file.
 type liar struct {
 	fstest.MapFS
 	size int64

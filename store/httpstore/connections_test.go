@@ -45,9 +45,9 @@ func openTLS(tb testing.TB, s *httptest.Server) *Store {
 	return remote
 }
 
-// TestConnections checks that requests in flight have a connection each, of a server that
-// would take them all on one, and that all connections are used again. The server answers
-// a round of requests when all of them have come.
+// TestConnections checks that each request in flight has its own connection, even if the
+// server supports HTTP/2, and that connections are used again. The server answers a round
+// of requests when all of them have arrived.
 func TestConnections(t *testing.T) {
 	const flying = 100 // more than any number that somebody might build in
 	var came sync.WaitGroup
@@ -80,7 +80,7 @@ func TestConnections(t *testing.T) {
 
 func plainly(l net.Listener) net.Listener { return l }
 
-// limited passes so many bytes a second on each connection.
+// limited limits the bytes per second of each connection.
 type limited struct {
 	net.Listener
 	rate float64
@@ -109,8 +109,8 @@ func (c *limitedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// BenchmarkConnections reads 64 chunks of 1 MiB, 32 at a time, from a server that passes
-// 20 MB/s a connection: by the store's own transport, and by one that speaks HTTP/2.
+// BenchmarkConnections reads 64 chunks of 1 MiB, 32 at a time, from a server with 20 MB/s
+// for each connection: by the store's own transport, and by one that speaks HTTP/2.
 func BenchmarkConnections(b *testing.B) {
 	const chunks, size, flying = 64, 1 << 20, 32
 	value := make([]byte, size)

@@ -61,8 +61,8 @@ func hijack(text string) func(w http.ResponseWriter, r *http.Request, next http.
 	}
 }
 
-// TestFaults checks that an answer that is wrong in any way is an error of the right
-// kind, for a whole value and for a range.
+// TestFaults checks that every kind of wrong answer is an error of the right kind, for a
+// whole value and for a range.
 func TestFaults(t *testing.T) {
 	any := errors.New("any error")
 	for name, c := range map[string]struct {
@@ -146,7 +146,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestMissing sees what the option of that name does.
+// TestMissing checks Options.Missing.
 func TestMissing(t *testing.T) {
 	s := open(t, serve(t, wrap(fixture(), status(403))), httpstore.Options{Missing: []int{403}})
 	if _, _, err := get(t, s, "none", store.Request{}); !errors.Is(err, fs.ErrNotExist) {
@@ -157,8 +157,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestCutBodies checks that a body that breaks off is taken up where it ended, of the
-// same version or else from its start.
+// TestCutBodies checks that an interrupted body is resumed if the version is the same,
+// and requested again otherwise.
 func TestCutBodies(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), 10_000)
 	for name, c := range map[string]struct {
@@ -212,7 +212,7 @@ func TestCutBodies(t *testing.T) {
 	}
 }
 
-// TestPinned checks that pieces of one value are of one version.
+// TestPinned checks that all ranges of one value have one version.
 func TestPinned(t *testing.T) {
 	o := fixture()
 	s := open(t, serve(t, o), httpstore.Options{})
@@ -234,7 +234,7 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestClaims checks that lengths that a server only claims take no memory.
+// TestClaims checks that false lengths in headers take no memory.
 func TestClaims(t *testing.T) {
 	long := strconv.FormatInt(1<<40, 10)
 	endless := func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
@@ -274,8 +274,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestStall checks that a server that goes silent is given up, before its headers and
-// within its body.
+// TestStall checks that a request fails if the server sends nothing any more, before its
+// headers or within its body.
 func TestStall(t *testing.T) {
 	for name, begin := range map[string]string{"headers": "", "body": "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n0123"} {
 		t.Run(name, func(t *testing.T) {
@@ -310,8 +310,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestSecrets checks that no error shows what a URL or a header has that is secret, nor
-// where a redirection leads.
+// TestSecrets checks that no error contains secrets of a URL or a header, or the target
+// of a redirection.
 func TestSecrets(t *testing.T) {
 	const canary = "canary"
 	for name, spoil := range map[string]func(w http.ResponseWriter, r *http.Request, next http.Handler){
@@ -338,8 +338,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsStay checks that another host is sent neither credentials nor headers, and
-// the store's own both.
+// TestSecretsStay checks that the store sends credentials and headers only to its own
+// host.
 func TestSecretsStay(t *testing.T) {
 	var seen []string
 	note := func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -358,8 +358,8 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// TestNoLength tells why a value is refused that ends with the connection: not all values
-// are text or chunks, in which a cut would be found later.
+// TestNoLength checks that a value that ends with the connection is refused, with the
+// reason: a truncated value may look complete.
 func TestNoLength(t *testing.T) {
 	s := open(t, serve(t, wrap(fixture(), hijack("HTTP/1.0 200 OK\r\n\r\n0123456789"))), httpstore.Options{Attempts: 1})
 	if _, _, err := get(t, s, key, store.Request{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "would look complete") {

@@ -3,18 +3,17 @@
 // Package httpstore is a read-only store of the resources of a web server. A value is
 // what the server returns for the URL of its key.
 //
-// The server needs to know nothing about Zarr. The store sends range requests, and
-// accepts a whole value instead if it has to discard little ([Options.Discard]). It asks
-// for values without content coding ("Accept-Encoding: identity") and refuses a value
-// that has one, because the stored bytes cannot be told from it.
+// The server needs no support for Zarr. The store sends range requests, and accepts a
+// whole value instead if it must discard only a few bytes ([Options.Discard]). It
+// requests values without content coding ("Accept-Encoding: identity") and refuses a
+// value that has one, because it would not get the stored bytes.
 //
 // # Versions
 //
-// The version of a value is its ETag or, without one, the time of its last change. A
-// value that is read in several ranges ([store.Pin]) is of one version, as far as the
-// server tells versions apart. If it changes in between, the error is
-// [store.ErrConflict]. An interrupted body is resumed only if the ETag is strong and
-// still the same.
+// The version of a value is its ETag or, without one, the time of its last change. All
+// ranges that are read of a value ([store.Pin]) have one version. If the version
+// changes in between, the error is [store.ErrConflict]. An interrupted body is resumed
+// only if the ETag is strong and still the same.
 //
 // # Retries
 //
@@ -66,14 +65,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Options say how to send requests. The zero Options send no credentials.
+// Options configure requests. The zero Options send no credentials.
 type Options struct {
 	// Header is added to requests to the store's own host, such as Authorization.
 	Header http.Header
 	// Missing lists statuses, besides 404 and 410, that mean that a key has no value.
 	// Often that is 403.
 	Missing []int
-	// Attempts is the most attempts of one request; 0 means 5.
+	// Attempts is the largest number of attempts of one request; 0 means 5.
 	Attempts int
 	// Pause is the pause before the first retry. It doubles with each further retry. 0
 	// means 200 ms.
@@ -81,16 +80,16 @@ type Options struct {
 	// LongestPause is the longest pause. If a server asks for more, the request fails at
 	// once. 0 means 30 s.
 	LongestPause time.Duration
-	// Stall is how long the server may send nothing, and how long its headers may take,
-	// before the request counts as lost; 0 means 30 s. A stalled or slow request is
-	// retried only once.
+	// Stall is the longest time in which the server may send nothing, and the longest
+	// time for its headers. After that the request counts as lost. 0 means 30 s. A
+	// stalled or slow request is retried only once.
 	Stall time.Duration
 	// Waiting, if not nil, is called with the host of a server that has sent little or
 	// nothing for 5 s, or for a quarter of Stall if that is less. It is called once for a
 	// store, on a goroutine of its own, while a request is in flight.
 	Waiting func(host string)
-	// Discard is the most bytes to discard to reach a range if the server ignores range
-	// requests; 0 means 64 MiB.
+	// Discard is the largest number of bytes to discard before a range if the server
+	// ignores range requests; 0 means 64 MiB.
 	Discard int64
 	// LeastRate is the rate in bytes per second that the server must sustain over each
 	// period of Stall. Requests in flight share the rate. 0 means 1024; a negative rate
@@ -112,8 +111,7 @@ type Options struct {
 }
 
 // Store reads the values below a URL. Its only powers are [store.Stater] and
-// [store.Placer]. Its methods may be called from several goroutines at once. Make one
-// with [Open].
+// [store.Placer]. Its methods are safe for concurrent use. Make one with [Open].
 type Store struct {
 	base      url.URL // without user and fragment; every request has its path and query
 	prefix    string  // the escaped path of base, without a slash at the end
@@ -157,7 +155,7 @@ func Open(location string, opt *Options) (*Store, error) {
 	return s, nil
 }
 
-// setDefaults replaces zero values by what they mean.
+// setDefaults replaces zero values by the defaults.
 func (o *Options) setDefaults() {
 	if o.Attempts <= 0 {
 		o.Attempts = 5
@@ -187,8 +185,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Place implements [store.Placer]. If the URL has a query, values may depend on it, and
-// there is no place.
+// Place implements [store.Placer]. If the URL has a query, it returns "", because values
+// may depend on the query.
 func (s *Store) Place() string {
 	if s.base.RawQuery != "" {
 		return ""
@@ -204,8 +202,8 @@ func (s *Store) missing(status int) bool {
 // optionsKey is the context key of [WithOptions].
 type optionsKey struct{}
 
-// WithOptions returns a context in which [OpenLocation] uses these options. Functions
-// that open by URL have no other way to pass them.
+// WithOptions returns a context in which [OpenLocation] uses these options. It is for
+// functions that open a location and have no parameter for them.
 func WithOptions(ctx context.Context, opt *Options) context.Context {
 	return context.WithValue(ctx, optionsKey{}, opt)
 }

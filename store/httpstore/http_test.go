@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/store/httpstore"
 )
 
-// TestRequests counts what calls ask of a server.
+// TestRequests counts the requests of calls.
 func TestRequests(t *testing.T) {
 	o := fixture()
 	var connections atomic.Int32
@@ -62,7 +62,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestKeys checks that every legal key reaches the server as it is.
+// TestKeys checks that every legal key reaches the server unchanged.
 func TestKeys(t *testing.T) {
 	o := fixture()
 	s := open(t, serve(t, o), httpstore.Options{})
@@ -77,8 +77,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestModified checks that times are told by the clock of this machine, whatever that of
-// the server says.
+// TestModified checks that times are by the clock of this machine, regardless of that of
+// the server.
 func TestModified(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "late": -40 * time.Hour, "early": 1000 * time.Hour} {
 		s := open(t, serve(t, wrap(fixture(), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -99,7 +99,7 @@ func TestModified(t *testing.T) {
 	}
 }
 
-// TestVersions sees what tells versions apart.
+// TestVersions checks which headers distinguish versions.
 func TestVersions(t *testing.T) {
 	modified := "Fri, 02 Jan 2026 03:04:05 GMT"
 	for tag, want := range map[string]string{`"x"`: `"x"`, `W/"x"`: `W/"x" ` + modified, "": " " + modified} {
@@ -203,7 +203,7 @@ func TestOpenLocation(t *testing.T) {
 	}
 }
 
-// TestQuery checks that the query of a URL, which may sign it, is that of every request.
+// TestQuery checks that every request has the query of the URL, which may be a signature.
 func TestQuery(t *testing.T) {
 	var seen []string
 	u := serve(t, wrap(fixture(), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -219,8 +219,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// BenchmarkGet reads values over loopback. What it allocates does not depend on how long
-// they are.
+// BenchmarkGet reads values over loopback. Its allocations do not depend on their
+// lengths.
 func BenchmarkGet(b *testing.B) {
 	for _, size := range []int{16 << 10, 1 << 20, 16 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {

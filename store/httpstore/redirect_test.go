@@ -14,7 +14,7 @@ import (
 )
 
 // TestPrivateRedirects checks that a redirection from a loopback address to another
-// service there is followed only where the caller says so, by whatever transport.
+// service there is followed only if the caller permits it, with any transport.
 func TestPrivateRedirects(t *testing.T) {
 	other := serve(t, fixture())
 	base := serve(t, wrap(fixture(), redirect(other+"/"+key)))
@@ -31,7 +31,7 @@ func TestPrivateRedirects(t *testing.T) {
 	}
 }
 
-// told answers requests by their URLs: with a redirection where the text is a URL.
+// told answers requests by their URLs. If the text is a URL, it answers a redirection.
 type told map[string]string
 
 func (a told) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -48,8 +48,8 @@ func (a told) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w, nil
 }
 
-// TestDowngrade checks that no redirection leads from https to http, be it the first or
-// not, and that one from http to https is followed.
+// TestDowngrade checks that no redirection, first or later, from https to http is
+// followed, and that one from http to https is followed.
 func TestDowngrade(t *testing.T) {
 	for base, answers := range map[string]told{
 		"https://safe.example":  {"https://safe.example/k": "http://plain.example/k", "http://plain.example/k": "value"},

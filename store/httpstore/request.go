@@ -46,10 +46,10 @@ func (s *Store) url(key store.Key) *url.URL {
 	return &u
 }
 
-// mostRedirects is the most redirections of one request.
+// mostRedirects is the largest number of redirections of one request.
 const mostRedirects = 5
 
-// errDirectory means that the server redirects to the key with a slash behind it.
+// errDirectory means that the server redirects to the key with a slash at its end.
 var errDirectory = errors.New("the server has a directory at this key")
 
 // do sends a request and follows redirections. The caller closes the body.
@@ -154,8 +154,8 @@ func isName(host string) bool {
 	return err != nil
 }
 
-// mostDrained is how many bytes of an unwanted answer are read so that its connection can
-// be used again.
+// mostDrained is the largest number of bytes of an unwanted answer to read. The
+// connection can be used again only after the end of the answer.
 const mostDrained = 64 << 10
 
 // drain discards and closes a body.

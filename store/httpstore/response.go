@@ -26,9 +26,8 @@ func describe(r *http.Response, size int64) store.Info {
 		info.Version = store.MakeVersion(tag + " " + modified)
 	}
 	last, err := http.ParseTime(modified)
-	// Last-Modified is by the server's clock, and so is Date. Their difference is the age
-	// of the value by any clock. Both are in whole seconds, so the result is at most one
-	// second early.
+	// Last-Modified and Date are by the server's clock, so their difference is the age of
+	// the value. Both are in whole seconds, so the result is at most one second early.
 	date, noDate := http.ParseTime(r.Header.Get("Date"))
 	if err == nil && noDate == nil {
 		info.Modified = time.Now().Add(-max(0, date.Sub(last)))
@@ -53,8 +52,8 @@ func plain(r *http.Response) error {
 	return nil
 }
 
-// delimited returns an error if a truncated body would look complete: in HTTP/1, one
-// without a length ends when the connection does.
+// delimited returns an error if a truncated body would look complete: in HTTP/1, a body
+// without a length ends with the connection.
 func delimited(r *http.Response) error {
 	if r.ContentLength < 0 && r.ProtoMajor < 2 && len(r.TransferEncoding) == 0 {
 		return fmt.Errorf("%w: the server does not send the length of the value but closes the connection at its end,"+
@@ -116,7 +115,7 @@ func (s *Store) statusError(r *http.Response) error {
 	case c == http.StatusUnauthorized || c == http.StatusProxyAuthRequired:
 		return fmt.Errorf("%s: %w (the server requires credentials)", status, fs.ErrPermission)
 	case c == http.StatusForbidden:
-		return fmt.Errorf("%s: %w (some servers answer so for a missing key: see Options.Missing)", status, fs.ErrPermission)
+		return fmt.Errorf("%s: %w (some servers answer this for a missing key: see Options.Missing)", status, fs.ErrPermission)
 	case passes(c):
 		return &passing{err: errors.New(status), after: retryAfter(r)}
 	}
@@ -134,7 +133,7 @@ func passes(status int) bool {
 	return status >= 500
 }
 
-// retryAfter returns how long the server asks to wait, or 0.
+// retryAfter returns the pause that the server asks for, or 0.
 func retryAfter(r *http.Response) time.Duration {
 	text := r.Header.Get("Retry-After")
 	if seconds, ok := number(text); ok {

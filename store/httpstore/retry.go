@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// passing is an error that another attempt may not have.
+// passing is a temporary error: another attempt may succeed.
 type passing struct {
 	err   error
-	after time.Duration // how long the server asks to wait
+	after time.Duration // the pause that the server asks for
 	slow  bool          // the attempt ran into a timeout
 }
 
-// mostSlow is how many attempts of one request may time out. A slow server mostly stays
-// slow, and each such attempt takes long.
+// mostSlow is the largest number of attempts of one request that may time out. A slow
+// server usually stays slow, and each such attempt takes long.
 const mostSlow = 2
 
 func (p *passing) Error() string { return p.err.Error() }
@@ -45,19 +45,20 @@ func (s *Store) retry(ctx context.Context, attempt func(ctx context.Context) err
 		switch {
 		case err == nil:
 			return nil
-		// The caller gave up. That is the reason, whatever the attempt returned.
+		// The caller has cancelled. Return that as the reason, not the error of the
+		// attempt.
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case p == nil:
 			return err
 		case tries >= s.options.Attempts || slow >= mostSlow:
 			return fmt.Errorf("%w (after %d attempts)", err, tries)
-		// An earlier retry would be refused again.
+		// The server would refuse an earlier retry.
 		case p.after > s.options.LongestPause:
 			return fmt.Errorf("%w (and the server asks to wait %v)", err, p.after)
 		}
-		// Part of the pause is random, so that requests that failed together do not
-		// return together.
+		// A part of the pause is random, so that requests that failed at the same time
+		// are not retried at the same time.
 		wait := max(p.after, pause/2+rand.N(pause/2+1))
 		if err := sleep(ctx, min(wait, s.options.LongestPause)); err != nil {
 			return err

@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/store/httpstore"
 )
 
-// scripted answers with statuses by turns, the last for ever.
+// scripted answers with the statuses in order, and then repeats the last one.
 type scripted struct {
 	statuses []int
 	after    func() string // Retry-After
@@ -43,7 +43,7 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestRetry sees how often and after which time requests are made again.
+// TestRetry checks the number of retries and the pauses before them.
 func TestRetry(t *testing.T) {
 	said := func(s string) func() string { return func() string { return s } }
 	for name, c := range map[string]struct {
@@ -131,7 +131,7 @@ func (b *tied) Read(p []byte) (int, error) {
 
 func (b *tied) Close() error { return nil }
 
-// TestSlow checks that a slow server is not a silent one.
+// TestSlow checks that a slow server does not count as stalled.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, "http://host/x", httpstore.Options{
@@ -143,8 +143,8 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestLeastRate checks that a body which trickles is given up after one period, that the
-// rate can be set, and that requests in flight at one time share it.
+// TestLeastRate checks that a body that is too slow fails after one period, that the rate
+// can be set, and that requests in flight share it.
 func TestLeastRate(t *testing.T) {
 	const half = 500 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -188,8 +188,8 @@ type each func() http.RoundTripper
 
 func (f each) RoundTrip(r *http.Request) (*http.Response, error) { return f().RoundTrip(r) }
 
-// TestSlowTwice checks that a request to a server that trickles or never answers is made
-// twice at most, whatever Attempts says, and that Waiting is called.
+// TestSlowTwice checks that a request to a server that is too slow or never answers is
+// made at most twice, regardless of Attempts, and that Waiting is called.
 func TestSlowTwice(t *testing.T) {
 	for name, transport := range map[string]http.RoundTripper{
 		"body":       &trickle{1 << 20, time.Second, 3},
@@ -219,8 +219,8 @@ func TestSlowTwice(t *testing.T) {
 	}
 }
 
-// TestNotWaiting checks that Waiting is not called for a server that sends enough,
-// however long it takes, or that soon ends.
+// TestNotWaiting checks that Waiting is not called for a server that sends fast enough,
+// or that ends soon.
 func TestNotWaiting(t *testing.T) {
 	for name, transport := range map[string]*trickle{
 		"long": {100 << 10, time.Second, 4 << 10}, "soon": {3, time.Second, 1},
@@ -245,7 +245,7 @@ func (waits) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// late gives up as a dialer does.
+// late fails with a timeout, as a dialer does.
 type late struct{}
 
 func (late) RoundTrip(*http.Request) (*http.Response, error) {
@@ -258,7 +258,7 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTricklingHeaders checks that headers which never end are given up.
+// TestTricklingHeaders checks that a request whose headers never end fails.
 func TestTricklingHeaders(t *testing.T) {
 	var n atomic.Int32
 	url := serve(t, wrap(fixture(), func(w http.ResponseWriter, r *http.Request, _ http.Handler) {

@@ -38,7 +38,7 @@ func (o *origin) put(name string, value []byte) {
 	o.values[name] = value
 }
 
-// requests returns what was asked since the last call.
+// requests returns the requests since the last call.
 func (o *origin) requests() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,7 +47,7 @@ func (o *origin) requests() []string {
 	return asked
 }
 
-// written is when all values were written, unless a test says otherwise.
+// written is the time at which all values were written, unless a test sets another one.
 var written = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -95,13 +95,12 @@ func get(t *testing.T, s store.Store, name string, q store.Request) ([]byte, sto
 	return s.Get(t.Context(), store.MustKey(name), q, nil)
 }
 
-// wrap returns a handler that changes requests, and answers by way of a writer of its
-// own.
+// wrap returns a handler that changes requests, and sends answers through its own writer.
 func wrap(h http.Handler, f func(w http.ResponseWriter, r *http.Request, next http.Handler)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(w, r, h) })
 }
 
-// answer is a recorded answer that a test spoils before it is sent.
+// answer is a recorded answer that a test changes before it is sent.
 type answer struct{ *httptest.ResponseRecorder }
 
 func record(h http.Handler, r *http.Request) answer {

@@ -50,7 +50,7 @@ func (t *transfer) attempt(ctx context.Context) error {
 	if got := int64(len(t.out) - t.given); t.tag != "" && got > 0 && got < t.n {
 		return t.resume(ctx, got)
 	}
-	// Nothing can be resumed, so drop what has arrived.
+	// The body cannot be resumed, so drop the received bytes.
 	t.out, t.tag = t.out[:t.given], ""
 	header, ok := t.q.Range.Header()
 	if !ok {
@@ -77,8 +77,7 @@ func (t *transfer) attempt(ctx context.Context) error {
 }
 
 // look answers a request for no bytes, or one that the server cannot satisfy, from the
-// size of the value. Some servers do not support suffix ranges, but all that support
-// ranges support offsets.
+// size of the value. Some servers that support ranges do not support suffixes.
 func (t *transfer) look(ctx context.Context) error {
 	info, err := t.s.stat(ctx, t.key)
 	if err != nil {
@@ -135,7 +134,7 @@ func (t *transfer) part(ctx context.Context, r *http.Response) error {
 	return t.fill(ctx, r.Body)
 }
 
-// ranged returns which bytes an answer claims to have.
+// ranged returns the range of bytes that the headers of an answer announce.
 func (t *transfer) ranged(r *http.Response) (contentRange, error) {
 	if err := plain(r); err != nil {
 		return contentRange{}, err
@@ -150,7 +149,7 @@ func (t *transfer) ranged(r *http.Response) (contentRange, error) {
 	return c, nil
 }
 
-// whole reads an answer that is the whole value, although the request may be for less.
+// whole reads an answer that is the whole value, even if the request is for a range.
 func (t *transfer) whole(ctx context.Context, r *http.Response) error {
 	if err := errors.Join(plain(r), delimited(r)); err != nil {
 		return err
@@ -173,7 +172,7 @@ func (t *transfer) whole(ctx context.Context, r *http.Response) error {
 	return t.take(ctx, r.Body) // the rest is not read
 }
 
-// unmeasured reads a whole value whose length only its end tells.
+// unmeasured reads a whole value whose length is not in the headers.
 func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	most := int64(math.MaxInt) - int64(t.given)
 	all := t.q.Range == store.Whole()
@@ -216,7 +215,7 @@ func (t *transfer) until(ctx context.Context, body io.Reader, dst []byte, most i
 			room = one[:]
 		}
 		if left := most - int64(len(dst)-given); left < int64(len(room)) {
-			room = room[:max(left, 1)] // one more byte than most proves that the body is too long
+			room = room[:max(left, 1)] // read one byte more than most, to detect a longer body
 		}
 		n, err := body.Read(room)
 		dst = append(dst, room[:n]...)
@@ -239,8 +238,8 @@ func (t *transfer) skip(ctx context.Context, body io.Reader, n int64) error {
 	return nil
 }
 
-// firstStep is how many bytes are allocated before any have arrived; later it is half of
-// those that have, if that is more. So a length that a server merely claims takes no
+// firstStep is the number of bytes to allocate before any have arrived. Later steps are
+// half of the received bytes, if that is more. So a false length in a header takes no
 // memory.
 const firstStep = 64 << 20
 
@@ -264,13 +263,13 @@ func (t *transfer) take(ctx context.Context, body io.Reader) error {
 	}
 }
 
-// fill is take for a body that must end then.
+// fill is take for a body that must end with the last missing byte.
 func (t *transfer) fill(ctx context.Context, body io.Reader) error {
 	if err := t.take(ctx, body); err != nil {
 		return err
 	}
 	if err := atEnd(body); err != nil {
-		t.tag = "" // the answer contradicts its own headers, so do not resume it
+		t.tag = "" // the answer contradicts its headers, so do not resume it
 		return lost(ctx, err)
 	}
 	return nil

@@ -19,8 +19,8 @@ import (
 // newTransport returns the transport of the store at base.
 //
 // It speaks HTTP/1.1 only. HTTP/2 would put all requests to a server on one connection,
-// and servers and networks limit the throughput of one connection: 32 parallel requests
-// would take as long as one after the other. The pool of idle connections is unbounded,
+// and servers and networks limit the throughput of one connection. 32 parallel requests
+// would take as long as 32 consecutive ones. The pool of idle connections is unbounded,
 // so it grows to the number of requests in flight.
 func newTransport(base *url.URL, lan bool) *http.Transport {
 	g := &guard{base: address(base), lan: lan}
@@ -46,10 +46,10 @@ func address(u *url.URL) string {
 // errPrivate means that a redirection led to an address that is not permitted.
 var errPrivate = errors.New("a redirection to an address of a private network, or a special one, is not followed")
 
-// guard keeps redirections away from this machine, its network, and the services that
-// give cloud machines their credentials. It checks addresses when they are dialed, so a
-// DNS name cannot hide one. The store's own host and the proxies of the environment may
-// be anywhere, because the caller named them.
+// guard refuses redirections to this machine, its network, and the services that give
+// cloud machines their credentials. It checks addresses when they are dialed, so a DNS
+// name cannot hide one. It permits every address of the store's own host and of the
+// proxies of the environment, because the caller chose them.
 type guard struct {
 	base    string
 	lan     bool     // redirections may lead to private networks
@@ -98,8 +98,8 @@ func (g *guard) permit(resolved string) error {
 	return fmt.Errorf("%w (%s)%s", errPrivate, host, advice(resolved))
 }
 
-// isOwn reports whether the store's own host has this address: perhaps under another
-// name, or by https instead of http.
+// isOwn reports whether the store's own host has this address. The redirection may use
+// another name of it, or https instead of http.
 func (g *guard) isOwn(resolved string) bool {
 	ap, err := netip.ParseAddrPort(resolved)
 	if err != nil {
@@ -112,7 +112,7 @@ func (g *guard) isOwn(resolved string) bool {
 	return found && ap.Port() == 443
 }
 
-// advice returns what a caller can do about a refused address.
+// advice returns advice for the caller about a refused address.
 func advice(resolved string) string {
 	if reach(resolved) != private {
 		return ""
@@ -120,7 +120,7 @@ func advice(resolved string) string {
 	return "; set Options.PrivateRedirects to follow it"
 }
 
-// scope says from where an address can be reached.
+// scope is the network from which an address can be reached.
 type scope int
 
 const (

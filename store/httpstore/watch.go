@@ -29,7 +29,7 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	defer w.timer.Stop()
 	defer w.notice()()
 	err := attempt(context.WithValue(inner, watchKey{}, w))
-	// Only a cancellation by the watch is worth another attempt, not one by the caller.
+	// Retry after a cancellation by the watch, not after one by the caller.
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ type watch struct {
 	all    atomic.Int64
 }
 
-// noticed is how long an attempt may be slow before Waiting is called.
+// noticed is the time that an attempt may be slow before Waiting is called.
 const noticed = 5 * time.Second
 
 // notice calls [Options.Waiting] once if little or nothing has arrived after a while.
@@ -85,7 +85,7 @@ func (w *watch) notice() (end func()) {
 }
 
 // share returns the rate in bytes per second that one attempt must sustain. Attempts
-// share LeastRate, because they share the line to the server.
+// share LeastRate, because they share the network connection.
 func (s *Store) share() float64 {
 	return float64(s.options.LeastRate) / float64(max(1, s.flying.Load()))
 }
@@ -117,13 +117,13 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// came counts arriving bytes, and cancels an attempt that got too few in a period.
+// came counts arriving bytes. It cancels an attempt that gets too few in a period.
 func (w *watch) came(n int) {
 	w.timer.Reset(w.s.options.Stall)
 	w.got += int64(n)
 	w.all.Add(int64(n))
 	took := time.Since(w.begin)
-	// Judge whole periods only: a single read says nothing about the rate.
+	// Check whole periods only, because a single read may be much slower or faster.
 	if took < w.s.options.Stall {
 		return
 	}

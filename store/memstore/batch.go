@@ -8,8 +8,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Batch implements [store.Batcher]. Writes take effect at once; there is nothing to make
-// durable.
+// Batch implements [store.Batcher]. Writes take effect immediately, and Commit does
+// nothing.
 func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, error) {
 	return batch{s}, ctx.Err()
 }

@@ -7,7 +7,7 @@
 // [Store.Patch] changes a value in place, under a lock of that value; open objects then
 // fail with [store.ErrConflict].
 //
-// Nothing survives the process, whatever durability a caller asks for.
+// The end of the process loses all values, regardless of the requested durability.
 package memstore
 
 import (
@@ -22,8 +22,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store holds values in memory. Its methods may be called from several goroutines at
-// once. Make one with [New].
+// Store holds values in memory. Its methods are safe for concurrent use. Make one with
+// [New].
 type Store struct {
 	mu     sync.RWMutex
 	values map[store.Key]value
@@ -83,15 +83,14 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 		switch {
 		case err == nil:
 			return out, v.info(), nil
-		// A conflict means that a patch came between lookup and read. Look up the new
-		// version.
+		// A concurrent patch changed the value after the lookup. Look up the new version.
 		case !errors.Is(err, store.ErrConflict):
 			return nil, store.Info{}, err
 		}
 	}
 }
 
-// read appends what q selects to dst. If the value was patched, the error is
+// read appends the bytes that q selects to dst. If the value was patched, the error is
 // [store.ErrConflict].
 func (v value) read(key store.Key, q store.Request, dst []byte) ([]byte, error) {
 	v.mu.RLock()
@@ -154,10 +153,10 @@ func (o object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.v.read(o.key, q, dst)
 }
 
-// may decides whether a write or deletion goes ahead, from the present value of the key.
+// may decides whether to write or delete, from the present value of the key.
 type may func(v value, exists bool) bool
 
-// anyway is the decision of an unconditional write.
+// anyway permits an unconditional write.
 func anyway(value, bool) bool { return true }
 
 // onlyIf returns the decision of a write on a condition.

@@ -26,8 +26,8 @@ func TestWithoutTesting(t *testing.T) {
 	}
 }
 
-// TestValueAndDirectory holds what no file system does: a value at a key that others lie
-// below.
+// TestValueAndDirectory stores a value at a key that has other keys below it, which no
+// file system can.
 func TestValueAndDirectory(t *testing.T) {
 	s, ctx := memstore.New(), t.Context()
 	for _, name := range []string{"c", "c/0", "c/0/1"} {

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestPatchCopiesNothing patches a value of 32 MiB: the bytes stay where they are.
+// TestPatchCopiesNothing patches a value of 32 MiB without copying it.
 func TestPatchCopiesNothing(t *testing.T) {
 	const size, patches = 32 << 20, 100
 	s, ctx, key := memstore.New(), t.Context(), store.MustKey("k")
@@ -40,8 +40,8 @@ func TestPatchCopiesNothing(t *testing.T) {
 	}
 }
 
-// TestOpenAndPatched checks that an object ends with the first patch, and outlives
-// whatever else happens to its value.
+// TestOpenAndPatched checks that an object fails after the first patch, but stays
+// readable after any other change of its value.
 func TestOpenAndPatched(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("k")
 	for name, c := range map[string]struct {
@@ -92,7 +92,7 @@ func TestOpenAndPatched(t *testing.T) {
 }
 
 // TestPatchTogether patches, reads, opens, splices, lists and replaces values from many
-// goroutines, for the race detector: a value is of one letter throughout, whoever looks.
+// goroutines, for the race detector. Every value that is read consists of one letter.
 func TestPatchTogether(t *testing.T) {
 	const size, rounds = 1000, 300
 	s, ctx, key := memstore.New(), t.Context(), store.MustKey("d/k")

@@ -91,7 +91,8 @@ func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, s
 	return n, err
 }
 
-// tried is done, unless the store lacks the power: then no request was made.
+// tried is done, but reports nothing if the store lacks the power, because then no
+// request was made.
 func (w watch) tried(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
 	if !errors.Is(err, store.ErrUnsupported) {
 		w.done(ctx, op, key, bytes, start, err)

@@ -51,7 +51,7 @@ func (n *notes) take() []string {
 	return list
 }
 
-// drivers are stores of which each has other powers.
+// drivers are stores with different powers.
 var drivers = map[string]func(t *testing.T) store.Store{
 	"memory": func(*testing.T) store.Store { return memstore.New() },
 	"file": func(t *testing.T) store.Store {
@@ -199,8 +199,8 @@ func TestEvents(t *testing.T) {
 	step("cancelled", func() error { _, _, err := s.Get(cancelled, key, store.Request{}, nil); return err }, "get a/b 0 canceled")
 }
 
-// TestCopyBetweenWrapped checks that a file is copied as such whatever its store is
-// wrapped in.
+// TestCopyBetweenWrapped checks that the file store copies a file even if the stores are
+// wrapped.
 func TestCopyBetweenWrapped(t *testing.T) {
 	ctx, n := t.Context(), new(notes)
 	from, to := drivers["file"](t), drivers["file"](t)
@@ -216,8 +216,8 @@ func TestCopyBetweenWrapped(t *testing.T) {
 	}
 }
 
-// TestEventsTakeNoMemory checks that to be observed takes no memory but for a value that
-// is opened, once.
+// TestEventsTakeNoMemory checks that observing allocates no memory, except once for a
+// value that is opened.
 func TestEventsTakeNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx, key := t.Context(), store.MustKey("a")

@@ -87,7 +87,7 @@ func (s *Store) CopyFrom(
 	return n, v, err
 }
 
-// fresh returns how many bytes of fragments are new.
+// fresh returns the number of new bytes in fragments.
 func fresh(fragments []store.Fragment) (n int64) {
 	for _, p := range fragments {
 		n += int64(len(p.Data))
@@ -95,7 +95,7 @@ func fresh(fragments []store.Fragment) (n int64) {
 	return n
 }
 
-// patched returns how many bytes patches have.
+// patched returns the number of bytes in patches.
 func patched(patches []store.Patch) (n int64) {
 	for _, p := range patches {
 		n += int64(len(p.Data))

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Ledger records what a rehearsal changes. The zero Ledger is empty. It may be used from
-// several goroutines at once.
+// Ledger records the changes of a rehearsal. The zero Ledger is empty. It is safe for
+// concurrent use.
 type Ledger struct {
 	mu      sync.Mutex
 	entries map[store.Key]*entry
@@ -56,37 +56,37 @@ type entry struct {
 	part func(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
 }
 
-// Unread counts what the change would read and write, but the rehearsal does not, because
-// its results do not depend on it ([Store.Rework]). Sizes are in bytes.
+// Unread counts values that the change would read and write, but that the rehearsal does
+// not read, because its results do not depend on them ([Store.Rework]). Sizes are in
+// bytes.
 type Unread struct {
 	Values int64 // values that would be rewritten
 	Stored int64 // their present size
 	Coded  int64 // that would be decoded, and encoded again
 }
 
-// Unread returns what was not read of the values that change.
+// Unread returns the counts of values that the rehearsal did not read.
 func (l *Ledger) Unread() Unread {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.unread
 }
 
-// mostEntries is how many values a rehearsal can change. Each takes a few hundred bytes
-// of memory.
+// mostEntries is the largest number of values that a rehearsal can change. Each takes a
+// few hundred bytes of memory.
 var mostEntries = 1 << 22
 
 // ErrFull means that a rehearsal would change more than 2^22 values. Try a part of the
 // change.
 var ErrFull = errors.New("too many values would change for a dry run: try a part of the change")
 
-// mostKept is how many bytes of values are kept, other than documents.
+// mostKept is the number of bytes of values, other than documents, that are kept.
 const mostKept = 256 << 20
 
 var errDropped = errors.New("the dry run has dropped this value from memory and cannot read it again")
 
-// Changes returns the differences to the store, in the order of keys. It leaves out
-// values that were created and deleted again. A value that is rewritten counts as
-// changed.
+// Changes returns the differences from the store, in the order of keys. It omits values
+// that were created and deleted again. A value that is rewritten counts as changed.
 func (l *Ledger) Changes() []Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +122,7 @@ func (l *Ledger) find(ctx context.Context, key store.Key) (e entry, changed bool
 	return *p, true, nil
 }
 
-// read appends what q selects to dst.
+// read appends the bytes that q selects to dst.
 func (e entry) read(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, error) {
 	off, n, err := q.Resolve(e.info.Size)
 	switch {

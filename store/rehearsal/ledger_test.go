@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// counting is a store that counts the bytes that are read of it.
+// counting is a store that counts the bytes that are read.
 type counting struct {
 	*memstore.Store
 	read int64
@@ -27,8 +27,8 @@ func (c *counting) Get(ctx context.Context, key store.Key, q store.Request, dst 
 	return dst, info, err
 }
 
-// TestDerived changes parts of a value again and again. What is read of it is right, and
-// the store below is read for nothing else.
+// TestDerived changes parts of a value many times. Reads return the right bytes, and only
+// these reads read the store below.
 func TestDerived(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, key := t.Context(), store.MustKey("c/0")
@@ -79,7 +79,8 @@ func TestDerived(t *testing.T) {
 	})
 }
 
-// TestDerivedFromReplaced checks that nothing is made of a value that was replaced below.
+// TestDerivedFromReplaced checks that a value is not built from one that was replaced in
+// the store below.
 func TestDerivedFromReplaced(t *testing.T) {
 	ctx, below, key := t.Context(), memstore.New(), store.MustKey("c/0")
 	v, err := below.Put(ctx, key, []byte("value"), store.Flush)
@@ -98,7 +99,7 @@ func TestDerivedFromReplaced(t *testing.T) {
 	}
 }
 
-// TestRework notes changes of values that are not read.
+// TestRework records changes of values that are not read.
 func TestRework(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("c/0")
 	below, l := &counting{Store: memstore.New()}, new(Ledger)
@@ -128,7 +129,7 @@ func TestRework(t *testing.T) {
 	}
 }
 
-// TestFull checks that a rehearsal does not keep account of any number of values.
+// TestFull checks the limit for the number of changed values.
 func TestFull(t *testing.T) {
 	defer func(n int) { mostEntries = n }(mostEntries)
 	mostEntries = 2

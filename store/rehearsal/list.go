@@ -63,8 +63,8 @@ func (l *Ledger) under(dir store.Path, deep bool) (ours map[string]store.Entry, 
 	return ours, gone
 }
 
-// isHidden reports whether an entry of the store below is to be left out: it was written
-// or deleted here, or is a directory of which all values were deleted.
+// isHidden reports whether to omit an entry of the store below, because it was written or
+// deleted here, or is a directory whose values were all deleted.
 func (s *Store) isHidden(ctx context.Context, dir store.Path, e store.Entry, ours map[string]store.Entry, gone map[string]bool) bool {
 	if _, written := ours[e.Name]; written {
 		return true

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rehearsal is a store for dry runs. It reads from another store and keeps all
-// changes to itself, so the store below does not change. A [Ledger] records what the
-// change would have done. A program that changes the rehearsal takes the same steps, and
-// gets the same errors, as one that changes the store.
+// changes in memory, so the store below does not change. A [Ledger] records the
+// changes. A program that changes the rehearsal takes the same steps, and gets the same
+// errors, as one that changes the store.
 //
 // Documents and chunks set aside are always kept in memory. Other values are kept up to
 // 256 MiB in total, then the oldest are dropped, and reading a dropped value is an error.
@@ -24,8 +24,7 @@ import (
 )
 
 // Store is a rehearsal of changes to the store below. It has the powers of that store
-// ([store.As]). Its methods may be called from several goroutines at once. Make one with
-// [New].
+// ([store.As]). Its methods are safe for concurrent use. Make one with [New].
 type Store struct {
 	below  store.Store
 	ledger *Ledger
@@ -164,8 +163,8 @@ func (s *Store) present(ctx context.Context, key store.Key) (e entry, exists boo
 	return entry{info: info, was: info.Size, exists: true}, err == nil, err
 }
 
-// nothing is an empty store with every power of a file store. A rehearsal asks only which
-// powers it has, and never uses them.
+// nothing is an empty store with every power of a file store. A rehearsal checks which
+// powers it has, but never uses them.
 type nothing struct {
 	store.Writer
 	store.ConditionalWriter

@@ -40,7 +40,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestLedger checks what a rehearsal tells, and that the store below stays as it is.
+// TestLedger checks the recorded changes, and that the store below does not change.
 func TestLedger(t *testing.T) {
 	ctx, below := t.Context(), memstore.New()
 	put := func(s store.Store, name, value string) {

@@ -193,9 +193,9 @@ func (s *Store) reading(key store.Key, version store.Info) reads {
 	}
 }
 
-// Rework records that a value is read, changed in part, and written again, without
-// reading it. It assumes that the length stays. Reading the new value is an error. coded
-// is how many bytes the change would decode and encode again.
+// Rework records, without reading the value, that a value is read, changed in part, and
+// written again. It assumes that the length does not change. Reading the new value is an
+// error. coded is the number of bytes that the change would decode and encode again.
 //
 // Rework records nothing and returns false if there is no such value, or if the rehearsal
 // has it in memory and the caller can change it as usual.
@@ -219,7 +219,7 @@ func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, err
 	return batch{s}, ctx.Err()
 }
 
-// batch writes at once; there is nothing to make durable.
+// batch writes immediately, and Commit does nothing.
 type batch struct{ s *Store }
 
 func (b batch) Put(ctx context.Context, key store.Key, value []byte) error {

@@ -37,8 +37,8 @@ type Hooks struct {
 	// Before is called before an operation. If it returns an error, the operation does
 	// not happen and returns that error.
 	Before func(ctx context.Context, op Op) error
-	// After is called with the result of an operation. The caller gets what After
-	// returns. So an error of its own plays a response that was lost.
+	// After is called with the result of an operation. The caller gets the result of
+	// After. So After can return an error to simulate a lost response.
 	After func(op Op, err error) error
 }
 

@@ -4,7 +4,7 @@ package storetest
 
 import "fmt"
 
-// choice is one decision of a run: the option taken, of how many.
+// choice is one decision of a run: the chosen option and the number of options.
 type choice struct{ taken, of int }
 
 // Explore calls run once for every sequence of choices that run can make, and returns the

@@ -12,8 +12,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Fixture returns the values that a store that cannot be written to must hold for [Run]
-// and [Test].
+// Fixture returns the values that a read-only store must hold for [Run] and [Test].
 func Fixture() map[string][]byte {
 	return map[string][]byte{
 		"zarr.json":     []byte(`{"zarr_format":3,"node_type":"group"}`),
@@ -91,8 +90,8 @@ func (p *probe) refused(err error, what string) {
 	}
 }
 
-// lacks reports whether the store lacks the named power, and checks that err, from a
-// function of package store, says so.
+// lacks reports whether the store lacks the named power. If so, it checks that err,
+// from a function of package store, is [store.ErrUnsupported].
 func (p *probe) lacks(ok bool, err error, power string) bool {
 	if !ok {
 		p.is(err, store.ErrUnsupported, "%s", power)

@@ -26,10 +26,10 @@ var (
 // errExit is the error of a client that ended its goroutine instead of returning.
 var errExit = errors.New("storetest: the client ended without an answer")
 
-// Stepper runs several clients of one store, each on a goroutine of its own. It performs
-// one operation at a time, and only when the test says so. So the test decides the order
-// of all operations. Between two calls of its methods, every client waits before its next
-// operation or has ended.
+// Stepper runs several clients of one store, each in its own goroutine. It performs one
+// operation at a time, and only when the test calls a method. So the test decides the
+// order of all operations. Between two calls of its methods, every client waits before
+// its next operation or has ended.
 //
 // A client with goroutines of its own may have several operations waiting. They take
 // their turns in order of arrival, which may differ between runs. Clients must not wait
@@ -189,7 +189,7 @@ type request struct {
 	over chan struct{} // closed when the operation has ended, or will not happen
 }
 
-// client is one client as the stepper sees it.
+// client is the state of one client.
 type client struct {
 	asks    chan *request
 	done    chan error    // the result of the client

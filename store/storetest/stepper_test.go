@@ -100,8 +100,8 @@ func writeIf(s store.Store, name, value string, cond store.Condition) error {
 	return err
 }
 
-// add returns a client that adds one to the number at "n", on the condition that nobody
-// else did where careful is set.
+// add returns a client that adds one to the number at "n". If careful is set, it writes
+// on the condition that the number has not changed.
 func add(careful bool) func(s store.Store) error {
 	return func(s store.Store) error {
 		for {
@@ -139,8 +139,8 @@ func counted(t *testing.T, clients int, careful bool) (*storetest.Stepper, store
 	return st, m
 }
 
-// TestStepper counts with two and three clients in every order: the careful ones count
-// right, the others not always.
+// TestStepper counts with two and three clients in every order. Careful clients always
+// count right, others do not.
 func TestStepper(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, c := range []struct {
@@ -185,7 +185,7 @@ func TestStepper(t *testing.T) {
 	}
 }
 
-// TestFates plays refused and lost operations and crashes.
+// TestFates checks refused and lost operations and crashes.
 func TestFates(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for name, c := range map[string]struct {
@@ -217,7 +217,7 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestTrace sees what waits and what has happened.
+// TestTrace checks the waiting operations and the trace.
 func TestTrace(t *testing.T) {
 	st, _ := counted(t, 2, true)
 	defer st.Close()
@@ -243,8 +243,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestBusyClient steps a client that has several operations at once, gives some of them
-// up, and leaves goroutines behind.
+// TestBusyClient steps a client that has several concurrent operations, cancels some of
+// them, and ends before its goroutines.
 func TestBusyClient(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	m := memstore.New()
@@ -316,7 +316,7 @@ func TestExplore(t *testing.T) {
 	storetest.Explore(func(choose func(int) int) bool { n++; choose(n); return true })
 }
 
-// ExampleStepper lets two clients create one value, the second in between the look and
+// ExampleStepper lets two clients create one value, the second one between the read and
 // the write of the first.
 func ExampleStepper() {
 	create := func(s store.Store) error {

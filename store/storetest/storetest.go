@@ -6,9 +6,9 @@
 //		storetest.Run(t, func(t *testing.T) store.Store { return mystore.New() })
 //	}
 //
-// Every opened store must be empty. A store that cannot be written to (it is not a
-// [store.Writer], or refuses with [fs.ErrPermission]) must hold [Fixture] instead, and is
-// tested by reading alone. If a store lacks a power, the suite checks that it reports
+// Every opened store must be empty. A read-only store (it is not a [store.Writer], or
+// refuses writes with [fs.ErrPermission]) must hold [Fixture] instead; the suite only
+// reads it. If a store lacks a power, the suite checks that it returns
 // [store.ErrUnsupported].
 //
 // # Tests of programs that use a store
@@ -115,7 +115,7 @@ func Test(open func() (store.Store, error)) error {
 	return errors.Join(errs...)
 }
 
-// each calls f with every check, and says whether it starts from [Fixture].
+// each calls f with every check, and whether the check starts from [Fixture].
 func each(f func(c check, fixture bool)) {
 	for _, c := range reading {
 		f(c, true)

@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// reader is the least store: it has no power but reading.
+// reader is a store without any power.
 type reader struct {
 	mu     sync.Mutex
 	values map[string][]byte
@@ -43,7 +43,7 @@ func (r *reader) Get(ctx context.Context, key store.Key, q store.Request, dst []
 	return append(dst, value[off:off+n]...), store.Info{Size: int64(len(value))}, nil
 }
 
-// writer can write as well, and knows no versions.
+// writer is a reader that can write, but has no versions.
 type writer struct{ reader }
 
 func (w *writer) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
@@ -84,7 +84,7 @@ func (b broken) Patch(
 	return b.Store.Patch(ctx, key, from, patches, d)
 }
 
-// patchAnyway patches whatever version there is.
+// patchAnyway patches any version.
 func patchAnyway(s *memstore.Store, key store.Key, _ store.Version, patches []store.Patch) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
@@ -114,7 +114,7 @@ func (b broken) Splice(
 	return b.Store.Splice(ctx, key, from, fragments, d)
 }
 
-// spliceAnyway splices whatever version there is.
+// spliceAnyway splices any version.
 func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, fragments []store.Fragment) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
@@ -123,7 +123,7 @@ func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, fragments [
 	return s.Splice(context.Background(), key, info.Version, fragments, store.Flush)
 }
 
-// spliceOver leaves the tail of a longer value behind the new one.
+// spliceOver leaves the tail of a longer old value after the new one.
 func spliceOver(s *memstore.Store, key store.Key, from store.Version, fragments []store.Fragment) (store.Version, error) {
 	old, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
 	v, err := s.Splice(context.Background(), key, from, fragments, store.Flush)
@@ -181,8 +181,7 @@ func (h hasty) DeleteIf(ctx context.Context, key store.Key, v store.Version) err
 	return store.BatchDeleteIf(ctx, h.Batch, key, v)
 }
 
-// lookFirst deletes on a condition in two steps, so that what is written in between is
-// lost.
+// lookFirst deletes on a condition in two steps, so a write in between is lost.
 func lookFirst(s *memstore.Store, key store.Key, v store.Version) error {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil || info.Version != v {

@@ -37,11 +37,11 @@ import (
 //	… write to a …
 //	return a.Close()
 //
-// Until then values can be replaced and deleted as in any store, no other program sees
-// any of them, and nothing is durable, whatever durability is asked for. An Archive has
-// every power but [store.Splicer], [store.Patcher], [store.Batcher] and [store.Opener].
-// Its methods may be called from several goroutines at once. Members are not compressed,
-// because chunks are already.
+// Until then values can be replaced and deleted as in any store. No other program sees
+// them, and none is durable, regardless of the requested durability. An Archive has every
+// power except [store.Splicer], [store.Patcher], [store.Batcher] and [store.Opener]. Its
+// methods are safe for concurrent use. Members are not compressed, because chunks usually
+// are.
 //
 // # Protocol
 //
@@ -49,8 +49,8 @@ import (
 //  2. If some values were replaced or deleted, Close copies the others to another such
 //     file, and removes the first.
 //  3. Close appends the directory and syncs the file.
-//  4. It renames the file to the archive's name. [Create] refuses a name that is taken by
-//     now; [Replace] overwrites it.
+//  4. It renames the file to the archive's name. If a concurrent writer has taken the
+//     name, [Create] fails, and [Replace] overwrites it.
 //  5. It syncs the directory of both names.
 //
 // If a step before 4 fails, there is no archive. A crash leaves the temporary file and
@@ -58,13 +58,13 @@ import (
 type Archive struct {
 	fs   vfs.FS
 	name string
-	over bool // replaces an archive of that name
+	over bool // may replace an archive of that name
 	log  *log
 
 	mu      sync.RWMutex
 	members map[store.Key]written
 	writes  int64
-	broken  error // why nothing can be written any more
+	broken  error // of a failed write, after which all writes fail
 	locks   map[store.Path]chan struct{}
 }
 
@@ -85,7 +85,7 @@ func Create(name string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("zip: creating %s: %w", name, err)
 	}
-	a, err := On(root, filepath.Base(name))
+	a, err := begin(&Archive{fs: root, name: filepath.Base(name)})
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -93,8 +93,8 @@ func Create(name string) (*Archive, error) {
 }
 
 // Replace is [Create] for an archive that may replace an existing one. The old archive
-// stays until [Archive.Close] replaces it in one step, and stays for good after
-// [Archive.Discard].
+// stays until [Archive.Close] replaces it in one step. After [Archive.Discard] it does
+// not change.
 func Replace(name string) (*Archive, error) {
 	root, err := vfs.MakeRoot(filepath.Dir(name))
 	if err != nil {
@@ -105,12 +105,6 @@ func Replace(name string) (*Archive, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	return a, nil
-}
-
-// On begins an archive in fsys, and closes fsys in the end. It is for the tests of this
-// module.
-func On(fsys vfs.FS, name string) (*Archive, error) {
-	return begin(&Archive{fs: fsys, name: name})
 }
 
 // begin checks the name, sweeps the directory and makes the log.
@@ -133,7 +127,7 @@ func (a *Archive) free() error {
 	case err == nil && a.over && info.Mode.IsRegular():
 		return nil
 	case err == nil && a.over:
-		return fmt.Errorf("%w: it is no file", fs.ErrExist)
+		return fmt.Errorf("%w: it is not a file", fs.ErrExist)
 	case err == nil:
 		return fmt.Errorf("%w: an archive is written once; copy it to a directory and change that, or choose another name", fs.ErrExist)
 	case vfs.Missing(err):
@@ -284,7 +278,7 @@ func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func
 	}
 	if err == nil {
 		if err = a.log.append(&m, value); err != nil {
-			// The log may end with a part of this value, so no further value can follow.
+			// The log may end with a part of this value, so no value can follow.
 			a.broken = fmt.Errorf("the archive cannot be written after an error: %w", plainError(err))
 			err = a.broken
 		}

@@ -11,8 +11,8 @@ import (
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/zipstore"
+	"varve.dev/zarr/test/fixture"
 )
 
 // write makes an archive in which some values are replaced and one is deleted.
@@ -30,10 +30,10 @@ func write(t *testing.T, disk vfs.FS) error {
 	return errors.Join(a.Delete(t.Context(), store.MustKey("c")), a.Close())
 }
 
-// state returns what an archive holds, "" where there is none.
+// state returns the content of an archive, or "" if there is none.
 func state(t *testing.T, disk vfs.FS) string {
 	t.Helper()
-	z, err := zipstore.Open(t.Context(), filestore.On(disk, &filestore.Options{ReadOnly: true}), store.MustKey("x.zip"), nil)
+	z, err := zipstore.Open(t.Context(), fixture.FileReader(disk), store.MustKey("x.zip"), nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
@@ -56,8 +56,8 @@ func state(t *testing.T, disk vfs.FS) string {
 
 const whole = "a=1 a/b=22 zarr.json={1}"
 
-// TestCrash stops the machine before every operation, and finds the archive whole or not
-// at all, and whole once Close returned.
+// TestCrash stops the machine before every operation. The archive is whole or does not
+// exist. It is whole once Close has returned.
 func TestCrash(t *testing.T) {
 	points, images := 0, 0
 	for k := int64(0); ; k++ {
@@ -81,8 +81,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestFaults fails every operation in turn: an archive of which that is said is not
-// there, and leaves nothing behind.
+// TestFaults fails every operation once. If Close fails, the archive does not exist,
+// and no files remain.
 func TestFaults(t *testing.T) {
 	fault := errors.New("input/output error")
 	for k := int64(0); ; k++ {

@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// tail is how many bytes of an archive are read first. They hold the last record even
-// with the longest comment, and the whole directory of most archives.
+// tail is the number of bytes at the end of an archive that are read first. They have the
+// last record even with the longest comment, and the whole directory of most archives.
 const tail = endLength + full16 + wideEndLength + locatorLength
 
 // layout gives offsets and lengths in an archive, in bytes.
@@ -130,8 +130,8 @@ func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 }
 
 // parseDirectory parses the records of all members (section 4.3.12). It returns the
-// members that are not directories, sorted by name, and how many were replaced by a later
-// member of the same name.
+// members that are not directories, sorted by name, and the number of members that a
+// later member of the same name replaces.
 func parseDirectory(raw []byte, l layout) (members []member, replaced int, err error) {
 	all := make([]member, 0, l.count)
 	f := fields{raw, true}

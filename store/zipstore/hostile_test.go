@@ -19,12 +19,12 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// sound is an archive of two members that are stored as they are.
+// sound is an archive of two members that are not compressed.
 func sound(t testing.TB) []byte {
 	return pack(t, stdzip.Store, false, map[string][]byte{"c/0": []byte("0123"), "zarr.json": []byte("{}")})
 }
 
-// at returns where the nth record with a signature begins.
+// at returns the offset of the nth record with a signature.
 func at(archive []byte, signature string, n int) int {
 	i := -1
 	for range n + 1 {
@@ -37,8 +37,8 @@ const (
 	local, central, last = "PK\x03\x04", "PK\x01\x02", "PK\x05\x06"
 )
 
-// TestDamaged checks that archives are refused which readers could take in different
-// ways.
+// TestDamaged checks that archives that programs could read in different ways are
+// refused.
 func TestDamaged(t *testing.T) {
 	put16 := func(signature string, n, off int, v uint16) func([]byte) []byte {
 		return func(b []byte) []byte {
@@ -104,9 +104,8 @@ func TestDamaged(t *testing.T) {
 	open(t, sound(t))
 }
 
-// TestRepeatedNames reads the last of several members with one name, also where the
-// directory lists them in another order than they lie in, and refuses two that share
-// bytes.
+// TestRepeatedNames reads the last of several members with one name, even if the order of
+// the directory is not that of the members. It refuses two members that overlap.
 func TestRepeatedNames(t *testing.T) {
 	packed := pack(t, stdzip.Store, false, map[string][]byte{"c/0": []byte("0123"), "c/1": []byte("4567"), "c/2": []byte("89"), "d/": nil, "e/": nil})
 	for from, to := range map[string]string{"c/1": "c/0", "e/": "d/"} {
@@ -150,7 +149,7 @@ func TestRepeatedNames(t *testing.T) {
 	}
 }
 
-// TestDamagedMembers checks that members which cannot be read leave the others be.
+// TestDamagedMembers checks that members that cannot be read do not affect the others.
 func TestDamagedMembers(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(b []byte) // of the member c/0
@@ -187,8 +186,8 @@ func TestDamagedMembers(t *testing.T) {
 	}
 }
 
-// TestDeflated checks that sizes of deflated members are exact, and that one that lies
-// costs no memory.
+// TestDeflated checks that sizes of deflated members must be exact, and that a false size
+// takes no memory.
 func TestDeflated(t *testing.T) {
 	value := []byte(strings.Repeat("0123456789", 100_000))
 	for name, size := range map[string]int{"right": 1_000_000, "longer": 1_000_001, "shorter": 999_999, "much longer": 1 << 21, "nothing": 0} {
@@ -207,8 +206,8 @@ func TestDeflated(t *testing.T) {
 	}
 }
 
-// TestBehindDeflated reads a member with a byte behind its deflated bytes, of which all
-// lengths and the checksum are right: what it is for is unknown.
+// TestBehindDeflated reads a member with one more byte after its deflated bytes. All
+// lengths and the checksum are right. The member is refused.
 func TestBehindDeflated(t *testing.T) {
 	value := bytes.Repeat([]byte("0123"), 100)
 	for _, behind := range []string{"", "x"} {
@@ -254,8 +253,8 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// FuzzOpen checks that any bytes are refused, or are an archive whose members agree with
-// what the standard library finds.
+// FuzzOpen checks that any bytes are refused, or are an archive with the members that the
+// standard library finds.
 func FuzzOpen(f *testing.F) {
 	values := map[string][]byte{"a/zarr.json": []byte("{}"), "a/c/0": bytes.Repeat([]byte("0123"), 50), "ü": nil}
 	for _, method := range []uint16{stdzip.Store, stdzip.Deflate} {
@@ -302,8 +301,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestChecksums checks that members whose directory has another checksum are refused, be
-// they stored or deflated, read whole or, where all of it is decoded, in part.
+// TestChecksums checks that stored and deflated members with a wrong checksum are refused
+// when they are read whole, and deflated ones also when a part is read.
 func TestChecksums(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), 100)
 	for _, method := range []uint16{stdzip.Store, stdzip.Deflate} {

@@ -13,7 +13,7 @@ import (
 )
 
 // log is the temporary file that becomes an archive. Its writer holds the lock of a
-// second file, so that other writers can tell whether it has crashed.
+// second file. If that lock is free, the writer has crashed.
 type log struct {
 	name string
 	w, r vfs.File
@@ -89,8 +89,7 @@ func (l *log) unlock(fsys vfs.FS) error {
 	return err
 }
 
-// sweep removes the logs of crashed writers, whose locks are free. What cannot be removed
-// stays.
+// sweep removes the logs of crashed writers, whose locks are free. It ignores errors.
 func sweep(fsys vfs.FS) {
 	var names []string
 	for e, err := range fsys.ReadDir(".") {

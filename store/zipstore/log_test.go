@@ -25,8 +25,8 @@ func temporaries(t *testing.T, disk vfs.FS) (names []string) {
 	return names
 }
 
-// TestSweep kills a writer before every operation. The next archive in the directory
-// leaves nothing of it, and the archive is whole or not there.
+// TestSweep crashes a writer before every operation. The next writer in the directory
+// removes its files. The archive is whole or does not exist.
 func TestSweep(t *testing.T) {
 	left := 0
 	for k := int64(0); ; k++ {
@@ -59,8 +59,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepSparesTheLiving writes archives beside each other: none takes the file of
-// another one.
+// TestSweepSparesTheLiving writes archives in one directory concurrently. No writer
+// removes the files of another one.
 func TestSweepSparesTheLiving(t *testing.T) {
 	disk := vfs.NewDisk()
 	first, err := zipstore.On(disk, "x.zip")

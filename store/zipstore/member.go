@@ -15,7 +15,7 @@ import (
 // member is a member as the directory describes it.
 type member struct {
 	name          string
-	off, stop     int64         // begin of its record, and of what comes next
+	off, stop     int64         // begin of its record, and of the next one
 	packed, size  int64         // bytes in the archive, and uncompressed
 	data          *atomic.Int64 // begin of its bytes, 0 until its own record was read
 	crc           uint32
@@ -24,11 +24,11 @@ type member struct {
 	isDir         bool
 }
 
-// mostDeflated bounds how many bytes one deflated byte can expand to. The true maximum is
-// 1032.
+// mostDeflated bounds the bytes to which one deflated byte can expand. The true maximum
+// is 1032.
 const mostDeflated = 1100
 
-// check returns an error for what no member can be.
+// check returns an error if no valid archive can have the member.
 func (m *member) check() error {
 	m.isDir = strings.HasSuffix(m.name, "/")
 	if _, err := store.ParseKey(strings.TrimSuffix(m.name, "/")); err != nil {

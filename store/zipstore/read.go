@@ -53,8 +53,8 @@ func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []b
 // smallMember is the largest member, in bytes, that is read together with its record.
 const smallMember = 1 << 20
 
-// slack is how many bytes longer than in the directory a record may be and still be read
-// in one request. Its extra field may differ.
+// slack is the number of additional bytes to request for the record of a member, whose
+// extra field may be longer than in the directory.
 const slack = 256
 
 // read appends bytes of a stored member.
@@ -111,8 +111,8 @@ func (s *Store) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, er
 // inflaters are decoders for reuse.
 var inflaters sync.Pool
 
-// firstStep is how many bytes are allocated before any are decoded. So a size that the
-// directory merely claims takes no memory.
+// firstStep is the number of bytes to allocate before any are decoded. So a false size in
+// the directory takes no memory.
 const firstStep = 16 << 20
 
 // inflate appends bytes of a deflated member. It decodes the whole member to verify the
@@ -174,20 +174,20 @@ func appendFrom(r io.Reader, dst []byte, n int64) ([]byte, error) {
 	return dst, nil
 }
 
-// block is how many bytes of a deflated member are read at once.
+// block is the number of bytes of a deflated member that are read at once.
 const block = 4 << 20
 
 // packed reads the bytes of a deflated member.
 type packed struct {
 	ctx     context.Context
 	s       *Store
-	at, end int64 // what has not been read yet
+	at, end int64 // the range that has not been read yet
 	buffer  *budget.Buffer
 	b       []byte
 	err     error // of reading the archive, not of decoding
 }
 
-// left returns how many bytes the decoder has not read.
+// left returns the number of bytes that the decoder has not read.
 func (p *packed) left() int64 { return p.end - p.at + int64(len(p.b)) }
 
 func (p *packed) fill() error {
@@ -226,8 +226,8 @@ func (p *packed) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// fault returns the error of reading the archive if there was one, and otherwise says
-// that the member does not decode.
+// fault returns the error of reading the archive, if there was one. Otherwise it
+// returns an error for a member that does not decode.
 func (p *packed) fault(err error) error {
 	if p.err != nil {
 		return p.err

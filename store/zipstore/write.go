@@ -109,7 +109,7 @@ func end(a *appender, count, length, off int64) {
 	a.u16(0)
 }
 
-// directoryStep is how many bytes of the directory are written at once.
+// directoryStep is the number of bytes of the directory that are written at once.
 const directoryStep = 1 << 20
 
 // finish writes the directory. members are all members of the log.
@@ -138,7 +138,7 @@ func (l *log) finish(members []written) error {
 	return write()
 }
 
-// copyStep is how many bytes of a member are copied at once.
+// copyStep is the number of bytes of a member that are copied at once.
 const copyStep = 64 << 20
 
 // pack copies the members to a new log.
@@ -163,8 +163,7 @@ func (l *log) pack(to *log, members []written) error {
 // [Archive.Discard], Close does nothing.
 func (a *Archive) Close() error { return a.end(true) }
 
-// Discard drops the archive and all that was written to it. After [Archive.Close] it does
-// nothing.
+// Discard drops the archive and all its values. After [Archive.Close] it does nothing.
 func (a *Archive) Discard() error { return a.end(false) }
 
 func (a *Archive) end(keep bool) error {
@@ -200,8 +199,8 @@ func (a *Archive) publish() (published bool, err error) {
 		length += m.data - m.off + m.size
 	}
 	slices.SortFunc(members, func(x, y written) int { return cmp.Compare(x.off, y.off) })
-	// The log also has values that were replaced or deleted. An archive must have no
-	// bytes that no record accounts for.
+	// The log also has values that were replaced or deleted. An archive must not have
+	// bytes that belong to no member, because readers may refuse it.
 	if length != a.log.end {
 		if err := a.compact(members); err != nil {
 			return false, err
@@ -240,7 +239,7 @@ func (a *Archive) compact(members []written) error {
 	if err := a.log.pack(packed, members); err != nil {
 		return errors.Join(err, packed.remove(a.fs))
 	}
-	// The members are safe in the new log, so the old one can go.
+	// The new log has all members, so remove the old one.
 	old := a.log
 	a.log = packed
 	return old.remove(a.fs)

@@ -46,19 +46,19 @@ import (
 )
 
 // ErrCorrupt means that bytes are not a zip archive, or that the archive is damaged or
-// made to deceive. Get another copy.
+// forged. Get another copy.
 var ErrCorrupt = errors.New("zip: damaged archive")
 
-// Options say how to read an archive. The zero Options are the defaults.
+// Options configure reading an archive. The zero Options are the defaults.
 type Options struct {
-	// Directory is the most bytes of the archive's directory, which is held in memory. 0
-	// means 256 MiB, enough for about two million members.
+	// Directory is the largest size in bytes of the archive's directory, which is held in
+	// memory. 0 means 256 MiB, enough for about two million members.
 	Directory int64
 }
 
 // Store reads the members of an archive. It has the powers [store.Stater] and
-// [store.Lister]. Its methods may be called from several goroutines at once. Make one
-// with [Open], and end it with [Store.Close].
+// [store.Lister]. Its methods are safe for concurrent use. Make one with [Open], and end
+// it with [Store.Close].
 type Store struct {
 	archive *store.Pinned
 	info    store.Info

@@ -74,7 +74,7 @@ func in(t testing.TB, archive []byte) store.Store {
 
 var archiveKey = store.MustKey("dir/x.zip")
 
-// open opens an archive that has to be sound.
+// open opens a valid archive.
 func open(t testing.TB, archive []byte) *zipstore.Store {
 	t.Helper()
 	s, err := zipstore.Open(t.Context(), in(t, archive), archiveKey, nil)
@@ -158,8 +158,8 @@ func contents(archive []byte) (map[string][]byte, error) {
 	return values, nil
 }
 
-// TestWritten writes, replaces and deletes at random, and finds what is meant in the
-// archive, and nothing else.
+// TestWritten writes, replaces and deletes at random. The archive has the expected values
+// and no others.
 func TestWritten(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -266,7 +266,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// counted counts what is asked of a store.
+// counted counts the requests to a store.
 type counted struct {
 	store.Store
 	mu    sync.Mutex
@@ -280,7 +280,7 @@ func (c *counted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return c.Store.Get(ctx, key, q, dst)
 }
 
-// TestRequests counts what an archive on a far store costs.
+// TestRequests counts the requests for an archive on a far store.
 func TestRequests(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), 300_000)
 	c := &counted{Store: in(t, pack(t, stdzip.Store, true, map[string][]byte{"large": value, "small": value[:1000], "middle": value[:60_000]}))}
@@ -310,7 +310,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestReplaced checks that an archive is of one version.
+// TestReplaced checks that all reads of an archive come from one version.
 func TestReplaced(t *testing.T) {
 	below := in(t, pack(t, stdzip.Store, true, map[string][]byte{"k": []byte("old")}))
 	s, err := zipstore.Open(t.Context(), below, archiveKey, nil)
@@ -322,8 +322,8 @@ func TestReplaced(t *testing.T) {
 	if _, err := below.(store.Writer).Put(t.Context(), archiveKey, other, store.Flush); err != nil {
 		t.Fatal(err)
 	}
-	// A store in memory keeps the old version for those who have it open; one that does
-	// not says that there was a conflict.
+	// A store in memory keeps the old version for open objects. Other stores return a
+	// conflict.
 	got, _, err := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil)
 	if string(got) != "old" && !errors.Is(err, store.ErrConflict) {
 		t.Errorf("%q, %v", got, err)
@@ -391,7 +391,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// TestReplace checks that an archive stays as it is until the one that replaces it is
+// TestReplace checks that an archive does not change until the one that replaces it is
 // closed.
 func TestReplace(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.zip")

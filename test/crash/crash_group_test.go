@@ -14,7 +14,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -36,7 +35,7 @@ func newDataset(t *testing.T, consolidate bool) *vfs.Disk {
 	t.Helper()
 	ctx := context.Background()
 	disk := vfs.NewDisk()
-	h := zarr.At(filestore.On(disk, nil), "")
+	h := zarr.At(fixture.FileStore(disk), "")
 	g, err := h.At("g").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +90,7 @@ var groupCases = []groupCase{
 
 // openDataset opens the group for writing.
 func openDataset(ctx context.Context, disk vfs.FS) (*zarr.Group, error) {
-	return zarr.At(filestore.On(disk, nil), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1})
+	return zarr.At(fixture.FileStore(disk), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1})
 }
 
 // snapshot returns the number of rows of each array, as readers of the consolidated
@@ -99,7 +98,7 @@ func openDataset(ctx context.Context, disk vfs.FS) (*zarr.Group, error) {
 func snapshot(t *testing.T, disk *vfs.Disk, label string) map[string]int {
 	t.Helper()
 	ctx := context.Background()
-	g, err := zarr.At(filestore.On(disk, &filestore.Options{ReadOnly: true}), "g").OpenGroup(ctx, nil)
+	g, err := zarr.At(fixture.FileReader(disk), "g").OpenGroup(ctx, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -161,7 +160,7 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 		}
 		rows[path] = int(a.Shape()[0])
 	}
-	fixture.WantTidy(t, zarr.At(filestore.On(disk, nil), ""), label)
+	fixture.WantTidy(t, zarr.At(fixture.FileStore(disk), ""), label)
 	if again := snapshot(t, disk, label); !maps.Equal(again, rows) {
 		t.Fatalf("%s: the consolidated metadata shows %v rows, the arrays have %v", label, again, rows)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -51,7 +50,7 @@ func TestCrashDuringRecovery(t *testing.T) {
 			for m := int64(0); ; m++ {
 				disk := image()
 				stop, stopped := vfs.StopAt(m)
-				recover(zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
+				recover(zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), ""))
 				for second, image := range disk.Images(uint64(m), 0) {
 					images++
 					check(image, fmt.Sprintf("%s, %s, then operation %d, %s", label, first, m, second))
@@ -70,7 +69,7 @@ func TestCrashDuringRecovery(t *testing.T) {
 			for n := int64(0); ; n += stride {
 				disk, old := c.prepare(t)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(ctx, zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
+				err := c.run(ctx, zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), ""))
 				again(disk, fmt.Sprintf("operation %d", n), func(h *zarr.Location) { _, _ = openArray(ctx, h) }, func(image *vfs.Disk, label string) {
 					c.check(t, image, old, err == nil, images%3 == 0 || fixture.Long(), label)
 				})

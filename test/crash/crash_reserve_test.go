@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
 )
@@ -52,7 +51,7 @@ func fillParts(ctx context.Context, r *zarr.Reservation) error {
 func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 	t.Helper()
 	ctx := context.Background()
-	a, err := openArray(ctx, zarr.At(filestore.On(disk, nil), ""))
+	a, err := openArray(ctx, zarr.At(fixture.FileStore(disk), ""))
 	if err != nil {
 		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
 	}
@@ -91,7 +90,7 @@ func TestCrashReserve(t *testing.T) {
 			for n := int64(0); ; n++ {
 				disk, old := c.prepare(t)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(context.Background(), zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
+				err := c.run(context.Background(), zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), ""))
 				if !stopped() && err != nil {
 					t.Fatal(err)
 				}

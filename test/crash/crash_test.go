@@ -13,7 +13,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -35,7 +34,7 @@ func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, fixture.State) {
 	t.Helper()
 	ctx := context.Background()
 	disk := vfs.NewDisk()
-	h := zarr.At(filestore.On(disk, nil), "")
+	h := zarr.At(fixture.FileStore(disk), "")
 	if c.spec.Type.IsZero() {
 		if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
 			t.Fatal(err)
@@ -78,7 +77,7 @@ func crashAll(t *testing.T, cases []crashCase) (points, images int) {
 				disk, old := c.prepare(t)
 				early := fixture.Reader(t, disk)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(context.Background(), zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
+				err := c.run(context.Background(), zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), ""))
 				if !stopped() && err != nil {
 					t.Fatal(err)
 				}
@@ -148,7 +147,7 @@ func (c *crashCase) expectOne(t *testing.T, got, old fixture.State, done bool, l
 func growOver(t *testing.T, disk *vfs.Disk, got fixture.State, label string) {
 	t.Helper()
 	ctx := context.Background()
-	h := zarr.At(filestore.On(disk, nil), "")
+	h := zarr.At(fixture.FileStore(disk), "")
 	if _, err := openArray(ctx, h); err != nil {
 		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
 	}
@@ -177,7 +176,7 @@ func faultAll(t *testing.T, cases []crashCase) (faults int) {
 			for n := int64(0); ; n++ {
 				disk, old := c.prepare(t)
 				fail, failed := vfs.FailAt(n, fault)
-				err := c.run(context.Background(), zarr.At(filestore.On(vfs.Hook(disk, fail), nil), ""))
+				err := c.run(context.Background(), zarr.At(fixture.FileStore(vfs.Hook(disk, fail)), ""))
 				if !failed() {
 					if err != nil {
 						t.Fatal(err)

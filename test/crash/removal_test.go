@@ -11,7 +11,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -53,7 +52,7 @@ func TestRemovalFinishes(t *testing.T) {
 				}
 				label := fmt.Sprintf("operation %d", n)
 				visible := snapshot(t, disk, label)
-				if err := c.remove(zarr.At(filestore.On(disk, nil), "")); err != nil {
+				if err := c.remove(zarr.At(fixture.FileStore(disk), "")); err != nil {
 					t.Fatalf("%s: %v", label, err)
 				}
 				if g, err = openDataset(ctx, disk); err != nil {

@@ -18,7 +18,6 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/fixture"
@@ -53,9 +52,9 @@ func (f *faulty) fault() error {
 // onDisk makes a faulty array in files.
 func (f *faulty) onDisk() {
 	disk := vfs.NewDisk()
-	f.sound = zarr.At(filestore.On(disk, nil), "")
+	f.sound = zarr.At(fixture.FileStore(disk), "")
 	f.open = func() *zarr.Location {
-		return zarr.At(filestore.On(vfs.Hook(disk, func(vfs.Op) error { return f.fault() }), nil), "")
+		return zarr.At(fixture.FileStore(vfs.Hook(disk, func(vfs.Op) error { return f.fault() })), "")
 	}
 }
 

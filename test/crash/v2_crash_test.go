@@ -11,7 +11,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -81,7 +80,7 @@ func TestCreateCrashV2(t *testing.T) {
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
 		stop, stopped := vfs.StopAt(n)
-		err := create(zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""), false)
+		err := create(zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), ""), false)
 		if !stopped() {
 			if err != nil || n < 10 {
 				t.Fatal(n, err)
@@ -89,7 +88,7 @@ func TestCreateCrashV2(t *testing.T) {
 			return
 		}
 		for label, image := range disk.Images(uint64(n), fixture.RandomImages()) {
-			h := zarr.At(filestore.On(image, nil), "")
+			h := zarr.At(fixture.FileStore(image), "")
 			a, err := h.At("g/a").OpenArray(ctx, nil)
 			if err == nil && fixture.Compact(a.Attributes()) != `{"k":1}` {
 				t.Fatalf("operation %d, %s: attributes %s", n, label, a.Attributes())
@@ -141,7 +140,7 @@ func TestTransactionCrashV2(t *testing.T) {
 	ctx := context.Background()
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
-		h := zarr.At(filestore.On(disk, nil), "")
+		h := zarr.At(fixture.FileStore(disk), "")
 		g, err := h.At("g").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: 2})
 		for _, path := range []string{"a", "deep/b"} {
 			var a *zarr.Array
@@ -159,11 +158,11 @@ func TestTransactionCrashV2(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop, stopped := vfs.StopAt(n)
-		if g, err = zarr.At(filestore.On(vfs.Hook(disk, stop), nil), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1}); err == nil {
+		if g, err = zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1}); err == nil {
 			err = g.Append(ctx, zarr.Add("a", 0, fixture.Numbers(7, 3), nil), zarr.Add("deep/b", 0, fixture.Numbers(7, 3), nil))
 		}
 		for label, image := range disk.Images(uint64(n), fixture.RandomImages()) {
-			checkTransactionV2(t, zarr.At(filestore.On(image, nil), ""), err == nil, label)
+			checkTransactionV2(t, zarr.At(fixture.FileStore(image), ""), err == nil, label)
 		}
 		if !stopped() {
 			if err != nil || n < 40 {

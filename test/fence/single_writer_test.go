@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -22,12 +21,12 @@ import (
 func TestSingleWriterWithoutLocks(t *testing.T) {
 	for _, lacks := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, errors.ErrUnsupported} {
 		for _, format := range []int{2, 3} {
-			h := zarr.At(filestore.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
+			h := zarr.At(fixture.FileStore(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
 				if op.Kind == "lock" {
 					return lacks
 				}
 				return nil
-			}), nil), "")
+			})), "")
 			if err := withoutLocks(t, h, format); err != nil {
 				t.Errorf("%v, format %d: %v", lacks, format, err)
 			}

@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
 )
@@ -33,7 +32,7 @@ var empties = map[string]zarr.Spec{
 // another axis. The arrays grow.
 func TestAppendPlanesWithoutElements(t *testing.T) {
 	for name, spec := range empties {
-		for kind, s := range map[string]store.Store{"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "local": filestore.On(vfs.NewDisk(), nil)} {
+		for kind, s := range map[string]store.Store{"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "local": fixture.FileStore(vfs.NewDisk())} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				ctx := t.Context()
 				if spec.Type.IsZero() {

@@ -20,7 +20,6 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/fsstore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
@@ -44,7 +43,7 @@ type variant struct {
 func drawVariant(t *rapid.T, i int, typ dtype.Type, shape []int64, fill []byte) *variant {
 	stores := map[string]func() store.Store{
 		"memory":      func() store.Store { return memstore.New() },
-		"local":       func() store.Store { return filestore.On(vfs.NewDisk(), nil) },
+		"local":       func() store.Store { return fixture.FileStore(vfs.NewDisk()) },
 		"conditional": func() store.Store { return fixture.Conditional(memstore.New()) },
 	}
 	kind := rapid.SampledFrom([]string{"memory", "local", "conditional"}).Draw(t, "store")

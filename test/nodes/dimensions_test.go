@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
 )
@@ -202,7 +201,7 @@ func TestDimensionsOfPyramids(t *testing.T) {
 // TestDimensionsDuringAppends lets several writers append to all arrays of one group. No
 // check reports different lengths, although a transaction publishes array by array.
 func TestDimensionsDuringAppends(t *testing.T) {
-	for name, s := range map[string]store.Store{"conditional": fixture.Conditional(memstore.New()), "local": filestore.On(vfs.NewDisk(), nil)} {
+	for name, s := range map[string]store.Store{"conditional": fixture.Conditional(memstore.New()), "local": fixture.FileStore(vfs.NewDisk())} {
 		g := dataset(t, s, 3)
 		var writers sync.WaitGroup
 		errs := make([]error, 4)

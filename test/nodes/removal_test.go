@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -93,14 +92,14 @@ func TestSlabListing(t *testing.T) {
 	ctx, disk := t.Context(), vfs.NewDisk()
 	var mu sync.Mutex
 	var opened []string
-	s := filestore.On(vfs.Hook(disk, func(op vfs.Op) error {
+	s := fixture.FileStore(vfs.Hook(disk, func(op vfs.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if op.Kind == "readdir" {
 			opened = append(opened, op.Name)
 		}
 		return nil
-	}), nil)
+	}))
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{6, 40, 40}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1), grid.Every(1), grid.Every(1)}, Codecs: fixture.Plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
@@ -144,7 +143,7 @@ func TestSlabListing(t *testing.T) {
 // to write the note of the removal: the remaining files are then not recognized.
 func TestRemovalRetry(t *testing.T) {
 	ctx := t.Context()
-	hierarchy := func(fsys vfs.FS) *zarr.Location { return zarr.At(filestore.On(fsys, nil), "") }
+	hierarchy := func(fsys vfs.FS) *zarr.Location { return zarr.At(fixture.FileStore(fsys), "") }
 	opt := &zarr.Options{Write: true}
 	for name, do := range map[string]func(h *zarr.Location) error{
 		"remove": func(h *zarr.Location) error { return h.At("g").Delete(ctx, opt) },
@@ -215,12 +214,12 @@ func TestRefusedRemoval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := filestore.On(vfs.Hook(root, func(op vfs.Op) error {
+			s := fixture.FileStore(vfs.Hook(root, func(op vfs.Op) error {
 				if refused && op.Kind == "remove" && op.Name >= kept && strings.HasPrefix(op.Name, "a/c/") && !strings.Contains(op.Name, "__") {
 					return fs.ErrPermission
 				}
 				return nil
-			}), nil)
+			}))
 			defer s.Close()
 			a, err := zarr.At(s, "a").CreateArray(ctx, fixture.Every(6, 2), nil)
 			if err == nil {

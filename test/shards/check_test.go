@@ -20,7 +20,6 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
 )
@@ -60,7 +59,7 @@ func damage(t *testing.T, s store.Store, key string, change func([]byte) []byte)
 func TestCheckShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
-		"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "plain": newPlainStore(), "local": filestore.On(vfs.NewDisk(), nil),
+		"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "plain": newPlainStore(), "local": fixture.FileStore(vfs.NewDisk()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			fragmented(t, s, sharded())

@@ -23,7 +23,6 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/fixture"
@@ -104,7 +103,7 @@ func shardBytes(t *testing.T, a *zarr.Array) (n, shards int64) {
 func TestCompactShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
-		"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "plain": newPlainStore(), "local": filestore.On(vfs.NewDisk(), nil),
+		"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "plain": newPlainStore(), "local": fixture.FileStore(vfs.NewDisk()),
 	} {
 		for _, order := range []codec.Order{codec.Morton, codec.Fortran} {
 			t.Run(fmt.Sprint(name, order), func(t *testing.T) {
@@ -264,7 +263,7 @@ func TestCompactWithoutChecksum(t *testing.T) {
 	spec.InnerChunks, spec.Codecs = nil, []metadata.Extension{fixture.Must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(), AtStart: true,
 	}))}
-	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), filestore.On(vfs.NewDisk(), nil)} {
+	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), fixture.FileStore(vfs.NewDisk())} {
 		want := fragmented(t, s, spec)
 		a, err := zarr.At(s, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
@@ -319,7 +318,7 @@ func TestCompactAfterGridChange(t *testing.T) {
 // chunks of the same shards. No write is lost.
 func TestCompactDuringWrites(t *testing.T) {
 	ctx := context.Background()
-	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), filestore.On(vfs.NewDisk(), nil)} {
+	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), fixture.FileStore(vfs.NewDisk())} {
 		want := fragmented(t, s, sharded())
 		const writers, rounds = 4, 30
 		done := make(chan error)
@@ -381,7 +380,7 @@ func TestCrashCompact(t *testing.T) {
 func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 	t.Helper()
 	ctx, disk := context.Background(), vfs.NewDisk()
-	want := fixture.State{Shape: []int64{4, 11}, Data: fragmented(t, filestore.On(disk, nil), sharded())}
+	want := fixture.State{Shape: []int64{4, 11}, Data: fragmented(t, fixture.FileStore(disk), sharded())}
 	early := fixture.Reader(t, disk)
 	stop, stopped := vfs.StopAt(n)
 	report, err := compactOn(ctx, vfs.Hook(disk, stop), budget)
@@ -402,7 +401,7 @@ func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 		if againErr != nil || again.Shards != 3 || err == nil && again.Changed > 0 {
 			t.Fatalf("%s: %+v (%v)", label, again, againErr)
 		}
-		fixture.WantTidy(t, zarr.At(filestore.On(image, nil), ""), label)
+		fixture.WantTidy(t, zarr.At(fixture.FileStore(image), ""), label)
 		if got := fixture.Look(t, image, label); !got.Equal(want) {
 			t.Fatalf("%s, compacted again: %v, want %v", label, got, want)
 		}
@@ -412,7 +411,7 @@ func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 
 // compactOn compacts the array of a disk within a budget in bytes.
 func compactOn(ctx context.Context, disk vfs.FS, budget int64) (zarr.CompactReport, error) {
-	a, err := zarr.At(filestore.On(disk, nil), "g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
+	a, err := zarr.At(fixture.FileStore(disk), "g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
 	if err != nil {
 		return zarr.CompactReport{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/test/fixture"
 )
 
 // TestDecidedWaitsForNoLock commits a transaction of two nodes while another program
@@ -22,7 +23,7 @@ func TestDecidedWaitsForNoLock(t *testing.T) {
 	for name, how := range map[string]store.Locking{"caller": {}, "time-out": {Timeout: time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
 			disk := vfs.NewDisk()
-			others := filestore.On(disk, nil)
+			others := fixture.FileStore(disk)
 			for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
 				if _, err := others.Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
 					t.Fatal(err)
@@ -37,12 +38,12 @@ func TestDecidedWaitsForNoLock(t *testing.T) {
 
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			mine := filestore.On(vfs.Hook(disk, func(op vfs.Op) error {
+			mine := fixture.FileStore(vfs.Hook(disk, func(op vfs.Op) error {
 				if op == (vfs.Op{Kind: "lock", Name: "b/__varve.publish"}) && how.Timeout == 0 {
 					cancel()
 				}
 				return nil
-			}), nil)
+			}))
 			waits := 0
 			count := locksOf{mine, &waits}
 			a := publish.Node{Store: count, Path: at(t, "a"), Document: "zarr.json"}
@@ -91,7 +92,7 @@ func (l locksOf) PutIf(ctx context.Context, key store.Key, value []byte, on stor
 // TestDecidedOnceItIsDone fails after a transaction is finished: the error is not
 // ErrDecided.
 func TestDecidedOnceItIsDone(t *testing.T) {
-	s, fault := filestore.On(vfs.NewDisk(), nil), errors.New("fault")
+	s, fault := fixture.FileStore(vfs.NewDisk()), errors.New("fault")
 	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
 	if _, err := s.Put(t.Context(), store.MustKey("a/zarr.json"), []byte("old"), store.Flush); err != nil {
 		t.Fatal(err)
@@ -111,12 +112,12 @@ func TestDecidedIsFinished(t *testing.T) {
 	disk := vfs.NewDisk()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := filestore.On(vfs.Hook(disk, func(op vfs.Op) error {
+	s := fixture.FileStore(vfs.Hook(disk, func(op vfs.Op) error {
 		if op == (vfs.Op{Kind: "lock", Name: "a/__varve.publish"}) {
 			cancel()
 		}
 		return nil
-	}), nil)
+	}))
 	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
 	b := a
 	b.Path = at(t, "b")

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rewrite"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/test/fixture"
 )
 
 // TestStoppedCopy stops a copy before each of its file system operations, as a kill does.
@@ -29,18 +29,18 @@ func TestStoppedCopy(t *testing.T) {
 	}
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
-		if _, err := zarr.At(filestore.On(disk, nil), "").CreateGroup(t.Context(), nil, nil); err != nil {
+		if _, err := zarr.At(fixture.FileStore(disk), "").CreateGroup(t.Context(), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		stop, stopped := vfs.StopAt(n)
-		_, copyErr := rewrite.Copy(t.Context(), at(src, "a"), at(filestore.On(vfs.Hook(disk, stop), nil), "b"), nil)
+		_, copyErr := rewrite.Copy(t.Context(), at(src, "a"), at(fixture.FileStore(vfs.Hook(disk, stop)), "b"), nil)
 		if !stopped() {
 			if copyErr != nil || n < 10 {
 				t.Fatalf("%d operations: %v", n, copyErr)
 			}
 			return
 		}
-		to := at(filestore.On(disk, nil), "b")
+		to := at(fixture.FileStore(disk), "b")
 		// The node is there if the first copy was stopped behind its last document.
 		opt := &rewrite.Options{Overwrite: false}
 		if there, err := to.Root().At("b").OpenArray(t.Context(), nil); err == nil {

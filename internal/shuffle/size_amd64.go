@@ -4,9 +4,9 @@
 
 package shuffle
 
-// Elements of less than sixteen bytes without assembly of their own are shuffled as if
-// they had sixteen. The bytes after each element go to rows of the block that are not
-// copied.
+// Elements of 3, 5 and other sizes below sixteen bytes have no assembly of their own.
+// They are shuffled as if they had sixteen bytes. The bytes after each element go to
+// rows of the block that are not copied.
 
 // isOdd reports whether there is no assembly for elements of size bytes.
 func isOdd(size int) bool { return size < 16 && size != 2 && size != 4 && size != 8 }

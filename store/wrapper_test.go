@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/store/observed"
 )
 
-// everything is a wrapper that could pass on more than what most stores have.
+// everything is a wrapper with the methods of more powers than most stores have.
 type everything struct{ store.Store }
 
 func (e everything) Unwrap() store.Store { return e.Store }
@@ -56,7 +56,7 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// placed is a store that says where it is, and can do nothing else.
+// placed is a store whose only power is Placer.
 type placed struct{ store.Store }
 
 func (placed) Place() string { return "here" }
@@ -64,7 +64,7 @@ func (placed) Place() string { return "here" }
 // plainStore has no power but to read.
 type plainStore struct{ store.Store }
 
-// TestUnsupportedNames names a store that lacks a power by its kind, below all wrappers,
+// TestUnsupportedNames checks that errors name the kind of the store below all wrappers,
 // and no Go type.
 func TestUnsupportedNames(t *testing.T) {
 	for _, s := range []store.Store{&plainStore{}, observed.New(&plainStore{}, nil)} {

@@ -6,8 +6,8 @@ package shuffle
 
 import "testing"
 
-// TestOddGroups sees that the sixteen bytes that are read and written for each element
-// are within all of them, and that few elements are left over.
+// TestOddGroups checks that the sixteen bytes that are read and written for each element
+// lie within the data, and that few elements remain.
 func TestOddGroups(t *testing.T) {
 	for size := 1; size < 16; size++ {
 		for n := range 1000 {

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// block returns how many bytes of a chunk to read at a time, 0 for all.
+// block returns the number of bytes of a chunk to read at a time, or 0 for all.
 func (a *Array) block() int64 {
 	if a.Block == 0 && a.near() {
 		return nearBlock
@@ -22,7 +22,7 @@ func (a *Array) block() int64 {
 	return a.Block
 }
 
-// work returns what a codec may use for a call that has so many bytes of the budget.
+// work returns the resources of a codec call that holds the given bytes of the budget.
 func (w *worker) work(bytes int64) *coding.Work {
 	work := &coding.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
 	if w.Chain.Varies() {
@@ -48,8 +48,8 @@ func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
 	return w.orFill(found, err, skipFill)
 }
 
-// decodePart decodes a part of the chunk, or if that is corrupt, of one that is set
-// aside. It returns false if neither is stored.
+// decodePart decodes a part of the chunk. If the chunk is corrupt, it decodes the one
+// that is set aside. It returns false if the chunk is not stored.
 func (w *worker) decodePart(ctx context.Context, p coding.Extract) (bool, error) {
 	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Fetched(p), w.most) })
 	if err != nil {
@@ -66,9 +66,9 @@ func (w *worker) decodePartIn(ctx context.Context, weight int64, p coding.Extrac
 		return found, err
 	}
 	info := w.info
-	// Between steps 2 and 3 of a reshape, the key has the shard in its old shape. The
-	// failed try may also have written to the place of the part.
-	p.Zeroed = false
+	// Between steps 2 and 3 of a reshape, or after a crash there, the key has the shard
+	// in its old shape.
+	p.Zeroed = false // the failed attempt may have written to the place of the part
 	moved, asideErr := w.decodePartOf(ctx, w.aside(), weight, p)
 	w.info = info
 	if asideErr != nil || !moved {
@@ -92,7 +92,7 @@ func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, 
 	return true, closeErr
 }
 
-// decodeDivided is decodeStored of a shard.
+// decodeDivided is decodeStored for a shard.
 func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)

@@ -16,34 +16,34 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Elementwise is the power of a [codec.ArrayBytes] codec that stores elements in C order,
-// each by itself and in as many bytes as it has in memory. Single elements of a stored
-// chunk can then be overwritten.
+// Elementwise is implemented by a [codec.ArrayBytes] codec that encodes every element
+// separately, in C order, in as many bytes as it has in memory. Single elements of a
+// stored chunk can then be overwritten.
 type Elementwise interface {
 	PartialDecoder
-	// Elementwise reports, after Bind, whether the codec stores elements so. Encode may
-	// then be called with a dst that is the memory of its source.
+	// Elementwise reports, after Bind, whether the codec encodes elements separately. If
+	// so, the dst of Encode may be the memory of its source.
 	Elementwise() bool
 }
 
 // Elementwise reports whether stored chunks consist of their elements, one after the
-// other, in the order of axes that the codecs make. [Chain.Overwrite] can then change
+// other, in the order of axes of the encoded array. [Chain.Overwrite] can then change
 // some of them.
 func (c *Chain) Elementwise() bool { return c.elementwise() && len(c.bytes) == 0 }
 
-// elementwise is Elementwise whatever follows the array-to-bytes codec.
+// elementwise is Elementwise regardless of the codecs after the array-to-bytes codec.
 func (c *Chain) elementwise() bool {
 	e, ok := c.serial.(Elementwise)
 	return ok && e.Elementwise() && c.order != nil
 }
 
 // Overwrite changes a part of a stored chunk. It encodes only the values; all other bytes
-// stay. It uses of the edit the shape, the part (without lists and points), the values,
-// KeepFill, Splices and Patches, and one of the last two must be set. The chain has to be
+// stay. It uses these fields of the edit: Shape, Part (without lists and points), Values,
+// KeepFill, Splices and Patches. Splices or Patches must be set. The chain must be
 // [Chain.Elementwise].
 //
 // It fails with [fs.ErrNotExist] if the chunk is not stored, and with [codec.ErrCorrupt]
-// if it has not exactly the bytes of its elements.
+// if its size is not that of its elements.
 func (c *Chain) Overwrite(ctx context.Context, w *Work, e Edit, src Source) (*Revision, error) {
 	o, err := c.newOverwriter(ctx, e, src)
 	if err != nil {
@@ -72,10 +72,10 @@ type overwriter struct {
 	part    strided.Part // of the encoded array
 	values  strided.View // of the part
 	strides []int64      // of the encoded array, bytes
-	axis    int          // a run has the elements along the axes from this one on
+	axis    int          // a run has the elements along this axis and all later ones
 	length  int64        // bytes of a run
 
-	runs    []run  // to be joined to one patch
+	runs    []run  // joined to one patch by flush
 	rest    []byte // free memory of the last buffer
 	patches []store.Patch
 	out     Revision
@@ -88,7 +88,7 @@ type run struct {
 	place int64 // of the first element among the values, bytes
 }
 
-// newOverwriter reads which version of the chunk is stored, and finds how long runs are.
+// newOverwriter reads the present version and size of the chunk, and measures the runs.
 func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwriter, error) {
 	size := int64(c.spec.Width())
 	total, ok := checked.Product(append([]int64{size}, e.Shape...)...)
@@ -97,7 +97,7 @@ func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwri
 	}
 	_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	if err == nil && info.Size != total {
-		err = c.failSerial(fmt.Errorf("%w: %d bytes, its shape %v takes %d", codec.ErrCorrupt, info.Size, e.Shape, total))
+		err = c.failSerial(fmt.Errorf("%w: the chunk has %d bytes, but its shape %v needs %d", codec.ErrCorrupt, info.Size, e.Shape, total))
 	}
 	if err != nil {
 		return nil, err
@@ -146,12 +146,13 @@ func (o *overwriter) eachRun(add func(run) bool) {
 }
 
 const (
-	nearRun    = 64      // bytes between runs that are joined: a fragment takes as many
-	mostJoined = 4 << 20 // bytes of joined runs, at most
-	arenaBytes = 1 << 20 // memory for short patches is taken in blocks of this size
+	nearRun    = 64      // largest gap in bytes between joined runs; a fragment takes as many
+	mostJoined = 4 << 20 // largest size of joined runs, in bytes
+	arenaBytes = 1 << 20 // memory of short patches is allocated in blocks of this size
 )
 
-// add joins a run to those before it, after flushing those if it is too far from them.
+// add joins a run to the previous ones. If it is too far from them, add flushes them
+// first.
 func (o *overwriter) add(r run) bool {
 	if n := len(o.runs); n > 0 {
 		if r.off-(o.runs[n-1].off+o.length) > nearRun || r.off+o.length-o.runs[0].off > mostJoined {
@@ -170,8 +171,8 @@ func (o *overwriter) flush() {
 	from := o.runs[0].off
 	n := o.runs[len(o.runs)-1].off + o.length - from
 	if len(o.runs) == 1 && o.plain {
-		if data, ok := o.valuesOf(o.runs[0]).Bytes(); ok { // no copy: the caller's memory lives longer than the revision
-			o.patch(from, data)
+		if data, ok := o.valuesOf(o.runs[0]).Bytes(); ok {
+			o.patch(from, data) // the caller keeps this memory until the revision is released
 			return
 		}
 	}
@@ -193,7 +194,7 @@ func (o *overwriter) flush() {
 	o.patch(from, room)
 }
 
-// patch adds data as the bytes of the chunk from off on.
+// patch records data as the new bytes of the chunk at offset off.
 func (o *overwriter) patch(off int64, data []byte) {
 	o.patches = append(o.patches, store.Patch{Off: off, Data: data})
 	o.runs = o.runs[:0]
@@ -216,12 +217,12 @@ func (o *overwriter) encode(dst []byte, r run) error {
 	}
 	out, err := o.serial.Encode(dst[:0], codec.Block{Shape: v.Shape, Data: dst})
 	if err == nil && len(out) != len(dst) {
-		err = fmt.Errorf("%w: %d bytes of elements became %d", codec.ErrConfiguration, len(dst), len(out))
+		err = fmt.Errorf("%w: %d bytes of elements were encoded to %d", codec.ErrConfiguration, len(dst), len(out))
 	}
 	return err
 }
 
-// take returns n bytes that live until the revision is released.
+// take returns n bytes that are valid until the revision is released.
 func (o *overwriter) take(n int64) []byte {
 	if n > int64(len(o.rest)) {
 		b := budget.Get(max(n, min(arenaBytes, o.values.ElementBytes())))
@@ -233,7 +234,7 @@ func (o *overwriter) take(n int64) []byte {
 	return room
 }
 
-// finish turns the patches into fragments if the store splices, and else keeps them.
+// finish converts the patches to fragments if the store splices.
 func (o *overwriter) finish(splices bool) {
 	if !splices {
 		o.out.Patches = o.patches
@@ -253,8 +254,8 @@ func (o *overwriter) finish(splices bool) {
 }
 
 // emptyBut reports whether a stored chunk holds only the fill value outside of the part
-// of an edit. Then the chunk has as many other elements as the part has. It reads the
-// chunk in slabs, and no further than needed.
+// of an edit. It counts the elements that differ from the fill value in the part and in
+// the chunk, and compares the two numbers. It reads the chunk in slabs, and stops early.
 func (c *Chain) emptyBut(ctx context.Context, w *Work, e Edit, src Source) (bool, error) {
 	within, err := c.unfilled(ctx, w, e.Shape, e.Part, e.Part.Len(), src)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// sparse is a value that is zeros but for what begins at some bytes.
+// sparse is a value of zeros, except for some bytes at given offsets.
 type sparse struct {
 	size   int64
 	pieces map[int64][]byte
@@ -32,8 +32,7 @@ func (s sparse) Get(_ context.Context, _ store.Key, q store.Request, dst []byte)
 	return append(dst, part...), store.Info{Size: s.size}, nil
 }
 
-// TestWide writes and reads records of members that are beyond 4 GiB, in place and in
-// length.
+// TestWide writes and reads records of members with offsets and sizes beyond 4 GiB.
 func TestWide(t *testing.T) {
 	small := []byte("small")
 	members := []written{
@@ -65,7 +64,7 @@ func TestWide(t *testing.T) {
 	if got, info, err := z.Get(t.Context(), store.MustKey("large"), store.Request{Range: store.Suffix(1)}, nil); len(got) != 1 || info.Size != 5<<30 || err != nil {
 		t.Errorf("%d bytes of %d, %v", len(got), info.Size, err)
 	}
-	// The records at the end have to agree, and to be where they say.
+	// The records at the end must agree, and have the offsets that they contain.
 	for _, off := range []int{4, 4 + 8, 4 + 8 + 4, 4 + 8 + 8, wideEndLength - 32, wideEndLength - 24, wideEndLength - 16, wideEndLength - 8, wideEndLength + 4, wideEndLength + 8, wideEndLength + 16} {
 		spoilt := append([]byte(nil), a.b...)
 		begin := len(a.b) - endLength - locatorLength - wideEndLength

@@ -17,10 +17,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Compacting says how to compact shards.
+// Compacting is the options of [Array.Compact].
 type Compacting struct {
-	Batch store.Batch         // nil to write nothing and only count
-	Done  func(index []int64) // if not nil, is called for every stored shard, one at a time
+	Batch store.Batch         // nil to only count
+	Done  func(index []int64) // if not nil, called after every stored shard, one at a time
 }
 
 // Compacted is the result of compacting shards.
@@ -29,7 +29,7 @@ type Compacted struct {
 	Before, After   int64 // bytes of all stored shards
 }
 
-// manyDamaged is how many damaged chunks an error names, at most.
+// manyDamaged is the largest number of damaged chunks that an error names.
 const manyDamaged = 8
 
 // compaction is one call of Compact.
@@ -40,7 +40,7 @@ type compaction struct {
 	mu      sync.Mutex
 	sum     Compacted
 	damaged []error
-	more    int64 // damaged chunks beyond these
+	more    int64 // number of damaged chunks that are not in damaged
 }
 
 // Compact rewrites every stored shard of the box with its inner chunks in order and
@@ -68,8 +68,8 @@ func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Co
 	return c.sum, errors.Join(append(c.damaged, failed, err)...)
 }
 
-// mayBeStored yields the stored cells of the box. Of a small box it yields all cells: to
-// find out on reading that a chunk is not stored costs no more than to ask.
+// mayBeStored yields the stored cells of the box. For a small box it yields all cells,
+// because reading a missing chunk costs no more than asking whether it is stored.
 func (a *Array) mayBeStored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	if n, ok := cells.Len(); !ok || n > fewCells {
 		return a.Stored(ctx, cells)
@@ -160,9 +160,9 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	return is, err
 }
 
-// compactWeight estimates the bytes that compacting the shard takes. If the store
-// splices, that is a few times the index, and some more so that shards which are not
-// large need not be spliced from many small fragments.
+// compactWeight estimates the bytes of memory that compacting the shard takes. If the
+// store splices, that is a few times the index. Some more memory avoids splicing small
+// shards from many fragments.
 func (w *writer) compactWeight(e coding.Edit) int64 {
 	all := w.editWeight()
 	if !e.Splices {

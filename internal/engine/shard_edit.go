@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Shards are read and written in parts: the codec says which ranges it needs.
+// Shards are read and written in parts. The codec chooses the ranges.
 
-// edit changes the stored chunk. If the store has conditional writes, it fails with
-// [store.ErrConflict] if a concurrent writer replaced the chunk.
+// edit changes the stored chunk. It fails with [store.ErrConflict] if the store has
+// conditional writes and a concurrent writer replaced the chunk.
 func (w *writer) edit(ctx context.Context, weight int64, e coding.Edit, read bool) error {
 	out, err := w.encodePart(ctx, weight, w.asStored(e), read && w.overlapsValid())
 	if err != nil {
@@ -40,8 +40,8 @@ func (w *writer) asStored(e coding.Edit) coding.Edit {
 	return e
 }
 
-// encodePart returns the chunk after an edit. If the stored chunk is corrupt, it edits
-// the one that is set aside.
+// encodePart returns the chunk after an edit. If the stored chunk is corrupt, it returns
+// an edit of the chunk that is set aside.
 func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, read bool) (*coding.Revision, error) {
 	w.on = store.Condition{}
 	if !read {
@@ -54,7 +54,7 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, re
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// A concurrent writer that creates the shard first makes the write fail.
+		// If a concurrent writer creates the shard first, the write fails.
 		w.on = store.IfAbsent()
 		return w.Chain.EncodePart(ctx, w.work(weight), e, nil)
 	case err != nil:
@@ -69,12 +69,12 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, re
 // encodeAside returns the chunk that is set aside after an edit, to replace the corrupt
 // version of info. If none is set aside, it returns corrupt.
 func (w *writer) encodeAside(ctx context.Context, weight int64, e coding.Edit, info store.Info, corrupt error) (*coding.Revision, error) {
-	e.Splices, e.Patches = false, false // their ranges would be those of another key
+	e.Splices, e.Patches = false, false // ranges of the chunk aside are not at w.key
 	out, _, err := w.encodeOver(ctx, w.aside(), weight, e)
 	if err != nil {
 		return nil, corrupt
 	}
-	out.From = info // the condition is on the corrupt version, which this replaces
+	out.From = info // replace the corrupt version, and only that
 	return out, nil
 }
 
@@ -96,7 +96,8 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 	case out.Same:
 		return nil
 	case out.Empty && !w.KeepFill && !(w.Shared && w.Cell.IsBoundary()):
-		// A boundary chunk may have elements of an append in flight, so it stays stored.
+		// A boundary chunk of a shared array stays: it may have elements of an append in
+		// flight.
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
@@ -120,7 +121,8 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 // writeDivided writes the part of a shard.
 func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	w.Into(src)
-	// Another process may append to a boundary shard, so read it even if it is covered.
+	// A boundary shard may have elements of an append in flight, so read it even if the
+	// selection covers it.
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
 	e := coding.Edit{Part: w.Part, Values: w.Placed, Keep: w.keep()}
 	bytes := w.editWeight()
@@ -146,8 +148,8 @@ func (w *writer) editWeight() int64 {
 	return 2 * w.Chain.Weight(p, cap(w.cores))
 }
 
-// smallEdit is about how many bytes it takes to change a shard that is so small that it
-// is read whole even if the store splices.
+// smallEdit is the approximate memory, in bytes, for an edit of a small shard, which is
+// read whole even if the store splices.
 const smallEdit = 4 << 20
 
 // partWeight is editWeight for a change of a part. If the store splices, the rest of the
@@ -160,8 +162,8 @@ func (w *writer) partWeight(part strided.Part) int64 {
 	return min(all, smallEdit+2*w.Chain.Weight(coding.Extract{Shape: w.Cell.Encoded, Part: part}, cap(w.cores)))
 }
 
-// keep returns the box of a stored chunk that stays while the array grows, nil if all of
-// it stays.
+// keep returns the box of a stored chunk whose elements stay while the array grows, or
+// nil if all of them stay.
 func (w *writer) keep() grid.Box {
 	if w.Valid == nil {
 		return nil
@@ -181,7 +183,7 @@ func (w *writer) putDivided(ctx context.Context, v strided.View, n int64) error 
 		return err
 	}
 	defer out.Release()
-	out.Empty = false // putView has removed it, or it must be stored
+	out.Empty = false // putView has not removed it, so it must be stored
 	return w.storeEdited(ctx, out)
 }
 

@@ -15,12 +15,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// WriterState is what is known of the writer of a temporary file.
+// WriterState is the state of the writer of a temporary file.
 type WriterState int
 
 const (
-	// WriterUnknown means that the writer may be running: it is on another machine, or no
-	// lock can tell.
+	// WriterUnknown means that the writer may be running. It may be on another machine,
+	// or there is no lock that would show it.
 	WriterUnknown WriterState = iota
 	// WriterRunning means that the writer holds its lock.
 	WriterRunning
@@ -28,7 +28,7 @@ const (
 	WriterGone
 )
 
-// Temporary is a temporary file. Its writer is writing it, or has crashed.
+// Temporary is a temporary file. Its writer is either writing it or has crashed.
 type Temporary struct {
 	Name     string // in the store, with '/' on every platform
 	Size     int64  // bytes
@@ -48,9 +48,9 @@ func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Tempora
 	}
 }
 
-// RemoveTemporary removes temporary files that crashed writers left behind, and returns
-// how many. It removes only files older than age, and none whose writer is running. The
-// age matters for unknown writers, which may be at work.
+// RemoveTemporary removes the temporary files that crashed writers have left. It
+// removes all files of writers that are gone, and the files of unknown writers that are
+// older than age. It returns the number of the latter.
 func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, err error) {
 	if err := s.writable(ctx); err != nil {
 		return 0, fail("cleaning", ".", err)
@@ -101,7 +101,7 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 		}
 		st, err := c.s.fs.Stat(name)
 		if err != nil {
-			continue // the write has ended
+			continue // its writer has renamed or removed it
 		}
 		if !use(Temporary{name, st.Size, time.Unix(0, st.Mtime), c.ask(writerOf(name))}) {
 			return false, nil
@@ -110,7 +110,7 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 	return true, nil
 }
 
-// ask returns what is known of a writer.
+// ask returns the state of a writer.
 func (c *census) ask(id string) WriterState {
 	if id == "" || c.s.readOnly {
 		return WriterUnknown
@@ -123,12 +123,13 @@ func (c *census) ask(id string) WriterState {
 	return state
 }
 
-// stateOf checks whether a writer holds its lock. A writer without a file here may have
-// opened the store at another directory, above or below this one, so it is unknown.
+// stateOf checks whether a writer holds its lock.
 func (s *Store) stateOf(id string) WriterState {
 	name := path.Join(own.Writers, id)
 	content, err := s.fs.Open(name)
 	if err != nil {
+		// The writer may have opened a directory above or below this one, and keeps its
+		// file there.
 		return WriterUnknown
 	}
 	defer content.Close()
@@ -136,26 +137,26 @@ func (s *Store) stateOf(id string) WriterState {
 	lock, err := s.fs.TryLock(name)
 	switch {
 	case err == nil:
-		// The writer ended normally in between, and TryLock has made a new file.
+		// The writer ended normally between Open and TryLock, and TryLock made a new
+		// file.
 		if replaced(content, lock) {
 			_ = s.fs.Remove(name)
 		}
 		_ = lock.Close()
-	// The writer holds it, or for a moment a concurrent sweep.
+	// The writer holds the lock, or a concurrent sweep does.
 	case errors.Is(err, vfs.ErrLocked):
 		return WriterRunning
 	}
-	// A free lock proves the end of the writer only where its lock would be visible: in
-	// the same boot, or on a local file system.
+	// A free lock proves that the writer has ended only if this machine would see its
+	// lock: in the same boot, or on a local file system.
 	if err == nil && (ok && boot == s.boot && boot != "" || s.fs.Local()) {
 		return WriterGone
 	}
 	return WriterUnknown
 }
 
-// discard removes a file of the driver while the tree around it is deleted, and reports
-// whether it is gone. Files of running writers and held locks stay. So does a lock that
-// cannot be tried, because it may be held.
+// discard removes a file of the driver for DeleteTree, and reports whether it did. Files
+// of running writers and locks that may be held stay.
 func (s *Store) discard(name string) (gone bool, err error) {
 	base := path.Base(name)
 	if base != own.Lock && base != own.Publish {
@@ -167,17 +168,17 @@ func (s *Store) discard(name string) (gone bool, err error) {
 	lock, err := s.fs.TryLock(name)
 	switch {
 	case err == nil:
-		defer lock.Close() // close after the removal, as its holder does
+		defer lock.Close() // after the removal, for the reason given in tryLock
 	case errors.Is(err, vfs.ErrLocked) || vfs.Missing(err):
 		return false, nil
-	case !errors.Is(err, errors.ErrUnsupported): // without locks nothing can be held
+	case !errors.Is(err, errors.ErrUnsupported): // it may be held; unsupported locks cannot
 		return false, err
 	}
 	return removed(s.fs.Remove(name))
 }
 
-// removed reports whether a file was removed, given the error of the removal. A missing
-// file is no error.
+// removed converts the error of a removal. It returns false without an error if the file
+// was missing.
 func removed(err error) (bool, error) {
 	if vfs.Missing(err) {
 		return false, nil

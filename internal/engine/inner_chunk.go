@@ -68,7 +68,7 @@ func (a *Array) ReadEncodedInner(ctx context.Context, index, inner []int64) ([]b
 	return data, w.fail(err)
 }
 
-// inChunk returns a worker for the shard at index, which has to be a chunk of the grid.
+// inChunk returns a worker for the shard at index, which must be a chunk of the grid.
 func (a *Array) inChunk(index []int64) *worker {
 	w := newWorker(a.newRun(boxAt(index), 1))
 	copy(w.Chunk, index)

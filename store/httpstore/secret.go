@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// concealed is a URL with secrets and the text shown for it.
+// concealed is a URL with secrets and its text for display.
 type concealed struct {
 	shown, real string
 	next        *concealed
@@ -17,10 +17,11 @@ type concealed struct {
 // concealedKey is the context key of [Conceal].
 type concealedKey struct{}
 
-// Conceal returns a URL as it may be shown (see [Redact]), and a context in which that
-// text stands for the whole URL. Locations that equal it, or extend it with a slash, are
-// then opened with its user, password and query. So a program can show and extend a URL
-// without showing its secrets. A location without secrets is returned unchanged.
+// Conceal returns a URL without its secrets (see [Redact]), and a context in which that
+// text stands for the whole URL. A location that equals the text, or extends it with a
+// slash, is then opened with the user, password and query of the URL. So a program can
+// display and extend a URL without its secrets. A location without secrets is returned
+// unchanged.
 func Conceal(ctx context.Context, location string) (context.Context, string) {
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User == nil && u.RawQuery == "" && u.Fragment == "" {
@@ -31,8 +32,8 @@ func Conceal(ctx context.Context, location string) (context.Context, string) {
 	return context.WithValue(ctx, concealedKey{}, &concealed{shown, location, before}), shown
 }
 
-// Reveal returns the whole URL that a location stands for in ctx; see [Conceal]. If
-// several apply, the longest one counts.
+// Reveal returns the whole URL for a location in ctx; see [Conceal]. If several URLs
+// match, it uses the longest.
 func Reveal(ctx context.Context, location string) string {
 	var found *concealed
 	c, _ := ctx.Value(concealedKey{}).(*concealed)

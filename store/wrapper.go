@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Wrapper is a [Store] that shows the values of another store under the same keys, and
-// adds something else, such as counting or waiting. Its type has the methods of every
-// power that it can pass on. It has a power only if the store below has it.
+// Wrapper is a [Store] that has the values of another store under the same keys and adds
+// behaviour, such as counting or waiting. Its type has the methods of every power that it
+// can pass on. It has a power only if the store below has it.
 type Wrapper interface {
 	Store
 	// Unwrap returns the store below.
@@ -18,7 +18,7 @@ type Wrapper interface {
 
 // As returns s as the power P, as in As[Lister](s), and reports whether s has that power.
 // The type of s must have the methods and, if s is a [Wrapper], so must the store below.
-// A plain type assertion would also find powers that a wrapper has no store for.
+// A plain type assertion ignores the store below.
 func As[P any](s Store) (power P, ok bool) {
 	p, ok := s.(P)
 	if !ok {
@@ -43,11 +43,11 @@ func Driver(s Store) Store {
 	}
 }
 
-// unsupported names the store and the power that it lacks.
+// unsupported returns an [ErrUnsupported] that names the store and the power.
 func unsupported(s Store, power string) error { return cannot(Driver(s), "store", power) }
 
-// cannot names the type without the power by its package, as in "the zip store": users of
-// a program need not know Go types.
+// cannot returns an [ErrUnsupported]. It names the type by its package, as in "the zip
+// store", because users of a program need not know Go types.
 func cannot(what any, kind, power string) error {
 	name, _, _ := strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", what), "*"), ".")
 	name = strings.TrimSuffix(name, "store") // package httpstore is "the http store"

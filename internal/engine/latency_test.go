@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// far is a store far away: it can do nothing but answer requests, each after a second of
-// the time of a test bubble. It counts them.
+// far is a far store: it has no powers, and answers each request after a second by the
+// fake clock of a test bubble. It counts requests.
 type far struct {
 	*held
 	below store.Store
@@ -34,8 +34,7 @@ type far struct {
 	began         []time.Time
 }
 
-// held is how many bytes of chunks are in memory, encoded and decoded, and how many were
-// at one time.
+// held counts the bytes of chunks in memory, encoded and decoded, and their maximum.
 type held struct {
 	mu        sync.Mutex
 	now, most int64
@@ -83,8 +82,8 @@ func (f *far) rounds() int {
 	return len(slices.CompactFunc(f.began, time.Time.Equal))
 }
 
-// tally is a codec that makes few bytes of many, and tells how many bytes of both kinds
-// are held.
+// tally is a codec that encodes many bytes to few, and counts the bytes of both kinds in
+// memory.
 type tally struct {
 	*held
 	size  func(src []byte) int // of the encoded chunk
@@ -146,7 +145,7 @@ func distant(t testing.TB, c *tally, inner string, lengths ...int64) (*engine.Ar
 	return a, f
 }
 
-// readFar reads everything to a place where no chunk stands in one piece, and compares.
+// readFar reads everything to a block in which no chunk is contiguous, and compares.
 func readFar(ctx context.Context, t *testing.T, a *engine.Array) {
 	t.Helper()
 	v := spread(a.Grid.Shape(), a.Size)

@@ -26,8 +26,9 @@ func int32s(values ...int32) (b []byte) {
 	return b
 }
 
-// TestFilledBeside makes a chunk all fill value, and has another writer change another
-// part of it just before it is deleted or stored. Nothing of the other is lost.
+// TestFilledBeside sets all elements of a chunk to the fill value. A concurrent writer
+// changes another part just before the chunk is deleted or stored. That change is not
+// lost.
 func TestFilledBeside(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for name, first := range map[string][]byte{"stored": int32s(1, 1, 9, 9), "not stored": nil} {
@@ -61,9 +62,8 @@ func TestFilledBeside(t *testing.T) {
 	}
 }
 
-// TestNotStoredBeside makes a part of a chunk that is not stored fill value, and has
-// another writer store the chunk after this one has looked for it. Nothing of the other
-// is deleted.
+// TestNotStoredBeside sets a part of a chunk that is not stored to the fill value. A
+// concurrent writer stores the chunk after it was looked up. Its chunk is not deleted.
 func TestNotStoredBeside(t *testing.T) {
 	key, theirs := store.MustKey("a/c/0"), int32s(1, 1, 7, 8)
 	others, done := memstore.New(), false
@@ -105,8 +105,8 @@ func shardOf(t *testing.T, data []byte) []byte {
 	return value
 }
 
-// TestShardBeside changes one inner chunk of a shard, and has another writer change the
-// other one just before the shard is stored. Nothing of the other is lost.
+// TestShardBeside changes one inner chunk of a shard. A concurrent writer changes the
+// other one just before the shard is stored. Neither change is lost.
 func TestShardBeside(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for name, c := range map[string][2][]byte{ // what the other writer leaves of the inner chunk, what is stored first
@@ -159,10 +159,9 @@ func (b bare) Put(ctx context.Context, key store.Key, value []byte, d store.Dura
 
 func (b bare) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
 
-// TestTurns has a second writer of the same process come between the read and the write
-// of a first one, which write parts of one chunk in a store without conditions. The
-// second waits for its turn, so that nothing is lost; were it let through, it would have
-// the time.
+// TestTurns starts a second writer of the same process between the read and the write
+// of a first one. Both write parts of one chunk in a store without conditions. The
+// second waits for its turn, so that no change is lost.
 func TestTurns(t *testing.T) {
 	s := memstore.New()
 	must(s.Put(t.Context(), store.MustKey("a/c/0"), int32s(1, 2, 3, 4), store.Flush))

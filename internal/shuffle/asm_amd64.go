@@ -9,7 +9,7 @@ import "golang.org/x/sys/cpu"
 // hasAVX2 reports whether the processor runs the generated code.
 var hasAVX2 = cpu.X86.HasAVX2
 
-// group is how many elements the generated code takes at a time.
+// group is the number of elements that the generated code takes at a time.
 const group = 32
 
 // shuffleFast shuffles the first elements and returns their number.
