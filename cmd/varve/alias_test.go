@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 )
 
-// aliasGroup creates the group g, with the arrays a and sub/a, and the group h, with b,
-// in one store with links in it.
+// aliasGroup makes the groups g, with the arrays a and sub/a, and h, with b, in one
+// store, and links in it.
 func aliasGroup(t *testing.T, links map[string]string) (root string) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "r.zarr")
@@ -34,7 +34,7 @@ func aliasGroup(t *testing.T, links map[string]string) (root string) {
 }
 
 // TestMoveIntoItself moves a group into itself through a link, and copies an array over
-// itself. Both stay as they were.
+// itself. Both must fail and change nothing.
 func TestMoveIntoItself(t *testing.T) {
 	root := aliasGroup(t, map[string]string{"g/ls": "sub", "g/l": "a"})
 	want := must(t, "", "cat", root+"/g/a")
@@ -53,33 +53,33 @@ func TestMoveIntoItself(t *testing.T) {
 		}
 	}
 	if !node.Exists(root + "/g/sub/a/zarr.json") {
-		t.Error("the group no longer exists")
+		t.Error("a group is gone")
 	}
 }
 
-// TestMoveOfGroup moves a group that is a whole store. Its folder is removed as well.
+// TestMoveOfGroup moves a group that is a store. Its folder must be removed, too.
 func TestMoveOfGroup(t *testing.T) {
 	root := aliasGroup(t, nil)
 	must(t, "", "copy", root, root+"2.zarr", "--move")
 	if node.Exists(root) {
-		t.Error("the folder still exists")
+		t.Error("the folder is left")
 	}
 	must(t, "", "cat", root+"2.zarr/g/sub/a")
 	if err := os.Symlink("r.zarr2.zarr", root); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
 	if _, errs, status := execute(t, "", "copy", root, root+"3.zarr", "--move"); status == 0 || !strings.Contains(errs, "symbolic link") {
-		t.Errorf("through a link: status %d, %s", status, errs)
+		t.Errorf("by a link: status %d, %s", status, errs)
 	}
 	must(t, "", "cat", root+"2.zarr/g/sub/a")
 }
 
-// TestLostLinks checks that a copy reports the links that it lacks.
+// TestLostLinks checks that a copy reports the links that it leaves out.
 func TestLostLinks(t *testing.T) {
 	root := aliasGroup(t, map[string]string{"g/out": "../../other.zarr"})
 	for _, args := range [][]string{{"copy", root + "/g", root + "/new"}, {"copy", root + "/g", root + ".zip"}, {"convert", root + "/g", root + "2.zarr", "--to", "2"}} {
 		for _, how := range [][]string{{"--dry-run"}, {"--dry-run", "--json"}, nil, {"--json", "--overwrite", "--yes"}} {
-			want := "1 symbolic link leads out of the store or to nothing: not copied"
+			want := "not copied: 1 symbolic link out of the store, or broken"
 			if slices.Contains(how, "--json") {
 				want = `"lost_links": 1`
 			}
@@ -93,7 +93,7 @@ func TestLostLinks(t *testing.T) {
 	}
 }
 
-// TestChangeOfAliases changes the arrays of a group. Some of them are links to arrays
+// TestChangeOfAliases changes the arrays of a group, of which some are links to arrays
 // elsewhere.
 func TestChangeOfAliases(t *testing.T) {
 	root := aliasGroup(t, map[string]string{"g/ls": "sub", "g/l": "a", "g/h": "../h/b"})
@@ -118,7 +118,7 @@ func TestChangeOfAliases(t *testing.T) {
 	}
 }
 
-// TestExportIntoNode refuses to write a file among the chunks and documents of a node.
+// TestExportIntoNode checks that export does not write a file into a node.
 func TestExportIntoNode(t *testing.T) {
 	root := aliasGroup(t, map[string]string{"g/l": "a"})
 	for _, file := range []string{"/g/a/zarr.json", "/g/a/c/0", "/g/a/c/9", "/g/x.npy", "/g/l/c/1", "/values.raw"} {

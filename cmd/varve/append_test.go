@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// numbers returns a JSON list of n consecutive numbers.
+// numbers returns a JSON list of n numbers from first on.
 func numbers(first, n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -59,7 +59,7 @@ func TestAppendPolicies(t *testing.T) {
 	}
 }
 
-// TestAppendNothing appends an empty file, which changes nothing.
+// TestAppendNothing appends a file without elements, which changes nothing.
 func TestAppendNothing(t *testing.T) {
 	node := newNode(t, "--shape", "3,2", "--dtype", "int8", "--chunks", "[[1,2],2]")
 	empty := filepath.Join(t.TempDir(), "none.npy")
@@ -78,7 +78,7 @@ func TestAppendNothing(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if _, errs, status := execute(t, "", "append", filepath.Dir(node), empty); status != 1 || strings.Contains(errs, "NAME=FILE") {
-		t.Errorf("status %d, %s", status, errs) // the node is not a group
+		t.Errorf("status %d, %s", status, errs) // there is no group
 	}
 	must(t, "", "create", filepath.Dir(node), "--group")
 	if _, errs, status := execute(t, "", "append", filepath.Dir(node), empty); status != 1 || !strings.Contains(errs, "NAME=FILE") {
@@ -86,8 +86,8 @@ func TestAppendNothing(t *testing.T) {
 	}
 }
 
-// timed creates a group with an array of ten elements, in the given chunks, and its
-// coordinate.
+// timed creates a group with an array of ten elements, in the given chunks, and a
+// coordinate beside it.
 func timed(t *testing.T, chunks, values, dtype, attributes string) (array string) {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -132,8 +132,7 @@ func TestAppendByCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendToCoordinate appends to a coordinate by its own times: the old ones and the
-// new ones.
+// TestAppendToCoordinate cuts a coordinate by its own values, old and new.
 func TestAppendToCoordinate(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	coordinate := strings.TrimSuffix(array, "t2m") + "time"
@@ -159,7 +158,7 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 		{"wrong calendar", numbers(0, 10), "int32", `{"units": "days since 2024-02-20", "calendar": "maya"}`, "maya"},
 		{"months", numbers(0, 10), "int32", `{"units": "months since 2024-02-20"}`, "no fixed length"},
 		{"truths", "[true,true,true,true,true,true,true,true,true,true]", "bool", sinceLeapYear, "type bool"},
-		{"too large", "[0,1,2,3,4,5,6,7,8,18446744073709551615]", "uint64", sinceLeapYear, "at index 9 is no time"},
+		{"too large", "[0,1,2,3,4,5,6,7,8,18446744073709551615]", "uint64", sinceLeapYear, "at index 9 is not a time"},
 	} {
 		array := timed(t, "[[4,6]]", c.values, c.dtype, c.attributes)
 		out, errs, status := execute(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", "time", "--json")
@@ -171,8 +170,8 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendByOtherNodes names coordinates that are in another group, have another rank,
-// or are too long to read.
+// TestAppendByOtherNodes uses coordinates in other places, of another rank, or too long to
+// read.
 func TestAppendByOtherNodes(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	elsewhere := filepath.Join(t.TempDir(), "c.zarr")
@@ -183,7 +182,7 @@ func TestAppendByOtherNodes(t *testing.T) {
 	}
 	plane := newNode(t, "--shape", "3,4", "--dtype", "int8")
 	endless := newNode(t, "--shape", "1000000000000000000", "--dtype", "int8", "--chunks", "[1000000]", "--attributes", sinceLeapYear)
-	for node, want := range map[string]string{plane: "one axis", endless: "16,777,216 are read at most"} {
+	for node, want := range map[string]string{plane: "one axis", endless: "at most 16,777,216 are read"} {
 		_, errs, status := execute(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", node)
 		if status != 1 || !strings.Contains(errs, want) {
 			t.Errorf("status %d, %s", status, errs)
@@ -191,7 +190,7 @@ func TestAppendByOtherNodes(t *testing.T) {
 	}
 }
 
-// TestAppendExpects repeats an append whose outcome is unknown.
+// TestAppendExpects repeats an append with an unknown outcome.
 func TestAppendExpects(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "int8", "--chunks", "[[2],3]")
 	args := []string{"append", node, "--format", "json", "--expect", "2,3", "--json"}
@@ -218,8 +217,8 @@ func TestCompletionOfPolicies(t *testing.T) {
 	}
 }
 
-// TestAppendRefuses checks that policies and data which do not fit are refused and
-// change nothing.
+// TestAppendRefuses appends with policies and data that do not fit, and checks that
+// nothing changes.
 func TestAppendRefuses(t *testing.T) {
 	regular := []string{"--chunks", "[4]"}
 	listed := []string{"--chunks", "[[4,6]]"}
@@ -254,9 +253,8 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestConcurrentAppends appends from several concurrent commands. Every append is there
-// once.
-func TestConcurrentAppends(t *testing.T) {
+// TestAppendAtOnce appends from several commands concurrently. Nothing may be lost.
+func TestAppendAtOnce(t *testing.T) {
 	node := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[[1]]")
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -282,7 +280,7 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 }
 
-// TestAppendRoundUp appends lengths that inner chunks do not divide.
+// TestAppendRoundUp grows arrays whose inner chunks do not divide what is appended.
 func TestAppendRoundUp(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := group + "/a"
@@ -302,7 +300,7 @@ func TestAppendRoundUp(t *testing.T) {
 	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	must(t, strings.Repeat("y", 2), "append", node, "--alone") // fills the declared edge
+	must(t, strings.Repeat("y", 2), "append", node, "--alone") // fills what is declared
 	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

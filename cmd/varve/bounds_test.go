@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// boundedGroup creates a group with a time coordinate whose bounds are another array,
-// and returns its location. It gets the attributes of both.
+// boundedGroup makes a group with a time coordinate, whose bounds are another array. It
+// returns its location. The attributes are of the coordinate and of the bounds.
 func boundedGroup(t *testing.T, coordinate, bounds string) string {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
@@ -19,8 +19,8 @@ func boundedGroup(t *testing.T, coordinate, bounds string) string {
 	return group
 }
 
-// TestDecodeBounds decodes bounds like their coordinate, as xarray 2026.9 does. Units
-// and a calendar of their own take precedence, each by itself.
+// TestDecodeBounds decodes bounds like their coordinate, as xarray 2026.9 does. Units and
+// calendar of the bounds have precedence, independently.
 func TestDecodeBounds(t *testing.T) {
 	const (
 		days  = `"units": "days since 2000-02-28"`
@@ -36,7 +36,7 @@ func TestDecodeBounds(t *testing.T) {
 		{`{` + days + `, ` + edges + `}`, `{"units": "hours since 2000-01-01"}`, `[["2000-01-01T00:00:00","2000-01-01T01:00:00"],["2000-01-01T01:00:00","2000-01-01T02:00:00"]]`},
 		{`{` + days + `}`, `{}`, plain},
 		{`{` + days + `, "bounds": "other"}`, `{}`, plain},
-		{`{` + days + `, "climatology": "edges"}`, `{}`, plain}, // xarray does not decode these
+		{`{` + days + `, "climatology": "edges"}`, `{}`, plain}, // xarray leaves these
 		{`{"units": "days", ` + edges + `}`, `{}`, plain},
 		{`{` + days + `, ` + edges + `}`, `{"units": "K"}`, plain},
 	} {
@@ -48,8 +48,8 @@ func TestDecodeBounds(t *testing.T) {
 	}
 }
 
-// TestDecodeBoundsOfOther decodes bounds that lack the dimension of their coordinate,
-// and bounds in a group with consolidated metadata.
+// TestDecodeBoundsOfOther finds a coordinate that is no dimension of its bounds, and one
+// of a group that has consolidated metadata.
 func TestDecodeBoundsOfOther(t *testing.T) {
 	group := boundedGroup(t, `{}`, `{}`)
 	must(t, "", "create", group+"/valid", "--shape", "2", "--dtype", "int64", "--dimension-names", "time",
@@ -68,8 +68,8 @@ func TestDecodeBoundsOfOther(t *testing.T) {
 	}
 }
 
-// TestBoundsKeepSense refuses bounds whose coordinate counts from another time. It
-// accepts those with equal units, and those from a file.
+// TestBoundsKeepSense refuses bounds whose coordinates count from another time, and takes
+// those with equal units or from a file.
 func TestBoundsKeepSense(t *testing.T) {
 	const since2000 = `{"units": "days since 2000-01-01", "bounds": "edges"}`
 	for _, c := range []struct{ coordinate, bounds, refused string }{

@@ -17,11 +17,11 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// progressLine matches a line of progress.
+// progressLine is a progress line in the terminal session.
 var progressLine = regexp.MustCompile(`\r[^\n]*?\x1b\[K`)
 
-// TestSession compares docs/session.svg with the output of its commands. VARVE_UPDATE=1
-// go test -run TestSession . draws it again.
+// TestSession compares docs/session.svg with what its commands print: VARVE_UPDATE=1 go
+// test -run TestSession . draws it again.
 func TestSession(t *testing.T) {
 	racing.Skip(t)
 	name, err := filepath.Abs(filepath.Join("..", "..", "docs", "session.svg"))
@@ -59,8 +59,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// fieldFile writes a file of daily fields: smooth, with noise in the last bits, like
-// measurements.
+// fieldFile makes a file of daily fields. They are smooth, with noise in the last bits,
+// like measurements.
 func fieldFile(t *testing.T, name string, days int) {
 	t.Helper()
 	var b bytes.Buffer
@@ -71,7 +71,7 @@ func fieldFile(t *testing.T, name string, days int) {
 				state = state*1664525 + 1013904223
 				season := math.Round(1000 * math.Sin(float64(day)/58.1) * float64(lat-18) / 18)
 				value := 280 + float32(season)/128 + float32(lon%9)/8 + float32(state>>28)/128
-				_ = binary.Write(&b, binary.LittleEndian, value) // a bytes.Buffer returns no error
+				_ = binary.Write(&b, binary.LittleEndian, value) // memory does not fail
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestDecode(t *testing.T) {
 	if got := must(t, "", "cat", packed); got != "[ 0  1 -1 -3]\n" {
 		t.Error(got)
 	}
-	floats := newNode(t, "--shape", "2", "--dtype", "float32", "--attributes", `{"_FillValue": "AAAAAAAA8D8="}`) // 1.0 in the form of xarray
+	floats := newNode(t, "--shape", "2", "--dtype", "float32", "--attributes", `{"_FillValue": "AAAAAAAA8D8="}`) // 1.0, as xarray writes it
 	must(t, "[1.0,2.0]", "write", floats, "--format", "json")
 	if got := must(t, "", "cat", floats, "--decode"); got != "[nan 2.0]\n" {
 		t.Error(got)
@@ -69,7 +69,7 @@ func TestDecodeTimes(t *testing.T) {
 	}
 }
 
-// TestCalendars shows dates of every calendar, and decodes those that exist in it.
+// TestCalendars prints dates of every calendar, and decodes those that exist.
 func TestCalendars(t *testing.T) {
 	for _, c := range []struct{ units, calendar, cat, csv string }{
 		{"days since 2000-02-28", "noleap", "[2000-02-28 2000-03-01 2000-03-02]", "2000-02-28\n2000-03-01\n2000-03-02\n"},
@@ -101,7 +101,7 @@ func TestCalendars(t *testing.T) {
 	}
 }
 
-// TestDecodeDates decodes times of a calendar that datetime64 does not have, in arrays
+// TestDecodeDates decodes times of a calendar that datetime64 does not have, of arrays
 // with several axes.
 func TestDecodeDates(t *testing.T) {
 	node := newNode(t, "--shape", "2,2", "--dtype", "float64", "--attributes", `{"units": "days since 2000-02-29", "calendar": "360_day", "_FillValue": -9}`)
@@ -126,7 +126,7 @@ func TestDecodeDates(t *testing.T) {
 	}
 }
 
-// TestDecodeParts decodes times in fractions of a second.
+// TestDecodeParts decodes times that count in parts of a second.
 func TestDecodeParts(t *testing.T) {
 	for unit, want := range map[string]string{
 		"milliseconds": "2000-01-01T00:00:01.500000", "microseconds": "2000-01-01T00:00:00.001500", "nanoseconds": "2000-01-01T00:00:00.000001500",
@@ -139,7 +139,7 @@ func TestDecodeParts(t *testing.T) {
 	}
 }
 
-// TestDecodeDurations decodes durations.
+// TestDecodeDurations decodes lengths of time.
 func TestDecodeDurations(t *testing.T) {
 	for _, c := range []struct{ dtype, attributes, values, cat, csv string }{
 		{"int16", `{"units": "days"}`, "[0,1,-3]", "[ 0s  1d -3d]\n", "0 D\n1 D\n-3 D\n"},
@@ -160,24 +160,25 @@ func TestDecodeDurations(t *testing.T) {
 	}
 }
 
-// TestTextTimesRefused checks the error for formats without text if decoded times are
+// TestTextTimesRefused checks the error if decoded times are text and the format has no
 // text.
 func TestTextTimesRefused(t *testing.T) {
 	for attributes, want := range map[string]string{
-		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 has not the days of the calendar 360_day",
-		`{"units": "days since 0001-01-01"}`:                        "one of them is a day that datetime64 has not",
+		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 does not have the days of the calendar 360_day",
+		`{"units": "days since 0001-01-01"}`:                        "datetime64 does not have one of their days",
 	} {
 		node := newNode(t, "--shape", "2", "--dtype", "int32", "--attributes", attributes)
 		for _, format := range []string{"npy", "raw"} {
 			_, errs, status := execute(t, "", "export", node, "--decode", "--format", format)
-			if status != 1 || !strings.Contains(errs, want) || !strings.Contains(errs, "--format json or csv has it") {
+			if status != 1 || !strings.Contains(errs, want) || !strings.Contains(errs, "use --format json or csv") {
 				t.Errorf("%s: %s: status %d, %s", attributes, format, status, errs)
 			}
 		}
 	}
 }
 
-// TestUndecodedTimes checks that selections and info say why times stay numbers.
+// TestUndecodedTimes checks the reason for times that stay numbers, in info and after a
+// selection by them.
 func TestUndecodedTimes(t *testing.T) {
 	for units, want := range map[string]string{
 		"months since 2000-01-01": "no fixed length", "days since 2000-02-31": "2000-02-31", "days since nowhere": "nowhere",

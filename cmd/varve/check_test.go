@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckChunks checks chunks that are not shards, and nodes without chunks.
+// TestCheckChunks checks chunks that are not shards, and files that are not chunks.
 func TestCheckChunks(t *testing.T) {
 	node := newNode(t, "--shape", "9", "--dtype", "int16", "--chunks", "4")
 	must(t, "", "write", node, "--value", "3", "--select", ":8")
@@ -71,8 +71,8 @@ func TestCheckChunks(t *testing.T) {
 	}
 }
 
-// TestCheckListsTemporaryFiles leaves a temporary file like that of a killed writer.
-// check reports it in arrays and groups, and the next change removes it.
+// TestCheckListsTemporaryFiles leaves a temporary file, like a crashed writer. check lists
+// it, for arrays and groups, and the next change removes it.
 func TestCheckListsTemporaryFiles(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := filepath.Join(group, "a")
@@ -93,12 +93,12 @@ func TestCheckListsTemporaryFiles(t *testing.T) {
 	}
 }
 
-// TestCheckUnreadable checks an array with chunks that the store fails to read. They are
-// findings, and the other chunks are checked as well.
+// TestCheckUnreadable checks an array with chunks that cannot be read. They are findings,
+// and the others are still checked.
 func TestCheckUnreadable(t *testing.T) {
 	dir := newNode(t, "--shape", "400", "--dtype", "int8", "--chunks", "2")
 	must(t, "", "write", dir, "--value", "1")
-	for limit, want := range map[int]int{3: 2, 400: 0} { // two of the chunks 0, 1 and 2; all chunks
+	for limit, want := range map[int]int{3: 2, 400: 0} { // chunks 0, 1 and 2 but one; all of them
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			i, err := strconv.Atoi(path.Base(r.URL.Path))
 			switch {
@@ -112,7 +112,7 @@ func TestCheckUnreadable(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		out, errs, status := execute(t, "", "check", server.URL, "--json")
-		if want == 0 { // if no chunk can be read, the check fails
+		if want == 0 { // there is nothing to be said of an array when nothing of it can be read
 			if status != 1 || !strings.Contains(errs, `"error"`) {
 				t.Errorf("status %d, %s%s", status, out, errs)
 			}

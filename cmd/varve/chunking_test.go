@@ -53,7 +53,7 @@ func TestCreateChunks(t *testing.T) {
 	}
 }
 
-// TestCreateBounded stores the last chunks only up to the extent.
+// TestCreateBounded stores the last chunks only as far as the array reaches.
 func TestCreateBounded(t *testing.T) {
 	node := newNode(t, "--shape", "5", "--dtype", "int8", "--chunks", "bounded:3", "--compressor", "none")
 	must(t, "[1,2,3,4,5]", "write", node, "--format", "json")
@@ -143,7 +143,7 @@ func TestCreateWrongGroups(t *testing.T) {
 		"too few labels":   {"a\nb", "2 labels for an axis of 10"},
 		"empty line":       {"a\n\nb", "line 2 is empty"},
 		"nothing":          {"", "0 entries"},
-		"ones":             {strings.Repeat("1\n", 10), "can be labels"},
+		"ones":             {strings.Repeat("1\n", 10), "could be labels"},
 		"mixed":            {`[1,"a"]`, "cannot be mixed"},
 		"no list":          {`[1,`, "labels"},
 		"lists":            {`[[1],[2]]`, "a number or a text"},
@@ -192,7 +192,7 @@ func TestPlan(t *testing.T) {
 		t.Error(huge)
 	}
 	out := must(t, "", "plan", "--shape", "60,100", "--dtype", "int32")
-	for _, part := range []string{"plan for 60 × 100 of int32", "60 × 100, 23 KiB each", "1 chunk, if all are stored", "--chunks '[60,100]'", "with shards  the array is no more than one chunk"} {
+	for _, part := range []string{"plan for 60 × 100 of int32", "60 × 100, 23 KiB each", "1 chunk if all are stored", "--chunks '[60,100]'", "with shards  the array is no more than one chunk"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is not in %s", part, out)
 		}
@@ -204,19 +204,19 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanShards plans the example of ZEP 2: ten million chunks in 351 objects.
+// TestPlanShards has the example of ZEP 2: ten million chunks in 351 objects.
 func TestPlanShards(t *testing.T) {
 	volume := []string{"plan", "--shape", "25000,18000,6000", "--dtype", "uint8", "--target", "8GiB"}
 	want := `plan for 25,000 × 18,000 × 6,000 of uint8
   size         2.5 TiB
   chunks       64 × 64 × 64, 256 KiB each
   grid         391 × 282 × 94
-  objects      10,364,628 chunks, if all are stored, and the metadata
+  objects      10,364,628 chunks if all are stored, and the metadata
   create       varve create NODE --shape '25000,18000,6000' --dtype uint8 --chunks '[64,64,64]'
   with shards  2,048 × 2,048 × 2,048, 8.0 GiB each
     chunks     64 × 64 × 64, 256 KiB each, 32,768 in a shard
     grid       13 × 9 × 3
-    objects    351 shards, if all are stored, and the metadata
+    objects    351 shards if all are stored, and the metadata
     holding    10,364,628 chunks
     create     varve create NODE --shape '25000,18000,6000' --dtype uint8 --shards '[2048,2048,2048]' --chunks '[64,64,64]'
 `
@@ -231,7 +231,7 @@ func TestPlanShards(t *testing.T) {
 		"[64 64 64] [2048 2048 2048] [13 9 3] 262144 8.589934592e+09 32768 1.0364628e+07 352 <nil>" {
 		t.Error(got)
 	}
-	// The plan uses the defaults of create.
+	// What create takes by itself is what is planned.
 	facts = decode(t, must(t, "", "plan", "--shape", "25000,18000,6000", "--dtype", "uint8", "--json"))
 	in, _ = facts["sharded"].(map[string]any)
 	text := strings.ReplaceAll(fmt.Sprint(in["shards"], " / ", in["chunks"]), " ", ",")
@@ -253,15 +253,15 @@ func TestPlanShards(t *testing.T) {
 	}
 }
 
-// TestEmptyAxes checks the default chunks of empty arrays: larger than one chunk for
-// each appended element.
+// TestEmptyAxes checks the chunks of empty arrays. An append must not make one chunk for
+// each element.
 func TestEmptyAxes(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--shape 0 --dtype int32", "every [32768]"},
 		{"--shape 0,2 --dtype int8", "every [65536,2]"},
 		{"--shape 2,0 --dtype int8", "every [2,65536]"},
 		{"--shape 0,0 --dtype int8", "every [131072,1]"},
-		{"--shape 0,721,1440 --dtype float32", "every [1,181,720]"}, // like a plane of 4 MB
+		{"--shape 0,721,1440 --dtype float32", "every [1,181,720]"}, // as a plane of 4 MB is cut
 		{"--shape 0,4 --dtype int32 --chunks 8MiB", "every [524288,4]"},
 		{"--shape 0,9223372036854775807 --dtype int32 --chunks 8MiB", "every [1,2097152]"},
 		{"--shape 0,4 --dtype int32 --chunks 5,4", "every [5,4]"},

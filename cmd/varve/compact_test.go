@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// untidy returns an array of two shards. The first one has unused bytes.
+// untidy returns an array of two shards, of which the first has dead bytes.
 func untidy(t *testing.T) string {
 	t.Helper()
 	node := newNode(t, "--shape", "12,4", "--dtype", "int16", "--shards", "[6,4]", "--chunks", "2", "--compressor", "none")
@@ -46,25 +46,25 @@ func TestCompactShards(t *testing.T) {
 	if dry["path"] != node || dry["dry_run"] != true || dry["shards"] != 2.0 || dry["changed"] != 1.0 || dry["bytes_before"] != before || size() != before {
 		t.Errorf("%v, %g bytes", dry, before)
 	}
-	if out := must(t, "", "compact", node, "--shards", "--dry-run"); !strings.HasPrefix(out, node+"  2 shards, 1 to be put in order, nothing was changed: ") {
+	if out := must(t, "", "compact", node, "--shards", "--dry-run"); !strings.HasPrefix(out, node+"  2 shards, 1 to put in order, nothing was changed: ") {
 		t.Error(out)
 	}
 	if out := must(t, "", "compact", node, "--shards"); !strings.HasPrefix(out, node+"  2 shards, 1 put in order: ") || !strings.Contains(out, " → ") {
 		t.Error(out)
 	}
 	if after := size(); after >= before || after != dry["bytes_after"] {
-		t.Errorf("%g bytes before, %g after; the plan says %v", before, after, dry["bytes_after"])
+		t.Errorf("%g bytes before, %g after, %v were announced", before, after, dry["bytes_after"])
 	}
 	again := decode(t, must(t, "", "compact", node, "--shards", "--json"))
 	if again["changed"] != 0.0 || again["dry_run"] != false || again["bytes_after"] != size() {
 		t.Error(again)
 	}
 	if got := must(t, "", "export", node); got != values {
-		t.Error("the values changed")
+		t.Error("the values are others")
 	}
 }
 
-// TestCompactDamaged compacts the undamaged shards and names the damaged one.
+// TestCompactDamaged puts the sound shards in order and names the damaged one.
 func TestCompactDamaged(t *testing.T) {
 	node := untidy(t)
 	bad := filepath.Join(node, "c", "1", "0")
@@ -83,8 +83,8 @@ func TestCompactDamaged(t *testing.T) {
 	}
 }
 
-// TestCompactLeavesDamage checks that shards with an invalid index are named and not
-// changed.
+// TestCompactLeavesDamage checks that shards with a wrong index are not changed, and are
+// named.
 func TestCompactLeavesDamage(t *testing.T) {
 	for name, entries := range map[string][]uint64{
 		"no bytes, and bytes of several": {0, 1, 0, 0, 2, 0, 1, 1},

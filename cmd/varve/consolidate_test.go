@@ -20,7 +20,7 @@ func consolidatedGroup(t *testing.T) string {
 	for _, name := range []string{"a", "b", "deep/c"} {
 		must(t, "", "create", group+"/"+name, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
 	}
-	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is in the group's document now\n") {
+	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is now in the group's document\n") {
 		t.Error(out)
 	}
 	return group
@@ -32,7 +32,7 @@ func TestConsolidate(t *testing.T) {
 	if err != nil || !strings.Contains(phrase.Compact(document), `"consolidated_metadata":{"kind":"inline"`) {
 		t.Errorf("%s, %v", document, err)
 	}
-	// Changes by varve keep the copy up to date.
+	// What varve changes keeps it up to date.
 	must(t, "[1]", "append", group+"/a", "--format", "json")
 	must(t, "", "rm", "--yes", group+"/b")
 	must(t, "", "create", group+"/deep/d", "--shape", "1", "--dtype", "int8")
@@ -46,7 +46,7 @@ func TestConsolidate(t *testing.T) {
 	}
 }
 
-// drifted creates a consolidated group, and changes its nodes without the command.
+// drifted is a consolidated group whose nodes another program has changed.
 func drifted(t *testing.T) string {
 	t.Helper()
 	group := consolidatedGroup(t)
@@ -63,7 +63,7 @@ func drifted(t *testing.T) string {
 	return group
 }
 
-func TestConsolidateStale(t *testing.T) {
+func TestConsolidateAnew(t *testing.T) {
 	group := drifted(t)
 	const note = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone)"
 	if out := must(t, "", "info", group); !strings.Contains(out, note) {
@@ -98,8 +98,8 @@ func TestConsolidateStale(t *testing.T) {
 	}
 }
 
-// TestConsolidateManyNodes checks that only some of the paths are shown, and that info
-// reads a limited number of nodes.
+// TestConsolidateManyNodes checks that only some paths are printed, and that info reads no
+// more nodes than allowed.
 func TestConsolidateManyNodes(t *testing.T) {
 	group := consolidatedGroup(t)
 	document, err := os.ReadFile(filepath.Join(group, "a", "zarr.json"))
@@ -132,7 +132,7 @@ func TestConsolidateDamaged(t *testing.T) {
 	}
 }
 
-// TestInfoTellsRepairs checks that info shows which parts of a document were repaired.
+// TestInfoTellsRepairs checks the notes about documents that were repaired on reading.
 func TestInfoTellsRepairs(t *testing.T) {
 	node := newNode(t, "--shape", "8", "--dtype", "int8", "--chunks", "[4]")
 	name := filepath.Join(node, "zarr.json")
@@ -152,8 +152,8 @@ func TestInfoTellsRepairs(t *testing.T) {
 	}
 }
 
-// TestConsolidateUnknown consolidates arrays of both formats that can be described but
-// not read. Other arrays are not affected.
+// TestConsolidateUnknown lists arrays, of both formats, that can be described but not
+// read. They must not affect other arrays.
 func TestConsolidateUnknown(t *testing.T) {
 	for format, c := range map[string]struct{ group, name, document string }{
 		"2": {".zgroup", ".zarray", `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "|O", "compressor": null,

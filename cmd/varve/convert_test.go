@@ -10,24 +10,24 @@ import (
 	"testing"
 )
 
-// TestBothFormats checks that documents of format 2 beside those of format 3 are
-// reported, and that convert removes them.
+// TestBothFormats checks the note about documents of both formats, and removes those of
+// format 2 by a conversion.
 func TestBothFormats(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	overwrite(t, filepath.Join(node, ".zarray"), "{}")
 	for _, want := range []bool{true, false} {
 		notes := decode(t, must(t, "", "info", "--json", node))["notes"].([]any)
-		if got := len(notes) == 1 && strings.Contains(notes[0].(string), "both formats stand here"); got != want {
+		if got := len(notes) == 1 && strings.Contains(notes[0].(string), "documents of both formats exist"); got != want {
 			t.Error(notes)
 		}
 		must(t, "", "convert", node, "--to", "3")
 	}
 	if _, err := os.Stat(filepath.Join(node, ".zarray")); err == nil {
-		t.Error("the document of format 2 still exists")
+		t.Error("it is still there")
 	}
 }
 
-// TestConvert converts groups in place and to other places.
+// TestConvert converts groups where they are, and to other places.
 func TestConvert(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old.zarr")
 	must(t, "", "create", old, "--group", "--zarr-format", "2")
@@ -63,9 +63,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertEncodes checks which arrays convert encodes again, and the reasons that it
-// gives.
-func TestConvertEncodes(t *testing.T) {
+// TestConvertAnew says which arrays are re-encoded, and why.
+func TestConvertAnew(t *testing.T) {
 	dir := t.TempDir()
 	_, errs, status := execute(t, "", "convert", "testdata/group_consolidated.zarr", "--to", "2", "--dry-run")
 	if status != 1 || !strings.Contains(errs, "give a DST") || !strings.HasPrefix(errs, "varve: convert testdata/group_consolidated.zarr: ") {
@@ -73,13 +72,13 @@ func TestConvertEncodes(t *testing.T) {
 	}
 	for _, dst := range []string{dir + "/x.zarr", dir + "/x.zip"} {
 		got := must(t, "", "convert", "testdata/group_consolidated.zarr", dst, "--to", "2")
-		if !strings.Contains(got, "2 arrays and 2 groups copied in format 2\n") || !strings.Contains(got, "encoded anew  /deep/two: ") {
+		if !strings.Contains(got, "2 arrays and 2 groups copied in format 2\n") || !strings.Contains(got, "re-encoded    /deep/two: ") {
 			t.Error(got)
 		}
 		again := strings.TrimSuffix(dst, filepath.Ext(dst)) + "-again" + filepath.Ext(dst)
 		for _, args := range [][]string{{"--dry-run"}, nil} {
 			got = must(t, "", append([]string{"convert", dst, again, "--to", "2"}, args...)...)
-			if !strings.Contains(got, "; the source has 4 in it already\n") || strings.Contains(got, " now") {
+			if !strings.Contains(got, "; in the source 4 already had it\n") || strings.Contains(got, " now") {
 				t.Error(got)
 			}
 		}
@@ -96,7 +95,7 @@ func TestConvertEncodes(t *testing.T) {
 	}
 }
 
-// TestInfoOfUnknownFormat2 describes the known parts of unsupported arrays of format 2.
+// TestInfoOfUnknownFormat2 describes arrays of format 2 with unknown parts.
 func TestInfoOfUnknownFormat2(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group", "--zarr-format", "2")
@@ -129,7 +128,7 @@ func TestInfoOfUnknownFormat2(t *testing.T) {
 	}
 }
 
-// TestInfoTellsWhatIsUnknown checks that info names the unsupported part of a document.
+// TestInfoTellsWhatIsUnknown checks that the unknown part of a document is named.
 func TestInfoTellsWhatIsUnknown(t *testing.T) {
 	for add, want := range map[string]string{
 		`"storage_transformers": [{"name": "acme.move"}]`: "storage transformer acme.move is not known",
@@ -153,8 +152,8 @@ func TestInfoTellsWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestConvertStores converts every store of zarr-python to the other format, and those
-// of format 2 in place and back. The elements do not change.
+// TestConvertStores converts every store of zarr-python to the other format, and those of
+// format 2 where they are and back: the elements stay.
 func TestConvertStores(t *testing.T) {
 	dir := t.TempDir()
 	archive, err := zip.OpenReader("../../testdata/stores.zip")
@@ -173,7 +172,7 @@ func TestConvertStores(t *testing.T) {
 	for _, store := range stores {
 		name := filepath.Base(store)
 		facts := decode(t, must(t, "", "info", "--json", store))
-		if facts["kind"] != "array" || name == "dimension_names.zarr" { // not all of its dimensions have names
+		if facts["kind"] != "array" || name == "dimension_names.zarr" { // some of its dimensions have no name
 			continue
 		}
 		to := map[any]string{2.0: "3", 3.0: "2"}[facts["zarr_format"]]
@@ -192,15 +191,15 @@ func TestConvertStores(t *testing.T) {
 		}
 		inPlace++
 	}
-	t.Logf("%d stores converted, %d of them in place", converted, inPlace)
+	t.Logf("%d stores converted, %d of them where they are", converted, inPlace)
 	if converted != 118 || inPlace != 15 {
-		t.Errorf("%d stores converted, %d of them in place; want more", converted, inPlace)
+		t.Errorf("%d and %d stores are not as many as there are", converted, inPlace)
 	}
 }
 
-// TestConvertGrowth converts arrays with stored policies to format 2 and back, in place
-// and elsewhere, and appends to them. A policy that regular chunks cannot follow is
-// removed with a note.
+// TestConvertGrowth converts arrays with stored policies to format 2 and back, where they
+// are and elsewhere, and appends to them. Policies that regular chunks cannot follow must
+// be removed and reported.
 func TestConvertGrowth(t *testing.T) {
 	for name, c := range map[string]struct {
 		chunks, policy string
@@ -217,7 +216,7 @@ func TestConvertGrowth(t *testing.T) {
 		elsewhere := filepath.Join(t.TempDir(), "h.zarr")
 		for _, args := range [][]string{{group, elsewhere}, {group}} {
 			if len(args) == 1 && c.chunks != "31" {
-				continue // only regular chunks can be converted in place
+				continue // only what has regular chunks is converted where it is
 			}
 			convert := append(append([]string{"convert", "--to", "2", "--yes"}, args...), "--dry-run")
 			dry, done := must(t, "", convert...), must(t, "", convert[:len(convert)-1]...)

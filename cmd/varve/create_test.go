@@ -96,8 +96,8 @@ func TestCreateFromNPY(t *testing.T) {
 	}
 }
 
-// TestCreateFromOtherFiles checks the errors for sources that are not .npy files.
-func TestCreateFromOtherFiles(t *testing.T) {
+// TestCreateFromOthers checks the hints for files that are not .npy.
+func TestCreateFromOthers(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", filepath.Join(dir, "a.zarr"), "--shape", "2", "--dtype", "int8")
 	for name, text := range map[string]string{"v.json": "[1, 2, 3, 4, 5, 6]", "v.csv": "1,2,3\n4,5,6\n", "short.csv": "1\n"} {
@@ -111,9 +111,9 @@ func TestCreateFromOtherFiles(t *testing.T) {
 	}
 }
 
-// TestCreateUndo checks that an interrupted create deletes its array, and reports a
-// failure to do so.
-func TestCreateUndo(t *testing.T) {
+// TestCreateTakesItselfBack deletes a new array after an interrupt, and reports if that
+// fails.
+func TestCreateTakesItselfBack(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{4}}, []byte{1, 2, 3, 4})
 	for _, overwrites := range []bool{false, true} {
 		node := filepath.Join(t.TempDir(), "s.zarr", "a")
@@ -128,7 +128,7 @@ func TestCreateUndo(t *testing.T) {
 			t.Error(text)
 		}
 		if _, err := os.Stat(filepath.Join(node, "zarr.json")); err == nil {
-			t.Error("the array still exists")
+			t.Error("the array is still there")
 		}
 		if text := c.undo(cmd, node, ctx.Err()).Error(); !strings.Contains(text, "could not be deleted") {
 			t.Error(text)
@@ -136,8 +136,8 @@ func TestCreateUndo(t *testing.T) {
 	}
 }
 
-// TestCreateFromWrongValues creates an array from values whose error shows only while
-// writing.
+// TestCreateFromWrongValues creates an array from values whose errors show only when they
+// are written.
 func TestCreateFromWrongValues(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{2}}, []byte{1, 2})
 	node := filepath.Join(t.TempDir(), "s.zarr", "a")
@@ -146,11 +146,11 @@ func TestCreateFromWrongValues(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if _, err := os.Stat(filepath.Join(node, "zarr.json")); err == nil {
-		t.Error("the array still exists")
+		t.Error("the array is still there")
 	}
 }
 
-// breaking is a stream that is cancelled after its first half.
+// breaking is a stream that is interrupted before its second half.
 type breaking struct {
 	r      io.Reader
 	cancel func()
@@ -162,9 +162,7 @@ func (b breaking) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestCreateOverwritesWithCompleteInput checks that --overwrite keeps the old array if
-// the input is incomplete.
-func TestCreateOverwritesWithCompleteInput(t *testing.T) {
+func TestCreateOverwritesOnlyWithWhatIsThere(t *testing.T) {
 	h := npy.Header{Type: dtype.Of[int8](), Shape: []int64{300}}
 	for name, data := range map[string]string{"short": "123", "long": strings.Repeat("1", 301), "no header": ""} {
 		node := newNode(t, "--shape", "2", "--dtype", "int8", "--fill", "7")

@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// demonstrate runs the demonstration in a new directory and returns its measurements.
+// demonstrate runs the demonstration in a new directory and returns what it measured.
 func demonstrate(t *testing.T, args ...string) (dir string, facts demoFacts) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "demo")
@@ -47,7 +47,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d values and %d at the seam were compared", facts.Values, facts.SeamValues)
 	}
 	if facts.From != nil || facts.MadeRectilinear {
-		t.Errorf("%+v is not a copy", facts)
+		t.Errorf("%+v is no copy", facts)
 	}
 	var written int64
 	for _, f := range facts.Appends {
@@ -69,7 +69,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// checkAppends compares the reported appends with the files.
+// checkAppends compares what was reported of the appends with the files that are there.
 func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64) {
 	t.Helper()
 	if len(facts.Appends) != appended {
@@ -82,7 +82,7 @@ func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64)
 		}
 		written += f.NewBytes
 	}
-	files, err := look(dir)
+	files, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64)
 
 func TestDemoFromRectilinear(t *testing.T) {
 	source := fixture(t, "rect_months.zarr")
-	before, err := look(source)
+	before, err := listFiles(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestDemoFromRectilinear(t *testing.T) {
 	if facts.From == nil || *facts.From != source || facts.MadeRectilinear || facts.Values != 376*6 {
 		t.Errorf("%+v", facts)
 	}
-	after, err := look(source)
+	after, err := listFiles(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,13 +132,12 @@ func TestDemoFromRectilinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	if expected := append(slices.Clone(want), want[356*6*4:]...); !slices.Equal(got, expected) {
-		t.Error("the copy does not end with the repeated last ten planes")
+		t.Error("the copy does not end in the last ten planes once more")
 	}
 }
 
-// TestDemoFromGroup uses the first array of the group that can grow, which comes after a
-// scalar. Its grid is regular, it is shorter than the appended part, and some of its
-// chunks are not stored.
+// TestDemoFromGroup takes the first array that can grow, after a scalar. Its grid is
+// regular, it is shorter than the appends, and some of its chunks are not stored.
 func TestDemoFromGroup(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "source.zarr")
 	create(t, filepath.Join(source, "a"), nil)
@@ -216,8 +215,6 @@ func TestDemoFailures(t *testing.T) {
 	}
 }
 
-// TestDemoIsAffordable checks that the demonstration refuses to copy an array longer
-// than the free space.
 func TestDemoIsAffordable(t *testing.T) {
 	from := "a.zarr"
 	d := &demo{origin: &origin{spec: zarr.Spec{Type: dtype.Of[int8]()}}, facts: demoFacts{From: &from}}
@@ -227,9 +224,9 @@ func TestDemoIsAffordable(t *testing.T) {
 		want        string // part of the error
 	}{
 		{mostCopied, 0, true, ""},
-		{mostCopied + 1, mostCopied, true, "4.0 GiB of elements, too much to copy: there is room for 4.0 GiB"},
+		{mostCopied + 1, mostCopied, true, "4.0 GiB of elements, too much to copy: only 4.0 GiB are free"},
 		{mostCopied + 1, mostCopied + 1, true, ""},
-		{mostCopied + 1, 0, false, "is not known"},
+		{mostCopied + 1, 0, false, "is unknown"},
 	} {
 		d.origin.spec.Shape = []int64{c.bytes}
 		err := d.affordable(func(string) (int64, bool) { return c.room, c.known })
@@ -242,7 +239,7 @@ func TestDemoIsAffordable(t *testing.T) {
 	}
 }
 
-// TestDemoNoticesWrongValues changes values of the array behind the demonstration.
+// TestDemoNoticesWrongValues runs the demonstration with wrong values in the array.
 func TestDemoNoticesWrongValues(t *testing.T) {
 	asked := 0
 	from := &origin{
@@ -258,7 +255,7 @@ func TestDemoNoticesWrongValues(t *testing.T) {
 	cmd.SetOut(new(strings.Builder))
 	cmd.SetContext(t.Context())
 	err := newDemo(cmd, t.TempDir(), "wrong", from).run(t.Context())
-	if !errors.Is(err, zarr.ErrCorrupt) || !strings.Contains(err.Error(), "is not what was written") {
+	if !errors.Is(err, zarr.ErrCorrupt) || !strings.Contains(err.Error(), "differs from the one written") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -277,7 +274,7 @@ func TestDemoForPeople(t *testing.T) {
 		" info --stats " + filepath.ToSlash(dir) + "/temperature",
 	} {
 		if !strings.Contains(out, part) {
-			t.Errorf("%q is not in\n%s", part, out)
+			t.Errorf("%q is missing in\n%s", part, out)
 		}
 	}
 	for line := range strings.Lines(out) {
@@ -288,7 +285,6 @@ func TestDemoForPeople(t *testing.T) {
 	must(t, "", "grid", dir+"/temperature", "--locate", "1835,0,0")
 }
 
-// TestSnapshotChanges checks the differences between two listings of a directory.
 func TestSnapshotChanges(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -303,7 +299,7 @@ func TestSnapshotChanges(t *testing.T) {
 	put("replaced", "a")
 	put("removed", "a")
 	put("__varve.lock", "")
-	before, err := look(dir)
+	before, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +312,7 @@ func TestSnapshotChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := look(dir)
+	after, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,11 +321,10 @@ func TestSnapshotChanges(t *testing.T) {
 		t.Errorf("changes %q, want %q", got, want)
 	}
 	for range before.changes(after) {
-		break // the caller may stop early
+		break // stopping early is no fault
 	}
 }
 
-// TestClassify checks how the demonstration counts a changed file.
 func TestClassify(t *testing.T) {
 	d := &demo{name: "t2m", origin: &origin{}}
 	info, err := os.Stat("demo_test.go")

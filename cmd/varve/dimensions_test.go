@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// aligned creates a group of a field and its coordinates with dimension names.
+// aligned creates a group of a field and its coordinates, all with dimension names.
 func aligned(t *testing.T, format string) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -28,9 +28,9 @@ func TestAppendAlongDimension(t *testing.T) {
 			want string
 			args []string
 		}{
-			{`dimension "time" grows, and lat does not have it`, []string{t2m, time, lat, u10}},
-			{`dimension "time" grows, and lat does not have it`, []string{lat, time, t2m}},
-			{`dimension "time" grows, and lat does not have it`, []string{lat, t2m, time, "--axis", "time"}},
+			{`dimension "time" grows, but lat does not have it`, []string{t2m, time, lat, u10}},
+			{`dimension "time" grows, but lat does not have it`, []string{lat, time, t2m}},
+			{`dimension "time" grows, but lat does not have it`, []string{lat, t2m, time, "--axis", "time"}},
 			{`length 4 here and 3 in u10`, []string{t2m, time}},
 			{`length 4 here and 2 in t2m, u10`, []string{lat, "--axis", "lat"}},
 		} {
@@ -39,7 +39,7 @@ func TestAppendAlongDimension(t *testing.T) {
 				t.Errorf("%q: status %d, %s", c.args, status, errs)
 			}
 		}
-		// The axis of u10 is found by its name.
+		// The axis of u10 is found by its name, whatever its number.
 		out := must(t, "", "append", group, time, t2m, u10)
 		for _, want := range []string{"/t2m  3 × 2 → 4 × 2\n", "/time  3 → 4\n", "/u10  2 × 3 → 2 × 4\n"} {
 			if !strings.Contains(out, group+want) {
@@ -52,7 +52,7 @@ func TestAppendAlongDimension(t *testing.T) {
 	}
 }
 
-// TestAlone changes single arrays of a group. This needs --alone unless all arrays agree
+// TestAlone changes single arrays of a group, which needs --alone unless all agree
 // afterwards.
 func TestAlone(t *testing.T) {
 	group := aligned(t, "3")
@@ -78,7 +78,7 @@ func TestAlone(t *testing.T) {
 	if got := fmt.Sprint(decode(t, out)["dimensions"]); !strings.Contains(got, `"time" has length 3`) {
 		t.Error(got)
 	}
-	must(t, "", "append", time, day[1]) // now all arrays agree
+	must(t, "", "append", time, day[1]) // and all agree
 	must(t, "", "check", group)
 	if out := must(t, "", "info", group); strings.Contains(out, "length") {
 		t.Error(out)

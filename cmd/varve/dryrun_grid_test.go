@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// dailyGroup creates a group with an array in chunks of months and its coordinate.
+// dailyGroup makes a group with an array in months, whose coordinate grows with it.
 func dailyGroup(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -22,8 +22,8 @@ func dailyGroup(t *testing.T) string {
 	return group
 }
 
-// dailySources creates sources of the given numbers of days, starting with day 0, in
-// every form that append accepts. They match PREFIX-*.
+// dailySources makes sources with the given numbers of days, from day 0 on, in every form
+// that append takes. They match PREFIX-*.
 func dailySources(t *testing.T, form string, days ...int) (fields, times []string) {
 	t.Helper()
 	dir, first := t.TempDir(), 0
@@ -60,20 +60,19 @@ func dailySources(t *testing.T, form string, days ...int) (fields, times []strin
 	return fields, times
 }
 
-// age waits until the chunks of sources are at least two seconds old. If a chunk was
-// written less than two seconds before its document was read, the reader checks the
-// document again. On a slow machine a dry run could then make more requests than the run
-// after it.
+// age waits until the chunks of sources are two seconds old. A reader reads the document
+// again if a chunk is newer than that, so on a slow machine a dry run could make more
+// requests than the run after it.
 func age(form string) {
 	if form == "zarr" {
 		time.Sleep(2100 * time.Millisecond)
 	}
 }
 
-// TestDryRunGrids compares the grids in the plan of a dry run with those after the
-// append. Months depend on the coordinate, which earlier files lengthen, in a dry run
-// only in memory.
-func TestDryRunGrids(t *testing.T) {
+// TestDryRunForetellsGrids compares the grids in the plan of a dry run with those that the
+// append then makes. Months depend on the coordinate, which grows with earlier files, also
+// in a dry run that writes nothing.
+func TestDryRunForetellsGrids(t *testing.T) {
 	calendar := []string{"--grow", "calendar:month", "--time", "time"}
 	for _, form := range []string{"npy", "raw", "zarr"} {
 		for _, days := range [][]int{{40}, {31, 28}, {10, 10, 45, 1, 70}} {
@@ -101,7 +100,7 @@ func TestDryRunGrids(t *testing.T) {
 					args := append([]string{"append", group + c.node}, c.args...)
 					plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 					if treeOf(t, group) != before {
-						t.Fatal("the dry run changed the folder")
+						t.Fatal("the dry run has changed something")
 					}
 					comparePlan(t, plan, decode(t, mustStats(t, "", append(args, "--json")...)))
 				})
@@ -110,8 +109,8 @@ func TestDryRunGrids(t *testing.T) {
 	}
 }
 
-// TestDryRunFails reports a file that does not fit after the earlier files, and does not
-// report any file as appended.
+// TestDryRunFails checks the error for a file that does not fit the earlier ones. It must
+// not claim that any file was appended.
 func TestDryRunFails(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31, 31)
@@ -128,12 +127,12 @@ func TestDryRunFails(t *testing.T) {
 		}
 	}
 	if treeOf(t, group) != before {
-		t.Error("the dry run changed the folder")
+		t.Error("the dry run has changed something")
 	}
 }
 
-// TestDryRunReadsOtherStores reads the coordinate and the sources of a dry run from
-// other stores, in which they have the same keys as the array that grows.
+// TestDryRunReadsOtherStores finds the coordinate and the sources of a dry run in stores
+// of their own, whose keys are the same as those of the array that grows.
 func TestDryRunReadsOtherStores(t *testing.T) {
 	fields, times := dailySources(t, "zarr", 31, 29)
 	age("zarr")
@@ -142,7 +141,7 @@ func TestDryRunReadsOtherStores(t *testing.T) {
 	args := []string{"append", node, fields[0], "--grow", "calendar:month", "--time", times[0]}
 	plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 	comparePlan(t, plan, decode(t, mustStats(t, "", append(args, "--json")...)))
-	// An array that is appended to itself has its present length.
+	// An array that is appended to itself is as long as it is by then.
 	args = []string{"append", node, node, node}
 	plan = decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 	comparePlan(t, plan, decode(t, must(t, "", append(args, "--json")...)))

@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// dryRunCases are commands of every kind that changes a node, each with an array of its
-// own.
+// dryRunCases are commands of every kind that changes something, each on its own array.
 var dryRunCases = []struct {
 	name string
-	args []string // NODE, GROUP and PARENT are replaced by places
+	args []string // NODE, GROUP and PARENT stand for places
 	in   string
 }{
 	{"append", []string{"append", "NODE", "-"}, strings.Repeat("x", 9)},
@@ -42,8 +41,8 @@ var dryRunCases = []struct {
 	{"two arrays", []string{"append", "GROUP", "a=-"}, strings.Repeat("x", 9)},
 }
 
-// dryRunPlace creates a group with arrays of several kinds. It returns the replacements
-// for the places in arguments.
+// dryRunPlace makes a group with arrays of several kinds, and returns the values for the
+// placeholders in arguments.
 func dryRunPlace(t *testing.T) *strings.Replacer {
 	t.Helper()
 	parent := t.TempDir()
@@ -81,9 +80,9 @@ func contents(t *testing.T, dir string) map[string]string {
 	return list
 }
 
-// TestDryRun compares the plan of every command that changes a node with its run: the
-// requests and bytes that --stats counts, the chunks in the directory, and the printed
-// result. The dry run itself changes nothing.
+// TestDryRun compares, for every command that changes something, its plan with what then
+// happens: requests and bytes counted by --stats, chunks in the directory, and the words
+// that the command prints. The dry run itself must change nothing.
 func TestDryRun(t *testing.T) {
 	for _, c := range dryRunCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +96,7 @@ func TestDryRun(t *testing.T) {
 			text := must(t, c.in, append(args, "--dry-run")...)
 			plan := decode(t, must(t, c.in, append(args, "--dry-run", "--json")...))
 			if after := treeOf(t, parent); after != before {
-				t.Fatalf("the dry run changed the folder from\n%s\nto\n%s", before, after)
+				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
 			}
 			if !strings.HasPrefix(text, "dry run, nothing was changed\n") {
 				t.Error(text)
@@ -109,7 +108,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// mustStats is must with --stats if the command has that flag.
+// mustStats is must with --stats where the command has it.
 func mustStats(t *testing.T, in string, args ...string) string {
 	t.Helper()
 	if args[0] != "rm" && args[0] != "attrs" {
@@ -118,7 +117,7 @@ func mustStats(t *testing.T, in string, args ...string) string {
 	return must(t, in, args...)
 }
 
-// comparePlan compares a plan with the printed result.
+// comparePlan compares a plan with what the command printed.
 func comparePlan(t *testing.T, plan, done map[string]any) {
 	t.Helper()
 	stats, ok := done["stats"].(map[string]any)
@@ -140,8 +139,8 @@ func comparePlan(t *testing.T, plan, done map[string]any) {
 	checkPlanNames(t, plan)
 }
 
-// checkPlanNames checks that a plan has all members common to plans. Counts that are
-// unknown before the run are null.
+// checkPlanNames checks that a plan has all names that scripts read. A count is null if
+// the command cannot know it before it runs.
 func checkPlanNames(t *testing.T, plan map[string]any) {
 	t.Helper()
 	for _, name := range []string{
@@ -158,8 +157,8 @@ func checkPlanNames(t *testing.T, plan map[string]any) {
 	}
 }
 
-// compareTree compares a plan with the change of the files. A written value may equal
-// the old one.
+// compareTree compares a plan with the changes of the files. A value may be rewritten with
+// the same content.
 func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	t.Helper()
 	count := map[string]float64{}
@@ -188,14 +187,13 @@ func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	}
 }
 
-// TestDryRunOfWholeStores checks commands that report counts of their own: the dry run
-// changes nothing, its counts equal those of the run, and its plan has the common
-// members.
+// TestDryRunOfWholeStores checks commands that count in their own words: the dry run
+// changes nothing, counts what is then done, and its plan begins like all plans.
 func TestDryRunOfWholeStores(t *testing.T) {
 	for _, c := range []struct {
 		name, strategy string
 		args           []string
-		want           map[string]any // members of the plan
+		want           map[string]any // in the plan
 	}{
 		{"copy", "copy-publish", []string{"copy", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0, "chunks_dropped": 0.0}},
 		{"copy --move", "", []string{"copy", "--move", "GROUP/a", "PARENT/copy.zarr"}, map[string]any{"arrays": 1.0, "chunks_copied": 2.0, "chunks_dropped": 2.0}},
@@ -218,7 +216,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 			}
 			plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 			if after := treeOf(t, parent); after != before {
-				t.Fatalf("the dry run changed the folder from\n%s\nto\n%s", before, after)
+				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
 			}
 			if plan["operation"] != args[0] || plan["dry_run"] != true || c.strategy != "" && plan["strategy"] != c.strategy || plan["guarantee"] == nil || plan["stages"] == nil {
 				t.Errorf("the plan is %v", plan)
@@ -242,7 +240,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 	}
 }
 
-// TestResizeAsks checks that deleting elements needs a confirmation.
+// TestResizeAsks checks that resize asks before it deletes elements.
 func TestResizeAsks(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	_, errs, status := execute(t, "", "resize", node, "--shape", "2,3")
@@ -257,8 +255,8 @@ func TestResizeAsks(t *testing.T) {
 	must(t, "", "resize", empty, "--shape", "2,0")
 }
 
-// TestDryRunOfLargeChunk plans to write a part of a chunk that a dry run does not read.
-// The plan has everything but the length of the chunk afterwards.
+// TestDryRunOfLargeChunk plans a write to a part of a chunk that a dry run does not read.
+// The plan must be complete, except for the new length of the chunk.
 func TestDryRunOfLargeChunk(t *testing.T) {
 	for _, compressor := range []string{"zstd:1", "none"} {
 		node := newNode(t, "--shape", "3000000", "--chunks", "2000000", "--dtype", "int8", "--compressor", compressor)

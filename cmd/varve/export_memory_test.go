@@ -32,8 +32,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// heapMiB returns the largest growth of the live heap while do ran, in MiB, measured at
-// each garbage collection.
+// heapMiB returns the largest growth of the heap while do ran, in MiB, measured after every
+// garbage collection.
 func heapMiB(do func()) float64 {
 	runtime.GC()
 	objects := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -59,8 +59,8 @@ func heapMiB(do func()) float64 {
 	return float64(peak-before) / (1 << 20)
 }
 
-// withoutGarbage lets the garbage collector run often, so that garbage does not count.
-// Garbage left by other tests would raise the threshold.
+// withoutGarbage makes the garbage collector run often, so that garbage does not count as
+// memory in use. The limit depends on what other tests have left.
 func withoutGarbage(t *testing.T) {
 	runtime.GC()
 	objects := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -70,8 +70,7 @@ func withoutGarbage(t *testing.T) {
 	t.Cleanup(func() { debug.SetGCPercent(was) })
 }
 
-// runs returns a zstd frame: a chunk of one text of n letters, in 4 bytes for each 128
-// KiB.
+// runs returns a zstd frame of a chunk of one text of n letters, in 4 bytes for 128 KiB.
 func runs(n int) []byte {
 	const most = 128 << 10
 	frame := binary.LittleEndian.AppendUint32(nil, 0xFD2FB528)
@@ -88,8 +87,8 @@ func runs(n int) []byte {
 	return frame
 }
 
-// crowded returns an array of one shard whose inner chunks all have the same bytes: a
-// text of the given number of letters.
+// crowded returns an array of one shard with a number of inner chunks that share their
+// bytes. Each holds one text of a number of letters.
 func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	t.Helper()
 	s := memstore.New()
@@ -135,7 +134,7 @@ func exported(t *testing.T, a *zarr.Array, w io.Writer) error {
 	return errors.Join(format.WriteJSON(cmd, src, b), b.Flush())
 }
 
-// letters counts the letters that are written to it.
+// letters counts the bytes that are written to it.
 type letters struct{ a, other int }
 
 func (l *letters) Write(p []byte) (int, error) {
@@ -143,13 +142,13 @@ func (l *letters) Write(p []byte) (int, error) {
 	l.a += n
 	l.other += len(p) - n
 	if n > 1<<20 {
-		runtime.GC() // garbage of other tests would raise the threshold
+		runtime.GC() // what other tests have left lets garbage grow
 	}
 	return len(p), nil
 }
 
 // TestExportOfTextIsBounded exports a shard whose text is far longer than its stored
-// form. Memory holds no more of it than the limit of a block.
+// bytes. At no time may more than one block be in memory.
 func TestExportOfTextIsBounded(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -172,8 +171,8 @@ func TestExportOfTextIsBounded(t *testing.T) {
 	}
 }
 
-// TestExportRefusesTextThatIsTooLong refuses a single text above the limit of a block,
-// with an error that names the flag to raise it.
+// TestExportRefusesTextThatIsTooLong checks that a text longer than a block is refused,
+// with a hint how to permit it.
 func TestExportRefusesTextThatIsTooLong(t *testing.T) {
 	racing.Skip(t)
 	a := crowded(t, 8, 2<<20, zarr.Limits{Block: 1 << 20})

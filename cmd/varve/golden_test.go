@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/store/fsstore"
 )
 
-// openArchive opens an archive of the test data of the core, and reads its manifest.
+// openArchive returns an archive of the core's test data, and reads its manifest.
 func openArchive(t *testing.T, name string, manifest any) fs.FS {
 	t.Helper()
 	z, err := zip.OpenReader("../../testdata/" + name)
@@ -40,15 +40,16 @@ func openArchive(t *testing.T, name string, manifest any) fs.FS {
 	return z
 }
 
-// written describes the elements of an array of zarr-python: their digest, or all of
-// them if they have variable length.
+// written has the elements of an array according to zarr-python: their digest, or for
+// variable length all of them.
 type written struct {
 	SHA256   string
 	Values   []string
 	Encoding string `json:"values_encoding"`
 }
 
-// TestGolden reads every array of zarr-python bit for bit. The command has all codecs.
+// TestGolden reads every array that zarr-python wrote, bit for bit. The command has all
+// codecs.
 func TestGolden(t *testing.T) {
 	var manifest struct{ Cases map[string]written }
 	stores := openArchive(t, "stores.zip", &manifest)
@@ -67,12 +68,12 @@ func TestGolden(t *testing.T) {
 			continue
 		}
 		if got := want.read(t, a); got.SHA256 != want.SHA256 || !slices.Equal(got.Values, want.Values) {
-			t.Errorf("%s: the elements differ from those of zarr-python", name)
+			t.Errorf("%s: other elements were read", name)
 		}
 	}
 }
 
-// read returns the same description of an array.
+// read returns the same for an array.
 func (w written) read(t *testing.T, a *zarr.Array) (got written) {
 	t.Helper()
 	if w.Values == nil {
@@ -106,7 +107,7 @@ func (w written) read(t *testing.T, a *zarr.Array) (got written) {
 	return got
 }
 
-// TestHostileLZMA reads the hostile stores with LZMA, whose codec is not in the core.
+// TestHostileLZMA reads hostile stores with LZMA, which the core does not have.
 func TestHostileLZMA(t *testing.T) {
 	var manifest struct {
 		Cases []struct {

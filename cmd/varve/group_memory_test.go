@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// populous writes a group whose consolidated metadata lists many small nodes that do not
+// populous writes a group whose consolidated metadata has many small nodes that do not
 // exist. It returns the size of that document in bytes.
 func populous(t *testing.T, dir string, format, nodes int) int {
 	t.Helper()
@@ -49,8 +49,8 @@ func populous(t *testing.T, dir string, format, nodes int) int {
 	return b.Len()
 }
 
-// alone runs a test in a process of its own, without memory left by other tests. It
-// reports whether this is that process.
+// alone runs a test in a process of its own, without the memory of other tests. It reports
+// whether this is that process.
 func alone(t *testing.T) bool {
 	t.Helper()
 	const own = "VARVE_TEST_ALONE"
@@ -67,9 +67,9 @@ func alone(t *testing.T) bool {
 	return false
 }
 
-// TestMemoryOfManyNodes shows groups of very many small nodes. The memory is
-// proportional to the consolidated metadata. Its entries are as short as possible, so
-// the factor is large.
+// TestMemoryOfManyNodes checks that the memory for groups of very many small nodes is
+// proportional to their consolidated metadata. The documents are as short as possible, so
+// what is held for each node is much longer.
 func TestMemoryOfManyNodes(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -78,7 +78,7 @@ func TestMemoryOfManyNodes(t *testing.T) {
 	withoutGarbage(t)
 	for _, c := range []struct {
 		command    string
-		two, three float64 // as multiples of the document: format 2 with 34 bytes for each node, format 3 with 46
+		two, three float64 // times as much as the document of format 2, of 34 bytes a node, and of format 3, of 46
 	}{
 		{"info", 8, 6}, {"info --json", 8, 6}, {"tree", 8, 6}, {"tree --json", 8, 6}, {"attrs", 8, 5}, {"check --json", 8, 6},
 	} {
@@ -89,14 +89,14 @@ func TestMemoryOfManyNodes(t *testing.T) {
 				used := heapMiB(func() {
 					var errs bytes.Buffer
 					status := run(t.Context(), append(strings.Fields(c.command), dir), console.Streams{In: nil, Out: io.Discard, Err: &errs})
-					if want := strings.Count(c.command, "check"); status != want { // check reports stale metadata
+					if want := strings.Count(c.command, "check"); status != want { // it finds the metadata stale
 						t.Error(errs.String())
 					}
 				})
 				times := used * (1 << 20) / float64(n)
 				t.Logf("%.1f times as much as the document of %d bytes", times, n)
 				if times > most {
-					t.Errorf("want at most %.0f times", most)
+					t.Errorf("%.0f times at most are promised", most)
 				}
 			})
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/manual"
 )
 
 // screenBuffer is a terminal in memory.
@@ -23,8 +23,8 @@ type screenBuffer struct{ bytes.Buffer }
 
 func (*screenBuffer) IsTerminal() bool { return true }
 
-// onScreen runs a command line on a terminal and returns its standard output and
-// standard error.
+// onScreen runs a command line at a terminal and returns what it shows on standard output
+// and standard error.
 func onScreen(t *testing.T, args ...string) (out, errs string) {
 	t.Helper()
 	var o, e screenBuffer
@@ -32,14 +32,14 @@ func onScreen(t *testing.T, args ...string) (out, errs string) {
 	return o.String(), e.String()
 }
 
-// TestHelpIsWrapped checks that no line of help is wider than a terminal, except
-// examples and long words.
+// TestHelpIsWrapped checks that no help is wider than a terminal, except examples and
+// single long words.
 func TestHelpIsWrapped(t *testing.T) {
 	helps := map[string]string{"varve": must(t, "")}
 	for _, c := range newRoot().Commands() {
 		helps[c.Name()] = must(t, "", "help", c.Name())
 		if got := must(t, "", c.Name(), "--help"); got != helps[c.Name()] {
-			t.Errorf("%s: --help and help differ\n%s", c.Name(), got)
+			t.Errorf("%s: --help is another help\n%s", c.Name(), got)
 		}
 	}
 	for _, name := range topicNames() {
@@ -56,12 +56,12 @@ func TestHelpIsWrapped(t *testing.T) {
 		t.Error(text)
 	}
 	if text := helps["create"]; strings.Contains(text, "settled") || !strings.Contains(text, "--experimental WHAT, --http-timeout DURATION") {
-		t.Error("the help of a command repeats the flags of all commands")
+		t.Error("flags of all commands are explained with each of them")
 	}
 }
 
 // TestPlaceholders checks that the placeholder of every flag is one word in capitals,
-// and that its text explains it.
+// which its text explains.
 func TestPlaceholders(t *testing.T) {
 	check := func(c *cobra.Command) func(*pflag.Flag) {
 		return func(f *pflag.Flag) {
@@ -95,7 +95,7 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// TestColour checks that text has colours only on terminals, and not if NO_COLOR is set.
+// TestColour checks that text is coloured only on terminals, and not if NO_COLOR is set.
 func TestColour(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
@@ -119,7 +119,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestConfirmations checks the line that confirms a change on a terminal.
+// TestConfirmations checks the one line at a terminal about what was done.
 func TestConfirmations(t *testing.T) {
 	node := t.TempDir() + "/a.zarr"
 	for _, c := range []struct {
@@ -143,7 +143,6 @@ func TestConfirmations(t *testing.T) {
 	}
 }
 
-// TestCommit checks the commit of the version that the build information gives.
 func TestCommit(t *testing.T) {
 	info := func(pairs ...string) *debug.BuildInfo {
 		b := new(debug.BuildInfo)
@@ -163,11 +162,11 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestTopicsWrap checks that wrapping at any width keeps all words of a topic.
+// TestTopicsWrap checks that no width loses words of a topic.
 func TestTopicsWrap(t *testing.T) {
 	for _, width := range []int{1, 40, 80, 1000} {
 		for _, topic := range topics {
-			if got := phrase.Wrap(topic.text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.text), " ") {
+			if got := manual.Wrap(topic.text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.text), " ") {
 				t.Errorf("%s loses words at width %s", topic.name, fmt.Sprint(width))
 			}
 		}
@@ -177,8 +176,9 @@ func TestTopicsWrap(t *testing.T) {
 // flagInText matches a flag in a text, and the word before it, which may be a command.
 var flagInText = regexp.MustCompile(`(?:(?:^|[ (])([a-z]+) )?--([a-z][a-z_-]*)`)
 
-// TestFlagsInHelp checks that every flag in help exists: for the command before it, or
-// for the command that is explained. In examples it belongs to the command on the line.
+// TestFlagsInHelp checks that every flag named in a help text exists. It must be a flag of
+// the command named before it, or of the command that the text explains. In examples it
+// must be a flag of the command that the line runs.
 func TestFlagsInHelp(t *testing.T) {
 	root := newRoot()
 	root.InitDefaultHelpFlag()
@@ -195,7 +195,7 @@ func TestFlagsInHelp(t *testing.T) {
 				at = []*cobra.Command{c}
 			}
 			if !slices.ContainsFunc(at, func(c *cobra.Command) bool { return has(c, m[2]) }) {
-				t.Errorf("%s: %s is not a flag of that command", of, m[0])
+				t.Errorf("%s: %s is no flag there", of, m[0])
 			}
 		}
 	}
@@ -224,6 +224,6 @@ func TestFlagsInHelp(t *testing.T) {
 		examples(topic.name, topic.examples)
 	}
 	if found < 100 {
-		t.Errorf("found %d flags, want more", found)
+		t.Errorf("%d flags were found, more are named", found)
 	}
 }

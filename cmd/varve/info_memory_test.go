@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestAttributesTakeNoMemory shows the start of long attributes without copying them.
+// TestAttributesTakeNoMemory prints the beginning of long attributes without copying
+// them.
 func TestAttributesTakeNoMemory(t *testing.T) {
 	var object bytes.Buffer
 	object.WriteString(`{"long": "` + strings.Repeat("é", 1<<20) + `", "list": [1,` + strings.Repeat("\n  2,", 1<<19) + ` 3]`)
@@ -44,8 +45,8 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestReadersTakeNoMemory determines which programs read an array, and its missing
-// values, without parsing very long attributes for each program and name.
+// TestReadersTakeNoMemory finds out which programs read an array, and its missing values,
+// without parsing very many attributes again for each program and each name.
 func TestReadersTakeNoMemory(t *testing.T) {
 	var attributes bytes.Buffer
 	attributes.WriteString(`{"_FillValue": 3`)
@@ -72,8 +73,8 @@ func TestReadersTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCut checks that names and texts of a megabyte are cut in the output
-// for people.
+// TestLongTextsAreCut checks that only the beginning of names and texts of a megabyte is
+// printed.
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)
 	s := facts.Sheet{Title: "x"}
@@ -88,7 +89,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// TestManyMissingValues shows only the first of very many missing values.
+// TestManyMissingValues checks that only the first of very many missing values are read.
 func TestManyMissingValues(t *testing.T) {
 	var list strings.Builder
 	for i := range 100_000 {

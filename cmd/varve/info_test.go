@@ -90,8 +90,7 @@ func replaceInDocument(t *testing.T, node, old, new string) {
 	overwrite(t, name, strings.Replace(string(data), old, new, 1))
 }
 
-// TestInfoOfUndecodable describes arrays whose chunks cannot be decoded.
-func TestInfoOfUndecodable(t *testing.T) {
+func TestInfoOfWhatCannotBeDecoded(t *testing.T) {
 	for _, c := range []struct{ old, new, kind string }{
 		{`"int32"`, `"decimal128"`, "unsupported"},
 		{`"zstd"`, `"middle-out"`, "unsupported"},
@@ -163,8 +162,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeOfUndecodable lists arrays whose chunks cannot be decoded.
-func TestTreeOfUndecodable(t *testing.T) {
+func TestTreeWithArrayThatCannotBeDecoded(t *testing.T) {
 	group := fixture(t, "group_consolidated.zarr")
 	replaceInDocument(t, group, `"int16"`, `"decimal128"`)
 	replaceInDocument(t, group+"/one", `"int16"`, `"decimal128"`)
@@ -179,8 +177,8 @@ func TestTreeOfUndecodable(t *testing.T) {
 	}
 }
 
-// TestBrokenNeighbours lists a group without consolidated metadata that has damaged
-// members.
+// TestBrokenNeighbours lists a group without consolidated metadata in which some members
+// are damaged.
 func TestBrokenNeighbours(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"bad", "good", "ugly"} {
@@ -196,8 +194,7 @@ func TestBrokenNeighbours(t *testing.T) {
 	}
 }
 
-// TestTreeOfUnopenable checks that tree and ls report members that cannot be opened.
-func TestTreeOfUnopenable(t *testing.T) {
+func TestTreeTellsWhatCannotBeOpened(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"bad", "good", "ugly"} {
 		must(t, "", "create", group+"/"+name, "--shape", "", "--dtype", "int8")
@@ -222,7 +219,6 @@ func TestTreeOfUnopenable(t *testing.T) {
 	}
 }
 
-// TestInfoIsClean checks that info prints no control characters of a document.
 func TestInfoIsClean(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8", "--dimension-names", "a", "--attributes", `{"units": "\u202eK"}`)
 	replaceInDocument(t, node, `["a"]`, `["\u001b[31m\u202e"]`)
@@ -246,11 +242,12 @@ func TestInfoIsShortAndPrintable(t *testing.T) {
 	}
 }
 
-// TestInfoDeclared checks that info shows edges beyond the extent, as text and as JSON.
+// TestInfoDeclared checks that listed chunks beyond the extent are reported, as text and
+// as JSON.
 func TestInfoDeclared(t *testing.T) {
 	for _, c := range []struct{ shape, chunks, want string }{
-		{"0,2", "[[31],2]", "axis 0: its chunks reach up to element 31, 31 beyond the extent, 1 of them as a whole; what is appended fills them first"},
-		{"10,2", "[[4,9],2]", "axis 0: its chunks reach up to element 13, 3 beyond the extent; what is appended fills them first"},
+		{"0,2", "[[31],2]", "axis 0: its chunks end at element 31, 31 beyond the extent, 1 of them completely; what is appended fills them first"},
+		{"10,2", "[[4,9],2]", "axis 0: its chunks end at element 13, 3 beyond the extent; what is appended fills them first"},
 		{"10,2", "[[4,6],2]", ""},
 		{"10,3", "4,2", ""},
 	} {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// shardCodec returns a sharding codec with the given shape and codecs of inner chunks.
+// shardCodec is a sharding codec with such inner chunks and codecs of them.
 func shardCodec(shape, codecs string) string {
 	return `{"name":"sharding_indexed","configuration":{"chunk_shape":` + shape + `,"codecs":` + codecs +
 		`,"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}},"crc32c"],"index_location":"start"}}`
@@ -51,7 +51,7 @@ func TestInfoShards(t *testing.T) {
 	}
 	codecs, _ := facts["codecs"].([]any)
 	if c, _ := codecs[0].(map[string]any); len(codecs) != 1 || c["name"] != "sharding_indexed" || len(c["configuration"].(map[string]any)) != 4 {
-		t.Error("codecs differ from the document:", codecs)
+		t.Error("codecs are not as they are stored:", codecs)
 	}
 	if got := must(t, "", "tree", node); got != "s.zarr  int32  120 × 90  shards 60, 40, 20 | 50, 40  inner chunks 10 × 10\n" {
 		t.Error(got)
@@ -68,12 +68,12 @@ func TestInfoShards(t *testing.T) {
 	}
 }
 
-// TestInfoAroundShards describes arrays whose inner chunks are hidden by other codecs,
-// or are shards themselves.
+// TestInfoAroundShards describes arrays whose inner chunks are hidden by other codecs, or
+// are shards themselves.
 func TestInfoAroundShards(t *testing.T) {
 	for name, c := range map[string]struct {
 		codecs string
-		text   []string // parts of the text output
+		text   []string // parts of what people read
 		sizes  string   // read_chunk_sizes
 	}{
 		"gzip behind": {"[" + shardCodec("[2,3]", `["bytes"]`) + `,{"name":"gzip","configuration":{"level":5}}]`,
@@ -103,8 +103,7 @@ func TestInfoAroundShards(t *testing.T) {
 	}
 }
 
-// TestInfoOfShardsThatCannotBeDecoded checks that info names the unsupported part of a
-// shard codec.
+// TestInfoOfShardsThatCannotBeDecoded checks the messages for errors inside of shards.
 func TestInfoOfShardsThatCannotBeDecoded(t *testing.T) {
 	for _, c := range []struct {
 		old, new, note string
@@ -134,7 +133,7 @@ func TestInfoOfShardsThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// TestInfoUnevenInnerChunks describes experimental inner grids.
+// TestInfoUnevenInnerChunks describes experimental inner chunks.
 func TestInfoUnevenInnerChunks(t *testing.T) {
 	permit := []string{"--experimental", "inner-chunks"}
 	for _, c := range []struct{ shards, chunks, sizes, tree string }{
@@ -157,8 +156,8 @@ func TestInfoUnevenInnerChunks(t *testing.T) {
 	}
 }
 
-// TestReadChunkSizes compares info of sharded arrays of zarr-python with the sizes that
-// zarr-python reports.
+// TestReadChunkSizes compares the read_chunk_sizes of arrays that zarr-python wrote with
+// those that it gives itself.
 func TestReadChunkSizes(t *testing.T) {
 	archive, err := zip.OpenReader("../../testdata/stores.zip")
 	if err != nil {
@@ -191,7 +190,7 @@ func TestReadChunkSizes(t *testing.T) {
 		if got := expandPairs(facts["write_chunk_sizes"]); !reflect.DeepEqual(got, c.Write) {
 			t.Errorf("%s: write_chunk_sizes %v, want %v", name, got, c.Write)
 		}
-		if status != 0 { // the codec is not supported
+		if status != 0 { // a codec that is not there yet
 			continue
 		}
 		seen++

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// silent is a stream without data that stays open until the test closes it.
+// silent is a stream without data, until it is closed.
 func silent(t *testing.T) io.Reader {
 	t.Helper()
 	r, w := io.Pipe()
@@ -45,7 +45,7 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, node); after != before {
-		t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
+		t.Errorf("something has changed:\n%s\n%s", before, after)
 	}
 }
 
@@ -54,8 +54,8 @@ type keyboard struct{ notified }
 
 func (keyboard) IsTerminal() bool { return true }
 
-// TestSignalAtQuestion ends commands that wait for an answer. They end with the status
-// of the signal, and nothing changes.
+// TestSignalAtQuestion ends commands that wait for an answer. They must exit with the
+// status of the signal, and change nothing.
 func TestSignalAtQuestion(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "write", node, "--value", "1")
@@ -74,11 +74,11 @@ func TestSignalAtQuestion(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, node); after != before {
-		t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
+		t.Errorf("something has changed:\n%s\n%s", before, after)
 	}
 }
 
-// notified calls back at its first read.
+// notified reports when it is read for the first time.
 type notified struct {
 	io.Reader
 	begun chan struct{}
@@ -89,8 +89,7 @@ func (n notified) Read(b []byte) (int, error) {
 	return n.Reader.Read(b)
 }
 
-// TestUnfinishedCopy checks that rm removes a copy that was stopped, and that another
-// copy replaces it.
+// TestUnfinishedCopy checks that rm, and also another copy, remove an interrupted copy.
 func TestUnfinishedCopy(t *testing.T) {
 	src := fixture(t, "rect_2d.zarr")
 	dst := filepath.Join(t.TempDir(), "copy.zarr")
@@ -108,7 +107,8 @@ func TestUnfinishedCopy(t *testing.T) {
 	must(t, "", "equal", src, dst)
 }
 
-// TestStoppedCopy checks that a stopped copy reports what is left and how to go on.
+// TestStoppedCopy checks that an interrupted copy reports what is left and how to
+// continue.
 func TestStoppedCopy(t *testing.T) {
 	src := newNode(t, "--shape", "200,3", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "write", src, "--value", "1")
@@ -127,7 +127,7 @@ func TestStoppedCopy(t *testing.T) {
 		status := run(ctx, append(args, src, dst), console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		cancel(nil)
 		if status == 0 {
-			continue // the command ended before the signal
+			continue // it was faster than the signal
 		}
 		if status != 130 || !strings.Contains(errs.String(), "interrupted") || !strings.Contains(errs.String(), "varve rm") {
 			t.Errorf("%q: status %d, %s", args, status, errs.String())
@@ -137,14 +137,14 @@ func TestStoppedCopy(t *testing.T) {
 	}
 }
 
-// TestStoppedInTheMiddle stops long commands once they have begun to change something.
-// They end soon with the status of the signal, unless they ended before it. Repeating
-// the command completes it.
+// TestStoppedInTheMiddle interrupts long commands after they have begun to change
+// something. They must end soon, with the status of the signal, unless they were faster.
+// When repeated, they must succeed.
 func TestStoppedInTheMiddle(t *testing.T) {
-	const soon = 10 * time.Second // generous: only a command that does not stop takes so long
+	const soon = 10 * time.Second // far more than it takes: one that does not stop is looked for
 	for _, c := range []struct {
 		name string
-		args []string // GROUP and PARENT are replaced by places
+		args []string // GROUP and PARENT stand for places
 	}{
 		{"rm", []string{"rm", "--yes", "GROUP/a"}},
 		{"copy", []string{"copy", "GROUP", "PARENT/copy.zarr"}},
@@ -177,10 +177,10 @@ func TestStoppedInTheMiddle(t *testing.T) {
 			status := run(ctx, args, console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			cancel(nil)
 			if took := time.Since(<-stopped); took > soon {
-				t.Errorf("the command ended %v after the signal", took)
+				t.Errorf("it went on for %v", took)
 			}
 			if status == 0 {
-				return // the command ended before the signal
+				return // it was faster than the signal
 			}
 			if status != 143 || !strings.Contains(errs.String(), "interrupted") {
 				t.Errorf("status %d, %s", status, errs.String())
@@ -190,11 +190,11 @@ func TestStoppedInTheMiddle(t *testing.T) {
 	}
 }
 
-// changedNames returns the names in a folder, down to a small depth, which is cheap to
-// call repeatedly.
+// changedNames returns the names in a folder, down to some depth. It is cheap enough to
+// poll.
 func changedNames(parent string) (names []string) {
 	for _, pattern := range []string{"*", "*/*", "*/.z*", "*/*/*", "*/*/.z*", "*/*/c/*"} {
-		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are valid
+		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are right
 		names = append(names, found...)
 	}
 	return names

@@ -24,11 +24,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// asCommand is the environment variable that turns this test program into the command.
-// Its value is the arguments as JSON.
+// asCommand is the environment variable that makes this test program run as the command.
+// It holds the arguments as JSON.
 const asCommand = "VARVE_TEST_COMMAND"
 
-// TestCommandItself is the command, for tests that need a process of its own.
+// TestCommandItself is not a test. It is the command, for tests that need it in a process
+// of its own.
 func TestCommandItself(t *testing.T) {
 	text, ok := os.LookupEnv(asCommand)
 	if !ok {
@@ -42,7 +43,7 @@ func TestCommandItself(t *testing.T) {
 	main()
 }
 
-// process is a running command.
+// process is a command that runs.
 type process struct {
 	*exec.Cmd
 	out, errs shared
@@ -60,8 +61,8 @@ func start(t *testing.T, args ...string) *process {
 	p.Env = append(os.Environ(), asCommand+"="+string(text))
 	p.Stdout, p.Stderr = &p.out, &p.errs
 	if signal.Ignored(syscall.SIGHUP) {
-		// nohup makes commands ignore this signal, and the command would inherit that. A
-		// signal that is handled here has its default action there.
+		// The command would inherit this from nohup. A signal that is handled here has its
+		// default action there.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	in, err := p.StdinPipe()
@@ -73,14 +74,14 @@ func start(t *testing.T, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.Wait() // the exit status is checked below
+		_ = p.Wait() // the status tells
 		close(p.ended)
 	}()
 	return p
 }
 
-// stop sends a signal once ready returns true, and returns the exit status. stopped is
-// false if the command ended before.
+// stop sends a signal when the command has reached a point, and returns its status. It
+// returns false if the command ended before.
 func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (status int, stopped bool) {
 	t.Helper()
 	for !ready() {
@@ -90,28 +91,28 @@ func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (statu
 		case <-time.After(time.Millisecond):
 		}
 	}
-	_ = p.Process.Signal(s) // a command that has ended is handled below
+	_ = p.Process.Signal(s) // one that has ended is found out below
 	select {
 	case <-p.ended:
-	case <-time.After(20 * time.Second): // generous: the machine may be busy
+	case <-time.After(20 * time.Second): // far more than a second: a machine may be busy
 		_ = p.Process.Kill()
-		t.Fatalf("the command still runs after %v: %s", s, p.errs.String())
+		t.Fatalf("it goes on after %v: %s", s, p.errs.String())
 	}
 	return p.ProcessState.ExitCode(), true
 }
 
-// webStore is a web server for a folder that does not answer requests for chunks while
-// it hangs.
+// webStore is a web server for a folder. While it hangs, it does not answer requests for
+// chunks.
 type webStore struct {
 	url   string
 	mu    sync.Mutex
-	asked bool          // a chunk was requested
-	over  chan struct{} // closed when it stops hanging
+	asked bool          // for a chunk
+	over  chan struct{} // closed once it hangs no more
 }
 
-// offer serves a folder. how says where an answer with a chunk stops: "headers" before
-// it begins, "body" in the middle. With "busy" the server answers that the client should
-// retry.
+// offer returns a server for a folder. how is where the answer to a request for a chunk
+// stops: "headers" before it begins, "body" in the middle; "busy" answers ask to try again
+// later.
 func offer(t *testing.T, dir, how string) *webStore {
 	w := &webStore{over: make(chan struct{})}
 	files := http.FileServer(http.Dir(dir))
@@ -155,7 +156,7 @@ func (w *webStore) ask() {
 	w.asked = true
 }
 
-// hangs reports whether a request for a chunk waits.
+// hangs reports whether a client waits for a chunk.
 func (w *webStore) hangs() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,10 +174,10 @@ func (w *webStore) release() {
 	}
 }
 
-// TestHangingServer stops commands that wait for a web server: for the start of an
-// answer, for the rest of one, and between two tries. They end with the status of the
-// signal and one message, and leave no file. Repeated once the server answers, they
-// succeed.
+// TestHangingServer interrupts commands that wait for a web server: for the beginning of
+// an answer, for the rest of one, and between two requests. They must end with the status
+// of the signal and one message, and leave no file. When repeated, after the server
+// answers again, they must succeed.
 func TestHangingServer(t *testing.T) {
 	signals := map[string]syscall.Signal{"headers": syscall.SIGINT, "body": syscall.SIGTERM, "busy": syscall.SIGHUP}
 	for how, signal := range signals {
@@ -188,9 +189,9 @@ func TestHangingServer(t *testing.T) {
 			{[]string{"export", "URL/a", "-o", "DIR/a.npy"}, ""},
 			{[]string{"check", "URL"}, ""},
 			{[]string{"equal", "URL/a", "URL/b"}, ""},
-			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which begins anew"},
+			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which starts over"},
 			{[]string{"copy", "URL", "DIR/copy.zip"}, "nothing was copied"},
-			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after the first write
+			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after it has begun at the destination
 			{[]string{"append", "DIR/own.zarr", "URL/a"}, "nothing was changed"},
 		} {
 			t.Run(how+"/"+c.args[0], func(t *testing.T) {
@@ -217,7 +218,7 @@ func TestHangingServer(t *testing.T) {
 					t.Fatalf("status %d, %s", status, said)
 				}
 				if after := contentOf(t, dir); !strings.Contains(said, "repeat") && after != before {
-					t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
+					t.Errorf("something has changed:\n%s\n%s", before, after)
 				}
 				w.release()
 				must(t, "", args...)
@@ -227,14 +228,14 @@ func TestHangingServer(t *testing.T) {
 	}
 }
 
-// isOneMessage reports whether an interrupted command printed one line about that, and
-// what it says otherwise.
+// isOneMessage reports whether an interrupted command has printed one line that says so,
+// with a given text.
 func isOneMessage(said, what string) bool {
-	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // printed on a busy machine
+	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // on a busy machine
 	return strings.Count(said, "\n") == 1 && strings.HasPrefix(said, "varve: interrupted: ") && strings.Contains(said, what)
 }
 
-// contentOf is treeOf without the times of folders.
+// contentOf is like treeOf, without the times of folders.
 func contentOf(t *testing.T, dir string) string {
 	t.Helper()
 	return timesOfFolders.ReplaceAllString(treeOf(t, dir), "$1")
@@ -242,7 +243,7 @@ func contentOf(t *testing.T, dir string) string {
 
 var timesOfFolders = regexp.MustCompile(`(?m)( drwx\S+) [0-9]+$`)
 
-// noTemporaries checks that a folder has no temporary files.
+// noTemporaries checks that a folder has no file of an unfinished change.
 func noTemporaries(t *testing.T, dir string) {
 	t.Helper()
 	for line := range strings.Lines(treeOf(t, dir)) {
@@ -252,8 +253,8 @@ func noTemporaries(t *testing.T, dir string) {
 	}
 }
 
-// TestSignalAtLock stops commands that wait for the lock of another writer. Nothing
-// changes, and repeated they succeed.
+// TestSignalAtLock interrupts commands that wait for a lock. They must change nothing, and
+// succeed when repeated.
 func TestSignalAtLock(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	for i, c := range []struct {
@@ -292,20 +293,20 @@ func TestSignalAtLock(t *testing.T) {
 				t.Errorf("status %d, %s", status, said)
 			}
 			if after := contentOf(t, group); after != before && !strings.Contains(c.says, "were unlocked") {
-				t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
+				t.Errorf("something has changed:\n%s\n%s", before, after)
 			}
 			release()
 			var errs bytes.Buffer
 			if status := run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: &errs}); status != 0 {
-				t.Errorf("repeated: status %d, %s", status, errs.String())
+				t.Errorf("done again: status %d, %s", status, errs.String())
 			}
 			noTemporaries(t, group)
 		})
 	}
 }
 
-// TestSignalAtRemoval stops removals and replacements that have begun. The message says
-// that the rest is invisible. Repeating the command or rm removes it.
+// TestSignalAtRemoval interrupts removals and replacements that have begun. The rest must
+// be invisible, and the repeated command or rm must remove it.
 func TestSignalAtRemoval(t *testing.T) {
 	for _, c := range [][]string{{"rm", "--yes", "GROUP"}, {"create", "GROUP", "--group", "--overwrite", "--yes"}} {
 		t.Run(c[0], func(t *testing.T) {
@@ -320,7 +321,7 @@ func TestSignalAtRemoval(t *testing.T) {
 			p := start(t, args...)
 			status, stopped := p.stop(t, syscall.SIGINT, func() bool {
 				_, err := os.Stat(filepath.Join(group, "a", "zarr.json"))
-				return err != nil // the document is removed first
+				return err != nil // it goes first
 			})
 			said := p.errs.String()
 			if status != 0 && (status != 130 || !isOneMessage(said, "not visible: repeat the command")) || status == 0 && said != "" {
@@ -334,7 +335,7 @@ func TestSignalAtRemoval(t *testing.T) {
 	}
 }
 
-// TestSignalWhileReading stops a write with silent input. No element is written.
+// TestSignalWhileReading interrupts a write whose input is silent. Nothing may be written.
 func TestSignalWhileReading(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8")
 	before := treeOf(t, node)
@@ -345,13 +346,13 @@ func TestSignalWhileReading(t *testing.T) {
 		t.Errorf("status %d, %s", status, said)
 	}
 	if treeOf(t, node) != before {
-		t.Error("the folder changed")
+		t.Error("something has changed")
 	}
 }
 
-// TestWriterDelayed stops a writer until another program has removed or replaced its
-// array. The chunks that it stores afterwards belong to no array, or to the wrong one,
-// and the command says so.
+// TestWriterDelayed suspends a writer while another program removes or replaces its array.
+// The chunks that it stores afterwards belong to no array or the wrong one, and it must
+// report that.
 func TestWriterDelayed(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
@@ -385,19 +386,19 @@ func TestWriterDelayed(t *testing.T) {
 	}
 }
 
-// await waits until ready returns true.
+// await waits until a command has reached a point.
 func (p *process) await(t *testing.T, ready func() bool) {
 	t.Helper()
 	for !ready() {
 		select {
 		case <-p.ended:
-			t.Fatalf("the command ended too early: %s", p.errs.String())
+			t.Fatalf("it ended before: %s", p.errs.String())
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// signal sends a signal to a running command.
+// signal sends a signal to a command that runs.
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := p.Process.Signal(s); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLimit lowers and raises the limit of a chunk with a flag that all commands have.
+// TestLimit lowers and raises the limit for a chunk by --limit.
 func TestLimit(t *testing.T) {
 	node := newNode(t, "--shape", "4096", "--dtype", "int8", "--chunks", "4096", "--compressor", "gzip:1")
 	must(t, "", "write", node, "--value", "7")
@@ -25,8 +25,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestLimitOfParts writes a part of an uncompressed chunk above the limit, and checks
-// the chunk.
+// TestLimitOfParts writes and checks a part of an uncompressed chunk that is larger than
+// the limit.
 func TestLimitOfParts(t *testing.T) {
 	node := newNode(t, "--shape", "100000", "--dtype", "int16", "--chunks", "100000", "--compressor", "none")
 	must(t, "", "write", node, "--value", "7")

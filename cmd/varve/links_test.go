@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRemoveFollowsNoLink removes an array that contains a symbolic link to its
-// neighbour. The neighbour stays.
+// TestRemoveFollowsNoLink removes an array that contains a symbolic link to another one.
+// The other one must stay.
 func TestRemoveFollowsNoLink(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
@@ -27,7 +27,7 @@ func TestRemoveFollowsNoLink(t *testing.T) {
 		t.Errorf("b is %s, want %s", got, want)
 	}
 	if _, err := os.Lstat(filepath.Join(group, "a")); !os.IsNotExist(err) {
-		t.Errorf("a still exists: %v", err)
+		t.Errorf("a is still there: %v", err)
 	}
 	if err := os.Symlink("../b", filepath.Join(group, "b", "link")); err != nil {
 		t.Fatal(err)
@@ -35,8 +35,8 @@ func TestRemoveFollowsNoLink(t *testing.T) {
 	must(t, "", "create", group+"/b", "--shape", "2", "--dtype", "int8", "--overwrite")
 }
 
-// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links.
-// Each command refuses this and names the target of the link.
+// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links. Each
+// command must fail and name the target of the link.
 func TestReplaceFollowsNoLink(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
@@ -65,6 +65,6 @@ func TestReplaceFollowsNoLink(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, group); after != before {
-		t.Errorf("the folder changed:\n%s\nwas\n%s", after, before)
+		t.Errorf("something has changed:\n%s\nwas\n%s", after, before)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// TestLockTimeout changes an array that another writer has locked. Every command names
-// the holder, and gives up after its timeout. Without a timeout it prints this after a
-// second, and goes on once the lock is free.
+// TestLockTimeout changes an array that another writer has locked. With --lock-timeout a
+// command must name the holder and give up. Without it, the command must print a line after
+// a second, and continue when the lock is free.
 func TestLockTimeout(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := group + "/a"
@@ -63,7 +63,7 @@ func TestLockTimeout(t *testing.T) {
 	}
 }
 
-// writerFunc is a function that is called for every write.
+// writerFunc is a function that is written to.
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// lockFile skips the test, because this system has no flock.
+// lockFile skips the test: it locks files with flock.
 func lockFile(t *testing.T, name string) *os.File {
 	t.Helper()
-	t.Skip("no flock here")
+	t.Skip("there is no flock")
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// TestManualIsComplete checks that the manual pages and the reference have every
-// command, flag and topic.
+// TestManualIsComplete checks that every command, flag and topic is in the manual pages
+// and in the reference.
 func TestManualIsComplete(t *testing.T) {
 	dir := t.TempDir()
 	if out := decode(t, must(t, "", "man", dir, "--json")); out["pages"].(float64) < 30 {
@@ -63,8 +63,8 @@ func TestManualIsComplete(t *testing.T) {
 	}
 }
 
-// TestReference compares the reference of the commands with their help. VARVE_UPDATE=1
-// go test -run TestReference . writes it again.
+// TestReference compares the reference of the commands with the help: VARVE_UPDATE=1 go
+// test -run TestReference . writes it again.
 func TestReference(t *testing.T) {
 	racing.Skip(t)
 	root := newRoot()
@@ -77,6 +77,6 @@ func TestReference(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(name); err != nil || string(got) != want {
-		t.Errorf("%s differs from the help (%v); VARVE_UPDATE=1 writes it again", name, err)
+		t.Errorf("%s is not what the commands say (%v); VARVE_UPDATE=1 writes it again", name, err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDecodeNaT decodes the most negative int64 of times as NaT, like xarray 2026.9.
+// TestDecodeNaT decodes the most negative int64 in an array of times as xarray 2026.9
+// does: as NaT.
 func TestDecodeNaT(t *testing.T) {
 	const values = "[0,-9223372036854775808,5]"
 	for _, c := range []struct{ dtype, attributes, values, csv, cat, times string }{
@@ -80,8 +81,8 @@ func TestMissingCoordinate(t *testing.T) {
 	}
 }
 
-// TestCheckUnpacked checks that check shows the values of a packed coordinate decoded,
-// as selections use them.
+// TestCheckUnpacked checks that values of a packed coordinate are printed as a selection
+// takes them.
 func TestCheckUnpacked(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/lat", "--shape", "3", "--dtype", "int16", "--dimension-names", "lat", "--attributes", `{"scale_factor": 0.5, "add_offset": 10}`)
@@ -91,18 +92,18 @@ func TestCheckUnpacked(t *testing.T) {
 	}
 }
 
-// TestDecodeUnmet decodes numbers whose missing value their type cannot hold, as xarray
-// 2026.9 does. A note says that no number is missing.
+// TestDecodeUnmet decodes numbers that cannot equal the missing value, as xarray 2026.9
+// does, with a note.
 func TestDecodeUnmet(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, want, unmet string }{
-		{"uint8", "2", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 is _FillValue -1"},
-		{"uint8", "3", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 is _FillValue -1"},
-		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "true"}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 is _FillValue -1"},
+		{"uint8", "2", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can be _FillValue -1"},
+		{"uint8", "3", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can be _FillValue -1"},
+		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "true"}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can be _FillValue -1"},
 		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "false"}`, "[0,255,5]", `[0.0,"NaN",5.0]`, ""},
-		{"int16", "2", `{"_FillValue": "-9999"}`, "[0,-9999,5]", "[0.0,-9999.0,5.0]", `int16 is _FillValue "-9999"`},
-		{"float32", "2", `{"_FillValue": "-9999"}`, "[0.0,-9999.0,5.0]", "[0.0,-9999.0,5.0]", `float32 is _FillValue "-9999"`},
-		{"int16", "3", `{"missing_value": [99999, 5]}`, "[0,-9999,5]", `[0.0,-9999.0,"NaN"]`, "int16 is missing_value 99999"},
-		{"int16", "3", `{"missing_value": 1.5, "_FillValue": null}`, "[0,1,5]", "[0.0,1.0,5.0]", "int16 is missing_value 1.5"},
+		{"int16", "2", `{"_FillValue": "-9999"}`, "[0,-9999,5]", "[0.0,-9999.0,5.0]", `int16 can be _FillValue "-9999"`},
+		{"float32", "2", `{"_FillValue": "-9999"}`, "[0.0,-9999.0,5.0]", "[0.0,-9999.0,5.0]", `float32 can be _FillValue "-9999"`},
+		{"int16", "3", `{"missing_value": [99999, 5]}`, "[0,-9999,5]", `[0.0,-9999.0,"NaN"]`, "int16 can be missing_value 99999"},
+		{"int16", "3", `{"missing_value": 1.5, "_FillValue": null}`, "[0,1,5]", "[0.0,1.0,5.0]", "int16 can be missing_value 1.5"},
 		{"int16", "3", `{"missing_value": []}`, "[0,1,5]", "[0,1,5]", ""},
 	} {
 		node := newNode(t, "--shape", "3", "--dtype", c.dtype, "--zarr-format", c.format, "--attributes", c.attributes)
@@ -122,7 +123,7 @@ func TestDecodeUnmet(t *testing.T) {
 	}
 }
 
-// TestDecodeFloats checks that decoding gives the same float types as xarray 2026.9.
+// TestDecodeFloats checks that decoded floats have the types of xarray 2026.9.
 func TestDecodeFloats(t *testing.T) {
 	for dtype, masked := range map[string]string{
 		"float16": "float16", "float32": "float32", "float64": "float64", "int8": "float32", "uint8": "float32", "int16": "float32",
@@ -148,8 +149,8 @@ func TestDecodeFloats(t *testing.T) {
 	}
 }
 
-// TestUnwrittenMissing checks coordinates that are not yet written, or not to their end.
-// If the fill value is the missing value, this is no fault.
+// TestUnwrittenMissing accepts coordinates whose end, or all of it, is not written yet, if
+// the fill value is the missing value.
 func TestUnwrittenMissing(t *testing.T) {
 	for values, want := range map[string]string{
 		"[-1,-1,-1,-1]": "", "[3,4,-1,-1]": "",

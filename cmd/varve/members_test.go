@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// staleGroup is a consolidated group to which another program has added the array w with
-// a damaged chunk. It has also lengthened t and removed u.
+// staleGroup is a consolidated group in which another program has added the array w with
+// a damaged chunk, has made t longer, and has removed u.
 func staleGroup(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -35,8 +35,8 @@ func staleGroup(t *testing.T) string {
 
 const staleNote = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone): varve consolidate makes it new"
 
-// TestCheckStale checks all existing arrays, and reports that the consolidated metadata
-// does not list them.
+// TestCheckStale checks the stored arrays, and reports that the consolidated metadata does
+// not list them.
 func TestCheckStale(t *testing.T) {
 	group := staleGroup(t)
 	out, errs, status := execute(t, "", "check", group)
@@ -44,7 +44,7 @@ func TestCheckStale(t *testing.T) {
 		group + "/w  1 stored chunk", "1 fault\n", `dimension "x" has length 3 in s and length 4 in t`, group + "  " + staleNote, "  3 arrays, 2 stored chunks",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in\n%s", want, out)
+			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
 	if status != 1 || !strings.Contains(errs, "; consolidated metadata is older than the nodes") {
@@ -66,7 +66,7 @@ func TestCheckStale(t *testing.T) {
 	}
 }
 
-// TestTreeStale shows the existing nodes with their present facts, and a note.
+// TestTreeStale prints the stored nodes, and a note.
 func TestTreeStale(t *testing.T) {
 	group := staleGroup(t)
 	want := []string{"s  int8  3", "t  int8  4", "w  int8  4", "u  array  only in the consolidated metadata"}
@@ -93,7 +93,7 @@ func TestTreeStale(t *testing.T) {
 	}
 }
 
-// TestCheckStaleDamaged reports a member with a damaged document once, as one that
+// TestCheckStaleDamaged reports a member whose document is damaged once, as one that
 // cannot be checked.
 func TestCheckStaleDamaged(t *testing.T) {
 	group := staleGroup(t)

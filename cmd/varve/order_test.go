@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAppendTwice appends a month twice, as a restarted job does. The calendar policy
-// refuses it, with advice how to append nevertheless. Without the policy it succeeds
+// TestAppendTwice appends a month twice, like a job that was started again. With a calendar
+// policy it must fail, and the advice of the message must work. Without one it succeeds
 // with a note, and check reports it.
 func TestAppendTwice(t *testing.T) {
 	group := dailyGroup(t)
@@ -37,15 +37,15 @@ func TestAppendTwice(t *testing.T) {
 	if got := fmt.Sprint(facts["arrays"]); !strings.Contains(got, "notes:[its times do not follow each other: "+want) {
 		t.Error(got)
 	}
-	out, errs, status := execute(t, "", "check", group) // 0 is also the fill value
-	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate do not follow each other") {
+	out, errs, status := execute(t, "", "check", group) // 0 is the fill value, too
+	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate are out of order") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
-	// From then on each append continues at the end, and the calendar has no months.
+	// Once it is so, each further append follows the end, and the calendar has no months.
 	if _, errs, status := execute(t, "", calendar...); status != 1 || !strings.Contains(errs, "element 31 is 2024-01-01") || !strings.Contains(errs, "correct the coordinate") {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	// A resize removes the excess, whatever policy is stored.
+	// What was too much is taken off again, whatever policy is stored.
 	must(t, "", "attrs", group+"/t2m", "set", "varve:growth", `{"policy": "calendar:month", "time": "time"}`)
 	must(t, "", "resize", group, "time=31", "--yes", "--shrink", "trim-edges")
 	must(t, "", "check", group)
@@ -105,7 +105,7 @@ func TestOrderOfCoordinates(t *testing.T) {
 	}
 }
 
-// TestPackedTimes cuts months by packed coordinates, decoded as with --decode.
+// TestPackedTimes cuts months by packed coordinates, decoded as by --decode.
 func TestPackedTimes(t *testing.T) {
 	for name, c := range map[string]struct{ dtype, attributes, has string }{
 		"plain":     {"float64", `{"units": "days since 2024-02-20"}`, numbers(0, 10)},
@@ -122,9 +122,9 @@ func TestPackedTimes(t *testing.T) {
 	}
 }
 
-// TestUnwrittenTimes reports times that were not written before later ones, and those
-// that a resize adds. Unwritten times at the end are permitted, and so is a time that
-// equals the fill value.
+// TestUnwrittenTimes checks that unwritten times before written ones are reported, and
+// those that a resize adds. Unwritten times at the end are accepted, and so is a time that
+// happens to be the fill value.
 func TestUnwrittenTimes(t *testing.T) {
 	for values, want := range map[string]string{
 		"[1,2,3,0,0]":    "",
@@ -156,7 +156,7 @@ func TestUnwrittenTimes(t *testing.T) {
 			must(t, "", "copy", group+"/"+name, node)
 			for _, args := range [][]string{{node, "--shape", lengths, "--dry-run"}, {node, name + "=" + lengths}} {
 				_, errs, status := execute(t, "", append([]string{"resize", "--yes", "--alone"}, args...)...)
-				if status != 0 || strings.Contains(errs, "2 new times are the fill value until varve write") != want {
+				if status != 0 || strings.Contains(errs, "2 new times are the fill value; write them with varve write") != want {
 					t.Errorf("%s %s: status %d, %s", name, args, status, errs)
 				}
 			}

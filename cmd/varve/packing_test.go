@@ -59,9 +59,9 @@ func TestDecodeUnsigned(t *testing.T) {
 			if status != 0 || got != c.want+"\n" {
 				t.Errorf("format %s, %s %s: %s", format, c.dtype, c.attributes, got)
 			}
-			// If _Unsigned changes the range, some missing value is outside of it.
+			// Where _Unsigned turns the numbers, some missing value is none of them.
 			unmet := strings.Contains(c.attributes, "missing_value") && !strings.Contains(c.want, "NaN")
-			if unmet != strings.Contains(errs, "so that is missing nowhere") || !unmet && errs != "" {
+			if unmet != strings.Contains(errs, "so this missing value has no effect") || !unmet && errs != "" {
 				t.Errorf("format %s, %s %s: %q", format, c.dtype, c.attributes, errs)
 			}
 			if got := decode(t, must(t, "", "cat", node, "--decode", "--json"))["data_type"]; got != c.typ {
@@ -81,7 +81,7 @@ func TestDecodeUnsigned(t *testing.T) {
 	}
 }
 
-// noFill removes the fill value of an array of format 2, which would be a missing value.
+// noFill removes the fill value of an array of format 2, which would mark missing values.
 func noFill(t *testing.T, node string) {
 	t.Helper()
 	name := filepath.Join(node, ".zarray")
@@ -98,8 +98,8 @@ func noFill(t *testing.T, node string) {
 	}
 }
 
-// TestDecodeOldDates decodes dates as text if datetime64 cannot hold one of them, or
-// would hold it as another number.
+// TestDecodeOldDates checks that all dates are decoded as text if one of them does not
+// exist in datetime64, or has another number there.
 func TestDecodeOldDates(t *testing.T) {
 	for _, c := range []struct{ dtype, units, calendar, values, want string }{
 		{"float64", "days since 0001-01-01", "standard", "[0.0,1.0,59.0,500.0]", "0001-01-01 0001-01-02 0001-03-01 0002-05-16"},
@@ -138,8 +138,8 @@ func TestDecodeOldDates(t *testing.T) {
 	}
 }
 
-// TestDecodeSelected checks that the selected elements decide whether times are text.
-// For long arrays, the shown elements decide.
+// TestDecodeSelected checks that only the selected elements, or of many only the printed
+// ones, decide whether times are text.
 func TestDecodeSelected(t *testing.T) {
 	node := newNode(t, "--shape", "2000", "--dtype", "int32", "--attributes", `{"units": "days since 1582-10-04"}`)
 	must(t, numbers(0, 2000), "write", node, "--format", "json")
@@ -161,7 +161,7 @@ func TestDecodeSelected(t *testing.T) {
 	}
 }
 
-// TestDecodeTells checks the notes why times stay numbers.
+// TestDecodeTells checks the reason why times stay numbers.
 func TestDecodeTells(t *testing.T) {
 	for _, c := range []struct{ units, calendar, want string }{
 		{"months since 2000-01-01", "standard", "no fixed length"},

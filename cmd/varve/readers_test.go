@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReaders checks which programs are reported as readers of several kinds of arrays,
-// and that unlock reports them.
+// TestReaders checks which programs are said to read arrays of several kinds, in info and
+// after unlock.
 func TestReaders(t *testing.T) {
 	names := []string{"--dtype", "int8", "--dimension-names", "y,x"}
 	lists := "zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), " +
@@ -53,8 +53,9 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestReadersOfRepaired checks the readers of documents with deviations, as tried with
-// zarr-python 3.4, and the readers after the documents are written again.
+// TestReadersOfRepaired checks what is said about zarr-python 3.4 and documents that
+// deviate from the specification, before and after they are rewritten. The answers were
+// tried with zarr-python.
 func TestReadersOfRepaired(t *testing.T) {
 	const refuse = "Varve; not: zarr-python (before Varve writes the document anew), xarray (before Varve writes the document anew); not known: zarrs, TensorStore, zarrita, GDAL\n"
 	const reads = "Varve, zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL\n"
@@ -81,7 +82,7 @@ func TestReadersOfRepaired(t *testing.T) {
 		}
 		must(t, "", "attrs", node, "set", "b", "1")
 		if got := must(t, "", "info", node); strings.Contains(got, "before Varve") {
-			t.Errorf("%s, written again: %s", c.new, got)
+			t.Errorf("%s, written anew: %s", c.new, got)
 		}
 	}
 	node := newNode(t, "--shape", "2,3", "--dtype", "int16", "--codecs", `[{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes", "configuration": {"endian": "little"}}]`)
@@ -91,8 +92,8 @@ func TestReadersOfRepaired(t *testing.T) {
 	}
 }
 
-// TestReadersOfMissing checks that a numeric _FillValue of floats is reported: xarray
-// opens no such group of format 3, or reads another value.
+// TestReadersOfMissing checks the note that xarray opens no group of format 3 in which
+// _FillValue of floats is a number, and its advice.
 func TestReadersOfMissing(t *testing.T) {
 	flags := []string{"--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--attributes", `{"_FillValue": -99.5}`}
 	for format, refused := range map[string]bool{"2": false, "3": true} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRemovedNamed checks that a dry run names the nodes that it would remove.
+// TestRemovedNamed checks that a dry run names the nodes that would be removed.
 func TestRemovedNamed(t *testing.T) {
 	dir := t.TempDir()
 	g, other := filepath.Join(dir, "g.zarr"), filepath.Join(dir, "o.zarr")
@@ -38,8 +38,8 @@ func TestRemovedNamed(t *testing.T) {
 	}
 }
 
-// TestRemovalOfNoChunks checks the output of removals without stored chunks: it mentions
-// documents, and not the internal notes of a removal.
+// TestRemovalOfNoChunks checks the plan of a removal without stored chunks: it has
+// documents only, without those that mark a removal.
 func TestRemovalOfNoChunks(t *testing.T) {
 	text := must(t, "", "rm", "--dry-run", newNode(t, "--shape", "2", "--dtype", "int8"))
 	if !strings.Contains(text, "would write   nothing that stays\n") || !strings.Contains(text, "would delete  0 chunks, 1 document: ") {
@@ -47,8 +47,8 @@ func TestRemovalOfNoChunks(t *testing.T) {
 	}
 }
 
-// TestNewFillNoted checks the note about an array that grows by elements with a value,
-// although that of its attributes is another.
+// TestNewFillNoted checks the note if an array with missing values grows by elements that
+// are not missing.
 func TestNewFillNoted(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{
 		{`--attributes {"_FillValue":-32768,"add_offset":280.0,"units":"K"}`, "6 new elements are the fill value 0, which is 280 K decoded, not missing\n"},
@@ -56,7 +56,7 @@ func TestNewFillNoted(t *testing.T) {
 		{`--attributes {"missing_value":-1}`, "6 new elements are the fill value 0, not missing\n"},
 		{`--attributes {"_FillValue":-32768} --fill -32768`, ""},
 		{`--attributes {"add_offset":280.0}`, ""},
-		{`--attributes {"_FillValue":-1} --zarr-format 2`, ""}, // the fill value means a missing value
+		{`--attributes {"_FillValue":-1} --zarr-format 2`, ""}, // the fill value stands for no value
 		{`--attributes {"_FillValue":-1} --zarr-format 2 --fill null`, "6 new elements are the fill value 0, not missing\n"},
 	} {
 		g := filepath.Join(t.TempDir(), "g.zarr")
@@ -74,8 +74,8 @@ func TestNewFillNoted(t *testing.T) {
 	}
 }
 
-// TestArchiveKept checks that the error for an archive to which no node can be added
-// does not propose to remove it.
+// TestArchiveKept checks that no message advises to remove an archive to which no node can
+// be added.
 func TestArchiveKept(t *testing.T) {
 	dir := t.TempDir()
 	node, zip := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "a.zip")

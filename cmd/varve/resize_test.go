@@ -30,7 +30,7 @@ func chunkShapes(t *testing.T, node string) string {
 	return "every " + phrase.Compact(facts.Grid.Configuration.Shape)
 }
 
-// coordinateNode creates a time coordinate and writes its values, given as JSON.
+// coordinateNode creates a time coordinate at a place and writes its values, JSON.
 func coordinateNode(t *testing.T, node, length, units, values string) {
 	t.Helper()
 	attributes := `{"units": "` + units + `", "calendar": "proleptic_gregorian"}`
@@ -71,7 +71,7 @@ func TestResizePolicies(t *testing.T) {
 	}
 }
 
-// expanded returns a list of chunk shapes without runs.
+// expanded writes out the runs of a list of chunk shapes.
 func expanded(t *testing.T, shapes string) string {
 	t.Helper()
 	var axes []any
@@ -102,8 +102,7 @@ func expanded(t *testing.T, shapes string) string {
 	return string(text)
 }
 
-// TestResizeTrims trims the edges beyond the extent, also if the shape stays the same.
-func TestResizeTrims(t *testing.T) {
+func TestResizeTidiesWhatStays(t *testing.T) {
 	node := newNode(t, "--shape", "10", "--dtype", "int8", "--chunks", "[[4,6,5]]")
 	must(t, "[1,2,3,4,5,6,7,8,9,10]", "write", node, "--format", "json")
 	must(t, "", "resize", "--yes", node, "--shape", "10", "--shrink", "trim-edges")
@@ -119,8 +118,7 @@ func TestResizeTrims(t *testing.T) {
 	}
 }
 
-// TestResizeForgets shrinks an array and grows it again, with and without keeping the
-// elements of the cut chunk.
+// TestResizeForgets shrinks an array and grows it again, with and without --keep-stale.
 func TestResizeForgets(t *testing.T) {
 	for flag, want := range map[string]string{"": "[1,2,3,0]\n", "--keep-stale": "[1,2,3,4]\n"} {
 		node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
@@ -138,7 +136,7 @@ func TestResizeForgets(t *testing.T) {
 	}
 }
 
-// TestResizeExpects repeats a change that was already made.
+// TestResizeExpects repeats a change with --expect.
 func TestResizeExpects(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
 	args := []string{"resize", node, "--shape", "6", "--expect", "4", "--json"}

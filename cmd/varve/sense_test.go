@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSenseKept appends and writes numbers of other arrays that have the same meaning,
-// and refuses those whose attributes give them another.
+// TestSenseKept appends and writes the numbers of other arrays. It must fail if their
+// attributes give them another meaning.
 func TestSenseKept(t *testing.T) {
 	const days = `"units": "days since 2000-01-01"`
 	for _, c := range []struct{ dtype, from, to, refused, note string }{
@@ -39,7 +39,7 @@ func TestSenseKept(t *testing.T) {
 		{"int16", `{"units": "h"}`, `{"units": "hours"}`, "", ""},
 		{"int16", `{"units": "h"}`, `{"units": "days"}`, `units is "h" there`, ""},
 		{"int16", `{"units": "m"}`, `{"units": "min"}`, `units is "m" there`, ""},
-		{"int16", `{"units": "K"}`, `{}`, "", `its units are "K", and the array that takes its numbers has none`},
+		{"int16", `{"units": "K"}`, `{}`, "", `its units are "K", and the array that receives its numbers has none`},
 		{"int16", `{` + days + `}`, `{"units": "day since 2000-1-1T00:00"}`, "", ""},
 		{"int16", `{` + days + `, "calendar": "standard"}`, `{` + days + `, "calendar": "proleptic_gregorian"}`, "", ""},
 		{"int16", `{` + days + `}`, `{"units": "hours since 2000-01-01"}`, "units is", ""},
@@ -81,7 +81,7 @@ func TestSenseKept(t *testing.T) {
 	}
 }
 
-// TestSenseOfFormat2 treats the fill value of format 2 as a missing value, except the
+// TestSenseOfFormat2 checks that the fill value of format 2 counts as missing, except the
 // zero of a coordinate.
 func TestSenseOfFormat2(t *testing.T) {
 	for _, c := range []struct{ name, fill, refused string }{
@@ -98,8 +98,8 @@ func TestSenseOfFormat2(t *testing.T) {
 	}
 }
 
-// TestMissingKept compares the missing values of two arrays without other attributes. A
-// number that only the destination treats as missing is refused if it occurs.
+// TestMissingKept appends between arrays whose attributes differ only in missing values. A
+// number that would become missing is refused if it occurs.
 func TestMissingKept(t *testing.T) {
 	const lost, found = "stands for no value there and is a number here", "is a number there and stands for no value here"
 	none, nan := `{"units": "K"}`, `{"_FillValue": "AAAAAAAA+H8="}`
@@ -108,7 +108,7 @@ func TestMissingKept(t *testing.T) {
 		{"2", "int32", "-2", "-1", "[4, 5]", "-2 " + lost},
 		{"2", "int32", "-1", "-1", "[4, -1]", ""},
 		{"2", "int32", "null", "-1", "[4, -1]", ""}, // bare numbers
-		{"2", "int32", "0", "-1", "[4, 0]", ""},     // the zero is a default
+		{"2", "int32", "0", "-1", "[4, 0]", ""},     // nobody chose the zero
 		{"2", "float64", "NaN", "-1", `[-1, 5]`, "-1.0 " + found},
 		{"2", "float64", "NaN", "-1", `["NaN", 5]`, ""},
 		{"2", "float64", "NaN", "NaN", `["NaN", 5]`, ""},

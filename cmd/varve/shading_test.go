@@ -22,15 +22,14 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// commandIn returns a command with a context.
+// commandIn returns a command whose work has a context.
 func commandIn(ctx context.Context) *cobra.Command {
 	c := new(cobra.Command)
 	c.SetContext(ctx)
 	return c
 }
 
-// TestShadingCounts checks that counting by lists and by single requests gives the same,
-// correct result.
+// TestShadingCounts checks that listing and single requests count the same chunks.
 func TestShadingCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -80,8 +79,8 @@ func TestShadingCounts(t *testing.T) {
 	})
 }
 
-// TestShadingGivesUp checks that endless lists, and stores that do not answer, give an
-// unknown result.
+// TestShadingGivesUp checks that the counts stay unknown for endless lists and for stores
+// that do not answer.
 func TestShadingGivesUp(t *testing.T) {
 	endless := func(ctx context.Context, use func([]int64) error) error {
 		for i := int64(0); ; i++ {
@@ -128,7 +127,7 @@ func TestShadingGivesUp(t *testing.T) {
 }
 
 // TestShadingOfMany draws an array of a billion chunks, of which few are stored, and one
-// with an unknown codec.
+// whose codec is not known.
 func TestShadingOfMany(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "many")
 	must(t, "", "create", dir, "--shape", "1000000000", "--dtype", "int8", "--chunks", "[[[1,1000000000]]]")
@@ -141,7 +140,7 @@ func TestShadingOfMany(t *testing.T) {
 	}
 }
 
-// BenchmarkGridOfMany runs the commands that examine a grid, on arrays of very many
+// BenchmarkGridOfMany runs the commands that look at a grid on arrays of very many
 // chunks.
 func BenchmarkGridOfMany(b *testing.B) {
 	for name, chunks := range map[string]string{"regular": "[1,1]", "rectilinear": "[[[1,1000000000]],1]"} {

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// shardText returns the grid of a node and the configuration of its shards, in short.
+// shardText returns the grid and the configuration of the shards of a node, in short.
 func shardText(t *testing.T, node string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(node, "zarr.json"))
@@ -60,7 +60,7 @@ func shardText(t *testing.T, node string) string {
 	return strings.TrimSuffix(text, " bytes zstd")
 }
 
-// compactAll returns the given values without white space, except absent ones.
+// compactAll returns several texts without white space.
 func compactAll(raw ...json.RawMessage) (text string) {
 	for _, r := range raw {
 		if r != nil {
@@ -125,7 +125,7 @@ func TestCreateShards(t *testing.T) {
 	}
 }
 
-// TestShardsRoundTrip writes and reads a sharded array with all commands that use
+// TestShardsRoundTrip writes and reads a sharded array with all commands that touch
 // values.
 func TestShardsRoundTrip(t *testing.T) {
 	node := newNode(t, "--shape", "10,10", "--dtype", "int16", "--shards", "[[4,6],10]", "--chunks", "[2,5]", "--index-location", "start")
@@ -146,7 +146,7 @@ func TestShardsRoundTrip(t *testing.T) {
 	must(t, "", "equal", from, plain)
 }
 
-// npyExport exports an array to a .npy file and returns its name.
+// npyExport returns a .npy file of an array.
 func npyExport(t *testing.T, node string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.npy")
@@ -175,7 +175,8 @@ func TestDivisor(t *testing.T) {
 	}
 }
 
-// FuzzShards parses texts of --shards and --chunks. Whatever is accepted can be created.
+// FuzzShards cuts an array into shards and inner chunks by two texts. Accepted texts must
+// make an array.
 func FuzzShards(f *testing.F) {
 	for _, text := range [][2]string{
 		{"auto", "auto"}, {"auto", "10"}, {"1MiB", "1KiB"}, {"[10,20]", "[5,-1]"}, {"[[10,20,30],25]", "5"}, {"[20,10]", "[[5,15],[[5,2]]]"},

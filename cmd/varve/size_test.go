@@ -19,8 +19,7 @@ import (
 )
 
 // TestExportStreams writes a long JSON document to standard output without a temporary
-// file. If the array becomes unreadable midway, a long document is truncated, and a
-// short one is not written.
+// file. If reading fails, a long document is cut, and of a short one nothing is written.
 func TestExportStreams(t *testing.T) {
 	racing.Skip(t)
 	aside := t.TempDir()
@@ -47,8 +46,8 @@ func TestExportStreams(t *testing.T) {
 	}
 }
 
-// TestExportLimit refuses output above --limit, before anything is written if the length
-// is known.
+// TestExportLimit refuses output that is longer than --limit, before anything is written if
+// the length is known.
 func TestExportLimit(t *testing.T) {
 	node := newNode(t, "--shape", "1000", "--chunks", "100", "--dtype", "int32")
 	file := t.TempDir() + "/out"
@@ -76,7 +75,7 @@ func TestExportLimit(t *testing.T) {
 	}
 }
 
-// TestRest reads the rest of files and streams into memory that is allocated once.
+// TestRest reads the rest of files and streams, into memory that is allocated once.
 func TestRest(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), localfile.SpoolMemory/8)
 	name := t.TempDir() + "/data.bin"

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// soaked returns how much a soak test does, as in the tests of the core: VARVE_SOAK=1 is
-// all.
+// soaked returns the amount of work of a soak test. As in the core's tests, VARVE_SOAK=1
+// is all of it.
 func soaked(t *testing.T, quick, all int) int {
 	t.Helper()
 	text := os.Getenv("VARVE_SOAK")
@@ -60,8 +60,8 @@ func soakSpoil(r *rand.Rand, data []byte) []byte {
 	return data
 }
 
-// TestSoakCommands damages the stores of zarr-python, a few bytes at a time, and runs
-// the commands that read one. Each ends with a status and a message, and none panics.
+// TestSoakCommands damages the stores of zarr-python, a few bytes at a time, and runs the
+// commands that read. Each must end with a status and a message, and none may panic.
 func TestSoakCommands(t *testing.T) {
 	var manifest struct{}
 	z := openArchive(t, "stores.zip", &manifest)

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// newDays writes the files day-1.npy to day-12.npy, each with one row of its number, and
+// newDays writes files day-1.npy to day-12.npy, each with a row of its own number, and
 // returns their folder.
 func newDays(t *testing.T) string {
 	t.Helper()
@@ -67,8 +67,8 @@ func TestAppendFiles(t *testing.T) {
 	}
 }
 
-// TestAppendFilesRefused checks that files known to be wrong beforehand change nothing,
-// and that later failures report which files were appended.
+// TestAppendFilesRefused checks that nothing changes if a file is known to be wrong at the
+// start, and that other errors say which files were appended.
 func TestAppendFilesRefused(t *testing.T) {
 	dir := newDays(t)
 	good, bad, late := filepath.Join(dir, "day-1.npy"), filepath.Join(dir, "x.npy"), filepath.Join(dir, "y.json")
@@ -102,8 +102,7 @@ func TestAppendFilesRefused(t *testing.T) {
 	}
 }
 
-// TestAppendNodes appends arrays of other stores, and uses them as sources of write and
-// create.
+// TestAppendNodes appends arrays of other stores, and writes and creates from them.
 func TestAppendNodes(t *testing.T) {
 	for _, typ := range []struct{ name, values string }{{"int16", "[[1,2],[3,4],[5,6]]"}, {"string", `[["a","b"],["cc",""],["d","e"]]`}, {">f4", "[[1.5,2.0],[3.0,4.0],[5.0,6.0]]"}} {
 		source := newNode(t, "--shape", "3,2", "--dtype", typ.name, "--chunks", "2")
@@ -130,7 +129,6 @@ func TestAppendNodes(t *testing.T) {
 	}
 }
 
-// TestCompareNaturally checks the order of names with numbers.
 func TestCompareNaturally(t *testing.T) {
 	want := []string{"a", "a1", "a2", "a02b", "a10", "a10b2", "a10b11", "a99999999999999999999998", "a99999999999999999999999", "b"}
 	got := slices.Clone(want)

@@ -43,14 +43,15 @@ func TestNegativeAttribute(t *testing.T) {
 	}
 }
 
-// TestCompletionReadsTwice completes lines in which a flag for one value is repeated.
+// TestCompletionReadsTwice completes lines with flags that may be given only once.
 func TestCompletionReadsTwice(t *testing.T) {
 	if out, errs, status := execute(t, "", "__complete", "create", "x", "--shape", "3", "--chunks", ""); status != 0 || !strings.Contains(out, "calendar:month\n") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 }
 
-// TestNamesWithSpace removes white space around dimension names in lists.
+// TestNamesWithSpace checks that space around names of dimensions is ignored, as in other
+// lists.
 func TestNamesWithSpace(t *testing.T) {
 	node := newNode(t, "--shape", "2,3,4", "--dtype", "int8", "--dimension-names", "time, depth (m),")
 	if got := must(t, "", "info", node, "--json"); !strings.Contains(got, `"dimension_names": ["time", "depth (m)", null]`) {
@@ -58,8 +59,7 @@ func TestNamesWithSpace(t *testing.T) {
 	}
 }
 
-// TestIndexBeyond checks that the error mentions a coordinate value only if the
-// coordinate has it.
+// TestIndexBeyond checks that a coordinate value is proposed only if the coordinate has it.
 func TestIndexBeyond(t *testing.T) {
 	g := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", g+"/t", "--shape", "3", "--dtype", "int16", "--dimension-names", "time")
@@ -73,8 +73,8 @@ func TestIndexBeyond(t *testing.T) {
 	}
 }
 
-// TestOldChunksInPlace checks that --overwrite is proposed only where it works: over
-// files that may be chunks.
+// TestOldChunksInPlace checks that --overwrite is advised only for files that may be
+// chunks.
 func TestOldChunksInPlace(t *testing.T) {
 	dir := t.TempDir()
 	overwrite(t, filepath.Join(dir, "a", "c", "0"), "x")

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// durations matches times in statistics, which vary.
+// durations matches the times in statistics, which always differ.
 var durations = regexp.MustCompile(`[0-9][0-9.]*(ns|µs|ms|m[0-9.]+s|s) in `)
 
-// statistics runs a command line with --stats and returns the table on standard error,
-// with "T" for every time.
+// statistics runs a command line with --stats. It returns the table on standard error, with
+// "T" for each time.
 func statistics(t *testing.T, args ...string) string {
 	t.Helper()
 	_, errs, status := execute(t, "", append(args, "--stats")...)
@@ -82,8 +82,7 @@ time         T in I/O, T in codecs`},
 	}
 }
 
-// TestStatsInJSON checks that with --json the statistics are a member of the document,
-// and are printed nowhere else.
+// TestStatsInJSON checks that with --json the statistics are only in the document.
 func TestStatsInJSON(t *testing.T) {
 	node, dir := fixture(t, "rect_months.zarr"), t.TempDir()
 	members := []string{
@@ -97,7 +96,7 @@ func TestStatsInJSON(t *testing.T) {
 	} {
 		plain := decode(t, must(t, "", append(args, "--json", "--stats=false")...))
 		if args[0] == "copy" {
-			args[2] += ".zip" // another archive
+			args[2] += ".zip" // another one
 		}
 		full := decode(t, must(t, "", append(args, "--json", "--stats")...))
 		stats, _ := full["stats"].(map[string]any)
@@ -113,7 +112,7 @@ func TestStatsInJSON(t *testing.T) {
 	}
 }
 
-// TestStatsOfFailure checks that a failure still prints one line.
+// TestStatsOfFailure checks that a failure stays one line.
 func TestStatsOfFailure(t *testing.T) {
 	_, errs, status := execute(t, "", "cat", t.TempDir(), "--stats")
 	if status != 1 || strings.Count(errs, "\n") != 1 {

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestStoredGrowth creates an archive with an empty coordinate, and appends to it by the
-// stored policy.
+// TestStoredGrowth makes an archive with a stored policy and an empty coordinate, and
+// appends to it without --grow.
 func TestStoredGrowth(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	field, time := group+"/t2m", group+"/time"
@@ -44,7 +44,7 @@ func TestStoredGrowth(t *testing.T) {
 	}
 }
 
-// TestGrowOverrules uses another policy than the stored one.
+// TestGrowOverrules gives another policy than the stored one.
 func TestGrowOverrules(t *testing.T) {
 	node := newNode(t, "--shape", "31", "--dtype", "int8", "--chunks", "[[31]]", "--grow", "calendar:month", "--start", "2023-01-01", "--step", "1d")
 	must(t, "xxx", "append", node)
@@ -52,7 +52,7 @@ func TestGrowOverrules(t *testing.T) {
 		t.Error(got)
 	}
 	_, errs, status := execute(t, strings.Repeat("x", 30), "append", node, "--grow", "append-one")
-	if want := "--grow append-one departs from the policy that is stored, calendar:month"; status != 0 || !strings.Contains(errs, want) {
+	if want := "--grow append-one differs from the stored policy, calendar:month"; status != 0 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if got := chunkShapes(t, node); got != "[[31,28,5]]" {
@@ -70,7 +70,7 @@ func TestGrowOverrules(t *testing.T) {
 	}
 }
 
-// plantGrowth stores a value of the attribute without checks, as another program would.
+// plantGrowth stores a value of the attribute without a check, like another program.
 func plantGrowth(t *testing.T, node, value string) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), node, &zarr.Options{Write: true})
@@ -86,13 +86,13 @@ func plantGrowth(t *testing.T, node, value string) {
 	}
 }
 
-// TestStoredGrowthMalformed checks that an invalid attribute is not followed, that the
-// error says how to repair it, and that --grow works nevertheless.
+// TestStoredGrowthMalformed refuses malformed attributes, with advice. --grow must still
+// work.
 func TestStoredGrowthMalformed(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
 	for _, c := range [][2]string{
 		{`"calendar:month"`, "no object"}, {`{"policy": 5}`, "no object"}, {`{}`, `policy ""`}, {`{"policy": "calendr:month"}`, `"calendr:month"`},
-		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "beside this one"},
+		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "in the same group"},
 		{`{"policy": "calendar:month", "time": "time", "step": "1d"}`, "time excludes"}, {`{"policy": "fixed:2", "time": "time"}`, "only a calendar"},
 		{`{"policy": "fixed:2", "axis": "lat"}`, "lat"}, {`{"policy": "fixed:2", "axis": 1}`, "no axis 1"}, {`{"policy": "fixed:0"}`, "fixed:0"},
 	} {
@@ -120,7 +120,7 @@ func TestCreateGrow(t *testing.T) {
 		{1, "follow the extent", "--shape 3 --chunks 3 --grow fixed:2 --zarr-format 2"},
 		{1, "has no axis", "--shape= --grow repeat-last"},
 		{2, "--time COORD", "--shape 3 --chunks [[3]] --grow calendar:month"},
-		{1, "beside it only", "--shape 3 --chunks [[3]] --grow calendar:month --time x/time"},
+		{1, "a coordinate of the same group", "--shape 3 --chunks [[3]] --grow calendar:month --time x/time"},
 		{2, "exclude each other", `--shape 3 --chunks [[3]] --grow fixed:2 --attributes {"varve:growth":{}}`},
 		{2, "--grow", "--shape 3 --grow fast"},
 		{0, "", "--shape 3 --chunks 3 --grow repeat-last --zarr-format 2"},
@@ -133,8 +133,8 @@ func TestCreateGrow(t *testing.T) {
 	must(t, "xxxx", "append", at)
 }
 
-// TestFirstTimes starts an archive of months. A single time does not give the step, so
-// the end of its month is unknown.
+// TestFirstTimes begins an archive of months. A single time does not give the distance of
+// elements, so its month would end after it.
 func TestFirstTimes(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "64", "--dimension-names", "time",
@@ -161,8 +161,8 @@ func TestFirstTimes(t *testing.T) {
 	}
 }
 
-// TestGrowthPastGaps appends days with a gap, some at a time, by a stored policy. If a
-// month becomes shorter than declared, a chunk starts within the next one, with a note.
+// TestGrowthPastGaps appends days with a gap, by a stored policy. If a month turns out to
+// be shorter than declared, a chunk begins within the next month, with a note.
 func TestGrowthPastGaps(t *testing.T) {
 	group := newNode(t, "--group")
 	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "1000", "--dimension-names", "time",

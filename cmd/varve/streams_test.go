@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// shared is a buffer that a drawing goroutine may share.
+// shared is a buffer for a goroutine that draws.
 type shared struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -37,7 +37,7 @@ func (s *shared) String() string {
 	return s.b.String()
 }
 
-// slowly is a stream of two bytes. It yields the second once the first one is shown.
+// slowly is a stream of two bytes. The second one comes after progress showed the first.
 type slowly struct {
 	shown *shared
 	read  int
@@ -56,8 +56,8 @@ func (s *slowly) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestProgressOfStreams shows the progress of a pipe, whether its length is known or
-// not.
+// TestProgressOfStreams checks the progress of input from a pipe, of known and unknown
+// length.
 func TestProgressOfStreams(t *testing.T) {
 	promptly(t)
 	for _, n := range []int64{-1, 2} {
@@ -70,17 +70,18 @@ func TestProgressOfStreams(t *testing.T) {
 	}
 }
 
-// init suppresses progress lines in other tests, which may be slow on a busy machine.
+// init prevents progress lines in other tests, whose commands may be slow on a busy
+// machine.
 func init() { progress.Delay = time.Hour }
 
-// promptly shows progress without delay.
+// promptly shows progress as soon as there is any.
 func promptly(t *testing.T) {
 	delay, period := progress.Delay, progress.Period
 	progress.Delay, progress.Period = 0, time.Millisecond
 	t.Cleanup(func() { progress.Delay, progress.Period = delay, period })
 }
 
-// watchedScreen is a terminal that calls seen once its output contains a text.
+// watchedScreen is a terminal that calls seen once its text contains a given text.
 type watchedScreen struct {
 	shared
 	text string
@@ -98,13 +99,13 @@ func (s *watchedScreen) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestProgressOfCommands holds the lock that a command waits for until the command has
-// shown the amount of work. The line is erased at the end, and has nothing else on it.
+// TestProgressOfCommands holds the lock that a command waits for until the command shows
+// its progress line. The line must disappear after the work, and contain nothing else.
 func TestProgressOfCommands(t *testing.T) {
 	promptly(t)
 	for _, c := range []struct {
 		lock, shows string
-		args        []string // GROUP is replaced by the group
+		args        []string // GROUP stands for the group
 	}{
 		{"a", " 0 of 5  0/s", []string{"rm", "--yes", "GROUP/a"}},
 		{"a", " 0 of 2  0/s", []string{"unlock", "GROUP"}},
@@ -141,7 +142,7 @@ func TestProgressOfCommands(t *testing.T) {
 	}
 }
 
-// holdLock locks a node, and returns a function that releases the lock.
+// holdLock takes the lock of a node, and returns a function that releases it.
 func holdLock(t *testing.T, location, node string) (release func()) {
 	t.Helper()
 	s, err := filestore.Open(location, nil)

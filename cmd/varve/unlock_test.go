@@ -39,7 +39,7 @@ func TestUnlock(t *testing.T) {
 }
 
 // TestUnlockedGrows appends to an array whose last chunk reaches beyond the extent, and
-// to one where it was trimmed.
+// to one where it has been trimmed.
 func TestUnlockedGrows(t *testing.T) {
 	for _, c := range []struct{ trim, want string }{{"", "[[4,4,4,1]]"}, {"--trim", "[[4,4,2,3]]"}} {
 		node := newNode(t, "--shape", "10", "--dtype", "int8", "--chunks", "[4]")
@@ -61,7 +61,7 @@ func TestUnlockedGrows(t *testing.T) {
 	}
 }
 
-// TestUnlockVersion2 refuses arrays of format 2, which has only regular grids.
+// TestUnlockVersion2 checks that arrays of format 2 are refused.
 func TestUnlockVersion2(t *testing.T) {
 	node := filepath.Join(t.TempDir(), "v2.zarr")
 	overwrite(t, filepath.Join(node, ".zarray"), `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i4", "compressor": null, "fill_value": 0, "order": "C", "filters": null}`)
@@ -75,8 +75,8 @@ func TestUnlockVersion2(t *testing.T) {
 	}
 }
 
-// TestUnlockGroupTrims checks that no array of a group changes if one of them cannot be
-// trimmed, because inner chunks would not divide its shards.
+// TestUnlockGroupTrims checks that no array of a group changes if one cannot be trimmed,
+// because its shards would not consist of whole inner chunks.
 func TestUnlockGroupTrims(t *testing.T) {
 	group := newNode(t, "--group")
 	must(t, "", "create", group+"/a", "--shape", "10", "--dtype", "int8", "--chunks", "4", "--dimension-names", "x")

@@ -30,10 +30,10 @@ func TestUsageErrors(t *testing.T) {
 	}
 	for _, c := range []usage{
 		{[]string{"bogus"}, `no command "bogus"`},
-		{[]string{"inf"}, "is info meant"},
-		{[]string{"help", "nonsense"}, `no command and no topic "nonsense"`},
-		{[]string{"help", "selct"}, "is select meant?"},
-		{[]string{"help", "info", "more"}, `no topic "info more"`},
+		{[]string{"inf"}, "did you mean info"},
+		{[]string{"help", "nonsense"}, `no command or topic "nonsense"`},
+		{[]string{"help", "selct"}, "did you mean select?"},
+		{[]string{"help", "info", "more"}, `or topic "info more"`},
 		{[]string{"growth"}, "varve help growth explains the topic"},
 		{[]string{"info"}, "NODE is missing"},
 		{[]string{"info", "a", "b"}, `unexpected argument "b"`},
@@ -47,16 +47,16 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"create", "a", "--codecs", `["bytes"]`, "--compressor", "none"}, "--codecs and --compressor exclude each other"},
 		{[]string{"write", "a", "b", "--value", "1"}, "exclude each other"},
 		{[]string{"append", "a", "b", "c=d"}, `unexpected argument "c=d"`},
-		{[]string{"append", "a", "-", "-"}, "standard input can be one file only"},
-		{[]string{"append", "a", "[x"}, "no pattern of file names"},
+		{[]string{"append", "a", "-", "-"}, "standard input can be given only once"},
+		{[]string{"append", "a", "[x"}, "not a pattern of file names"},
 		{[]string{"append", "a", "b=x", "c"}, `unexpected argument "c"`},
-		{[]string{"append", group, "one=a.npy", "/one/=b.npy", "two=c.npy"}, "one is to grow by 2 files and two by 1"},
-		{[]string{"append", group, "one=-", "deep/two=-"}, "standard input can be one file only"},
+		{[]string{"append", group, "one=a.npy", "/one/=b.npy", "two=c.npy"}, "one gets 2 files and two gets 1"},
+		{[]string{"append", group, "one=-", "deep/two=-"}, "only one file can be standard input"},
 		{[]string{"append", group, "=a.npy"}, "name of an array is missing"},
 		{[]string{"append", group, "one="}, "name of a file is missing"},
 		{[]string{"append", group, "one=a", "--expect", "1,2"}, "the length of the axis"},
 		{[]string{"export", "a", "--format", "xml"}, `"xml"`},
-		{[]string{"attrs", "a", "frob"}, "none of get, set and unset"},
+		{[]string{"attrs", "a", "frob"}, "is not get, set or unset"},
 		{[]string{"attrs", "a", "set", "k"}, "JSON is missing"},
 		{[]string{"conformance"}, "--array_path is missing"},
 		{[]string{"rm", group}, "--yes"},
@@ -77,8 +77,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--step", "1m"}, "minutes (min) or months (mo)"},
 		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--step", "1d", "--calendar", "maya"}, "maya"},
 		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--time", "time"}, "--time excludes --start"},
-		{[]string{"append", "a", "--time", "time"}, "--time goes with --grow calendar:month"},
-		{[]string{"unlock", "a", "--axis", "0,99999999999999999999"}, `"99999999999999999999" is no whole number`},
+		{[]string{"append", "a", "--time", "time"}, "--time is only for --grow calendar:month"},
+		{[]string{"unlock", "a", "--axis", "0,99999999999999999999"}, `"99999999999999999999" is not a whole number`},
 		{[]string{"info", "a", "--experimental", "warp"}, "there are encoded-shapes and inner-chunks"},
 		{[]string{"info", "a", "--experimental", "inner-chunks,"}, "there are encoded-shapes and inner-chunks"},
 		{[]string{"create", "a", "--shape", "3", "--dtype", "int8", "--chunks", `{"name":`}, "--chunks"},
@@ -87,8 +87,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"unlock"}, "NODE is missing"},
 		{[]string{"append", "a", "--expect", "1,x"}, `"x"`},
 		{[]string{"append", "a", "--axis", ""}, "the number or the name of an axis is needed"},
-		{[]string{"append", "a", "--axis", "99999999999999999999"}, `"99999999999999999999" is no whole number`},
-		{[]string{"resize", "a", "--shape", "3", "--step", "1d"}, "--step goes with --grow calendar:month"},
+		{[]string{"append", "a", "--axis", "99999999999999999999"}, `"99999999999999999999" is not a whole number`},
+		{[]string{"resize", "a", "--shape", "3", "--step", "1d"}, "--step is only for --grow calendar:month"},
 		{[]string{"attrs", "a", "set", "units", "K"}, "not JSON"},
 		{[]string{"create", "a", "--group", "--attributes", "[]"}, "--attributes"},
 		{[]string{"create", "a", "--group", "--dtype", "int8"}, "--group and --dtype exclude each other"},
@@ -98,21 +98,21 @@ func TestUsageErrors(t *testing.T) {
 		create("--compressor", "lz4"), create("--compressor", "zstd:x"), create("--chunk-key-encoding", "v3/"), create("--chunk-key-encoding", "v3"),
 		create("--chunks", "[2"), create("--chunks", "{}"), create("--chunks", "many"), create("--chunks", ""), create("--chunks", "calendar:"),
 		create("--chunks", "calendar:week"), create("--chunks", "groups:"), create("--chunks", `["weeks"]`), create("--chunks", `["groups:"]`),
-		{[]string{"create", "a", "--shape", "10", "--dtype", "int8", "--chunks", "8Mi"}, "none of auto, a size as 8MiB"},
+		{[]string{"create", "a", "--shape", "10", "--dtype", "int8", "--chunks", "8Mi"}, "it must be auto, a size such as 8MiB"},
 		create("--chunks", "0B"), create("--chunks", "99999EiB"), create("--chunks", "8 parsec"), create("--chunks", "bounded:"), create("--chunks", "bounded:x"),
 		create("--chunks", "calendar:month"), create("--time", "time"), create("--step", "1d"),
 		create("--shards", ""), create("--shards", "many"), create("--shards", "calendar:month"), create("--index-location", "start"),
 		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "3", "--index-location", "middle"}, "start and end are known"},
-		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "3", "--chunks", "groups:x"}, "with --shards they are inner chunks"},
-		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "3", "--chunks", "bounded:3"}, "with --shards they are inner chunks"},
+		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "3", "--chunks", "groups:x"}, "with --shards these are inner chunks"},
+		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "3", "--chunks", "bounded:3"}, "with --shards these are inner chunks"},
 		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "auto", "--chunks", `{"name":"regular","configuration":{"chunk_shape":[3]}}`}, "inner chunks"},
-		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "1MiB", "--chunks", "8MiB"}, "which are smaller"},
-		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "3", "--time", "t"}, "--time goes with --shards calendar:month"},
+		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "1MiB", "--chunks", "8MiB"}, "are larger than --shards"},
+		{[]string{"create", "a", "--shape", "9", "--dtype", "int8", "--shards", "3", "--time", "t"}, "--time is only for --shards calendar:month"},
 		{[]string{"plan"}, "--shape is missing"},
 		{[]string{"plan", "--shape", "5"}, "--dtype is missing"},
 		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--target", "8"}, "as 8MiB"},
-		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "calendar:month"}, "a size as 256KiB"},
-		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "8MiB", "--target", "1MiB"}, "do not fit into objects"},
+		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "calendar:month"}, "a size such as 256KiB"},
+		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "8MiB", "--target", "1MiB"}, "is larger than --target"},
 		{[]string{"plan", "a"}, `unexpected argument "a"`},
 		create("--zarr-format", "7"), create("--attributes", "{"),
 		{[]string{"create", "a", "--shape", "1", "--dtype", "int8", "--zarr-format", "2", "--chunk-key-encoding", "default/"}, "v2. and v2/"},
@@ -120,7 +120,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"cat", "a", "--select", `{"pionts": [[1]]}`}, `"pionts" is no way to select`},
 		{[]string{"cat", "a", "--select", `{"basic": "x"}`}, `"x" is no index`},
 		{[]string{"cat", "a", "--select", "a"}, `"a" is no index`},
-		{[]string{"cat", "a", "--select", "99999999999999999999"}, "fits into 64 bits"},
+		{[]string{"cat", "a", "--select", "99999999999999999999"}, "64 bits"},
 		{[]string{"cat", "a", "--select", `{"bogus": 1}`}, "blocks, mask and fields"},
 		{[]string{"cat", "a", "--select", "0:5:0"}, "a step of 0"},
 		{[]string{"cat", "a", "--select", "1, t=::-00 "}, "a step of 0"},
@@ -129,28 +129,28 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"cat", "a", "--select", "1,,2"}, `""`},
 		{[]string{"cat", "a", "--select", "[0,2,5],0,0"}, `lists are written in JSON, an entry an axis, as {"orthogonal": [[0, 2, 5], 0, "1:3"]}`},
 		{[]string{"cat", "a", "--select", "0, np.newaxis"}, "leave None and newaxis out"},
-		{[]string{"cat", "a", "--select", "slice(0, 3),0"}, "is 0:3,0 meant?"},
+		{[]string{"cat", "a", "--select", "slice(0, 3),0"}, "did you mean 0:3,0?"},
 		{[]string{"cat", "a", "--select", ","}, "an item is empty"},
-		{[]string{"cat", "a", "--select", "time=0", "--select", "lat=0"}, "--select: it is given twice, and takes one value: items have commas"},
+		{[]string{"cat", "a", "--select", "time=0", "--select", "lat=0"}, "--select: it is given twice, but takes one value: separate items by commas"},
 		{[]string{"write", "a", "--format", "xml"}, `"xml"`},
 		{[]string{"write", "a", "--format", "csv"}, "raw, npy and json are known"},
 		{[]string{"append", "a", "--format", "xml"}, `"xml"`},
 		{[]string{"grid", "a", "--locate", "a"}, `"a"`},
 		{[]string{"grid", "a", "--axes", "1,"}, "the number or the name of an axis is needed"},
 		{[]string{"grid", "a", "--axes", "x,x"}, "two different axes"},
-		{[]string{"create", "a", "--dtype", "int8", "--shape", "10,10", "--chunks", "5", "5"}, "is --chunks 5,5 meant?"},
-		{[]string{"create", "a", "--shape", "10", "10", "10", "--dtype", "int8"}, "is --shape 10,10,10 meant?"},
-		{[]string{"create", "a", "--shape=9,9", "--dimension-names=lat,", "lon"}, "is --dimension-names lat,lon meant?"},
-		{[]string{"cat", "a", "--select", "0", "-1"}, "is --select -1 meant?"},
+		{[]string{"create", "a", "--dtype", "int8", "--shape", "10,10", "--chunks", "5", "5"}, "did you mean --chunks 5,5?"},
+		{[]string{"create", "a", "--shape", "10", "10", "10", "--dtype", "int8"}, "did you mean --shape 10,10,10?"},
+		{[]string{"create", "a", "--shape=9,9", "--dimension-names=lat,", "lon"}, "did you mean --dimension-names lat,lon?"},
+		{[]string{"cat", "a", "--select", "0", "-1"}, "did you mean --select -1?"},
 		{[]string{"info", "a", "--json=yes"}, `"yes" is neither true nor false; --json alone is true`},
 		{[]string{"resize", "a", "--shape", "3", "--yes=no"}, `"no" is neither true nor false`},
-		{[]string{"create", "a", "--zarr-format", "v2"}, "2 and 3 are known (is 2 meant?)"},
-		{[]string{"write", "a", "-1"}, "is --value -1 meant?"},
+		{[]string{"create", "a", "--zarr-format", "v2"}, "2 and 3 are known (did you mean 2?)"},
+		{[]string{"write", "a", "-1"}, "did you mean --value -1?"},
 		{[]string{"attrs", "a", "set", "offset", "-x"}, "unknown shorthand flag"},
 		{[]string{"create", "a", "--shape", "3", "--shape", "4"}, "--shape: it is given twice"},
 		{[]string{"write", "a", "--value", "3", "--value=4"}, "--value: it is given twice"},
 		{[]string{"export", "a", "-o", "x.npy", "-o", "y.npy"}, "--output: it is given twice"},
-		{[]string{"export", "a", "-o", ""}, "the name of a file is needed: is a variable of the shell not set?"},
+		{[]string{"export", "a", "-o", ""}, "the name of a file is needed: is a shell variable not set?"},
 		{[]string{"create", "a", "--from", ""}, "the name of a file is needed"},
 		{[]string{"create", "a", "--shape", "3", "--dtype", ""}, "the name of a type is needed"},
 		{[]string{"demo", "d", "--from", ""}, "the location of a node is needed"},
@@ -160,26 +160,26 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"append", "a", "x.npy", ""}, "FILE is empty"},
 		{[]string{"copy", "a", ""}, "DST is empty"},
 		create("--dimension-names", `["x"]`), create("--dimension-names", "'x'"),
-		{[]string{"create", "a", "--dimension-names", `["time", "lat"]`}, "no brackets and no quotes around them (is time,lat meant?)"},
-		{[]string{"create", "a", "--dims", "x"}, "is --dimension-names meant?"},
-		{[]string{"create", "a", "--dimension_names", "x"}, "is --dimension-names meant?"},
-		{[]string{"create", "a", "--fill_value", "0"}, "is --fill meant?"},
-		{[]string{"create", "a", "--attrs", "{}"}, "is --attributes meant?"},
-		{[]string{"create", "a", "--format", "2"}, "is --zarr-format meant?"},
-		{[]string{"create", "a", "--data-type", "int8"}, "is --dtype meant?"},
+		{[]string{"create", "a", "--dimension-names", `["time", "lat"]`}, "write names without brackets and quotes (did you mean time,lat?)"},
+		{[]string{"create", "a", "--dims", "x"}, "did you mean --dimension-names?"},
+		{[]string{"create", "a", "--dimension_names", "x"}, "did you mean --dimension-names?"},
+		{[]string{"create", "a", "--fill_value", "0"}, "did you mean --fill?"},
+		{[]string{"create", "a", "--attrs", "{}"}, "did you mean --attributes?"},
+		{[]string{"create", "a", "--format", "2"}, "did you mean --zarr-format?"},
+		{[]string{"create", "a", "--data-type", "int8"}, "did you mean --dtype?"},
 		{[]string{"create", "a", "--order", "F"}, "the codec transpose"},
-		{[]string{"create", "a", "--dimension-separator", "/"}, "--chunk-key-encoding has the separator"},
-		{[]string{"era5.zarr/t2m"}, "is varve info era5.zarr/t2m meant?"},
-		{[]string{"create", "a", "--chunks", `{"time":5}`}, "lengths stand in the order of the axes and have no names, as 10,20"},
-		{[]string{"create", "a", "--chunks", "time=5, lat=6"}, "have no names: is 5,6 meant?"},
-		{[]string{"create", "a", "--codecs", "zstd"}, "is --compressor zstd meant?"},
+		{[]string{"create", "a", "--dimension-separator", "/"}, "--chunk-key-encoding includes the separator"},
+		{[]string{"era5.zarr/t2m"}, "did you mean varve info era5.zarr/t2m?"},
+		{[]string{"create", "a", "--chunks", `{"time":5}`}, "give lengths in the order of the axes and without names, such as 10,20"},
+		{[]string{"create", "a", "--chunks", "time=5, lat=6"}, "without names: did you mean 5,6?"},
+		{[]string{"create", "a", "--codecs", "zstd"}, "did you mean --compressor zstd?"},
 		{[]string{"create", "a", "--codecs", "blosc"}, `write a list, as '["bytes","zstd"]'`},
-		{[]string{"grid", "--shape", "9,9", "--chunk-grid", "3,3"}, `is '{"name":"regular","configuration":{"chunk_shape":[3,3]}}' meant?`},
+		{[]string{"grid", "--shape", "9,9", "--chunk-grid", "3,3"}, `did you mean '{"name":"regular","configuration":{"chunk_shape":[3,3]}}'?`},
 		{[]string{"grid", "--shape", "9", "--chunk-grid", "regular"}, `write the whole object, as '{"name":"regular"`},
 		{[]string{"append", "a", "--grow", "calendar:month", "--start", "01.02.2020", "--step", "1d"}, "write dates as 2024-12-25"},
 		{[]string{"export", "a", "-o", "out.zarr"}, "varve copy NODE out.zarr"},
-		{[]string{"attrs", "a", "set", "varve:growth", `{"policy":"calender:month"}`}, "is calendar:month meant?"},
-		{[]string{"create", "a", "--shape", "3", "--dtype", "int8", "--attributes", `{"varve:growth":{"policy":"fixd:3"}}`}, "is fixed:3 meant?"},
+		{[]string{"attrs", "a", "set", "varve:growth", `{"policy":"calender:month"}`}, "did you mean calendar:month?"},
+		{[]string{"create", "a", "--shape", "3", "--dtype", "int8", "--attributes", `{"varve:growth":{"policy":"fixd:3"}}`}, "did you mean fixed:3?"},
 		{[]string{"completion", "nosh"}, `"nosh"`},
 		{[]string{"completion", "bash", "more"}, `"more"`},
 	} {
@@ -190,7 +190,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestFailures checks the line, the status and the kind of failures of well-formed
+// TestFailures checks the message, the status and the kind of failures of well-formed
 // command lines.
 func TestFailures(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
@@ -245,7 +245,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"unlock", array, "--axis", "-3"}, "invalid-argument", "axis -3"},
 		{[]string{"unlock", group, "--axis", "x"}, "invalid-argument", "no array of the group has an axis x"},
 		{[]string{"consolidate", array}, "invalid-argument", "it is an array"},
-		{[]string{"compact", array}, "unsupported", "chunks cannot be merged yet"},
+		{[]string{"compact", array}, "unsupported", "merging chunks is not implemented yet"},
 		{[]string{"compact", "--shards", array}, "unsupported", "not shards"},
 		{[]string{"compact", "--shards", "--dry-run", array}, "unsupported", "not shards"},
 		{[]string{"compact", "--shards", group}, "invalid-argument", "it is a group"},
@@ -273,7 +273,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"create", absent, "--shape", "10", "--zarr-format", "2", "--dtype", "bfloat16"}, "unsupported", "bfloat16"},
 		{create("--chunks", "calendar:month", "--time", "nowhere"), "not-found", "nowhere"},
 		{create("--chunks", "groups:"+absent), "not-found", "absent"},
-		{create("--chunks", "groups:"+filepath.Join(array, "zarr.json")), "invalid-argument", "one for every element"},
+		{create("--chunks", "groups:"+filepath.Join(array, "zarr.json")), "invalid-argument", "every element needs one"},
 		{create("--chunks", "bounded:[[5,5]]"), "invalid-argument", "axis 0"},
 		{create("--chunks", `["calendar:month", 5]`, "--start", "2020-01-01", "--step", "1d"), "invalid-argument", "2 entries for 1 axis"},
 		{create("--chunks", "[[3,4]]"), "invalid-argument", "axis 0"},
@@ -292,7 +292,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%q --json: status %d, %q, %s, want kind %s", c.args, status, out, errs, c.kind)
 		}
 		if op, _ := facts["op"].(string); op == "" || facts["path"] == nil {
-			t.Errorf("%q --json: %s lacks the place", c.args, errs)
+			t.Errorf("%q --json: %s does not say where", c.args, errs)
 		}
 		for _, member := range []string{"message", "kind", "op", "path", "key", "chunk", "axis"} {
 			if _, ok := facts[member]; !ok {
@@ -302,13 +302,11 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// named reports whether a message contains one of several nodes.
+// named reports whether a message names one of some nodes.
 func named(message string, nodes ...string) bool {
 	return slices.ContainsFunc(nodes, func(n string) bool { return strings.Contains(message, n) })
 }
 
-// TestFailureTellsWhere checks that errors in JSON have the axis, or the key and the
-// chunk.
 func TestFailureTellsWhere(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
 	_, errs, _ := execute(t, "", "cat", "--json", array, "--select", "0,100")
@@ -356,7 +354,6 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-// TestSentence checks the text of errors of interrupted commands.
 func TestSentence(t *testing.T) {
 	wrap := func(err error) error { return &zarr.Error{Op: "write", Path: "a.zarr", Axis: -1, Err: err} }
 	canceled, incomplete := wrap(context.Canceled), wrap(fmt.Errorf("%w: %w", zarr.ErrIncomplete, context.Canceled))
@@ -382,11 +379,11 @@ func TestSentence(t *testing.T) {
 	cmd := newCatCommand()
 	cmd.SetContext(t.Context())
 	if got := sentence(cmd, canceled); strings.Contains(got, "interrupted") {
-		t.Errorf("without an interrupt: %q", got)
+		t.Errorf("nobody interrupted the command, and it says %q", got)
 	}
 }
 
-// TestHelp checks that every command has a description and an example.
+// TestHelp checks that every command explains itself.
 func TestHelp(t *testing.T) {
 	for _, c := range newRoot().Commands() {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") || c.Example == "" {
@@ -437,8 +434,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestDamagedChunk checks that the error for a chunk that does not decode says what to
-// do, and names its array.
+// TestDamagedChunk checks the advice about a chunk that does not decode.
 func TestDamagedChunk(t *testing.T) {
 	dir := t.TempDir()
 	sound, bad := filepath.Join(dir, "sound.zarr"), filepath.Join(dir, "bad one.zarr")

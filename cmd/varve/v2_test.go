@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFormat2 uses a store of format 2 with the commands.
+// TestFormat2 runs the commands on a store of format 2.
 func TestFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	array := filepath.Join(root, "t2m")
@@ -45,12 +45,12 @@ func TestFormat2(t *testing.T) {
 		t.Error(out)
 	}
 	overwrite(t, filepath.Join(array, "zarr.json"), `{"zarr_format": 3, "node_type": "group"}`)
-	if out := must(t, "", "info", array); !strings.Contains(out, "both formats stand here: zarr.json was read, and .zarray was not") {
+	if out := must(t, "", "info", array); !strings.Contains(out, "documents of both formats exist: zarr.json was read, and .zarray was not") {
 		t.Error(out)
 	}
 }
 
-// TestUnknownFormat2 describes and lists an array of format 2 that cannot be read.
+// TestUnknownFormat2 describes an array of format 2 that cannot be read, and lists it.
 func TestUnknownFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)
@@ -65,8 +65,7 @@ func TestUnknownFormat2(t *testing.T) {
 	}
 }
 
-// TestInfoOfFormat2 checks that info shows the format, NaT, null, and types in their
-// stored spelling.
+// TestInfoOfFormat2 checks the format, NaT, null, and the spelling of types in info.
 func TestInfoOfFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)
@@ -100,7 +99,7 @@ func TestInfoOfFormat2(t *testing.T) {
 	}
 }
 
-// TestUnsetMissingFormat2 removes attributes that a node of format 2 does not have.
+// TestUnsetMissingFormat2 removes attributes that nodes of format 2 do not have.
 func TestUnsetMissingFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	must(t, "", "create", root, "--group", "--zarr-format", "2")

@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// newNode creates an array and returns its location.
+// newNode creates an array and returns its place.
 func newNode(t *testing.T, args ...string) string {
 	t.Helper()
 	node := filepath.Join(t.TempDir(), "a.zarr")
@@ -31,7 +31,7 @@ func newNode(t *testing.T, args ...string) string {
 	return node
 }
 
-// createNoted creates an array, which may give notes.
+// createNoted creates an array, and permits notes.
 func createNoted(t *testing.T, node string, args ...string) {
 	t.Helper()
 	_, errs, status := execute(t, "", append([]string{"create", node}, args...)...)
@@ -98,7 +98,7 @@ func TestExportToFile(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAreBounded exports an array of 10^12 empty lists.
+// TestEmptyListsAreBounded exports an array that has no element and 10^12 empty lists.
 func TestEmptyListsAreBounded(t *testing.T) {
 	node := newNode(t, "--shape", "1000000000000,0", "--dtype", "int8", "--chunks", "[1000000000,1]")
 	if _, errs, status := execute(t, "", "export", node, "--format", "json"); status != 1 || !strings.Contains(errs, "empty lists") {
@@ -161,7 +161,7 @@ func TestWriteRefuses(t *testing.T) {
 		}
 	}
 	if got := must(t, "", "cat", node); got != "[[0 0]\n [0 0]]\n" {
-		t.Errorf("the array changed: %s", got)
+		t.Errorf("something was written: %s", got)
 	}
 }
 
@@ -173,9 +173,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteParts writes a value to a part of an array, and a big-endian .npy file to
-// another part.
-func TestWriteParts(t *testing.T) {
+func TestFillAndPours(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "float32", "--dimension-names", "y,x")
 	must(t, "", "write", node, "--select", "x=1:", "--value", "nan")
 	h := npy.Header{Type: dtype.Of[float32](), Shape: []int64{1, 2}, BigEndian: true}
@@ -185,7 +183,7 @@ func TestWriteParts(t *testing.T) {
 	}
 }
 
-// TestNestedRoundTrip checks that exported JSON can be written again.
+// TestNestedRoundTrip checks that what is exported as JSON can be written again.
 func TestNestedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool && !d.Variable() }).Draw(t, "type")
@@ -212,8 +210,8 @@ func TestNestedRoundTrip(t *testing.T) {
 	})
 }
 
-// nestedText writes elements as nested lists by the simplest algorithm, and advances
-// data past them.
+// nestedText writes elements as nested lists in a simple way, and advances data past
+// them.
 func nestedText(t dtype.Type, shape []int64, data *[]byte) string {
 	if len(shape) == 0 {
 		elem := (*data)[:t.Size()]
@@ -351,7 +349,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestWriteOfLongStreams writes streams of more than a slab that fail.
+// TestWriteOfLongStreams writes streams that are longer than a slab and end too early.
 func TestWriteOfLongStreams(t *testing.T) {
 	node := newNode(t, "--shape", fmt.Sprint(source.SlabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(source.SlabBytes/2), "--compressor", "none")
 	must(t, "", "write", node, "--select", ":5", "--value", "7")
@@ -365,8 +363,8 @@ func TestWriteOfLongStreams(t *testing.T) {
 	}
 }
 
-// TestWriteOntoItself reverses an array of more than a slab by writing it onto itself
-// through another name. No value is lost, and no temporary file is left.
+// TestWriteOntoItself reverses an array that is larger than a slab by writing it onto
+// itself under another name. No value may be lost, and no temporary file may stay.
 func TestWriteOntoItself(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -388,8 +386,6 @@ func TestWriteOntoItself(t *testing.T) {
 	}
 }
 
-// TestSettle checks that Settle refuses streams that are shorter or longer than
-// declared.
 func TestSettle(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, c := range []struct {
@@ -410,7 +406,6 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestAppendTellsTheAxis checks that errors in JSON have the axis.
 func TestAppendTellsTheAxis(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "int8")
 	for _, c := range []struct {
@@ -433,8 +428,6 @@ func TestAppendTellsTheAxis(t *testing.T) {
 	}
 }
 
-// TestSqueezedShapesFit checks that axes of length 1 may be missing or added in the
-// shape of values.
 func TestSqueezedShapesFit(t *testing.T) {
 	v := &input.Values{Type: dtype.Of[int8](), Total: 6, Name: "x", Shape: []int64{1, 2, 3}}
 	for _, c := range []struct {
@@ -447,7 +440,7 @@ func TestSqueezedShapesFit(t *testing.T) {
 	}
 }
 
-// TestWriteTimes writes times and durations as numbers and as text.
+// TestWriteTimes writes times and durations, as numbers and as text.
 func TestWriteTimes(t *testing.T) {
 	moments := newNode(t, "--shape", "4", "--dtype", "M8[D]")
 	must(t, `["2020-05-05","NaT",1,"1969-12-31"]`, "write", moments, "--format", "json")
@@ -474,7 +467,7 @@ func TestWriteTimes(t *testing.T) {
 	}
 }
 
-// TestTimesAreNumbers checks that CF times are written as their stored numbers.
+// TestTimesAreNumbers checks the hint that CF times are written as numbers.
 func TestTimesAreNumbers(t *testing.T) {
 	node := filepath.Join(t.TempDir(), "time.zarr")
 	must(t, "", "create", node, "--shape", "2", "--dtype", "int32", "--attributes", `{"units": "days since 1950-01-01"}`)
@@ -490,7 +483,7 @@ func TestTimesAreNumbers(t *testing.T) {
 	}
 }
 
-// TestTypedValues reads JSON from a terminal and refuses raw bytes from there.
+// TestTypedValues takes JSON from a terminal and refuses raw bytes from there.
 func TestTypedValues(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "uint8")
 	for _, c := range []struct {
@@ -502,7 +495,7 @@ func TestTypedValues(t *testing.T) {
 	} {
 		var errs bytes.Buffer
 		status := run(t.Context(), c.args, console.Streams{In: typing("[7,\n8]\n"), Out: new(bytes.Buffer), Err: &errs})
-		if status != c.want || (status == 2) != strings.Contains(errs.String(), "is not typed at a terminal: name a FILE") {
+		if status != c.want || (status == 2) != strings.Contains(errs.String(), "cannot be typed at a terminal: name a FILE") {
 			t.Errorf("%v: status %d, %s", c.args, status, errs.String())
 		}
 	}

@@ -46,26 +46,25 @@ const Help = `CHUNKS say how the axes are cut:
   {"name": …}         a whole chunk_grid object, as it stands in metadata
   bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only as far as the array reaches. Few programs read it.`
 
-// Chunking is what --chunks says before there is a shape.
+// Chunking is the value of --chunks, before the shape is known.
 type Chunking struct {
-	Flag    string // that says it
+	Flag    string // name of the flag
 	Text    string
 	Size    int64  // bytes of a chunk; 0 for anything else
-	Trimmed bool   // the last chunks are, see grid.EveryTrimmed
-	Lengths string // JSON as grid.ParseCuts reads it; "" for anything else
+	Trimmed bool   // cut the last chunks at the extent; see grid.EveryTrimmed
+	Lengths string // JSON for grid.ParseCuts; "" for anything else
 	Object  *metadata.Extension
-	Axes    []axisText // an entry an axis; the axes that have none are whole
-	whole   bool       // there are such axes
+	Axes    []axisText // one entry per axis; axes without an entry are not cut
+	whole   bool       // some axes have no entry
 }
 
-// axisText is how one axis is to be cut: by months or years, by groups of a file, or as
-// JSON.
+// axisText is the value for one axis: months or years, the groups of a file, or JSON.
 type axisText struct {
 	unit           calendar.Unit
 	groups, length string
 }
 
-// Parse reads the text of --chunks.
+// Parse parses the value of --chunks.
 func Parse(text string) (Chunking, error) {
 	text = strings.TrimSpace(text)
 	c := Chunking{Flag: "--chunks", Text: text}
@@ -76,7 +75,7 @@ func Parse(text string) (Chunking, error) {
 		e, err := argument.ChunkGrid(text)
 		c.Object = &e
 		if err != nil && !strings.Contains(text, `"name"`) {
-			err = fmt.Errorf("%w; lengths stand in the order of the axes and have no names, as 10,20", err)
+			err = fmt.Errorf("%w; give lengths in the order of the axes and without names, such as 10,20", err)
 		}
 		return c, err
 	}
@@ -99,7 +98,7 @@ func Parse(text string) (Chunking, error) {
 	}
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(c.Text, "[") {
-		return c, fmt.Errorf("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either%s",
+		return c, fmt.Errorf("it must be auto, a size such as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], a number, a list or an object%s",
 			cmp.Or(argument.ListMeant(text), unnamedMeant(text), phrase.SizeMeant(text), wordMeant(text)))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
@@ -110,10 +109,10 @@ func Parse(text string) (Chunking, error) {
 	return c, err
 }
 
-// namedLengths finds lengths with the names of dimensions.
+// namedLengths matches lengths with names of dimensions.
 var namedLengths = regexp.MustCompile(`^\s*\w+\s*=\s*\d+(\s*,\s*\w+\s*=\s*\d+)*\s*$`)
 
-// unnamedMeant returns the lengths of a text in which they have names.
+// unnamedMeant returns a hint with the lengths of a text, without their names.
 func unnamedMeant(text string) string {
 	if !namedLengths.MatchString(text) {
 		return ""
@@ -123,22 +122,22 @@ func unnamedMeant(text string) string {
 		_, length, _ := strings.Cut(part, "=")
 		lengths = append(lengths, strings.TrimSpace(length))
 	}
-	return fmt.Sprintf(" (lengths stand in the order of the axes and have no names: is %s meant?)", strings.Join(lengths, ","))
+	return fmt.Sprintf(" (give lengths in the order of the axes and without names: did you mean %s?)", strings.Join(lengths, ","))
 }
 
-// wordMeant returns which word for chunks may be meant.
+// wordMeant returns a hint with the most similar word for chunks.
 func wordMeant(text string) string {
 	if word, rest, colon := strings.Cut(text, ":"); colon && rest != "" {
 		if near := spelling.Nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
-			return fmt.Sprintf(" (is %s:%s meant?)", near[0], rest)
+			return fmt.Sprintf(" (did you mean %s:%s?)", near[0], rest)
 		}
 	}
 	return spelling.Meant(text, []string{"auto", "calendar:month", "calendar:year"})
 }
 
-// asList returns an entry an axis with commas between them, as 100,100 or
-// calendar:month,36,-1, as the list that it stands for; any other text as it is. Names of
-// files may have commas.
+// asList turns entries separated by commas, such as 100,100 or calendar:month,36,-1, into
+// a JSON list. It returns any other text unchanged, because names of files may have
+// commas.
 func asList(text string) string {
 	if strings.HasPrefix(text, "groups:") || !strings.Contains(text, ",") {
 		return text
@@ -161,7 +160,7 @@ func asList(text string) string {
 	return list
 }
 
-// chunksJSON reads a number or a list.
+// chunksJSON parses a number or a list.
 func chunksJSON(text string) (strictjson.Value, error) {
 	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err == nil && v.Kind() != strictjson.Number && v.Kind() != strictjson.Array {
@@ -170,13 +169,13 @@ func chunksJSON(text string) (strictjson.Value, error) {
 	return v, err
 }
 
-// axisWord reads a word for one axis; it is false where there is none of these words.
+// axisWord parses a word for one axis. ok is false if the text is no such word.
 func axisWord(text string) (axis axisText, ok bool, err error) {
 	switch word, rest, _ := strings.Cut(text, ":"); {
 	case word == "calendar":
 		axis.unit, err = calendar.ParseUnit(rest)
 	case word == "groups" && rest == "":
-		err = errors.New("groups: is to be followed by the name of a file")
+		err = errors.New("groups: must be followed by the name of a file")
 	case word == "groups":
 		axis.groups = rest
 	default:
@@ -194,7 +193,7 @@ func hasWords(list strictjson.Value) bool {
 	return false
 }
 
-// axisTexts reads a list of words and lengths.
+// axisTexts parses a list of words and lengths.
 func axisTexts(list strictjson.Value) ([]axisText, error) {
 	if list.Len() > grid.MaxRank {
 		return nil, list.Errorf("%d axes, at most %d are possible", list.Len(), grid.MaxRank)
@@ -211,7 +210,7 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 		}
 		axis, ok, err := axisWord(text)
 		if !ok {
-			err = fmt.Errorf("%q: there are calendar:month, calendar:year and groups:FILE", phrase.Shorten(text, 40))
+			err = fmt.Errorf("%q is not one of calendar:month, calendar:year and groups:FILE", phrase.Shorten(text, 40))
 		}
 		if err != nil {
 			return nil, e.Errorf("%w", err)
@@ -221,11 +220,10 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 	return axes, nil
 }
 
-// isChosen reports whether the lengths of chunks are left to the program: auto, or a
-// size.
+// isChosen reports whether the program chooses the lengths: for auto, or a size.
 func (c Chunking) isChosen() bool { return c.Object == nil && c.Axes == nil && c.Lengths == "" }
 
-// Unit returns the calendar unit of the first axis that has one, 0 where none has.
+// Unit returns the calendar unit of the first axis that has one, or 0.
 func (c Chunking) Unit() calendar.Unit {
 	for _, a := range c.Axes {
 		if a.unit != 0 {
@@ -238,7 +236,7 @@ func (c Chunking) Unit() calendar.Unit {
 // fileReader reads a file by its name.
 type fileReader func(name string) ([]byte, error)
 
-// Site is where an array is to be, and what its chunks may be taken from.
+// Site is the place of a new array, and the sources of its chunks.
 type Site struct {
 	Location string
 	Times    *growth.Times
@@ -246,13 +244,13 @@ type Site struct {
 	Options  grid.ParseOptions
 }
 
-// Grid returns the chunk grid of an array that is to be at a site.
+// Grid returns the chunk grid of a new array.
 func (c Chunking) Grid(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, error) {
 	g, err := c.cut(ctx, shape, t, at)
 	return g, c.Refused(err)
 }
 
-// Refused returns an error as one of the flag, unless it is wrong usage or none.
+// Refused returns err as an error of the flag, unless err is nil or wrong usage.
 func (c Chunking) Refused(err error) error {
 	if err == nil || failure.IsUsage(err) {
 		return err
@@ -260,23 +258,23 @@ func (c Chunking) Refused(err error) error {
 	return failure.BadArgument("%s %s: %w", c.Flag, phrase.Shorten(c.Text, 200), err)
 }
 
-// beginningChunk is how many bytes the chunks of an array have that is still empty, where
-// planes are small: those that auto makes of small arrays. What is appended writes the
-// last one again until it is full.
+// beginningChunk is the size in bytes of the chunks that auto chooses for an empty array
+// with small planes. It is the size that auto chooses for small arrays. Every append
+// writes the last chunk again until it is full.
 const beginningChunk = 128 << 10
 
-// mostChosen is how many bytes the chunks of an empty array have at most that are given
-// by a size: what is held by default.
+// mostChosen bounds the bytes of a chunk of an empty array if --chunks is a size. It is
+// the default of --limit.
 const mostChosen = 1 << 30
 
-// Auto returns the chunks that are chosen where none are asked for.
+// Auto returns the chunks for an array whose chunks are not given.
 func Auto(shape []int64, size int64) []int64 {
 	return grid.Auto(GrownTo(shape, size, beginningChunk), size)
 }
 
-// GrownTo returns the shape that an array will have, when the first axis without elements
-// is as long as makes so many bytes: it is going to grow, and a chunk for each of
-// thousands of elements would be a trap.
+// GrownTo returns the shape of an array that has grown to the given bytes along its first
+// axis without elements. Chunks for the present shape would be a mistake: one chunk for
+// each of thousands of elements.
 func GrownTo(shape []int64, size, bytes int64) []int64 {
 	i := slices.Index(shape, 0)
 	if i < 0 {
@@ -295,8 +293,7 @@ func GrownTo(shape []int64, size, bytes int64) []int64 {
 	return shape
 }
 
-// Named returns the grid of a chunk_grid object. An error proposes the name that may
-// be meant.
+// Named returns the grid of a chunk_grid object. Its errors suggest a similar name.
 func Named(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
 	g, err := how.Parse(shape, e.Name, e.Configuration)
 	if errors.Is(err, grid.ErrUnsupported) {
@@ -332,13 +329,13 @@ func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site)
 	chunk := make([]int64, g.Rank())
 	for i := range chunk {
 		if chunk[i] = g.Axis(i).Step(); chunk[i] == 0 {
-			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks have one length an axis, not a list")}
+			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks have one length per axis, not a list")}
 		}
 	}
 	return grid.Bounded(shape, chunk)
 }
 
-// cutAxes cuts every axis as its entry says.
+// cutAxes cuts every axis by its entry.
 func (c Chunking) cutAxes(ctx context.Context, shape []int64, at Site) (*grid.Grid, error) {
 	if n := len(c.Axes); n > len(shape) || n < len(shape) && !c.whole {
 		return nil, fmt.Errorf("%s for %s", phrase.Plural(int64(n), "entry"), phrase.Plural(int64(len(shape)), "axis"))
@@ -370,8 +367,8 @@ func (a axisText) cut(ctx context.Context, extent int64, at Site) (grid.Cut, err
 			return grid.Cut{}, err
 		}
 		if n, ends := b.Len(); ends && n == 0 && extent == 0 {
-			// Nobody knows yet when elements will be. An axis needs an edge: a calendar's
-			// policy replaces this one.
+			// The times of the elements are not known yet. An axis needs an edge, and the
+			// policy of the calendar replaces this one.
 			return grid.Edges(1), nil
 		}
 		edges, err := b.Covering(max(1, extent)) // an axis needs an edge

@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// goodChunk is about the size of the chunks that are proposed in place of those that are
-// too large.
+// goodChunk is the approximate size in bytes of the chunks that are suggested in place of
+// too large ones.
 const goodChunk = 64 << 20
 
-// CheckLimit refuses to create chunks, or inner chunks where chunks are shards, that are
-// larger than what a command holds: nobody could write to them afterwards.
+// CheckLimit returns an error if chunks, or the inner chunks of shards, are larger than a
+// command may hold. No command could write to them.
 func CheckLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	if s.Grid == nil {
 		return nil
@@ -45,8 +45,8 @@ func CheckLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	})
 }
 
-// refuseLarger refuses chunks of a shape that have more bytes than the limit, and says
-// what to do instead.
+// refuseLarger returns an error if chunks of a shape have more bytes than the limit. The
+// error says what to do instead.
 func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, instead func(limit int64) string) error {
 	limit := session.Limits(cmd).OrDefault().Chunk
 	bytes, ok := checked.Product(append(slices.Clone(chunk), element.Width(t))...)
@@ -57,12 +57,12 @@ func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, 
 	if ok {
 		size = phrase.Bytes(bytes)
 	}
-	return fmt.Errorf("%w: %s of %s elements would have %s, and a command holds at most %s of one: %s, and --limit SIZE permits larger ones",
+	return fmt.Errorf("%w: %s of %s elements would have %s, and a command holds chunks of at most %s: %s, and --limit SIZE permits larger ones",
 		zarr.ErrLimit, what, phrase.Shape(chunk), size, phrase.Bytes(limit), instead(limit))
 }
 
-// sizeOf returns a number of bytes as a flag takes it, a little less where it has no
-// short form.
+// sizeOf returns a number of bytes in the form that a flag takes, rounded down to a short
+// form.
 func sizeOf(n int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := int64(1) << (30 - 10*i); n >= one {
@@ -72,13 +72,13 @@ func sizeOf(n int64) string {
 	return fmt.Sprint(n, "B")
 }
 
-// CheckResize refuses a change of the extents that would make chunks larger than what a
-// command holds. Policies are one an axis, or as [grid.Grid.Grown] has them. What is
-// wrong otherwise is for the library to say.
+// CheckResize returns an error if new extents would make chunks larger than a command may
+// hold. policies are those of [grid.Grid.Grown]. Other mistakes are for the library to
+// report.
 func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...grid.Growth) error {
 	old := a.Grid()
 	next, err := old.Grown(shape, policies...)
-	if err != nil || a.Inner() != nil { // the lengths of inner chunks stay as they are
+	if err != nil || a.Inner() != nil { // the lengths of inner chunks do not change
 		return nil
 	}
 	for i := range shape {
@@ -100,7 +100,7 @@ func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...g
 	return nil
 }
 
-// CheckAppend is growsWithin for planes that are appended along an axis.
+// CheckAppend is CheckResize for planes that are appended along an axis.
 func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt *zarr.AppendOptions) error {
 	if axis < 0 || axis >= a.Rank() {
 		return nil // the library refuses the axis
@@ -110,9 +110,8 @@ func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt 
 	return CheckResize(cmd, a, dimensions.Longer(a.Shape(), axis, planes), policies...)
 }
 
-// shorterEdges proposes a policy for an axis whose new edges are too long for a chunk:
-// edges as long as the longest that is there, or else as many elements as make a good
-// chunk.
+// shorterEdges suggests a policy for an axis whose new edges are too long: edges as long
+// as the longest present one, or as many elements as make a good chunk.
 func shorterEdges(was grid.Axis, chunk []int64, axis int, size, limit int64) string {
 	plane, ok := checked.Product(append(slices.Delete(slices.Clone(chunk), axis, axis+1), size)...)
 	if !ok || plane > limit {

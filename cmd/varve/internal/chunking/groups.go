@@ -16,17 +16,17 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// mostLabels is how many labels or counts a file may have.
+// mostLabels bounds the labels or counts of a file.
 const mostLabels = 1 << 26
 
-// labelList are the labels or counts of a file, as they are spelled.
+// labelList has the labels or counts of a file, in their spelling.
 type labelList struct {
 	texts []string
-	words bool // numbers among them are texts, too
+	words bool // the entries are texts, even those that look like numbers
 }
 
-// groupCut cuts an axis into groups, by a file with a label for every element, or with
-// the number of elements of every group.
+// groupCut cuts an axis into groups. The file has a label for every element, or the
+// number of elements of every group.
 func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
 	list, err := readLabels(name, data)
 	if err != nil {
@@ -39,8 +39,8 @@ func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
 	return cut, err
 }
 
-// readLabels reads a .npy file, a JSON list, or text with a label on every line,
-// whichever it looks like.
+// readLabels reads a .npy file, a JSON list, or text with one label per line. It
+// recognizes which it is.
 func readLabels(name string, data []byte) (labelList, error) {
 	text := bytes.TrimSpace(data)
 	switch {
@@ -59,7 +59,7 @@ func labelsOfNPY(name string, data []byte) (l labelList, err error) {
 		return l, err
 	}
 	if len(v.Shape) != 1 {
-		return l, fmt.Errorf("labels and counts have one axis, it has shape %v", v.Shape)
+		return l, fmt.Errorf("labels and counts must have one axis, but the file has shape %v", v.Shape)
 	}
 	if k := v.Type.Kind(); k != dtype.Int && k != dtype.Uint && k != dtype.Float {
 		return l, fmt.Errorf("elements of type %s are neither labels nor counts", v.Type)
@@ -133,8 +133,8 @@ func (l *labelList) add(text string) error {
 	return nil
 }
 
-// cut tells labels from counts: a list as long as the axis is labels, one that sums to
-// its extent is counts.
+// cut cuts an axis by labels or counts. A list as long as the axis has labels; a list
+// that sums to the extent has counts.
 func (l labelList) cut(extent int64) (grid.Cut, error) {
 	n := int64(len(l.texts))
 	counts, whole := numbersOf(l, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
@@ -146,21 +146,22 @@ func (l labelList) cut(extent int64) (grid.Cut, error) {
 	}
 	areCounts := whole && wrong == nil && sum == extent
 	switch {
-	case n == extent && areCounts && n > 1: // ones, everywhere
-		return grid.Cut{}, fmt.Errorf("%s of 1 can be labels, all in one group, or counts: --chunks %d is one chunk, --chunks 1 are chunks of one element", phrase.Plural(n, "entry"), extent)
+	case n == extent && areCounts && n > 1: // only ones, so the sum fits, too
+		return grid.Cut{}, fmt.Errorf("%s of 1 could be labels of one group, or counts: --chunks %d makes one chunk, --chunks 1 makes chunks of one element", phrase.Plural(n, "entry"), extent)
 	case areCounts:
 		return byCounts, nil
 	case n == extent:
 		return l.labels(counts, whole)
 	case wrong != nil:
-		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: %w", phrase.Plural(n, "entry"), phrase.Count(extent), wrong)
+		return grid.Cut{}, fmt.Errorf("%s are neither labels for an axis of %s nor counts: %w", phrase.Plural(n, "entry"), phrase.Count(extent), wrong)
 	case whole:
-		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: their sum is %s", phrase.Plural(n, "entry"), phrase.Count(extent), phrase.Count(sum))
+		return grid.Cut{}, fmt.Errorf("%s are neither labels for an axis of %s nor counts: their sum is %s", phrase.Plural(n, "entry"), phrase.Count(extent), phrase.Count(sum))
 	}
-	return grid.Cut{}, fmt.Errorf("%s for an axis of %s: there has to be one for every element", phrase.Plural(n, "label"), phrase.Count(extent))
+	return grid.Cut{}, fmt.Errorf("%s for an axis of %s: every element needs one", phrase.Plural(n, "label"), phrase.Count(extent))
 }
 
-// labels compares labels as numbers where all are, else as texts.
+// labels cuts an axis where the label changes. It compares labels as numbers if all are
+// numbers, else as texts.
 func (l labelList) labels(whole []int64, isWhole bool) (grid.Cut, error) {
 	if isWhole {
 		return grid.Groups(whole)
@@ -174,7 +175,7 @@ func (l labelList) labels(whole []int64, isWhole bool) (grid.Cut, error) {
 	return grid.Groups(l.texts)
 }
 
-// numbersOf reads all entries as numbers; it is false where one is none.
+// numbersOf parses all entries as numbers. ok is false if one is not a number.
 func numbersOf[T any](l labelList, parse func(string) (T, error)) ([]T, bool) {
 	if l.words {
 		return nil, false

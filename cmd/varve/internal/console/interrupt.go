@@ -53,12 +53,13 @@ func UntilSignal(ctx context.Context) context.Context {
 	return ctx
 }
 
-// interruptDelay is how long an interrupted command may take before it explains why it
-// goes on.
+// interruptDelay is the time after which an interrupted command explains why it still
+// runs.
 const interruptDelay = time.Second
 
-// IsInterrupted reports whether err comes from an interrupt of the command. Cancellation
-// after another failure is none: the command's own context is still alive then.
+// IsInterrupted reports whether err comes from an interrupt of the command. A
+// cancellation after another failure does not, because the command's own context is not
+// cancelled.
 func IsInterrupted(ctx context.Context, err error) bool {
 	return ctx != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }

@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Alike reports whether two records of a node mean the same. zarr-python, which makes
-// consolidated metadata from documents that it has read, spells out members that Varve
-// leaves out, and the other way round.
+// Alike reports whether two records of a node have the same meaning. zarr-python makes
+// consolidated metadata from parsed documents: it spells out members that Varve leaves
+// out, and leaves out others.
 func Alike(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -28,8 +28,8 @@ func Alike(a, b []byte) bool {
 	return x != nil && y != nil && reflect.DeepEqual(x, y)
 }
 
-// meaningOf returns a record in a form that depends on its meaning alone. It returns nil
-// for one that is damaged. A record that requires something unknown keeps its spelling.
+// meaningOf returns a record in a form that depends only on its meaning, or nil if the
+// record is damaged. A record with unknown required extensions keeps its spelling.
 func meaningOf(record []byte) []any {
 	if metadata.NodeType(record) == "" {
 		return meaningOfV2(record)
@@ -44,7 +44,7 @@ func meaningOf(record []byte) []any {
 		}
 	case *metadata.Group:
 		attributes = n.Attributes
-		if err == nil { // consolidated metadata is about other nodes
+		if err == nil { // consolidated metadata is not part of the node
 			node, err = n.WithConsolidated(nil).WithAttributes([]byte("{}"))
 		}
 	default:
@@ -59,8 +59,7 @@ func meaningOf(record []byte) []any {
 	return []any{valueOf(record), valueOf(attributes)}
 }
 
-// completeArray returns an array of format 3 in which every part that is known is spelled
-// in one way.
+// completeArray returns an array of format 3 in which every known part has one spelling.
 func completeArray(a *metadata.Array) *metadata.Array {
 	b := *a
 	b.DataType, b.ChunkGrid, b.ChunkKeyEncoding = a.DataType.Plain(), a.ChunkGrid.Plain(), a.ChunkKeyEncoding.Plain()
@@ -118,8 +117,7 @@ func meaningOfV2(record []byte) []any {
 	return []any{r}
 }
 
-// dropDefaults removes members that are null or have the value that a member has which is
-// not there.
+// dropDefaults removes members that are null or have their default.
 func dropDefaults(doc map[string]any, defaults map[string]any) {
 	maps.DeleteFunc(doc, func(name string, v any) bool {
 		standard, ok := defaults[name]
@@ -127,8 +125,8 @@ func dropDefaults(doc map[string]any, defaults map[string]any) {
 	})
 }
 
-// valueOf returns the value of a JSON text, in which numbers are what they amount to. It
-// returns nil if the text is not JSON.
+// valueOf returns the value of a JSON text with normalized numbers. It returns nil if the
+// text is not JSON.
 func valueOf(raw []byte) any {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -139,7 +137,7 @@ func valueOf(raw []byte) any {
 	return plainValue(v)
 }
 
-// plainValue makes numbers of a value what they amount to: 1.0 is 1, and 1e2 is 100.
+// plainValue normalizes the numbers of a value: 1.0 becomes 1, and 1e2 becomes 100.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -157,7 +155,7 @@ func plainValue(v any) any {
 }
 
 // plainNumber keeps the text of whole numbers, which may have more digits than a float64,
-// and of numbers that are too large for one.
+// and of numbers beyond a float64.
 func plainNumber(n json.Number) any {
 	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return n

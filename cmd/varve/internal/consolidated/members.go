@@ -15,27 +15,27 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ErrGone is the error of a member that consolidated metadata lists and the store does
-// not have.
-var ErrGone = errors.New("only in the consolidated metadata: no node is here any more")
+// ErrGone is the error of a member that is in the consolidated metadata but not in the
+// store.
+var ErrGone = errors.New("only in the consolidated metadata: the node does not exist any more")
 
-// GoneText is what that error says.
+// GoneText is the message of ErrGone.
 var GoneText = ErrGone.Error()
 
 // Staleness compares the consolidated metadata of an opened group with the nodes below
-// it, right below it where deep is not set. It is nil where they agree, where there is no
-// such metadata, and where the store cannot be listed: there the consolidated metadata is
-// all that is known. Damaged nodes are not compared; whoever opens them reports them.
+// it, or directly below it if deep is false. It returns nil if they agree, if there is no
+// consolidated metadata, or if the store cannot list. Damaged nodes are not compared;
+// opening them reports the damage.
 func Staleness(ctx context.Context, g *zarr.Group, deep bool) (*Drift, error) {
 	n, err := g.Location().Metadata(ctx, nil)
 	group, ok := n.(*metadata.Group)
 	if err != nil || !ok {
-		return nil, nil // the members themselves tell what is wrong
+		return nil, nil // opening the members reports the error
 	}
 	return StalenessOf(ctx, g, group, deep)
 }
 
-// StalenessOf is staleness of a group whose own document is known.
+// StalenessOf is Staleness for a group whose document is known.
 func StalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep bool) (*Drift, error) {
 	if group.Consolidated == nil {
 		return nil, nil
@@ -54,10 +54,9 @@ func StalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep
 	return d, nil
 }
 
-// MembersThere yields the members of a group that are really there, whatever stale
-// consolidated metadata says, and then what that has besides: errors of damaged entries,
-// and members that are gone, whose error is errGone. Without staleness they are those of
-// [zarr.Group.Members].
+// MembersThere yields the members of a group that exist in the store. Then it yields what
+// only stale consolidated metadata has: errors of damaged entries, and members with the
+// error ErrGone. If stale is nil, it yields [zarr.Group.Members].
 func MembersThere(ctx context.Context, g *zarr.Group, stale *Drift, deep bool) iter.Seq2[zarr.Member, error] {
 	if stale == nil {
 		return g.Members(ctx, deep)
@@ -69,7 +68,7 @@ func MembersThere(ctx context.Context, g *zarr.Group, stale *Drift, deep bool) i
 			}
 		}
 		for m, err := range g.Members(ctx, deep) {
-			_, missing := slices.BinarySearch(stale.Gone, m.Path) // they are in order
+			_, missing := slices.BinarySearch(stale.Gone, m.Path) // Gone is sorted
 			if err == nil && !missing {
 				continue
 			}
@@ -83,7 +82,7 @@ func MembersThere(ctx context.Context, g *zarr.Group, stale *Drift, deep bool) i
 	}
 }
 
-// AsStored returns the group without its consolidated metadata where that is stale.
+// AsStored returns the group without its consolidated metadata if that is stale.
 func AsStored(g *zarr.Group, stale *Drift) *zarr.Group {
 	if stale == nil {
 		return g

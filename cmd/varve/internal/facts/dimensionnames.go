@@ -20,16 +20,16 @@ import (
 // DimensionsAttribute is the attribute that names the dimensions of an array of format 2.
 const DimensionsAttribute = "_ARRAY_DIMENSIONS"
 
-// NoNames is what unnamed says of an array that names no dimensions at all.
+// NoNames is the result of Unnamed for an array without dimension names.
 const NoNames = "no dimension names"
 
-// mostNeighbors is how many members of a group are looked at for one that names its
-// dimensions.
+// mostNeighbors bounds the members of a group that are searched for one with dimension
+// names.
 const mostNeighbors = 100
 
-// ParseNames reads the names of dimensions with commas between them. Space around a name
-// is no part of it, as in other lists. Empty text has none. A list in brackets or with
-// quotes is not read, since they would become parts of the names.
+// ParseNames parses names of dimensions separated by commas. Space around a name is
+// removed. The empty text has no names. Brackets and quotes around names are an error,
+// because they would become part of the names.
 func ParseNames(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -47,9 +47,9 @@ func ParseNames(text string) ([]string, error) {
 	}
 	hint := ""
 	if list := strings.Join(plain, ","); strings.Trim(list, ",") != "" {
-		hint = fmt.Sprintf(" (is %s meant?)", phrase.Word(list))
+		hint = fmt.Sprintf(" (did you mean %s?)", phrase.Word(list))
 	}
-	return nil, fmt.Errorf("names have no brackets and no quotes around them%s", hint)
+	return nil, fmt.Errorf("write names without brackets and quotes%s", hint)
 }
 
 const opening, closing, quoting = "[({", "])}", `"'`
@@ -64,9 +64,9 @@ func isEnclosed(name string) bool {
 		strings.Contains(closing, name[len(name)-1:]) && !strings.ContainsAny(name, opening)
 }
 
-// Unnamed returns why xarray finds no name for each axis of an array with such a
-// document, "" where it does. In format 2 names are in an attribute, in format 3 in the
-// document, where an array without axes needs none.
+// Unnamed returns why xarray finds no name for each axis of an array, or "" if it does.
+// In format 2 names are in an attribute. In format 3 they are in the document, and an
+// array without axes needs none.
 func Unnamed(doc *metadata.Array) string {
 	if doc.Format() == 3 {
 		if len(doc.DimensionNames) == 0 && len(doc.Shape) > 0 {
@@ -88,9 +88,9 @@ func Unnamed(doc *metadata.Array) string {
 	return ""
 }
 
-// NoteUnnamed tells people that xarray does not open the group of an array, since it does
-// not find the names of its dimensions. Where there are none, it is told only beside
-// arrays that have some: other programs want none.
+// NoteUnnamed prints a note if xarray does not open the group of an array because it
+// finds no dimension names. An array without any names gets the note only beside arrays
+// that have some: other programs do not need names.
 func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
 	why := Unnamed(a.Metadata())
 	if why == "" || why == NoNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
@@ -102,8 +102,8 @@ func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Gro
 	session.Remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
 }
 
-// namedBy says how the dimensions of an array get names, "" where they do not once it is
-// there.
+// namedBy returns how to name the dimensions of an existing array, or "" if that is not
+// possible.
 func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	switch {
 	case a.Format() == 2:
@@ -114,8 +114,7 @@ func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	return ""
 }
 
-// othersNamed reports whether an array right below a group, other than the one of that
-// name, names its dimensions.
+// othersNamed reports whether another array directly below the group has dimension names.
 func othersNamed(ctx context.Context, g *zarr.Group, name string) bool {
 	looked := 0
 	for m, err := range g.Members(ctx, false) {

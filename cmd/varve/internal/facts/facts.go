@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package facts collects and prints what varve info tells about an array.
+// Package facts collects and prints the output of varve info about an array.
 package facts
 
 import (
@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Array is an array as programs read it. What is not known is null.
+// Array is the description of an array in JSON. Unknown facts are null.
 type Array struct {
 	Path           string            `json:"path"`
 	Kind           string            `json:"kind"`
@@ -36,26 +36,26 @@ type Array struct {
 	GridCells      []int64           `json:"grid_cells"`
 	WriteSizes     output.Sizes      `json:"write_chunk_sizes"`
 	ReadSizes      output.Sizes      `json:"read_chunk_sizes"`
-	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
-	Readers                          // null where they are not known
+	Times          []string          `json:"times,omitempty"` // first and last time of a time coordinate
+	Readers                          // null if unknown
 	Notes          []string          `json:"notes"`
 	Pending        *Pending          `json:"pending,omitempty"`
 	*storedFacts
 
 	Doc     *metadata.Array `json:"-"`
 	grid    *grid.Grid
-	inner   *grid.Grid // nil where chunks are no shards, or cannot be read in parts
-	logical int64      // bytes, -1 where they are not known
+	inner   *grid.Grid // nil if chunks are not shards, or cannot be read in parts
+	logical int64      // bytes, -1 if unknown
 }
 
-// storedFacts is what counting the stored chunks gives.
+// storedFacts has the counts of the stored chunks.
 type storedFacts struct {
 	Chunks  *int64 `json:"chunks_stored"`
 	Bytes   *int64 `json:"bytes_stored"`
 	Logical *int64 `json:"bytes_logical"`
 }
 
-// Describe returns what the document of an array says.
+// Describe returns the facts in the document of an array.
 func Describe(location string, doc *metadata.Array) *Array {
 	f := &Array{
 		Path: location, Kind: "array", Format: doc.Format(), Shape: doc.Shape,
@@ -77,8 +77,8 @@ func Describe(location string, doc *metadata.Array) *Array {
 	return f
 }
 
-// TypeJSON returns a data type as metadata spells it: a plain name where there is nothing
-// else to say.
+// TypeJSON returns a data type in the spelling of metadata: a plain name if it has no
+// configuration.
 func TypeJSON(e metadata.Extension) json.RawMessage {
 	if e.Configuration == nil && !e.Optional {
 		return strictjson.AppendQuote(nil, e.Name)
@@ -98,17 +98,18 @@ func (f *Array) AddGrid(g *grid.Grid) {
 	}
 }
 
-// declaredText says how far the listed chunks of an axis reach beyond its extent: what is
-// appended fills them first.
+// declaredText tells how far the listed chunks of an axis reach beyond its extent.
+// Appends fill them first.
 func declaredText(axis int, a grid.Axis) string {
-	text := fmt.Sprintf("axis %d: its chunks reach up to element %s, %s beyond the extent", axis, phrase.Count(a.Covered()), phrase.Count(a.Covered()-a.Extent()))
+	text := fmt.Sprintf("axis %d: its chunks end at element %s, %s beyond the extent", axis, phrase.Count(a.Covered()), phrase.Count(a.Covered()-a.Extent()))
 	if whole := a.Cells() - a.Chunks(); whole > 0 {
-		text += fmt.Sprintf(", %s of them as a whole", phrase.Count(whole))
+		text += fmt.Sprintf(", %s of them completely", phrase.Count(whole))
 	}
 	return text + "; what is appended fills them first"
 }
 
-// AddDocument adds what is known of an array that cannot be opened, and what is not.
+// AddDocument adds the known facts of an array that cannot be opened, and names the
+// unknown parts.
 func (f *Array) AddDocument(d *Document) {
 	f.Notes = append(f.Notes, d.unknown...)
 	if d.Grid != nil {
@@ -137,7 +138,7 @@ func (f *Array) AddSize(t dtype.Type) {
 	}
 }
 
-// uncounted returns the facts of chunks before the first one is counted.
+// uncounted returns the counts before the first chunk.
 func (f *Array) uncounted() *storedFacts {
 	s := new(storedFacts)
 	if f.logical >= 0 {
@@ -152,8 +153,8 @@ func (s *storedFacts) add(size int64) {
 	*s.Bytes += size
 }
 
-// CountDocument counts the stored chunks of an array that cannot be opened, where its
-// grid and keys are known.
+// CountDocument counts the stored chunks of an array that cannot be opened, if its grid
+// and keys are known.
 func (f *Array) CountDocument(cmd *cobra.Command, d *Document) error {
 	f.storedFacts = f.uncounted()
 	if !d.Counted {
@@ -181,7 +182,7 @@ func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 	return nil
 }
 
-// AttributesOf returns the attributes of a document, which is {} where it has none.
+// AttributesOf returns the attributes of a document, or {} if it has none.
 func AttributesOf(doc *metadata.Array) json.RawMessage {
 	if len(doc.Attributes) == 0 {
 		return json.RawMessage("{}")

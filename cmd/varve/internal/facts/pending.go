@@ -19,16 +19,16 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Pending is an unfinished change of several arrays, as programs read it.
+// Pending is an unfinished change of several arrays, in JSON.
 type Pending struct {
-	Decided bool     `json:"decided"` // the next writer finishes it, else the next one undoes it
-	Arrays  []string `json:"arrays"`  // that change, by their paths in the store
-	Shape   []int64  `json:"shape"`   // of this array, once it is finished
+	Decided bool     `json:"decided"` // the next writer completes it; otherwise it undoes it
+	Arrays  []string `json:"arrays"`  // paths of the changed arrays in the store
+	Shape   []int64  `json:"shape"`   // of this array after the change
 	Error   *string  `json:"error,omitempty"`
 }
 
-// PendingAt returns the unfinished change of several arrays that an array is part of, nil
-// where there is none.
+// PendingAt returns the unfinished change of several arrays that an array is part of, or
+// nil.
 func PendingAt(ctx context.Context, a *zarr.Array) *Pending {
 	p, err := a.PendingChange(ctx)
 	switch {
@@ -44,10 +44,10 @@ func PendingAt(ctx context.Context, a *zarr.Array) *Pending {
 	return f
 }
 
-// IsFinding reports whether something is to be done about it.
+// IsFinding reports whether the user should act on it.
 func (p *Pending) IsFinding() bool { return p != nil && (p.Decided || p.Error != nil) }
 
-// Text says what is pending, and what finishes it.
+// Text describes the pending change, and how to finish it.
 func (p *Pending) Text() string {
 	switch {
 	case p.Error != nil:
@@ -61,7 +61,7 @@ func (p *Pending) Text() string {
 }
 
 // PendingBelow returns a note about the first unfinished change of several arrays below a
-// group, nil where there is none. In a store that cannot be listed nobody looks.
+// group, or nil. It returns nil if the store cannot list.
 func PendingBelow(ctx context.Context, location string, g *zarr.Group) []string {
 	if _, lists := store.As[store.Lister](g.Location().Store()); !lists {
 		return nil
@@ -82,15 +82,15 @@ func PendingBelow(ctx context.Context, location string, g *zarr.Group) []string 
 	return nil
 }
 
-// Interruption is a change of several arrays that was not finished when a command came,
-// which opens one of them for writing and so finishes it.
+// Interruption is an unfinished change of several arrays that a command has found. The
+// command finishes the change when it opens one of the arrays for writing.
 type Interruption struct {
-	shape  []int64 // of the array before
+	shape  []int64 // of the array before the change
 	change *Pending
 }
 
-// Interrupted returns the interruption of an array, nil where there is none. What cannot
-// be read the command tells itself, once it opens the array.
+// Interrupted returns the interruption of an array, or nil. It ignores errors: the
+// command reports them when it opens the array.
 func Interrupted(cmd *cobra.Command, location string) *Interruption {
 	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
@@ -103,18 +103,20 @@ func Interrupted(cmd *cobra.Command, location string) *Interruption {
 	return nil
 }
 
-// Finished says what became of the array since, "" where there was no interruption.
+// Finished describes how the array changed since, or returns "" if there was no
+// interruption.
 func (i *Interruption) Finished(a *zarr.Array) string {
 	if i == nil {
 		return ""
 	}
 	what := fmt.Sprintf("shape %v → %v", i.shape, a.Shape())
 	if slices.Equal(i.shape, a.Shape()) {
-		what = fmt.Sprintf("this one had its shape %v already", i.shape)
+		what = fmt.Sprintf("this array already had the shape %v", i.shape)
 	}
-	return fmt.Sprintf("an append to %s together that was decided before was finished first: %s; what is appended now comes after it "+
+	return fmt.Sprintf("an earlier append to %s together was decided but not finished, and was finished first: %s; the new elements come after it "+
 		"(--expect keeps a batch from being appended twice)", phrase.Plural(int64(len(i.change.Arrays)), "array"), what)
 }
 
-// MostCompared is how many nodes info compares with the group's consolidated metadata.
+// MostCompared bounds the nodes that info compares with the group's consolidated
+// metadata.
 const MostCompared = 1000

@@ -4,11 +4,11 @@ package facts
 
 import "slices"
 
-// program is one version of a program, and newer ones, of which it is known what it
-// reads. Of what is in none of its lists nothing is known, since nobody has tried it.
+// program tells what one version of a program, and newer ones, can read. If something is
+// in none of its lists, it is unknown, because it was not tried.
 //
-// Names in the lists are those of data types and codecs of format 3. One that ends in "*"
-// is the beginning of several; one with "2:" or "3:" before it holds for arrays of that
+// Names in the lists are those of data types and codecs of format 3. A name that ends in
+// "*" is a prefix of several. A name with "2:" or "3:" before it is for arrays of that
 // format only.
 type program struct {
 	name      string
@@ -16,11 +16,11 @@ type program struct {
 	formats   []int
 	types     []string
 	codecs    []string
-	irregular string   // what rectilinear grids take: "" where they are refused, " " where they take nothing
-	grids     []string // other grids that it reads
-	refuses   []string // data types, codecs, formats ("format 3") and "empty" arrays that it was seen to refuse
+	irregular string   // setting for rectilinear grids: "" if they are refused, " " if none is needed
+	grids     []string // other grids that it can read
+	refuses   []string // data types, codecs, formats ("format 3") and "empty" arrays that it refused in a trial
 	named     bool     // it reads only arrays whose dimensions have names
-	accepts   form     // documents that are not as they are specified
+	accepts   form     // deviations of documents that it accepts
 }
 
 // Data types and codecs that many programs have.
@@ -38,10 +38,10 @@ var (
 	}
 )
 
-// programs is what was known on 2026-11-22 of the versions named, or newer ones: from
-// runs against them, which interop/peers repeats, and from their sources. It is the only
-// place that says so. Versions of one program are in order, and each reads what the one
-// before it reads.
+// programs lists versions of programs with what they can read, as known on 2026-11-22.
+// The facts come from runs, which interop/peers repeats, and from the sources of the
+// programs. Versions of one program are in order, and each can read what the one before
+// it can.
 var programs = []program{
 	{
 		name: "zarr-python", since: "2.18", formats: []int{2}, refuses: []string{"format 3"}, accepts: bareNumbers,
@@ -101,7 +101,7 @@ var programs = []program{
 	},
 }
 
-// inFormat2 returns names as those of arrays of format 2 only.
+// inFormat2 returns names that are for arrays of format 2 only.
 func inFormat2(names []string) []string {
 	of := make([]string, len(names))
 	for i, name := range names {

@@ -16,15 +16,15 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Readers are the programs besides Varve that are known to read an array as it is stored,
-// those that are known not to, and the names of those of which neither is known.
+// Readers are the programs besides Varve that can read an array, those that cannot, and
+// those for which it is unknown.
 type Readers struct {
 	Known   []string `json:"readable_by"`
 	Not     []string `json:"not_readable_by"`
 	unknown []string
 }
 
-// answer is whether a program reads an array.
+// answer tells whether a program can read an array.
 type answer int
 
 const (
@@ -33,13 +33,13 @@ const (
 	readsIt
 )
 
-// ReadersOf returns who reads an array as it is stored.
+// ReadersOf returns the programs that can read an array as it is stored.
 func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
 	return ReadersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
-// ReadersOfDocument returns who reads an array with a document that is stored in such a
-// form. Of several versions of a program the oldest one that reads it counts.
+// ReadersOfDocument returns the programs that can read an array with a document stored in
+// the given form. It names the oldest version of a program that can.
 func ReadersOfDocument(doc *metadata.Array, stored form) Readers {
 	r := Readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
@@ -79,17 +79,17 @@ func ReadersOfDocument(doc *metadata.Array, stored form) Readers {
 	return r
 }
 
-// inquiry is an array that programs may or may not read. What takes a look at all
-// attributes is found out once for all programs.
+// inquiry is an array whose readers are wanted. It has facts that need a look at all
+// attributes, so that they are determined once.
 type inquiry struct {
 	doc     *metadata.Array
-	codecs  []string // as codecNames has them
+	codecs  []string // from codecNames
 	stored  form
-	unnamed string // why xarray finds no names of its dimensions, "" where it does
-	refusal string // why xarray opens no group with it, "" where it does
+	unnamed string // why xarray finds no dimension names; "" if it does
+	refusal string // why xarray does not open a group with it; "" if it does
 }
 
-// reads reports whether a program reads an array, and on what condition, or why not.
+// reads reports whether a program can read an array, with the condition or the reason.
 func (p program) reads(q *inquiry) (is answer, condition string) {
 	doc, format := q.doc, q.doc.Format()
 	does, refuses := slices.Contains(p.formats, format), knows(p.refuses, fmt.Sprint("format ", format), format)
@@ -116,22 +116,22 @@ func (p program) reads(q *inquiry) (is answer, condition string) {
 	return is, condition
 }
 
-// readsGrid reports whether a program reads arrays that are cut so.
+// readsGrid reports whether a program can read arrays with a grid.
 func (p program) readsGrid(grid metadata.Extension) (is answer, condition string) {
 	switch {
 	case grid.Name == "regular", slices.Contains(p.grids, grid.Name):
 		return readsIt, ""
 	case grid.Name != "rectilinear":
 		return untried, ""
-	// Encoded lengths beside the edges are a proposal, which other programs pass over and
-	// misread.
+	// Encoded lengths beside the edges are a proposal. Other programs ignore them and
+	// misread the chunks.
 	case p.irregular == "", bytes.Contains(grid.Configuration, []byte("encoded_chunk_shapes")):
 		return refusesIt, ""
 	}
 	return readsIt, strings.TrimRight(p.irregular, " ")
 }
 
-// knows reports whether a list has a name, for arrays of a format.
+// knows reports whether a list has a name for arrays of a format.
 func knows(list []string, name string, format int) bool {
 	return slices.ContainsFunc(list, func(is string) bool {
 		if only, rest, found := strings.Cut(is, ":"); found {
@@ -145,9 +145,9 @@ func knows(list []string, name string, format int) bool {
 	})
 }
 
-// codecNames returns the names of all codecs of a chain, also of those within shards.
-// Shards whose index is at the start add "sharding_indexed/start", shards within shards
-// "sharding_indexed/nested". It reports whether they could be read.
+// codecNames returns the names of all codecs of a chain and of the chains inside shards.
+// A shard whose index is at the start adds "sharding_indexed/start", a shard inside a
+// shard "sharding_indexed/nested". ok is false if a codec cannot be parsed.
 func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	for _, c := range chain {
 		names = append(names, c.Name)
@@ -182,7 +182,7 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	return names, true
 }
 
-// joined returns JSON values with commas between them.
+// joined joins JSON values with commas.
 func joined(values []json.RawMessage) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -191,7 +191,7 @@ func joined(values []json.RawMessage) string {
 	return strings.Join(texts, ",")
 }
 
-// Text returns in one line who reads an array.
+// Text returns the programs on one line.
 func (r Readers) Text() string {
 	text := strings.Join(append([]string{"Varve"}, r.Known...), ", ")
 	for _, list := range []struct {

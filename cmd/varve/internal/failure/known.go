@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Known gives what the layers below call not supported the name that the library has for
-// it.
+// Known turns an error for unsupported things of a lower package into
+// [zarr.ErrUnsupported].
 func Known(err error) error {
 	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
 		return Unsupported("%w", err)

@@ -63,7 +63,7 @@ func Takes(v pflag.Value, text string) bool {
 func Needed(meaning string) func(string) error {
 	return func(s string) error {
 		if s == "" {
-			return fmt.Errorf("%s is needed: is a variable of the shell not set?", meaning)
+			return fmt.Errorf("%s is needed: is a shell variable not set?", meaning)
 		}
 		return nil
 	}
@@ -101,7 +101,7 @@ func Policy(words ...string) func(string) error {
 			name += ":"
 		}
 		if near := spelling.Nearest(name, words); len(near) == 1 && (rest != "" || !strings.HasSuffix(near[0], ":")) {
-			return fmt.Errorf("it is none of %s (is %s meant?)", strings.Join(words, ", "), near[0]+rest)
+			return fmt.Errorf("it is none of %s (did you mean %s?)", strings.Join(words, ", "), near[0]+rest)
 		}
 		return fmt.Errorf("it is none of %s", strings.Join(words, ", "))
 	}

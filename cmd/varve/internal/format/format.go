@@ -41,23 +41,24 @@ func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	})
 }
 
-// CheckOneLength refuses elements that differ in length, for formats that have no ends of
-// elements.
+// CheckOneLength returns an error for elements that differ in length, if the format
+// cannot mark where an element ends.
 func CheckOneLength(t dtype.Type, f Format) error {
 	if !t.Variable() {
 		return nil
 	}
-	return failure.BadArgument("elements of type %s differ in length, which %s cannot say: --format json can", t, f)
+	return failure.BadArgument("elements of type %s differ in length, which %s cannot represent: use --format json", t, f)
 }
 
-// checkOneLength refuses texts, and says of times why they are some.
+// checkOneLength is CheckOneLength for a source. For decoded times, the error explains
+// why they are text.
 func checkOneLength(s *source.Source, f Format) error {
 	if axis, ok := s.Units.Times(); ok && s.Decoding != nil && s.Type.Variable() {
-		why := "one of them is a day that datetime64 has not"
+		why := "datetime64 does not have one of their days"
 		if !axis.IsReal() {
-			why = fmt.Sprintf("datetime64 has not the days of the calendar %s", axis.Calendar())
+			why = fmt.Sprintf("datetime64 does not have the days of the calendar %s", axis.Calendar())
 		}
-		return failure.BadArgument("these times are text, since %s, and %s has no text of any length: --format json or csv has it, and without --decode they are numbers", why, f)
+		return failure.BadArgument("these times are text, because %s, and %s cannot represent text: use --format json or csv, or omit --decode for numbers", why, f)
 	}
 	return CheckOneLength(s.Type, f)
 }
@@ -68,7 +69,7 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	}
 	h := npy.Header{Type: s.Type, Shape: s.Shape}
 	if err := h.Check(); err != nil {
-		return failure.Unsupported("%w: --format raw, csv and json take it", err)
+		return failure.Unsupported("%w: use --format raw, csv or json", err)
 	}
 	if _, err := w.Write(h.Append(nil)); err != nil {
 		return err
@@ -76,7 +77,7 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return writeRaw(cmd, s, w)
 }
 
-// WriteJSON writes the elements as nested lists, spelled as fill values are.
+// WriteJSON writes the elements as nested lists, in the spelling of fill values.
 func WriteJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if err := WriteLists(cmd, s, w); err != nil {
 		return err
@@ -84,7 +85,7 @@ func WriteJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return w.WriteByte('\n')
 }
 
-// WriteLists writes the elements as nested lists, without an end of line.
+// WriteLists is WriteJSON without the newline at the end.
 func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if s.Selection.Len() == 0 {
 		return writeEmpty(s.Shape, w)
@@ -128,13 +129,13 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	})
 }
 
-// second returns the error of a call that also returns a number.
+// second returns the second result of a call.
 func second(_ int, err error) error { return err }
 
-// quotes is how many bytes stand around a text.
+// quotes is the number of bytes of the quotes around a text.
 const quotes = 2
 
-// maxEmptyLists is how many lists are printed of a selection that has no element.
+// maxEmptyLists bounds the lists that are printed for a selection without elements.
 const maxEmptyLists = 1 << 20
 
 // writeEmpty writes the lists of a shape with an axis of length 0.
@@ -155,7 +156,7 @@ func writeEmptyLists(shape []int64, w *bufio.Writer) error {
 	}
 	for i := range shape[0] {
 		if i > 0 {
-			w.WriteByte(',') // the error of a bufio.Writer stays until the next call
+			w.WriteByte(',') // a bufio.Writer keeps its error for the next call
 		}
 		if err := writeEmptyLists(shape[1:], w); err != nil {
 			return err
@@ -164,7 +165,7 @@ func writeEmptyLists(shape []int64, w *bufio.Writer) error {
 	return w.WriteByte(']')
 }
 
-// Format is how the elements of an array are spelled in a file.
+// Format is the format of elements in a file.
 type Format string
 
 const (
@@ -179,7 +180,7 @@ var Writers = map[Format]func(*cobra.Command, *source.Source, *bufio.Writer) err
 	Raw: writeRaw, NPY: writeNPY, CSV: writeCSV, JSON: WriteJSON,
 }
 
-// Flag gives a command the flag --format.
+// Flag adds the flag --format to a command.
 func Flag(c *cobra.Command, formats ...Format) *string {
 	words := make([]string, len(formats))
 	for i, f := range formats {
@@ -190,17 +191,17 @@ func Flag(c *cobra.Command, formats ...Format) *string {
 	flagtext.Var(c.Flags(), name, "format", "", usage, func(s string) error {
 		err := flagtext.OneOf(words...)(s)
 		if s == string(CSV) && err != nil {
-			err = fmt.Errorf("%w; csv is not read: in Python, numpy.loadtxt reads it and numpy.save makes npy of that (skiprows=1 and usecols of a table with a header)", err)
+			err = fmt.Errorf("%w; csv cannot be read: in Python, convert it with numpy.loadtxt (skiprows=1 and usecols for a table with a header) and numpy.save", err)
 		}
 		return err
 	})
 	return name
 }
 
-// Of returns the format that is named, or else the one that the name of a file
-// says: no name and no extension are raw. An extension that says nothing is wrong usage.
-// Raw data has no header, so a guess would write files that no other program reads, and
-// would take any file of the right size for values.
+// Of returns the named format, or else the format for the extension of a file. No name
+// and no extension mean raw. An unknown extension is wrong usage: raw data has no header,
+// so a guess would write files that no other program reads, and would read any file of
+// the right size as values.
 func Of(name, file string, read bool) (Format, error) {
 	if name != "" {
 		return Format(name), nil
@@ -220,7 +221,7 @@ func Of(name, file string, read bool) (Format, error) {
 		file, filepath.Ext(base), known, otherFormat(file, read))
 }
 
-// otherFormat returns how a file of another format is read or written.
+// otherFormat returns a hint on how to read or write a file of another format.
 func otherFormat(file string, read bool) string {
 	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {

@@ -31,7 +31,7 @@ func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 	return strconv.AppendInt(dst, i, 10)
 }
 
-// AddHeadings gives CSV of a source a line of names, and values of coordinates.
+// AddHeadings adds a line of names and the values of coordinates to the CSV of a source.
 func AddHeadings(ctx context.Context, s *source.Source) error {
 	s.Headings = make([]source.Heading, len(s.Shape))
 	axes, names := s.Selection.Axes(), s.Array.DimensionNames()
@@ -39,7 +39,7 @@ func AddHeadings(ctx context.Context, s *source.Source) error {
 		h := &s.Headings[i]
 		h.Name = fmt.Sprintf("index_%d", i)
 		if i >= len(axes) {
-			continue // points are along none of the axes
+			continue // points are not along an axis
 		}
 		coordinate := len(names) > 0 && names[axes[i]] != "" && names[axes[i]] != nameOf(s)
 		if coordinate {
@@ -69,8 +69,8 @@ func nameOf(s *source.Source) string {
 	return "value"
 }
 
-// valueNameOf returns what the values are called: as the array, or the one field of its
-// structs that is selected.
+// valueNameOf returns the title of the values: the name of the array, or of the one
+// selected field of its structs.
 func valueNameOf(s *source.Source) string {
 	if f := s.Selection.Fields(); len(f) == 1 {
 		return strings.Join(f[0], ".")
@@ -78,7 +78,8 @@ func valueNameOf(s *source.Source) string {
 	return nameOf(s)
 }
 
-// findAlong finds the elements along an axis of an array, which is axis i of a source.
+// findAlong sets the indices of the selected elements along an axis of an array. i is the
+// axis of the source.
 func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	if s.Shape[i] > cf.MaxCoordinate {
 		return fmt.Errorf("%w: --header takes axes of at most %s, axis %d has %s selected; select a part (--select)",
@@ -94,7 +95,7 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 		return err
 	}
 	shape := s.Array.Shape()
-	if _, ok := checked.Product(shape...); !ok { // places are counted in all of the array
+	if _, ok := checked.Product(shape...); !ok { // places in the whole array must not overflow
 		return fmt.Errorf("%w: --header takes arrays of less than 2^63 elements", zarr.ErrOverflow)
 	}
 	step, _ := checked.Product(shape[axis:]...)
@@ -105,11 +106,11 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	return nil
 }
 
-// readHeading reads the values of the coordinate of a dimension, if there is one.
+// readHeading reads the values of the coordinate of a dimension, if it exists.
 func readHeading(ctx context.Context, h *source.Heading, a *zarr.Array) error {
 	c, err := cf.Coordinate(ctx, a, h.Name)
 	if errors.Is(err, zarr.ErrInvalidArgument) {
-		return nil // there is none, or what has the name is none
+		return nil // there is no coordinate of that name
 	}
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// CheckLimit refuses output that is longer than the limit, as far as that is known before it
-// is made; 0 is no limit.
+// CheckLimit returns an error if the output is known to be longer than the limit before
+// it is made. 0 is no limit.
 func CheckLimit(s *source.Source, limit int64, f Format) error {
 	if s.Bytes == source.TooMany {
 		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.Selection.Len(), "value"))
@@ -30,7 +30,7 @@ func CheckLimit(s *source.Source, limit int64, f Format) error {
 	return nil
 }
 
-// leastBytes returns how many bytes the values have at least in a format.
+// leastBytes returns a lower bound of the bytes of the values in a format.
 func leastBytes(s *source.Source, f Format) int64 {
 	switch f {
 	case CSV, JSON:
@@ -45,9 +45,9 @@ func leastBytes(s *source.Source, f Format) int64 {
 	return s.Bytes
 }
 
-// CheckRoom refuses a file that the file system has no room for, rather than to fill the
-// file system first. Where the file system compresses, as much may fit after all, which a
-// stream tries.
+// CheckRoom returns an error if the file system has no room for a file, so that a command
+// does not fill the disk first. On a file system that compresses, the file may fit after
+// all; writing to a pipe avoids the check.
 func CheckRoom(s *source.Source, file string, f Format, free func(dir string) (int64, bool)) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil // a device or a pipe
@@ -60,7 +60,7 @@ func CheckRoom(s *source.Source, file string, f Format, free func(dir string) (i
 	return nil
 }
 
-// Within calls print with a writer to w of at most so many bytes; 0 is no limit.
+// Within calls print with a writer to w that accepts at most limit bytes. 0 is no limit.
 func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) error {
 	if limit <= 0 {
 		return print(w)
@@ -69,7 +69,7 @@ func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) err
 	return cmp.Or(print(l), l.Flush())
 }
 
-// limited writes no more bytes than it may.
+// limited is a writer with a limit.
 type limited struct {
 	to          *bufio.Writer
 	left, limit int64

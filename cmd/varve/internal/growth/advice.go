@@ -14,13 +14,13 @@ import (
 	"varve.dev/zarr/rewrite"
 )
 
-// follows reports whether a policy is what a regular axis does anyway: its chunks follow
-// the extent.
+// follows reports whether a policy describes a regular axis, whose chunks follow the
+// extent.
 func (p Policy) follows() bool {
 	return p.Unit == 0 && p.Growth.KeepsRegular()
 }
 
-// text returns the policy as --grow takes it.
+// text returns the policy in the form of --grow.
 func (p Policy) text() string {
 	if p.Unit != 0 {
 		return "calendar:" + p.Unit.String()
@@ -28,8 +28,8 @@ func (p Policy) text() string {
 	return p.Growth.String()
 }
 
-// Listed refuses a policy for an axis that has no list of chunks to lengthen, and says
-// which commands make one.
+// Listed returns an error if an axis has no list of chunks to lengthen. The error names
+// the commands that make one.
 func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	if axis < 0 || axis >= a.Rank() || !a.Grid().Axis(axis).IsRegular() || p.follows() {
 		return nil
@@ -47,9 +47,9 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	return failure.OnAxis(axis, "%s", text)
 }
 
-// Placeless returns an axis to which a policy is of no use when an array changes its
-// shape, -1 for none. A policy that is for one axis has to go with that; others are for
-// every axis that grows, and regular ones are passed by where there is a list.
+// Placeless returns an axis that grows although the policy has no effect on it, or -1. A
+// calendar or stored policy counts only for its own axis. Any other policy counts for
+// every axis that grows, and one axis with a list is enough.
 func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
 	first := -1
 	if len(to) != a.Rank() {
@@ -69,10 +69,10 @@ func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
 	return first
 }
 
-// aligned refuses to cut by a calendar behind chunks that end within a month, at an
-// element, and says what ends the month.
+// aligned returns the error for a calendar policy after chunks that end within a month,
+// at an element. The error says how to complete the month.
 func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) error {
-	text := fmt.Sprintf("the chunks that are there end at element %d: %v", at, unaligned)
+	text := fmt.Sprintf("the present chunks end at element %d: %v", at, unaligned)
 	next, err := b.Next(at)
 	if err != nil {
 		return failure.BadArgument("%s; --grow append-one appends without the calendar", text)
@@ -85,12 +85,12 @@ func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) e
 		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)
 }
 
-// longer says which command makes a coordinate longer that ends too early.
+// longer returns the command that lengthens a coordinate that ends too early.
 func (c *coordinate) longer() string {
-	return fmt.Sprintf("append the times that are missing first (varve append %s FILE --alone)", phrase.Word(c.name))
+	return fmt.Sprintf("append the missing times first (varve append %s FILE --alone)", phrase.Word(c.name))
 }
 
-// stepped says which flags stand in place of a coordinate that has a single time.
+// stepped returns the flags that replace a coordinate with a single time.
 func (c *coordinate) stepped(unit calendar.Unit) string {
 	flags := fmt.Sprintf("--grow calendar:%v --start %s --step 1d", unit, c.at(0))
 	if cal := c.units.Calendar(); cal != calendar.Standard {

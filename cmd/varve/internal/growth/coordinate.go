@@ -20,18 +20,18 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// coordinate is a time coordinate: numbers that count in units since a moment.
+// coordinate is a time coordinate: numbers in units since a reference time.
 type coordinate struct {
 	*cf.Packing
 	name  string // location
 	units calendar.Units
 	whole []int64   // of integers
-	reals []float64 // of floating-point numbers, and of all that are packed
-	own   int       // how many the array has; what follows is about to be appended
+	reals []float64 // of floating-point numbers and of packed numbers
+	own   int       // elements of the array; the rest is about to be appended
 }
 
-// readCoordinate reads the array at a location, which has to be a time coordinate as CF
-// has it.
+// readCoordinate reads the array at a location, which must be a time coordinate of the CF
+// conventions.
 func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
 	a, err := node.OpenSeen(ctx, location, opt)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,20 +56,20 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	return c, nil
 }
 
-// newCoordinate returns the coordinate that an array is, without its numbers.
+// newCoordinate returns the coordinate for an array, without its numbers.
 func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	c := &coordinate{name: location}
 	switch {
 	case a.Rank() != 1:
-		return nil, failure.BadArgument("--time %s: a coordinate has one axis, it has shape %v", location, a.Shape())
+		return nil, failure.BadArgument("--time %s: a coordinate must have one axis, but it has shape %v", location, a.Shape())
 	case !element.IsNumeric(a.Type()):
-		return nil, failure.BadArgument("--time %s: elements of type %s are no times", location, a.Type())
+		return nil, failure.BadArgument("--time %s: elements of type %s are not times", location, a.Type())
 	case a.Shape()[0] > cf.MaxCoordinate:
-		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
+		return nil, fmt.Errorf("%w: --time %s has %s elements; at most %s are read", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
 	}
 	name := source.Attribute(a, "units")
 	if name == "" {
-		return nil, failure.BadArgument("--time %s: it has no attribute units, which says what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
+		return nil, failure.BadArgument("--time %s: it has no attribute units for its numbers (varve attrs %s set units '\"days since 1950-01-01\"')",
 			location, phrase.Word(location))
 	}
 	cal, err := calendar.Parse(source.Attribute(a, "calendar"))
@@ -86,13 +86,13 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	return c, nil
 }
 
-// len returns how many numbers there are.
+// len returns the number of elements.
 func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
 
 // isReal reports whether the numbers are floating-point numbers.
 func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.Float || c.IsScaled() }
 
-// add appends what elements in host byte order stand for to the numbers.
+// add appends the decoded values of elements in host byte order.
 func (c *coordinate) add(block []byte) error {
 	for size := c.Type().Size(); len(block) > 0; block = block[size:] {
 		if !c.HasValue(block[:size]) {
@@ -102,29 +102,27 @@ func (c *coordinate) add(block []byte) error {
 		if c.isReal() {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return failure.BadArgument("--time %s: %s at index %d is no time", c.name, text, len(c.reals))
+				return failure.BadArgument("--time %s: %s at index %d is not a time", c.name, text, len(c.reals))
 			}
 			c.reals = append(c.reals, v)
 			continue
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return failure.BadArgument("--time %s: %s at index %d is no time", c.name, text, len(c.whole))
+			return failure.BadArgument("--time %s: %s at index %d is not a time", c.name, text, len(c.whole))
 		}
 		c.whole = append(c.whole, v)
 	}
 	return nil
 }
 
-// buckets returns where months or years begin along an axis that the coordinate belongs
-// to.
+// buckets returns where months or years begin along the axis of the coordinate.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
 	if n := int64(c.len()); n < extent {
 		return b, failure.BadArgument("--time %s has %s, the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
 	}
 	if c.len() == 1 {
-		// A chunk that ends with the only time known would be closed for the rest of its
-		// month.
+		// A chunk that ended with the only known time would be too short for its month.
 		return b, failure.BadArgument("--time %s has one element, which does not tell how far elements are apart: "+
 			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))
 	}
@@ -142,8 +140,8 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 	return b, err
 }
 
-// increases refuses times that run backwards or repeat: months that are cut by them would
-// be none.
+// increases returns an error if times decrease or repeat, because they do not divide an
+// axis into months.
 func (c *coordinate) increases() error {
 	i := firstFall(c.whole)
 	if c.isReal() {
@@ -160,8 +158,8 @@ func (c *coordinate) increases() error {
 		"Give what is new alone, or append it without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 }
 
-// firstFall returns the first number that is not larger than the one before it, -1 where
-// there is none. NaN is not larger.
+// firstFall returns the index of the first number that is not larger than the one before
+// it, or -1. NaN is not larger.
 func firstFall[T calendar.Number](values []T) int {
 	for i := 1; i < len(values); i++ {
 		if !(values[i-1] < values[i]) {
@@ -171,7 +169,7 @@ func firstFall[T calendar.Number](values []T) int {
 	return -1
 }
 
-// at returns the time of an element as people read it.
+// at returns the time of an element in the form for people.
 func (c *coordinate) at(i int) string {
 	number := ""
 	if c.isReal() {
@@ -185,8 +183,8 @@ func (c *coordinate) at(i int) string {
 	return number
 }
 
-// bucketsOf looks beyond the values of a coordinate where these go on at one step. Else
-// it looks no further than to the end of the last month or year, as at their usual step.
+// bucketsOf extrapolates the values of a coordinate if they have one step. Otherwise it
+// extrapolates only to the end of the last month or year, with the usual step.
 func bucketsOf[T calendar.Number](values []T, u calendar.Units, unit calendar.Unit) (calendar.Buckets, error) {
 	s, err := calendar.Continue(values, u)
 	if errors.Is(err, calendar.ErrIrregular) {

@@ -17,18 +17,18 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Gain is what an array grows by. Files, streams and other arrays are read while they are
-// appended; elements that differ in length are in memory.
+// Gain has the new elements of an array. Files, streams and other arrays are read during
+// the append; elements that differ in length are in memory.
 type Gain struct {
-	values *input.Values // open until it is appended
+	values *input.Values // open until the append is done
 	words  element.Values
-	from   *zarr.Source // nil where there are words
+	from   *zarr.Source // nil for elements in memory
 	Planes int64
 	Length int64 // bytes
 }
 
-// Open opens what is to be appended to an array along an axis, and counts its planes.
-// There may be none where a file of no length says so and nothing else grows.
+// Open opens the values to append to an array along an axis, and counts their planes.
+// There may be no planes if the file is empty and only this array grows.
 func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (*Gain, error) {
 	v, err := input.Open(cmd, file, formatName, a.Type(), a)
 	if err != nil {
@@ -45,10 +45,10 @@ func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, 
 	return g, nil
 }
 
-// Close closes what was opened.
+// Close closes the values.
 func (g *Gain) Close() error { return g.values.Close() }
 
-// measure finds out how many planes there are for an array of the given shape.
+// measure counts the planes for an array of the given shape.
 func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 	v := g.values
 	if err := Continues(v, shape, axis); err != nil {
@@ -81,7 +81,7 @@ func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 	return err
 }
 
-// Append makes the array grow.
+// Append appends the elements to an array.
 func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
 	if g.from == nil {
 		return zarr.Append(ctx, a, axis, g.words.Words, opt)
@@ -89,7 +89,7 @@ func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.Ap
 	return a.AppendFrom(ctx, axis, g.from, opt)
 }
 
-// Addition returns what an array of a group grows by.
+// Addition returns the addition for an array of a group.
 func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
 	if g.from == nil {
 		return zarr.Add(path, axis, g.words.Words, opt)
@@ -97,7 +97,7 @@ func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Add
 	return zarr.Addition{Path: path, Axis: axis, From: g.from, Options: opt}
 }
 
-// data returns all elements in host byte order; there are none that differ in length.
+// data returns all elements, of fixed size, in host byte order.
 func (g *Gain) data(ctx context.Context) ([]byte, error) {
 	if g == nil || g.from == nil || g.Length == 0 {
 		return nil, nil
@@ -106,11 +106,11 @@ func (g *Gain) data(ctx context.Context) ([]byte, error) {
 	return data, g.from.Read(ctx, grid.BoxOf(g.from.Shape), data)
 }
 
-// Continues refuses values whose shape is not that of the array but for the axis that
-// grows; one plane may lack that axis.
+// Continues returns an error if values differ in shape from the array along another axis
+// than the one that grows. A single plane may lack that axis.
 func Continues(v *input.Values, shape []int64, axis int) error {
 	if v.Shape == nil || axis < 0 || axis >= len(shape) {
-		return nil // there is nothing to compare, or the library refuses the axis
+		return nil // no shape is given, or the library refuses the axis
 	}
 	have := v.Shape
 	if len(have) == len(shape)-1 {
@@ -126,8 +126,8 @@ func Continues(v *input.Values, shape []int64, axis int) error {
 	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.Name, v.Shape, shape, axis)
 }
 
-// HasEmptyPlanes reports whether the planes of an array along an axis have no elements,
-// since it is empty along another one.
+// HasEmptyPlanes reports whether planes along an axis have no elements, because another
+// axis has length 0.
 func HasEmptyPlanes(shape []int64, axis int) bool {
 	for i, n := range shape {
 		if i != axis && n == 0 {
@@ -137,8 +137,8 @@ func HasEmptyPlanes(shape []int64, axis int) bool {
 	return false
 }
 
-// WholePlanes counts the planes that n elements are, and refuses what is no whole number
-// of them, or nothing at all.
+// WholePlanes returns the number of planes of n elements. It returns an error if that is
+// 0 or not a whole number.
 func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, error) {
 	if axis < 0 || axis >= len(shape) {
 		return 0, nil // the library refuses the axis

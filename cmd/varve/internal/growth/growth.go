@@ -33,28 +33,28 @@ filled before a new one begins.
                       from --start, the DATE of element 0, --step and --calendar. COORD is the name of an array
                       beside the one that grows; with a slash in it, it is a NODE.`
 
-// policyWords begin the growth policies; those that end in ":" are followed by more.
+// policyWords are the beginnings of the growth policies. Those that end in ":" need more
+// text.
 var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"}
 
-// Policy is what --grow says.
+// Policy is the value of --grow.
 type Policy struct {
 	Growth grid.Growth
-	Unit   calendar.Unit // of a calendar's policy, which is no growth before there are times; else 0
-	Stored bool          // with the array
+	Unit   calendar.Unit // of a calendar policy, which needs times to become a growth; else 0
+	Stored bool          // the policy is stored with the array
 
-	// tell tells people that a chunk begins within a month or a year; nil tells nobody.
+	// tell prints that a chunk begins within a month or a year. It may be nil.
 	tell func(text string)
 }
 
-// astray tells people that a chunk begins within a month or a year, because times are
-// missing.
+// astray prints that a chunk begins within a month or a year because times are missing.
 func (p Policy) astray(unaligned error) {
 	if p.tell != nil {
 		p.tell(fmt.Sprintf("%v; a chunk begins there, since the times have gaps", unaligned))
 	}
 }
 
-// ParsePolicy reads a growth policy.
+// ParsePolicy parses a growth policy.
 func ParsePolicy(text string) (p Policy, err error) {
 	if err := flagtext.Policy(policyWords...)(text); err != nil {
 		return p, err
@@ -65,12 +65,12 @@ func ParsePolicy(text string) (p Policy, err error) {
 	return p, err
 }
 
-// parseCalendar reads calendar:month and calendar:year.
+// parseCalendar parses calendar:month and calendar:year.
 func parseCalendar(text string) (calendar.Unit, error) {
 	return calendar.ParseUnit(strings.TrimPrefix(text, "calendar:"))
 }
 
-// Change is what the commands that change an extent have in common.
+// Change has the flags of all commands that change an extent.
 type Change struct {
 	grow, Expect string
 	RoundUp      bool
@@ -79,7 +79,7 @@ type Change struct {
 	times        Times
 }
 
-// Flags gives a command the flags of a change of the shape.
+// Flags adds the flags of a change of the shape to a command.
 func Flags(c *cobra.Command) *Change {
 	f := new(Change)
 	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(ParsePolicy))
@@ -92,12 +92,12 @@ func Flags(c *cobra.Command) *Change {
 	return f
 }
 
-// SingleWriterFlag gives a command the flag --single-writer.
+// SingleWriterFlag adds the flag --single-writer to a command.
 func SingleWriterFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("single-writer", false, "nobody else writes: permits the change on stores without locks")
 }
 
-// Policy returns what --grow says. Flags that contradict it are wrong usage.
+// Policy returns the value of --grow. Flags that contradict it are wrong usage.
 func (c *Change) Policy(cmd *cobra.Command) (Policy, error) {
 	p, err := ParsePolicy(c.grow)
 	if err != nil {
@@ -106,14 +106,14 @@ func (c *Change) Policy(cmd *cobra.Command) (Policy, error) {
 	return p, c.times.Check(cmd, p.Unit, "--grow")
 }
 
-// Options returns the options that the flags ask for.
+// Options returns the options for the flags.
 func (c *Change) Options(cmd *cobra.Command) *zarr.Options {
 	o := session.Writing(cmd)
 	o.SingleWriter = *c.singleWriter
 	return o
 }
 
-// Expected returns the shape of --expect, nil where it is not given.
+// Expected returns the shape of --expect, or nil if it is not given.
 func (c *Change) Expected(cmd *cobra.Command) ([]int64, error) {
 	if !cmd.Flags().Changed("expect") {
 		return nil, nil
@@ -121,8 +121,8 @@ func (c *Change) Expected(cmd *cobra.Command) ([]int64, error) {
 	return argument.ParseShape(c.Expect)
 }
 
-// Along returns the policy for an axis of the given extent, whose elements are at the
-// given times. Without them a calendar has none.
+// Along returns the policy for an axis of the given extent with the times of its
+// elements. A calendar policy needs times.
 func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth {
 	if p.Unit == 0 {
 		return p.Growth
@@ -130,13 +130,14 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 	return grid.ByBoundaries(p.text(), func(at int64) (int64, error) {
 		_, gaps := b.Len()
 		if gaps && l.coordinate != nil && at >= int64(l.coordinate.len()) {
-			// A month is predicted from its first time, not from nothing.
+			// The length of a month is predicted from its first time, so there must be
+			// one.
 			return 0, failure.BadArgument("%w: it has %s, and a chunk begins at element %d: %s",
 				calendar.ErrOutOfRange, phrase.Plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
 		}
 		err := b.Fits(at)
 		if gaps && errors.Is(err, calendar.ErrUnaligned) {
-			// The month before was predicted to be longer than it is.
+			// The previous month was predicted to be longer than it was.
 			p.astray(err)
 			err = nil
 		}
@@ -157,7 +158,7 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 	})
 }
 
-// aloneFlag gives a command the flag --alone.
+// aloneFlag adds the flag --alone to a command.
 func aloneFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("alone", false, "change the array, though others of its group that share the dimension keep their length")
 }

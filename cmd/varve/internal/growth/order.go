@@ -20,25 +20,25 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// order follows the values of a coordinate, which rise or fall all the way, and remembers
-// the first one that does not.
+// order checks that the values of a coordinate rise or fall all the way, and records the
+// first one that does not.
 type order struct {
-	typ       dtype.Type               // as which the stored bytes are read
-	compare   func(a, b []byte) int    // by what the values stand for
+	typ       dtype.Type               // of the stored bytes
+	compare   func(a, b []byte) int    // by decoded values
 	hasValue  func(elem []byte) bool   // false for NaN, NaT and missing values
 	text      func(elem []byte) string // for people
 	isTime    bool
-	direction int    // 1 where the values rise, -1 where they fall, 0 before that is known
-	next      int64  // the index of the next element
-	last      []byte // the element before it
-	at        int64  // its index
-	unwritten []byte // elements that do not count but for the first one and before others, nil for none
-	skipped   int64  // how many of them came last
-	fault     string // what is wrong with the first element that does not follow, "" for none
+	direction int    // 1 if the values rise, -1 if they fall, 0 if unknown
+	next      int64  // index of the next element
+	last      []byte // the last element with a value
+	at        int64  // index of last
+	unwritten []byte // the fill value, if elements that have it may never have been written; else nil
+	skipped   int64  // elements with that value since last
+	fault     string // of the first element out of order; "" for none
 }
 
-// orderOf returns the order of the values of an array, nil where it has none: labels, and
-// numbers of several parts.
+// orderOf returns the order of the values of an array. It returns nil for types without
+// an order: labels, complex numbers and structs.
 func orderOf(ctx context.Context, a *zarr.Array) *order {
 	o := &order{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
 	s, err := source.New(ctx, a, "", false)
@@ -57,7 +57,7 @@ func orderOf(ctx context.Context, a *zarr.Array) *order {
 	}
 	p = p.OfCoordinate()
 	if _, o.isTime = source.TimesOf(a); !o.isTime {
-		o.text = p.Text // what a selection takes, and not what is stored
+		o.text = p.Text // the form that a selection accepts
 	}
 	o.typ, o.compare, o.hasValue = p.Type(), compareBy(p), p.HasValue
 	return o
@@ -68,7 +68,7 @@ func compareWhole[T int64 | uint64](a, b []byte) int {
 	return cmp.Compare(T(binary.NativeEndian.Uint64(a)), T(binary.NativeEndian.Uint64(b)))
 }
 
-// compareBy returns the comparison of stored numbers by what they stand for, without
+// compareBy returns the comparison of stored numbers by their decoded values, without
 // rounding. A negative scale reverses the order.
 func compareBy(p *cf.Packing) func(a, b []byte) int {
 	compare := func(a, b []byte) int { return cmp.Compare(p.Stored(a), p.Stored(b)) }
@@ -84,7 +84,7 @@ func compareBy(p *cf.Packing) func(a, b []byte) int {
 	return compare
 }
 
-// follow looks at the next elements.
+// follow checks the next elements.
 func (o *order) follow(e element.Values) {
 	for i := 0; i < e.Len() && o.fault == ""; i++ {
 		elem := e.At(i)
@@ -100,8 +100,8 @@ func (o *order) follow(e element.Values) {
 	}
 }
 
-// bridge looks at elements of a time coordinate that were not written, and that another
-// one follows. A single one may be a time that happens to be the fill value.
+// bridge checks the element after elements of a time coordinate that were not written. A
+// single one of those may be a time that equals the fill value.
 func (o *order) bridge(elem []byte) {
 	if !o.isTime || o.skipped == 0 || o.fault != "" {
 		return
@@ -113,7 +113,7 @@ func (o *order) bridge(elem []byte) {
 		phrase.Plural(o.skipped, "element"), o.next-o.skipped, phrase.AreOrIs(o.skipped), o.next, o.text(elem))
 }
 
-// step looks at an element that follows the last one.
+// step checks an element that follows the last one.
 func (o *order) step(elem []byte) {
 	if !o.hasValue(elem) {
 		o.fault = fmt.Sprintf("element %d has no value", o.next)
@@ -134,9 +134,8 @@ func (o *order) step(elem []byte) {
 // errUnordered ends the reading of a coordinate.
 var errUnordered = errors.New("the values neither rise nor fall")
 
-// Unordered returns what is wrong with the order of the coordinate that an array is, ""
-// for nothing. It reads the values block by block. What cannot be read is for others to
-// tell.
+// Unordered returns a text about the first value of a coordinate that is out of order, or
+// "". It reads the values block by block. Errors of reading are for other code to report.
 func Unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	if !source.IsCoordinate(a) {
 		return "", false
@@ -156,7 +155,7 @@ func Unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	return o.told(), o.isTime && o.fault != ""
 }
 
-// told returns what is wrong with the order, "" for nothing.
+// told returns the fault, or "" if there is none.
 func (o *order) told() string {
 	switch {
 	case o.fault == "":
@@ -167,8 +166,8 @@ func (o *order) told() string {
 	return "its values neither rise nor fall all the way: " + o.fault
 }
 
-// UnorderedAfter returns what is wrong with the order in which new elements follow those
-// of the coordinate that an array is, "" for nothing.
+// UnorderedAfter returns a text about the first new element that is out of order after
+// those of a coordinate, or "".
 func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 	if !source.IsCoordinate(a) || more.from == nil || more.Planes == 0 {
 		return ""
@@ -178,14 +177,14 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 		return ""
 	}
 	if err := o.begin(ctx, a); err != nil {
-		return "" // the append fails, too, or the end cannot be held
+		return "" // the append fails, too, or the elements do not fit into memory
 	}
 	part := element.Values{Type: o.typ}
 	for at := int64(0); at < more.Planes && o.fault == ""; at += orderSlab {
 		n := min(orderSlab, more.Planes-at)
 		part.Grow(int(n))
 		if err := more.from.Read(ctx, grid.Box{{Start: at, Stop: at + n}}, part.Data); err != nil {
-			return "" // which is for the append to say
+			return "" // the append reports the error
 		}
 		o.follow(part)
 	}
@@ -195,11 +194,11 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 	return o.told() + "; was this appended before?"
 }
 
-// orderSlab is how many new elements are looked at at a time.
+// orderSlab is the number of new elements that are checked at a time.
 const orderSlab = 1 << 20
 
-// begin makes the last two elements of an array those that others follow. What is wrong
-// with these two was told before.
+// begin sets the last two elements of an array as the ones before the new elements. A
+// fault between these two was reported before.
 func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	extent := a.Shape()[0]
 	if extent == 0 {
@@ -207,7 +206,7 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	}
 	chunk, _, _ := a.Grid().Axis(0).Locate(extent - 1)
 	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > cf.MaxCoordinate {
-		return zarr.ErrLimit // a coordinate is not worth the memory
+		return zarr.ErrLimit // too much memory for a check of a coordinate
 	}
 	end := element.Values{Type: o.typ}
 	end.Grow(int(min(extent, 2)))
@@ -216,7 +215,7 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	}
 	o.follow(end)
 	if !o.hasValue(o.last) {
-		o.last = nil // which nothing can follow
+		o.last = nil // nothing to compare with
 	}
 	if o.isTime && o.direction == 0 {
 		o.direction = 1

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	maxDepth = 66 // lists: 64 axes and an element that is a list
+	maxDepth = 66 // levels of lists: 64 axes, and an element that is a list
 )
 
-// OpenJSON reads nested lists of values that are spelled as fill values, or as times are
-// written.
+// OpenJSON reads nested lists of values in the spelling of fill values, or of times in
+// the form for people.
 func (v *Values) OpenJSON() error {
 	if v.Type.IsZero() {
 		return failure.BadArgument("%s: JSON does not tell the data type", v.Name)
@@ -46,7 +46,7 @@ func (v *Values) OpenJSON() error {
 	return nil
 }
 
-// NestedShape returns the shape of nested lists, judged by their first elements.
+// NestedShape returns the shape of nested lists, from their first elements.
 func NestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	shape := []int64{}
 	for doc.Kind() == strictjson.Array {
@@ -66,8 +66,8 @@ func NestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	return shape
 }
 
-// isList reports whether elements of a type are lists of numbers, the first of which is
-// given: those of bytes may be texts as well.
+// isList reports whether an element of a type is a list of numbers. first is the first
+// element, because elements of bytes may also be text.
 func isList(t dtype.Type, first strictjson.Value) bool {
 	switch t.Kind() {
 	case dtype.Complex:
@@ -78,8 +78,8 @@ func isList(t dtype.Type, first strictjson.Value) bool {
 	return false
 }
 
-// parseValue reads a value as metadata spells it. Moments and durations may be text as
-// people write it, too.
+// parseValue parses a value in the spelling of metadata. Times and durations may also be
+// in the form for people.
 func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 	if k := t.Kind(); v.Kind() == strictjson.String && (k == dtype.Datetime || k == dtype.Timedelta) {
 		return t.ParseText(string(v.Raw()))
@@ -91,7 +91,7 @@ func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 	return elem, refuseOverflow(t, elem, string(v.Raw()))
 }
 
-// elementError is the error for an element that is spelled as a fill value, and is none.
+// elementError is the error for an invalid element in the spelling of a fill value.
 type elementError struct{ err error }
 
 func (e *elementError) Unwrap() error { return e.err }
@@ -119,7 +119,7 @@ func AppendNested(e *element.Values, doc strictjson.Value, shape []int64) error 
 		if doc.Kind() == strictjson.Array {
 			has = fmt.Sprintf("%d are there", doc.Len())
 		}
-		return doc.Errorf("a list of %d is needed here, %s", shape[0], has)
+		return doc.Errorf("a list of %d is needed here, but %s", shape[0], has)
 	}
 	for _, below := range doc.Elements() {
 		if err := AppendNested(e, below, shape[1:]); err != nil {

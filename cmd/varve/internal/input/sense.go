@@ -26,12 +26,12 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// senses are the attributes that say what the numbers of an array stand for.
+// senses are the attributes that give the numbers of an array their meaning.
 var senses = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.FillValue, cf.MissingValue, "units", "calendar"}
 
-// KeepsSense refuses the numbers of another array that stand for something else there
-// than they would here: they are stored as they are, and readers would take them for
-// wrong values. Where that array says nothing of its numbers, they are taken as raw ones.
+// KeepsSense returns an error if the numbers of another array have another meaning in
+// this array. They are stored unchanged, so readers would see wrong values. If that array
+// has no such attributes, its numbers count as raw.
 func (v *Values) KeepsSense(ctx context.Context, a *zarr.Array) error {
 	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return nil
@@ -40,12 +40,13 @@ func (v *Values) KeepsSense(ctx context.Context, a *zarr.Array) error {
 	if err != nil || len(faults) == 0 {
 		return err
 	}
-	return failure.BadArgument("the numbers of %s mean something else there than here: %s; encode them anew first, as xarray does, "+
+	return failure.BadArgument("the numbers of %s have another meaning there than here: %s; encode them again first, as xarray does, "+
 		"or give both the same attributes if they mean the same (varve attrs), or take bare numbers by way of a file: varve export %s -o FILE.npy",
 		v.Name, strings.Join(faults, "; "), phrase.Word(v.Name))
 }
 
-// faults returns how the numbers of the node mean something else than those of an array.
+// faults returns the differences of meaning between the numbers of the node and those of
+// an array.
 func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {
 	from, err := cf.UnitsIn(ctx, v.array)
 	if err != nil {
@@ -55,7 +56,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if err != nil {
 		return nil, err
 	}
-	says := hasSense(v.array) || from.Units != "" // bounds have that of their coordinate
+	says := hasSense(v.array) || from.Units != "" // bounds have the units of their coordinate
 	if says {
 		faults = append(packingDiffers(v.array, a), unitsDiffer(from, to)...)
 	}
@@ -65,7 +66,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	p, err := cf.PackingOf(v.array)
 	q, also := cf.PackingOf(a)
 	if err != nil || also != nil || p.Type() != q.Type() {
-		return faults, nil // attributes that nobody can read are compared as they are spelled
+		return faults, nil // invalid attributes are compared by their spelling
 	}
 	if source.IsCoordinate(v.array) {
 		p = p.OfCoordinate()
@@ -80,22 +81,22 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	return v.hiddenBy(ctx, p, q)
 }
 
-// hasMissingFill reports whether the fill value of an array of format 2 says by itself
-// which element is missing. Zero does not: it is the fill value where nobody chose one.
+// hasMissingFill reports whether the fill value of an array of format 2 is its missing
+// value. Zero is not, because it is the default.
 func hasMissingFill(a *zarr.Array) bool {
 	fill := element.Fill(a)
 	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
-// NoteSense tells people that the numbers of an array lose their units, or that those of
-// an array that says nothing of them are taken for packed ones.
+// NoteSense prints a note if the numbers of an array lose their units, or if numbers
+// without attributes are stored as packed ones.
 func (v *Values) NoteSense(cmd *cobra.Command, a *zarr.Array) {
 	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return
 	}
 	if units := source.Attribute(v.array, "units"); units != "" {
 		if to, err := cf.UnitsIn(cmd.Context(), a); err == nil && to.Units == "" {
-			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
+			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, and the array that receives its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
 	}
 	if hasSense(v.array) {
@@ -106,7 +107,7 @@ func (v *Values) NoteSense(cmd *cobra.Command, a *zarr.Array) {
 	}
 }
 
-// hasSense reports whether an array says anything of what its numbers stand for.
+// hasSense reports whether an array has any attribute that gives its numbers a meaning.
 func hasSense(a *zarr.Array) bool {
 	for _, name := range senses {
 		if v, err := source.AttributeValue(a, name); err != nil || !v.IsZero() {
@@ -116,7 +117,7 @@ func hasSense(a *zarr.Array) bool {
 	return false
 }
 
-// sense returns an attribute for people, or that there is none.
+// sense returns an attribute in the form for people.
 func sense(a *zarr.Array, name string) string {
 	v, err := source.AttributeValue(a, name)
 	if err != nil || v.IsZero() {
@@ -125,16 +126,16 @@ func sense(a *zarr.Array, name string) string {
 	return phrase.Shorten(phrase.Compact(v.Raw()), 60)
 }
 
-// senseDiffers says how an attribute differs.
+// senseDiffers describes how an attribute differs.
 func senseDiffers(from, to *zarr.Array, name string) string {
 	return fmt.Sprintf("%s is %s there and %s here", name, sense(from, name), sense(to, name))
 }
 
-// packingDiffers returns how the numbers of two arrays are packed in different ways.
+// packingDiffers returns the differences between the packings of two arrays.
 func packingDiffers(from, to *zarr.Array) (faults []string) {
 	p, err := cf.PackingOf(from)
 	q, also := cf.PackingOf(to)
-	if err != nil || also != nil { // attributes that are spelled alike are alike
+	if err != nil || also != nil { // equal spellings have been compared before
 		for _, name := range []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned} {
 			if sense(from, name) != sense(to, name) {
 				faults = append(faults, senseDiffers(from, to, name))
@@ -158,7 +159,7 @@ func packingDiffers(from, to *zarr.Array) (faults []string) {
 	return faults
 }
 
-// missingDiffers returns which elements are missing in the first of two arrays alone.
+// missingDiffers returns the values that are missing only in the first of two arrays.
 func missingDiffers(p, q *cf.Packing) (faults []string) {
 	for _, elem := range missingBut(p, q) {
 		faults = append(faults, fmt.Sprintf("%s stands for no value there and is a number here", p.Type().AppendText(nil, elem)))
@@ -166,8 +167,8 @@ func missingDiffers(p, q *cf.Packing) (faults []string) {
 	return faults
 }
 
-// missingBut returns the elements that are missing in an array and numbers in another of
-// the same type. NaN and NaT are numbers nowhere.
+// missingBut returns the values that are missing in an array and are numbers in another
+// one of the same type. NaN and NaT are never numbers.
 func missingBut(p, q *cf.Packing) (list [][]byte) {
 	for _, elem := range p.Missing() {
 		if math.IsNaN(p.Stored(elem)) || isNotATime(elem) || q.IsMissing(elem) {
@@ -178,14 +179,14 @@ func missingBut(p, q *cf.Packing) (list [][]byte) {
 	return list
 }
 
-// isNotATime reports whether an element is the int64 that stands for NaT.
+// isNotATime reports whether an element is NaT, as an int64.
 func isNotATime(elem []byte) bool {
 	return len(elem) == 8 && int64(binary.NativeEndian.Uint64(elem)) == dtype.NaT
 }
 
-// hiddenBy returns which numbers of the node, which is packed as p, are missing where
-// elements are packed as q. The values are read to see whether there are any: most arrays
-// that differ in the missing value alone have none.
+// hiddenBy returns the numbers of the node, with packing p, that would be missing with
+// packing q. It reads the values, because most arrays with another missing value do not
+// contain it.
 func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
 	if len(missingBut(q, p)) == 0 {
 		return nil, nil
@@ -212,8 +213,7 @@ func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []strin
 // errFound ends the search of hiddenBy.
 var errFound = errors.New("found")
 
-// unitsDiffer returns how what the numbers of two arrays count differs, where both say
-// it.
+// unitsDiffer returns the differences of units, if both arrays have some.
 func unitsDiffer(from, to cf.Units) (faults []string) {
 	if from.Units == "" || to.Units == "" {
 		return nil
@@ -237,7 +237,7 @@ func unitsDiffer(from, to cf.Units) (faults []string) {
 	return faults
 }
 
-// differs says how an attribute differs that is a text, "" where there is none.
+// differs describes how a text attribute differs. "" means that there is none.
 func differs(name, from, to string) string {
 	text := func(s string) string {
 		if s == "" {
@@ -248,7 +248,7 @@ func differs(name, from, to string) string {
 	return fmt.Sprintf("%s is %s there and %s here", name, text(from), text(to))
 }
 
-// unitNames are other names of units, of which CF or UDUNITS has each.
+// unitNames are other names of units in CF or UDUNITS.
 var unitNames = map[string]string{
 	"kelvin": "K", "Kelvin": "K", "degrees_K": "K", "degree_K": "K", "degK": "K",
 	"degree_north": "degrees_north", "degree_N": "degrees_north", "degrees_N": "degrees_north",
@@ -257,7 +257,7 @@ var unitNames = map[string]string{
 	"degreeE": "degrees_east", "degreesE": "degrees_east",
 }
 
-// sameUnit reports whether two names are of one unit.
+// sameUnit reports whether two names are for the same unit.
 func sameUnit(a, b string) bool {
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
 	if cmp.Or(unitNames[a], a) == cmp.Or(unitNames[b], b) {
@@ -267,7 +267,7 @@ func sameUnit(a, b string) bool {
 	return x > 0 && x == y
 }
 
-// timeLength returns the length of a unit of time, 0 for any other unit.
+// timeLength returns the length of a unit of time, or 0 for any other unit.
 func timeLength(name string) time.Duration {
 	u, err := calendar.ParseUnits(name+" since 2000-01-01", calendar.Standard)
 	if err != nil {

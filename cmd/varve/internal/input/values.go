@@ -34,32 +34,32 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Values are elements of one type on their way into an array, in C order.
+// Values are elements of one type in C order, to be stored in an array.
 type Values struct {
 	Type    dtype.Type
-	into    *zarr.Array // nil for one that is not there yet
-	Shape   []int64     // nil for raw data, which has none
-	Total   int64       // bytes in memory, -1 where that shows only at the end
-	taken   int64       // bytes that were read
-	Whole   bool        // nothing is missing and nothing follows, as far as the system knows
+	into    *zarr.Array // nil for a new array
+	Shape   []int64     // nil for raw data
+	Total   int64       // bytes in memory; -1 if unknown before the end
+	taken   int64       // bytes read so far
+	Whole   bool        // the length is right, as far as the system knows
 	Name    string      // of the file
 	Reader  io.Reader
 	swapped bool     // not in host byte order
-	npy     bool     // raw data that begin as a .npy file does
-	guessed bool     // raw, since nothing says what they are
-	needed  int64    // bytes in memory, 0 where it is not known
-	words   [][]byte // in place of r, of elements that differ in length
+	npy     bool     // raw data that begins like a .npy file
+	guessed bool     // read as raw data because no format is given
+	needed  int64    // bytes in memory; 0 if unknown
+	words   [][]byte // elements that differ in length, in place of Reader
 	file    *os.File
 	array   *zarr.Array     // a Zarr node; nil for files
-	done    func() error    // lets go of it
-	aside   localfile.Spool // of a stream
+	done    func() error    // closes the node
+	aside   localfile.Spool // spooled bytes of a stream
 
-	// watch begins to show how a stream of so many bytes comes in, 0 where nobody knows
-	// how many. Nil shows nothing.
+	// Watch begins a line of progress for a stream of total bytes, or 0 if unknown. It
+	// may be nil.
 	Watch func(total int64) *progress.Line
 }
 
-// Close lets go of the file or the node, and of what was set aside.
+// Close closes the file or the node, and removes the spool.
 func (v *Values) Close() error {
 	if v.done != nil {
 		return errors.Join(v.done(), v.aside.Close())
@@ -70,9 +70,9 @@ func (v *Values) Close() error {
 	return errors.Join(v.file.Close(), v.aside.Close())
 }
 
-// Open opens a file, a Zarr array, or standard input for "" and "-", whose elements
-// are of type t, the zero Type standing for whatever type the file tells. They go into a,
-// nil for an array that is not there yet.
+// Open opens a file, a Zarr array, or standard input for "" and "-". The elements must be
+// of type t; the zero Type accepts the type of the file. They are for array a, which is
+// nil for a new array.
 func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Array) (*Values, error) {
 	if formatName == "" && node.IsLocation(file) {
 		return openNodeValues(cmd, file, t)
@@ -82,7 +82,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 		return nil, err
 	}
 	if (file == "" || file == "-") && f != format.JSON && console.IsTerminal(cmd.InOrStdin()) {
-		return nil, failure.BadUsage("%s is not typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
+		return nil, failure.BadUsage("%s cannot be typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
 	v := &Values{Type: t, into: a, Total: -1, Name: "standard input", Reader: localfile.Patient(cmd.Context(), cmd.InOrStdin())}
 	v.Watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
@@ -93,7 +93,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 		}
 		v.Name, v.Reader, v.file = file, localfile.Patient(cmd.Context(), f), f
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			v.Reader, v.Total, v.Whole = f, info.Size(), true // a disk answers
+			v.Reader, v.Total, v.Whole = f, info.Size(), true // a regular file
 		}
 	}
 	switch f {
@@ -105,7 +105,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	case format.JSON:
 		err = v.OpenJSON()
 	default:
-		err = failure.BadUsage("%s: values are not read from %s, but from raw, npy and json; %s", v.Name, f, NPYOfCSV(v.Name))
+		err = failure.BadUsage("%s: values cannot be read from %s, only from raw, npy and json; %s", v.Name, f, NPYOfCSV(v.Name))
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -113,13 +113,13 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	return v, nil
 }
 
-// NPYOfCSV says how numbers of a table become a .npy file.
+// NPYOfCSV returns the Python code that turns a table of numbers into a .npy file.
 func NPYOfCSV(file string) string {
-	return fmt.Sprintf("in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) makes npy of csv (skiprows=1 and usecols of a table with a header)",
+	return fmt.Sprintf("in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) converts csv to npy (with skiprows=1 and usecols for a table with a header)",
 		node.WithoutExtension(file)+".npy", filepath.Base(file))
 }
 
-// OpenNPY reads the header of a file of NumPy.
+// OpenNPY reads the header of a .npy file.
 func (v *Values) OpenNPY() error {
 	h, err := npy.ReadHeader(v.Reader)
 	if err != nil {
@@ -134,7 +134,7 @@ func (v *Values) OpenNPY() error {
 		return fmt.Errorf("%w: %s has shape %v", zarr.ErrOverflow, v.Name, h.Shape)
 	}
 	if have, known := v.left(); known && have != n {
-		return failure.BadArgument("%s has %d bytes of elements, its header says %d", v.Name, have, n)
+		return failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, have, n)
 	}
 	want := v.Type
 	v.Type, v.Shape, v.Total, v.swapped = h.Type, h.Shape, n, h.Swapped()
@@ -145,7 +145,7 @@ func (v *Values) OpenNPY() error {
 	if err != nil {
 		return err
 	}
-	h.BigEndian = !dtype.LittleEndian() // all has already swapped
+	h.BigEndian = !dtype.LittleEndian() // All has swapped the bytes already
 	e.Data = h.Arrange(e.Data)
 	if worded {
 		e = asWords(want, e)
@@ -154,8 +154,8 @@ func (v *Values) OpenNPY() error {
 	return nil
 }
 
-// packed returns what is to be done with a file that is no .npy file, or has elements
-// that are no values.
+// packed returns a hint for a file that is not a .npy file, or whose elements are Python
+// objects.
 func (v *Values) packed(err error) string {
 	if strings.Contains(err.Error(), `NumPy type "|O"`) {
 		return " (elements are objects of Python: x.astype(str), or astype of a type of numbers, makes values of them)"
@@ -164,7 +164,7 @@ func (v *Values) packed(err error) string {
 		return ""
 	}
 	magic := make([]byte, 8)
-	n, _ := v.file.ReadAt(magic, 0) // of a pipe nothing is known
+	n, _ := v.file.ReadAt(magic, 0) // a pipe has no magic
 	switch magic = magic[:n]; {
 	case bytes.HasPrefix(magic, []byte("PK")):
 		return " (it is a zip archive, as numpy.savez writes; unzip takes the .npy files out)"
@@ -176,15 +176,15 @@ func (v *Values) packed(err error) string {
 	return ""
 }
 
-// isWord reports whether elements are text, or bytes, of a fixed length.
+// isWord reports whether elements are text or bytes of a fixed length.
 func isWord(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated }
 
-// sameBytes reports whether elements of two types are the same bytes without meaning.
+// sameBytes reports whether elements of two types are plain bytes of the same length.
 func sameBytes(a, b dtype.Type) bool {
 	return a.Kind() == dtype.Raw && b.Kind() == dtype.Raw && a.Size() == b.Size()
 }
 
-// asWords returns elements of a fixed length as those of a type that may have any.
+// asWords returns elements of fixed length as elements of a type of variable length.
 func asWords(t dtype.Type, e element.Values) element.Values {
 	words := make([][]byte, e.Len())
 	for i := range words {
@@ -193,8 +193,8 @@ func asWords(t dtype.Type, e element.Values) element.Values {
 	return element.Values{Type: t, Words: words}
 }
 
-// left returns how many bytes a file has from where it is read next, if it is one that
-// tells.
+// left returns the number of unread bytes of a file. ok is false if the file does not
+// tell.
 func (v *Values) left() (int64, bool) {
 	s, ok := v.Reader.(io.Seeker)
 	if !ok || v.Total < 0 {
@@ -204,15 +204,14 @@ func (v *Values) left() (int64, bool) {
 	return v.Total - at, err == nil
 }
 
-// provide makes elements what is read.
+// provide replaces the reader by elements in memory.
 func (v *Values) provide(e element.Values) {
 	v.Reader, v.swapped, v.taken, v.Whole = bytes.NewReader(e.Data), false, 0, true
 	v.Type, v.words, v.Total = e.Type, e.Words, int64(e.Len())*element.Width(e.Type)
 }
 
-// Secure makes values of the array that they are to be written to ones that are set aside
-// before anything is written: else later parts would be read where earlier ones have been
-// replaced.
+// Secure spools values that come from the array they are written to. Otherwise later
+// reads would see elements that were already replaced.
 func (v *Values) Secure(cmd *cobra.Command, to *zarr.Array) error {
 	if v.array == nil {
 		return nil
@@ -225,8 +224,8 @@ func (v *Values) Secure(cmd *cobra.Command, to *zarr.Array) error {
 	return err
 }
 
-// isSameArray reports whether two arrays are one, perhaps by two names, as far as their
-// stores tell.
+// isSameArray reports whether two arrays are the same, perhaps under two names, as far as
+// their stores tell.
 func isSameArray(a, b *zarr.Array) (bool, error) {
 	s, t := a.Location().Store(), b.Location().Store()
 	p, err := store.ParsePath(a.Path())
@@ -252,8 +251,7 @@ func isSameArray(a, b *zarr.Array) (bool, error) {
 	return place != "" && place == store.PlaceOf(t) && p == q, nil
 }
 
-// Settle makes sure that n bytes are there, just as many as are needed: those of a stream
-// it sets aside until then.
+// Settle checks that exactly n bytes are available. It spools a stream to find out.
 func (v *Values) Settle(n int64) error {
 	if v.Whole {
 		return nil
@@ -274,8 +272,7 @@ func (v *Values) Settle(n int64) error {
 	return nil
 }
 
-// PutAside sets n bytes of a stream aside, or all where n is negative, and shows how they
-// come.
+// PutAside spools n bytes of a stream, or all if n is negative, and shows progress.
 func (v *Values) PutAside(n int64) (int64, error) {
 	r := v.Reader
 	if v.Watch != nil {
@@ -289,7 +286,7 @@ func (v *Values) PutAside(n int64) (int64, error) {
 	return io.CopyN(&v.aside, r, n)
 }
 
-// broken returns the error for a file that could not be read as far as it is needed.
+// broken returns the error for a file that ended or failed too early.
 func (v *Values) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return failure.BadArgument("%s ends after %s%s", v.Name, phrase.Plural(v.taken, "byte"), v.lacking())
@@ -297,15 +294,15 @@ func (v *Values) broken(err error) error {
 	return fmt.Errorf("read %s: %w", v.Name, err)
 }
 
-// lacking says of a stream that ends too early how many bytes are needed, and how text is
-// read where raw data was assumed.
+// lacking returns how many bytes a stream lacks. If raw data was assumed, it says how
+// text is read.
 func (v *Values) lacking() string {
 	if v.needed == 0 {
 		return ""
 	}
 	text := fmt.Sprintf(", %s are needed", phrase.Count(v.needed))
 	if v.guessed && !v.npy {
-		text += fmt.Sprintf(" (it is taken for raw elements of type %s; --format json reads lists as text, --format npy those of NumPy)", v.Type)
+		text += fmt.Sprintf(" (it was read as raw elements of type %s; use --format json for lists as text, --format npy for NumPy files)", v.Type)
 	}
 	return text
 }
@@ -315,7 +312,7 @@ func (v *Values) next(e *element.Values) error {
 	if v.Type.Variable() {
 		n := copy(e.Words, v.words)
 		v.words = v.words[n:]
-		return nil // as many are there as are needed
+		return nil // the number of bytes was checked
 	}
 	n, err := io.ReadFull(v.Reader, e.Data)
 	v.taken += int64(n)
@@ -332,7 +329,7 @@ func (v *Values) arrange(block []byte) {
 	}
 }
 
-// Fill fills e as next does. After the last elements there must be nothing more.
+// Fill fills e as next does. If last is true, no more data may follow.
 func (v *Values) Fill(e *element.Values, last bool) error {
 	err := v.next(e)
 	if err == nil && last {
@@ -341,7 +338,7 @@ func (v *Values) Fill(e *element.Values, last bool) error {
 	return err
 }
 
-// End refuses data that goes on.
+// End returns an error if more data follows.
 func (v *Values) End() error {
 	n, err := io.ReadFull(v.Reader, make([]byte, 1))
 	if n > 0 {
@@ -353,8 +350,8 @@ func (v *Values) End() error {
 	return nil
 }
 
-// All returns everything that is left. Memory is taken for what is really there only, and
-// once: a stream whose length nobody knows goes aside first.
+// All returns all remaining elements. It allocates memory only for bytes that exist, and
+// once: it spools a stream of unknown length first.
 func (v *Values) All() (e element.Values, err error) {
 	if v.Type.Variable() {
 		return element.Values{Type: v.Type, Words: v.words}, nil
@@ -365,16 +362,17 @@ func (v *Values) All() (e element.Values, err error) {
 		return e, fmt.Errorf("read %s: %w", v.Name, err)
 	}
 	if v.Total >= 0 && v.taken != v.Total {
-		return e, failure.BadArgument("%s has %d bytes of elements, its header says %d", v.Name, v.taken, v.Total)
+		return e, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, v.taken, v.Total)
 	}
 	if len(data)%v.Type.Size() != 0 {
-		return e, failure.BadArgument("%s has %d bytes, which is no whole number of elements of type %s", v.Name, len(data), v.Type)
+		return e, failure.BadArgument("%s has %d bytes, which is not a whole number of elements of type %s", v.Name, len(data), v.Type)
 	}
 	v.arrange(data)
 	return element.Values{Type: v.Type, Data: data}, nil
 }
 
-// toEnd returns how many bytes follow, of a file or of memory; streams do not tell.
+// toEnd returns the number of remaining bytes of a file or of memory, or an error for a
+// stream.
 func toEnd(r io.Reader) (int64, error) {
 	s, ok := r.(io.Seeker)
 	if !ok {
@@ -392,7 +390,7 @@ func toEnd(r io.Reader) (int64, error) {
 	return max(0, end-at), err
 }
 
-// Rest returns the bytes that are left.
+// Rest returns the remaining bytes.
 func (v *Values) Rest() ([]byte, error) {
 	n, err := toEnd(v.Reader)
 	if err != nil {
@@ -404,14 +402,13 @@ func (v *Values) Rest() ([]byte, error) {
 	data := make([]byte, n)
 	m, err := io.ReadFull(v.Reader, data)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // a file that was cut meanwhile: callers count
+		err = nil // the file was truncated meanwhile; callers check the length
 	}
 	return data[:m], err
 }
 
-// Fits refuses values that are too many or too few for a place of the given shape, or are
-// arranged in another way. A single axis fits any shape, and axes of length 1 do not
-// count.
+// Fits returns an error if values do not fit a place of the given shape, in number or in
+// arrangement. A single axis fits any shape, and axes of length 1 are ignored.
 func (v *Values) Fits(shape []int64) error {
 	want, ok := checked.Product(shape...)
 	if ok {
@@ -435,11 +432,11 @@ func (v *Values) Fits(shape []int64) error {
 	return v.onFirstOf(shape, failure.BadArgument("%s has shape %v, the place has %v", v.Name, v.Shape, shape))
 }
 
-// onFirstOf returns err as one of the first axis along which the values do not fit a
-// place of the given shape.
+// onFirstOf returns err as an error of the first axis that does not fit a place of the
+// given shape.
 func (v *Values) onFirstOf(shape []int64, err error) error {
 	if len(v.Shape) != len(shape) {
-		return err // axes cannot be told apart
+		return err // the axes do not correspond
 	}
 	if i := Unequal(v.Shape, shape, -1); i >= 0 {
 		err = &grid.AxisError{Axis: i, Err: err}
@@ -447,8 +444,8 @@ func (v *Values) onFirstOf(shape []int64, err error) error {
 	return err
 }
 
-// Unequal returns the first axis but one that two shapes of one rank differ along, -1
-// where there is none.
+// Unequal returns the first axis other than except along which two shapes of one rank
+// differ, or -1.
 func Unequal(a, b []int64, except int) int {
 	for i := range a {
 		if i != except && a[i] != b[i] {
@@ -469,9 +466,9 @@ func squeezed(shape []int64) []int64 {
 	return s
 }
 
-// encodeFirst says what makes the stored numbers of an array of values of another type,
-// "" for nothing: astype alone would cut off what a scale keeps, count times in units of
-// its own, and make some number of NaN.
+// encodeFirst returns the steps before astype that encode values of another type for an
+// array, or "". astype alone would truncate scaled values, count times in other units,
+// and turn NaN into some number.
 func encodeFirst(from dtype.Type, a *zarr.Array) string {
 	if a == nil || !element.IsNumeric(a.Type()) {
 		return ""
@@ -497,8 +494,8 @@ func encodeFirst(from dtype.Type, a *zarr.Array) string {
 	return "encode them first as the attributes of the array say (" + strings.Join(steps, "; ") + ")"
 }
 
-// PlanesAlong returns how many planes the values are that continue a shape, by what the
-// file says of its own shape: their elements do not tell where there are none.
+// PlanesAlong returns the number of planes that continue a shape, from the shape of the
+// file. It is for planes without elements, whose number the data does not tell.
 func (v *Values) PlanesAlong(axis int, shape []int64) (int64, error) {
 	switch {
 	case v.Shape == nil:
@@ -509,8 +506,8 @@ func (v *Values) PlanesAlong(axis int, shape []int64) (int64, error) {
 	return v.Shape[axis], nil
 }
 
-// Gather makes sure that all values are there, so that they can be read at any place, and
-// returns how many they are. A stream goes aside.
+// Gather makes all values available at any offset, and returns their number. It spools a
+// stream.
 func (v *Values) Gather() (int64, error) {
 	if v.Type.Variable() {
 		return int64(len(v.words)), nil
@@ -522,20 +519,19 @@ func (v *Values) Gather() (int64, error) {
 			return 0, fmt.Errorf("read %s: %w", v.Name, err)
 		}
 		if v.Total >= 0 && copied != v.Total {
-			return 0, failure.BadArgument("%s has %d bytes of elements, its header says %d", v.Name, copied, v.Total)
+			return 0, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, copied, v.Total)
 		}
 		n, v.Total, v.Whole = copied, copied, true
 		v.Reader = v.aside.Reader()
 	}
 	size := int64(v.Type.Size())
 	if n%size != 0 {
-		return 0, failure.BadArgument("%s has %d bytes, which is no whole number of elements of type %s", v.Name, n, v.Type)
+		return 0, failure.BadArgument("%s has %d bytes, which is not a whole number of elements of type %s", v.Name, n, v.Type)
 	}
 	return n / size, nil
 }
 
-// Source returns the values, which were gathered, as planes that continue a shape along
-// an axis.
+// Source returns gathered values as planes that continue a shape along an axis.
 func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, error) {
 	if axis < 0 || axis >= len(shape) {
 		return &zarr.Source{}, nil // the library refuses the axis
@@ -555,7 +551,7 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 		io.Seeker
 	})
 	if !ok {
-		return nil, fmt.Errorf("%s: %w: it cannot be read at any place", v.Name, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w: it cannot be read at an offset", v.Name, errors.ErrUnsupported)
 	}
 	at, err := r.Seek(0, io.SeekCurrent)
 	if err != nil {

@@ -2,7 +2,7 @@
 
 // Package manual turns the commands, flags and help topics of the program into manual
 // pages and into a reference in Markdown. Both come from the tables that the help is
-// printed from, so they cannot differ from it.
+// printed from, so they cannot differ from it. Wrap lays out that help for terminals.
 package manual
 
 import (

@@ -15,31 +15,30 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// A drawing has to be there at once, whatever an array holds: stored chunks are shaded
-// where it is cheap to know them.
+// Bounds of the search for stored chunks, because a drawing must appear at once.
 const (
-	fewChunks = 4096                   // of an array, for which there is always time
-	fewTime   = 200 * time.Millisecond // unless something is wrong with the store
-	listTime  = 25 * time.Millisecond  // for a list of more
-	listMost  = 1 << 15                // chunks in a list
-	probeMost = 512                    // chunks that are asked for singly, where there is no list
-	sampled   = 512                    // chunks of a list that is not whole, which tell of the rest
+	fewChunks = 4096                   // an array of up to so many is always listed
+	fewTime   = 200 * time.Millisecond // bound for that, in case the store is slow
+	listTime  = 25 * time.Millisecond  // bound for listing more chunks
+	listMost  = 1 << 15                // most chunks in a list
+	probeMost = 512                    // most chunks that are requested one by one, without a list
+	sampled   = 512                    // chunks that are kept from an incomplete list, as a sample
 )
 
 var errTooMany = errors.New("too many chunks to count them for a drawing")
 
-// Shading finds out which chunks of a drawing are stored.
+// Shading determines which chunks of a drawing are stored.
 type Shading struct {
 	Context  context.Context
 	Of       *Grid
-	all      [][]int64 // the stored chunks by their first index if listed, else some of them
+	all      [][]int64 // the stored chunks, sorted by first index, if listed; else a sample
 	listed   bool
-	Asked    int64 // chunks, one by one
+	Asked    int64 // chunks requested one by one
 	Deadline time.Time
 }
 
-// Stored returns what counts the stored chunks of a box: fewer than none where that takes
-// too long. It is nil where they cannot be known.
+// Stored returns a function that counts the stored chunks of a box. It returns a negative
+// number if that takes too long. The function is nil if the chunks are unknown.
 func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	n, ok := d.Chunks.NumChunks()
 	if d.Each == nil || ok && n == 0 {
@@ -60,7 +59,7 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	return s.Probe, nil
 }
 
-// list looks for all stored chunks, as far as it gets in some time.
+// list lists the stored chunks until the time is over.
 func (s *Shading) list(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(s.Context, limit)
 	defer cancel()
@@ -85,7 +84,7 @@ func (s *Shading) list(limit time.Duration) error {
 	return err
 }
 
-// first returns the index along the first axis, 0 where there is none.
+// first returns the index along the first axis, or 0 if there is none.
 func first(index []int64) int64 {
 	if len(index) == 0 {
 		return 0
@@ -110,8 +109,8 @@ func (s *Shading) among(chunks grid.Box) (n int64) {
 	return n
 }
 
-// Probe asks for each chunk of a box, if they are not too many, and else for one that is
-// known. Nothing is said of what cannot be looked at.
+// Probe requests each chunk of a box if there are few enough, or else one known chunk. It
+// returns a negative number if it cannot tell.
 func (s *Shading) Probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
 	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {

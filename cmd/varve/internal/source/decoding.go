@@ -19,12 +19,12 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// DecodeFlag gives a command the flag --decode.
+// DecodeFlag adds the flag --decode to a command.
 func DecodeFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("decode", false, "make of stored numbers what CF attributes say: scale_factor, add_offset, _FillValue, missing_value, _Unsigned; times and durations")
 }
 
-// decodeTo fills dst with what the elements of src stand for.
+// decodeTo fills dst with the decoded elements of src.
 func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 	n := src.Len()
 	dst.Type = d.Type()
@@ -38,8 +38,8 @@ func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 	}
 }
 
-// Text returns how what is selected is written for people: as times where an array with
-// one axis holds those.
+// Text returns the function that formats selected elements: as times if they are a time
+// coordinate with one axis.
 func (s *Source) Text() func(elem []byte) string {
 	plain := element.Text(s.Type)
 	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.Timedelta) {
@@ -65,7 +65,8 @@ func (s *Source) Text() func(elem []byte) string {
 	}
 }
 
-// TimesOf returns the times of the numbers of an array. ok is false if they are no times.
+// TimesOf returns the times of the numbers of an array. ok is false if they are not
+// times.
 func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
 	if !element.IsNumeric(a.Type()) {
 		return t, false
@@ -73,8 +74,8 @@ func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
 	return cf.UnitsOf(a).Times()
 }
 
-// UndecodedTimes returns why numbers that count from a moment are not decoded to times. It
-// is nil if they are, and if they count something else.
+// UndecodedTimes returns why numbers since a reference time are not decoded to times. It
+// returns nil if they are, and if they are not times.
 func UndecodedTimes(a *zarr.Array, u cf.Units) error {
 	if !element.IsNumeric(a.Type()) {
 		return nil
@@ -82,27 +83,26 @@ func UndecodedTimes(a *zarr.Array, u cf.Units) error {
 	return u.Err()
 }
 
-// TellUndecoded tells people of times that --decode leaves as numbers.
+// TellUndecoded prints a note about times that --decode leaves as numbers.
 func TellUndecoded(cmd *cobra.Command, location string, s *Source) {
 	if err := UndecodedTimes(s.Array, s.Units); err != nil && !session.WantsJSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", phrase.Printable(location), phrase.Printable(failure.OneLine(err)))
 	}
 }
 
-// TellUnmet tells people of missing values that no element can be, so that nothing is
-// missing.
+// TellUnmet prints a note about missing values that no element of the type can have.
 func TellUnmet(cmd *cobra.Command, location string, s *Source) {
 	if s.Decoding == nil || len(s.Decoding.Unmet()) == 0 {
 		return
 	}
-	session.Note(cmd, location, fmt.Sprintf("no element of type %s is %s, so that is missing nowhere", s.Decoding.Packing.Type(), strings.Join(s.Decoding.Unmet(), " or ")))
+	session.Note(cmd, location, fmt.Sprintf("no element of type %s can be %s, so this missing value has no effect", s.Decoding.Packing.Type(), strings.Join(s.Decoding.Unmet(), " or ")))
 }
 
-// errUnsaid ends the search for a time that datetime64 has not.
-var errUnsaid = errors.New("datetime64 has no such day")
+// errUnsaid ends the search for a time that datetime64 cannot represent.
+var errUnsaid = errors.New("datetime64 cannot represent the time")
 
-// Settle reads the times of a source, and has all of them made text where datetime64 has
-// not each. Whoever gives the type of what is made has to know it before.
+// Settle reads the times of a source. If datetime64 cannot represent one of them, it
+// makes all of them text. Call it before the type of the output is used.
 func (s *Source) Settle(ctx context.Context) error {
 	if s.Decoding == nil || !s.Decoding.MayOverflow() {
 		return nil
@@ -119,14 +119,14 @@ func (s *Source) Settle(ctx context.Context) error {
 	return err
 }
 
-// Undecoded returns a source of the same elements as they are stored.
+// Undecoded returns a source of the same elements without decoding.
 func (s *Source) Undecoded() *Source {
 	stored := *s
 	stored.Decoding, stored.Type = nil, s.Stored
 	return &stored
 }
 
-// BecomeText makes text of the times of a source.
+// BecomeText changes the output of times to text.
 func (s *Source) BecomeText() error {
 	s.Decoding = s.Decoding.AsText()
 	s.Type = s.Decoding.Type()
@@ -134,8 +134,8 @@ func (s *Source) BecomeText() error {
 	return nil
 }
 
-// EndsOfTime returns the first and the last element of an array that is a time
-// coordinate, for people; nil for any other, and where they cannot be read.
+// EndsOfTime returns the first and the last time of a time coordinate in the form for
+// people. It returns nil for any other array, and if they cannot be read.
 func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 	if a.Rank() != 1 || a.Shape()[0] == 0 {
 		return nil

@@ -21,21 +21,21 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Source is the selected part of an array, on its way out.
+// Source is the selected part of an array, to be read.
 type Source struct {
 	Array     *zarr.Array
-	Stored    dtype.Type   // of what is selected
-	Type      dtype.Type   // of what comes out
-	Decoding  *cf.Decoding // nil where that is the same
-	Units     cf.Units     // of what is decoded
+	Stored    dtype.Type   // of the stored elements
+	Type      dtype.Type   // of the output
+	Decoding  *cf.Decoding // nil if the output is the stored elements
+	Units     cf.Units     // of decoded elements
 	Selection *selection.Resolved
 	Shape     []int64   // of the selection
-	Bytes     int64     // in memory, tooMany if they are more than 64 bits count
-	Headings  []Heading // an axis, for CSV; nil where there are to be none
+	Bytes     int64     // in memory; TooMany if they overflow
+	Headings  []Heading // one per axis, for CSV; nil for none
 }
 
-// New binds what --select says to an array. Decoded are only numbers of which the
-// attributes say how.
+// New applies the value of --select to an array. If decoded is set, it decodes numbers
+// whose attributes say how.
 func New(ctx context.Context, a *zarr.Array, text string, decoded bool) (*Source, error) {
 	v, err := Selected(ctx, a, text)
 	if err != nil {
@@ -44,7 +44,7 @@ func New(ctx context.Context, a *zarr.Array, text string, decoded bool) (*Source
 	return Of(ctx, v, decoded)
 }
 
-// Of returns the elements of a view. Decoded are only numbers of which the
+// Of returns the elements of a view. If decoded is set, it decodes numbers whose
 // attributes say how.
 func Of(ctx context.Context, v *zarr.View, decoded bool) (s *Source, err error) {
 	a := v.Array()
@@ -64,11 +64,11 @@ func Of(ctx context.Context, v *zarr.View, decoded bool) (s *Source, err error) 
 	return s, nil
 }
 
-// TooMany stands for more bytes than 64 bits count.
+// TooMany stands for a number of bytes that overflows.
 const TooMany = math.MaxInt64
 
-// measure counts the bytes of the elements. That they may be too many to count does not
-// matter where only the ends are read.
+// measure counts the bytes of the elements. An overflow is no error, because only the
+// ends of axes may be read.
 func (s *Source) measure() {
 	var ok bool
 	if s.Bytes, ok = checked.Mul(s.Selection.Len(), max(element.Width(s.Stored), element.Width(s.Type))); !ok {
@@ -99,18 +99,17 @@ func (r *Reader) Read(ctx context.Context, part selection.Selection, n int) (ele
 func (s *Source) Blocks(ctx context.Context, use func(element.Values) error) error {
 	size := SlabOf(s.Stored)
 	if s.Type.Variable() && !s.Stored.Variable() {
-		size /= 16 // text that is made of numbers takes more memory than they do
+		size /= 16 // text takes more memory than its numbers
 	}
 	return s.Reader().blocks(ctx, s.Selection, s.Slab(size), use)
 }
 
-// shorter is how many times as long a block is that has too many bytes as those that are
-// tried in its place.
+// shorter is the factor by which a block is divided if it has too many bytes of text.
 const shorter = 4
 
-// blocks calls use with the elements of a selection, in blocks of so many bytes as width
-// counts them. How long texts are nobody knows before they are read: where those of a
-// block have more bytes than a block may have, it is read in several.
+// blocks calls use with the elements of a selection, in blocks of size bytes counted by
+// [element.Width]. The length of texts is unknown before they are read. If the texts of a
+// block exceed the limit of a block, it is read in several parts.
 func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64, use func(element.Values) error) error {
 	slabs, err := r.Array.Slabs(of, size)
 	if err != nil {
@@ -121,7 +120,7 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		if err != nil {
 			return err
 		}
-		n := part.Len() // as many as are in memory at a time, or one
+		n := part.Len() // elements of one block
 		e, err := r.Read(ctx, part, int(n))
 		switch {
 		case err == nil:
@@ -129,7 +128,7 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		case errors.Is(err, codec.ErrRoom) && n > 1:
 			err = r.blocks(ctx, part, max(1, n/shorter)*element.Width(r.Stored), use)
 		case errors.Is(err, codec.ErrRoom):
-			err = fmt.Errorf("one element has more bytes than a block may have; raise --limit if the data is trusted: %w", err)
+			err = fmt.Errorf("an element has more bytes than a block may have; raise --limit if the data is trusted: %w", err)
 		}
 		if err != nil {
 			return err
@@ -160,14 +159,14 @@ func LittleEndian(t dtype.Type, block []byte) {
 	}
 }
 
-// slabChunks is how many chunks are read at a time at most, so that output begins, and
-// progress shows, where chunks have a few bytes each or are not stored.
+// slabChunks bounds the chunks that are read at a time. It lets output and progress
+// appear early if chunks are tiny or not stored.
 const slabChunks = 1 << 16
 
-// Slab returns how many bytes of selected elements are read at a time, at least so many.
-// Every slab decodes all chunks that it has some of. So a slab is as long as all chunks
-// side by side where a budget that nobody has chosen could have as much, and as long as
-// one chunk where there is none beside it: so much is decoded in any case.
+// Slab returns the bytes of selected elements that are read at a time, at least least.
+// Every slab decodes all chunks that it touches. So if the default budget can hold them,
+// a slab has all chunks side by side. If only one chunk lies there, the slab has that
+// chunk, which is decoded anyway.
 func (s *Source) Slab(least int64) int64 {
 	if chunk := LongestChunk(s.Array.Grid(), element.Width(s.Stored)); chunk < least/slabChunks {
 		return chunk * slabChunks
@@ -176,7 +175,7 @@ func (s *Source) Slab(least int64) int64 {
 		return least
 	}
 	most := zarr.MostBudget()
-	if s.Decoding != nil { // what is made of the elements is in memory, too
+	if s.Decoding != nil { // decoded elements are in memory, too
 		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
 	}
 	chunk, layer := s.Selection.Layer(Finest(s.Array), element.Width(s.Stored))
@@ -186,11 +185,11 @@ func (s *Source) Slab(least int64) int64 {
 	return least
 }
 
-// Heading is what CSV with --header says of an axis: its name, and a cell for every
-// element along it. That is the value of the coordinate, or the index in the array where
-// there is no coordinate.
+// Heading is the heading of an axis in CSV with --header: its name, and a cell for every
+// element along it. The cell is the value of the coordinate, or the index if there is no
+// coordinate.
 type Heading struct {
 	Name  string
-	Index []int64        // of the elements; nil where they are along no axis of the array, and with cells
-	Cells element.Values // values of the coordinate, none where there is none
+	Index []int64        // of the elements; nil with Cells, and for points
+	Cells element.Values // values of the coordinate; empty if there is none
 }

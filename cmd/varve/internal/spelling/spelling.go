@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spelling finds which known word an unknown one may stand for.
+// Package spelling finds the known words that an unknown word may be a misspelling of.
 package spelling
 
 import (
@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Meant returns a question such as " (is time meant?)" for an unknown word, or "" if no
-// known word is near.
+// Meant returns a question such as " (did you mean time?)" for an unknown word, or "" if
+// no known word is near.
 func Meant(word string, known []string) string {
 	if near := Nearest(word, known); len(near) > 0 {
-		return " (is " + strings.Join(near, " or ") + " meant?)"
+		return " (did you mean " + strings.Join(near, " or ") + "?)"
 	}
 	return ""
 }
 
-// Most is how many words Nearest returns at most.
+// Most bounds the words that Nearest returns.
 const Most = 3
 
-// leastBegun is the least length of a word that may stand for a longer one.
+// leastBegun is the least length of a word that may be the beginning of a longer one.
 const leastBegun = 3
 
 // Nearest returns the known words that are nearest to word: those that differ by the
 // fewest letters, up to a third of them. If there are none, it returns words that begin
-// with word, or that word begins with, as latitude begins with lat.
+// with word, or that are the beginning of word, such as lat for latitude.
 func Nearest(word string, known []string) []string {
 	var near []string
 	least := max(1, len([]rune(word))/3)
@@ -60,8 +60,8 @@ func Nearest(word string, known []string) []string {
 // lengths.
 const longestMeant = 200
 
-// Distance returns how many letters have to be changed, put in, left out or swapped with
-// their neighbour to make one word of another.
+// Distance returns how many letters must be changed, inserted, deleted or swapped with
+// their neighbour to turn one word into the other.
 func Distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if len(x) > longestMeant || len(y) > longestMeant {

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TestTypeNames creates arrays with the names of data types in NumPy and Python.
+// TestTypeNames creates arrays with the names that NumPy and Python have for data types.
 func TestTypeNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"float": "float64", "double": "float64", "int": "int64", "single": "float32", "half": "float16", "Float32": "float32", "np.int16": "int16",
@@ -36,8 +36,8 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// TestTypesWithParameters creates arrays with the names that NumPy has for types with a
-// length or a unit.
+// TestTypesWithParameters creates arrays with NumPy's names of types that have a length
+// or a unit.
 func TestTypesWithParameters(t *testing.T) {
 	for name, want := range map[string]string{
 		"datetime64[ns]": "<M8[ns]", "timedelta64[s]": "<m8[s]", "timedelta64[15m]": "<m8[15m]", "np.datetime64[D]": "<M8[D]", "<M8[us]": "<M8[us]",
@@ -50,13 +50,13 @@ func TestTypesWithParameters(t *testing.T) {
 	}
 }
 
-// TestTypeMeant checks that the error for an unknown type name proposes a type.
+// TestTypeMeant checks the proposals for names that are not types.
 func TestTypeMeant(t *testing.T) {
 	for name, want := range map[string]string{
-		"flaot32": "is float32 meant?", "f32": "is float32 meant?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
-		"category": "string", "timedelta64": "m8[s] or m8[ns]", "O": "string or bytes", "S": "S8", "U": "U12", "string[python]": "is string meant?",
+		"flaot32": "did you mean float32?", "f32": "did you mean float32?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
+		"category": "string", "timedelta64": "m8[s] or m8[ns]", "O": "string or bytes", "S": "S8", "U": "U12", "string[python]": "did you mean string?",
 		"datetime64[fortnight]": "datetime64[fortnight]",
-		"uint23":                "uint", "strng": "is string meant?",
+		"uint23":                "uint", "strng": "did you mean string?",
 	} {
 		_, errs, status := execute(t, "", "create", t.TempDir()+"/a.zarr", "--shape", "2", "--dtype", name)
 		if status == 0 || !strings.Contains(errs, want) || !strings.Contains(errs, name) {
@@ -65,7 +65,7 @@ func TestTypeMeant(t *testing.T) {
 	}
 }
 
-// TestChunksWithCommas accepts chunk lengths in the form of --shape.
+// TestChunksWithCommas checks that --chunks takes lengths in the syntax of --shape.
 func TestChunksWithCommas(t *testing.T) {
 	for _, c := range []struct{ chunks, want string }{
 		{"100,50", `"chunk_shape":[100,50]`}, {"100, 50", `"chunk_shape":[100,50]`}, {"-1,50", `"chunk_shape":[400,50]`},
@@ -89,14 +89,14 @@ func TestChunksWithCommas(t *testing.T) {
 	}
 }
 
-// chunkGrid returns the stored chunk grid of an array, without white space.
+// chunkGrid returns the chunk grid of an array as it is stored, without white space.
 func chunkGrid(t *testing.T, node string) string {
 	t.Helper()
 	return string(output.Text(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))
 }
 
-// TestTypeRefused checks that errors use the type names of NumPy if those of metadata
-// count bytes or lack a unit.
+// TestTypeRefused checks that messages propose NumPy's names for types whose names in
+// metadata count bytes or have no unit.
 func TestTypeRefused(t *testing.T) {
 	npy := filepath.Join(t.TempDir(), "x.npy")
 	source := newNode(t, "--shape", "2", "--dtype", "int16")
@@ -117,8 +117,8 @@ func TestTypeRefused(t *testing.T) {
 	}
 }
 
-// TestTypeRefusedWhereEncoded checks that the error says how values become the numbers
-// of an array, if a conversion of the type is not enough.
+// TestTypeRefusedWhereEncoded checks the advice how to convert values, if the array's
+// numbers are encoded in another way.
 func TestTypeRefusedWhereEncoded(t *testing.T) {
 	for _, c := range []struct{ from, dtype, attributes, want string }{
 		{"float64", "int16", `{"scale_factor": 0.1, "add_offset": 5}`, `(subtract add_offset 5, divide by scale_factor 0.1, and round), and then convert them, in NumPy with x.astype("int16")`},

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTextThatLooksBare stores texts that are spelled like the internal form of a bare
-// NaN. They stay text.
+// TestTextThatLooksBare sets text in the spelling that stands for a bare NaN in memory. It
+// must be stored as text.
 func TestTextThatLooksBare(t *testing.T) {
 	for format, names := range map[string][]string{"2": {"a/.zattrs", ".zmetadata"}, "3": {"a/zarr.json", "zarr.json"}} {
 		group := filepath.Join(t.TempDir(), "q.zarr")
@@ -29,8 +29,8 @@ func TestTextThatLooksBare(t *testing.T) {
 	}
 }
 
-// TestBareNumbersAreShown reads a bare NaN of zarr-python. The output for people shows
-// it as it is stored, and JSON has it as text.
+// TestBareNumbersAreShown checks that a bare NaN of zarr-python is printed unchanged, and
+// as text with --json.
 func TestBareNumbersAreShown(t *testing.T) {
 	a := filepath.Join(t.TempDir(), "q.zarr")
 	must(t, "", "create", a, "--shape", "4", "--dtype", "float32", "--chunks", "2", "--attributes", `{"x":"1.5","y":"NaN"}`)

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestTreeRefused shows a group whose consolidated metadata has an entry outside of the
-// group. tree prints the other entries and fails with the name of that entry, and
-// consolidate repairs it.
+// TestTreeRefused uses a group whose consolidated metadata has an entry that leads out of
+// it. tree must print the other entries and then fail with its name; consolidate repairs
+// the group.
 func TestTreeRefused(t *testing.T) {
 	group := consolidatedGroup(t)
 	sound := must(t, "", "tree", group)

@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// typed are arrays of three elements of every kind of type, with the values to write and
-// the expected output.
+// typed has arrays of three elements for every kind of type: the values that are written,
+// and how they are printed.
 var typed = []struct{ dtype, values, json, csv, cat string }{
 	{"int4", "[-8,0,7]", "", "-8\n0\n7\n", "[-8  0  7]\n"},
 	{"bfloat16", `[1.5,"NaN",-0.0]`, "", "1.5\nnan\n-0.0\n", "[ 1.5  nan -0.0]\n"},
@@ -30,7 +30,7 @@ var typed = []struct{ dtype, values, json, csv, cat string }{
 		"x,y.z,y.w\n1,0.5,\"a,\"\n-1,1.0,\"\"\n0,0.0,c\n", "[(1, (0.5, 'a,'))  (-1, (1.0, ''))  (0, (0.0, 'c'))]\n"},
 }
 
-// TestTypes passes elements of every kind through write, cat, export, append, equal and
+// TestTypes takes elements of every kind through write, cat, export, append, equal and
 // conformance.
 func TestTypes(t *testing.T) {
 	for _, c := range typed {
@@ -67,8 +67,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestTypesOfFormat2 creates arrays of all types of format 2, and converts them and
-// back.
+// TestTypesOfFormat2 creates arrays of format 2 of the types that it has, and converts
+// them and back.
 func TestTypesOfFormat2(t *testing.T) {
 	for _, c := range typed {
 		node := filepath.Join(t.TempDir(), "a.zarr")
@@ -94,8 +94,8 @@ func TestTypesOfFormat2(t *testing.T) {
 	}
 }
 
-// TestVariableIsNotRaw refuses formats that cannot mark the end of elements, with an
-// error that says what to do.
+// TestVariableIsNotRaw checks that raw is refused for elements of variable length, with a
+// hint.
 func TestVariableIsNotRaw(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "string")
 	for _, args := range [][]string{
@@ -116,7 +116,7 @@ func TestVariableIsNotRaw(t *testing.T) {
 	}
 }
 
-// TestWordsOfNPY writes text of fixed length to arrays of text of variable length.
+// TestWordsOfNPY writes text of a fixed length into arrays of text of any length.
 func TestWordsOfNPY(t *testing.T) {
 	u, err := dtype.FixedUTF32(2)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestWordsOfNPY(t *testing.T) {
 	}
 }
 
-// TestQuoted checks that printed values cannot control a terminal.
+// TestQuoted checks that control characters are escaped in printed values.
 func TestQuoted(t *testing.T) {
 	for text, want := range map[string]string{
 		"it's": `"it's"`, `it's "x"`: `'it\'s "x"'`, "a\x1b[2J\n\t\\": `'a\x1b[2J\n\t\\'`, strings.Repeat("x", 99): "'" + strings.Repeat("x", element.LongestWord) + "…'",
@@ -147,8 +147,8 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// TestStructsAsNPY exports structs as .npy, and creates arrays of both formats from such
-// a file.
+// TestStructsAsNPY exports structs to NumPy's format, and creates arrays of both formats
+// from such a file.
 func TestStructsAsNPY(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", `[["a","<i4"],["b","U2"]]`)
 	must(t, `[{"a":1,"b":"x"},{"a":-1,"b":"yz"}]`, "write", node, "--format", "json")

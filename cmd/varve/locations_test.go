@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// publish serves a directory. With bare, missing files are forbidden instead of absent.
-// Without the query "sig=canary" and the password "canary" all files are absent.
+// publish serves a directory. If bare is set, missing files are forbidden. Requests need
+// the query "sig=canary" and the password "canary".
 func publish(t *testing.T, dir string, bare bool) string {
 	t.Helper()
 	files := http.FileServer(http.Dir(dir))
@@ -32,7 +32,7 @@ func publish(t *testing.T, dir string, bare bool) string {
 	return strings.Replace(s.URL, "//", "//me:canary@", 1)
 }
 
-// TestRemote runs reading commands on a web server, and checks that no output has a
+// TestRemote runs commands that read from a web server, and checks that none prints a
 // secret.
 func TestRemote(t *testing.T) {
 	dir := fixture(t, "group_consolidated.zarr")
@@ -109,7 +109,7 @@ func TestCopy(t *testing.T) {
 		}
 	}
 	if out := must(t, "", "tree", in+"/b.zarr"); strings.Contains(out, "two") {
-		t.Errorf("the moved node still exists: %s", out)
+		t.Errorf("what was moved is still there: %s", out)
 	}
 	if out := must(t, "", "copy", in+"/a.zarr", in+"/e.zarr", "--dry-run"); !strings.Contains(out, "nothing was changed") {
 		t.Error(out)
@@ -135,13 +135,13 @@ func TestCopy(t *testing.T) {
 	}
 	for _, name := range []string{"f.zip", "g.zarr"} {
 		if _, err := os.Stat(filepath.Join(in, name)); err == nil {
-			t.Errorf("%s exists after the failure", name)
+			t.Errorf("%s was made for nothing", name)
 		}
 	}
 }
 
-// TestCreateArchive creates nodes in archives, and removes the archive if the values
-// cannot be read.
+// TestCreateArchive creates nodes in archives, and discards archives whose values cannot
+// be read.
 func TestCreateArchive(t *testing.T) {
 	in := t.TempDir()
 	must(t, "", "create", in+"/a.zip/x", "--shape", "4", "--dtype", "int16", "--json")
@@ -159,6 +159,6 @@ func TestCreateArchive(t *testing.T) {
 	}
 	entries, err := os.ReadDir(in)
 	if len(entries) != 3 || err != nil {
-		t.Errorf("files after the failure: %v, %v; want none", entries, err)
+		t.Errorf("%v, %v: something is left", entries, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 )
 
-// TestUnnamed checks the notes about arrays without dimension names, which keep xarray
-// from opening a group.
+// TestUnnamed checks the note about arrays without dimension names, which prevent xarray
+// from opening their group.
 func TestUnnamed(t *testing.T) {
 	without := "no dimension names, and other arrays of its group have some"
 	for _, format := range []string{"2", "3"} {
@@ -19,12 +19,12 @@ func TestUnnamed(t *testing.T) {
 		must(t, "", "create", g+"/t", "--shape", "4,6", "--dtype", "int8", "--dimension-names", "y,x", "--zarr-format", format)
 		must(t, "", "create", g+"/plain/a", "--shape", "4", "--dtype", "int8")
 		for _, c := range []struct{ args, note string }{
-			{"create g/scalar --shape= --dtype int8", ""}, // a scalar needs no names
+			{"create g/scalar --shape= --dtype int8", ""}, // has all names there are
 			{"create g/mask --shape 4,6 --dtype int8", without},
 			{"copy g/mask g/copied", without},
 			{"copy g/mask g/copied2 --dry-run", without},
 			{"convert g/mask g/converted --to " + format, without},
-			{"create g/plain/b --shape 4 --dtype int8", ""}, // xarray does not open this group
+			{"create g/plain/b --shape 4 --dtype int8", ""}, // nothing there is for xarray
 			{"copy g/t g/named", ""},
 		} {
 			wantNote(t, g, c.args, c.note)
@@ -42,8 +42,8 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestNamesAttribute checks the notes about changes of the attribute _ARRAY_DIMENSIONS,
-// which names dimensions only in format 2.
+// TestNamesAttribute checks the notes after changes of the attribute _ARRAY_DIMENSIONS,
+// which names dimensions in format 2 only.
 func TestNamesAttribute(t *testing.T) {
 	g := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"/t", "/u"} {
@@ -69,18 +69,17 @@ func TestNamesAttribute(t *testing.T) {
 	wantNote(t, g, `attrs g/t set title "x"`, "")
 }
 
-// TestMissingIgnored checks the notes where the fill value of format 2 takes precedence
-// over the attribute _FillValue, as in xarray.
+// TestMissingIgnored checks the note if xarray takes the fill value of format 2 instead of
+// the attribute _FillValue.
 func TestMissingIgnored(t *testing.T) {
-	for fill, note := range map[string]string{"NaN": "xarray takes the fill value NaN of format 2 for missing", "null": "", "7": ""} {
+	for fill, note := range map[string]string{"NaN": "xarray takes the fill value NaN of format 2 as the missing value", "null": "", "7": ""} {
 		g := filepath.Join(t.TempDir(), "g.zarr")
 		must(t, "", "create", g+"/t", "--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--zarr-format", "2", "--fill", fill)
 		wantNote(t, g, "attrs g/t set _FillValue 7.0", note)
 	}
 }
 
-// wantNote runs a command with g as the group in its arguments, and expects a note, or
-// none.
+// wantNote runs a command on the group g and expects a note, or none.
 func wantNote(t *testing.T, group, args, want string) {
 	t.Helper()
 	words := strings.Fields(args)

@@ -14,10 +14,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// TestDecided appends to two arrays in one transaction while another program keeps the
-// document of one array from being published. The command ends with an interrupt, or
-// after a time-out. It says that the change is decided, and the next command finishes
-// it.
+// TestDecided appends to two arrays together while another program prevents one document
+// from being published. The command ends by an interrupt, and then by a time-out. It
+// reports that the change is decided, and the next command finishes it.
 func TestDecided(t *testing.T) {
 	for _, c := range []struct {
 		limit  string
@@ -54,7 +53,7 @@ func TestDecided(t *testing.T) {
 		}
 		_, text, status = execute(t, "", "write", group+"/b", "--value", "1", "--lock-timeout", "5ms", "--json")
 		if status != 1 || !strings.Contains(text, "is locked by") {
-			t.Errorf("a concurrent write: status %d, %s", status, text)
+			t.Errorf("a write beside it: status %d, %s", status, text)
 		}
 		held.Close()
 		_, text, status = execute(t, "[3]", "append", group+"/b", "-", "--format", "json")

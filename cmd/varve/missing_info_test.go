@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestMissingValueShown checks that cat shows missing values as such, and that JSON has
-// the stored values.
+// TestMissingValueShown checks that info prints the missing values of attributes, and that
+// JSON is not changed.
 func TestMissingValueShown(t *testing.T) {
 	for _, c := range []struct{ dtype, attributes, want string }{
-		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, "NaN"}, // in the form of xarray
+		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, "NaN"}, // as xarray writes it
 		{"float32", `{"_FillValue": "AAAAAAAA8D8="}`, "1.0"},
 		{"float64", `{"_FillValue": "NaN"}`, "NaN"},
 		{"float64", `{"_FillValue": -9999}`, "-9999.0"},
@@ -33,8 +33,8 @@ func TestMissingValueShown(t *testing.T) {
 	}
 }
 
-// TestMissingFillShown checks that info shows the fill value of format 2 as the missing
-// value where xarray uses it, and not the attribute that xarray then ignores.
+// TestMissingFillShown checks that info prints the fill value of format 2 if xarray takes
+// it for missing, and not the attribute that xarray then ignores.
 func TestMissingFillShown(t *testing.T) {
 	for _, c := range []struct{ dtype, fill, attributes, want string }{
 		{"int16", "-99", `{}`, "-99"},

@@ -21,7 +21,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TestLongTextInParts checks that long texts are spelled part by part like short ones.
+// TestLongTextInParts checks that long texts, which are written in parts, are spelled like
+// short ones.
 func TestLongTextInParts(t *testing.T) {
 	text := dtype.Of[string]()
 	for _, piece := range []string{"a", "\x00", "é", "日本x", "\"", "a,b\r\n", "\u009b\u202e", "😀\\", " "} {
@@ -44,7 +45,7 @@ func TestLongTextInParts(t *testing.T) {
 	}
 }
 
-// TestExportOfLongText exports a text that fills a chunk in little more memory than the
+// TestExportOfLongText exports one text that fills a chunk, in little more memory than the
 // text itself.
 func TestExportOfLongText(t *testing.T) {
 	racing.Skip(t)
@@ -66,8 +67,7 @@ func TestExportOfLongText(t *testing.T) {
 	}
 }
 
-// TestSafeJSON checks that characters which control terminals are escaped, and that the
-// value stays the same.
+// TestSafeJSON checks that control characters are escaped, and that the meaning stays.
 func TestSafeJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`"abc\n"`: `"abc\n"`, "\"\x7f\u0085\u009b\"": `"\u007f\u0085\u009b"`, "\"é\u202e日\u2066\"": `"é\u202e日\u2066"`,
@@ -79,12 +79,12 @@ func TestSafeJSON(t *testing.T) {
 		}
 		var before, after any
 		if json.Unmarshal([]byte(in), &before) != nil || json.Unmarshal(got, &after) != nil || before != after {
-			t.Errorf("%q has another value", in)
+			t.Errorf("%q means something else", in)
 		}
 	}
 }
 
-// TestPlainScreen escapes control sequences, wherever writes split the text.
+// TestPlainScreen checks that control sequences are escaped, wherever the text is cut.
 func TestPlainScreen(t *testing.T) {
 	const in, want = "a,\x1b[31m\a\"é\u009b\u202e\x7f\"\r\n\t日\xff\n", `a,\u001b[31m\u0007"é\u009b\u202e\u007f"\u000d` + "\n\t日\ufffd\n"
 	for size := 1; size <= len(in); size++ {
@@ -104,8 +104,8 @@ func TestPlainScreen(t *testing.T) {
 }
 
 // timesTaken returns the memory that a command takes, as a multiple of the size of a
-// document. Allocations during a garbage collection count as live, so a result above the
-// limit is measured again.
+// document. Allocations during a garbage collection count as in use, so a result above
+// most is measured again.
 func timesTaken(t *testing.T, size int, most float64, args ...string) (times float64) {
 	t.Helper()
 	for range 3 {
@@ -122,8 +122,8 @@ func timesTaken(t *testing.T, size int, most float64, args ...string) (times flo
 	return times
 }
 
-// TestInfoOfLongDocuments shows arrays whose documents have very many attributes or
-// edges, as text and as JSON. The memory is proportional to the document.
+// TestInfoOfLongDocuments describes arrays with very many attributes or chunk lengths, with
+// and without --json. The memory must be proportional to the length of the document.
 func TestInfoOfLongDocuments(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -137,7 +137,7 @@ func TestInfoOfLongDocuments(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var twice strings.Builder
 	sum := 0
-	for range 1_100_000 { // more lengths than are read
+	for range 1_100_000 { // too many lengths to read them once
 		n := 1 + random.IntN(9)
 		fmt.Fprintf(&twice, "%d,%d,", n, n)
 		sum += 2 * n

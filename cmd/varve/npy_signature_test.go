@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 )
 
-// TestNPYWithoutItsName reads .npy files whatever their names, unless --format names
-// another format. Their headers must not become values.
+// TestNPYWithoutItsName reads a .npy file with any name, unless --format says otherwise.
+// Its header must not become values.
 func TestNPYWithoutItsName(t *testing.T) {
 	const data = "[[1,2],[3,4]]"
 	source := newNode(t, "--shape", "2,2", "--dtype", "int16", "--chunks", "2,2")
@@ -39,7 +39,7 @@ func TestNPYWithoutItsName(t *testing.T) {
 		if got := must(t, "", "export", node, "--format", "json"); got != data+"\n" {
 			t.Errorf("write %s: %s", name, got)
 		}
-		must(t, in, "append", node, file, "--format", "raw") // the 136 bytes become 34 planes
+		must(t, in, "append", node, file, "--format", "raw") // 136 bytes are 34 planes
 		if got := must(t, "", "info", node); !strings.Contains(got, "36") {
 			t.Errorf("append %s as raw: %s", name, got)
 		}
@@ -50,12 +50,12 @@ func TestNPYWithoutItsName(t *testing.T) {
 	}
 }
 
-// TestPeekNPY checks that detection consumes no byte, and reads no more than it needs.
+// TestPeekNPY checks that peeking consumes no byte, and reads no further than needed.
 func TestPeekNPY(t *testing.T) {
 	for _, c := range []struct {
 		data string
 		want bool
-		read int // the most bytes to read
+		read int // at most
 	}{{"", false, 0}, {"\x93", false, 1}, {"\x93NUMPX", false, 6}, {"abcdefg", false, 1}, {input.MagicNPY + "\x01", true, 6}} {
 		under := bytes.NewReader([]byte(c.data))
 		v := &input.Values{Reader: iotest.OneByteReader(under), Total: -1}

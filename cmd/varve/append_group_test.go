@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// archive creates a group with two fields and a coordinate of ten days since 2024-02-20.
+// archive creates a group with two fields and a coordinate of ten days from 2024-02-20
+// on.
 func archive(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -31,7 +32,7 @@ func files(t *testing.T, content ...string) []string {
 	return names
 }
 
-func TestGroupAppend(t *testing.T) {
+func TestAppendTogether(t *testing.T) {
 	group := archive(t)
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[[1,2],[3,4],[5,6]]", numbers(10, 3))
 	inputs := []string{"t2m=" + f[0], "/deep/wind=" + f[1], "time=" + f[2]}
@@ -50,7 +51,7 @@ func TestGroupAppend(t *testing.T) {
 	if got := must(t, "", "export", group+"/t2m", "--select", "10:", "--format", "json"); got != "[[1,2],[3,4],[5,6]]\n" {
 		t.Error(got)
 	}
-	// Repeat the append, as after a lost answer.
+	// The same again, as after a lost answer.
 	_, errs, status := execute(t, "", append([]string{"append", group, "--expect", "10", "--json"}, inputs...)...)
 	facts, _ := decode(t, errs)["error"].(map[string]any)
 	if status != 1 || facts["kind"] != "conflict" || !strings.Contains(errs, "[13 2]") {
@@ -62,9 +63,9 @@ func TestGroupAppend(t *testing.T) {
 	}
 }
 
-// TestGroupAppendFiles appends several files to each array of a group, by patterns and
-// by name.
-func TestGroupAppendFiles(t *testing.T) {
+// TestAppendTogetherFiles appends several files to each array of a group, given by
+// patterns and by repeated names.
+func TestAppendTogetherFiles(t *testing.T) {
 	group, dir := archive(t), t.TempDir()
 	for day := range 11 {
 		overwrite(t, filepath.Join(dir, fmt.Sprintf("t2m-%d.json", day)), fmt.Sprintf("[[%d,%d]]", day, day))
@@ -81,7 +82,7 @@ func TestGroupAppendFiles(t *testing.T) {
 		t.Error("not in natural order:", got)
 	}
 	if got := chunkShapes(t, group+"/t2m"); got != "[[4,6,[1,11]],2]" {
-		t.Error("want one chunk for each file:", got)
+		t.Error("a file is no chunk of its own:", got)
 	}
 	f := files(t, "[[1,2]]", "[[3,4]]", numbers(21, 1), "nonsense")
 	_, errs, status := execute(t, "", "append", group, "--alone", "t2m="+f[0], "t2m="+f[1], "time="+f[2], "time="+f[3])
@@ -93,8 +94,9 @@ func TestGroupAppendFiles(t *testing.T) {
 	}
 }
 
-// TestGroupAppendAtomic checks that no array changes if one of the inputs does not fit.
-func TestGroupAppendAtomic(t *testing.T) {
+// TestAppendTogetherOrNotAtAll appends inputs of which one does not fit. No array may
+// change.
+func TestAppendTogetherOrNotAtAll(t *testing.T) {
 	group := archive(t)
 	for name, c := range map[string]struct {
 		t2m, wind, time string
@@ -111,7 +113,7 @@ func TestGroupAppendAtomic(t *testing.T) {
 		"a plan that is too short": {"[[1,2],[1,2]]", "[[1,2],[1,2]]", "[10,11]", []string{"--grow", "preplanned:[1]"}, "1 elements before the extent"},
 		"other length":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--expect", "11"}, "[11"},
 		"no coordinate":            {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "times"}, "times"},
-		"not the time":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "deep/wind"}, "a coordinate has one axis"},
+		"not the time":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "deep/wind"}, "a coordinate must have one axis"},
 	} {
 		f := files(t, c.t2m, c.wind, c.time)
 		args := append([]string{"append", group, "t2m=" + f[0], "deep/wind=" + f[1], "time=" + f[2]}, c.args...)
@@ -127,8 +129,8 @@ func TestGroupAppendAtomic(t *testing.T) {
 	}
 }
 
-// TestGroupAppendIrregularTimes appends times without a constant step to such times.
-func TestGroupAppendIrregularTimes(t *testing.T) {
+// TestAppendTogetherByTimesOneByOne appends times without a constant step.
+func TestAppendTogetherByTimesOneByOne(t *testing.T) {
 	group := archive(t)
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[12,13,45]")
 	must(t, "", "append", group, "t2m="+f[0], "time="+f[1], "--grow", "calendar:month", "--time", "time")
@@ -142,7 +144,7 @@ func TestGroupAppendIrregularTimes(t *testing.T) {
 	}
 }
 
-// TestAppendFileWithEqualsSign appends to an array from a file whose name looks like an
+// TestAppendFileWithEqualsSign appends to an array from a file whose name looks like the
 // input of a group.
 func TestAppendFileWithEqualsSign(t *testing.T) {
 	node := newNode(t, "--shape", "1", "--dtype", "int8", "--chunks", "[[1]]")

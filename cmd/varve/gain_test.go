@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// block is consecutive numbers of two bytes with a shape.
+// block is numbers of two bytes, in an order, with a shape.
 type block struct {
 	shape []int64
 	words []uint16
@@ -45,7 +45,7 @@ func newBlock(shape ...int64) block {
 func (b block) bytes(order binary.AppendByteOrder, fortran bool) (data []byte) {
 	for i := range b.words {
 		at := i
-		if fortran { // the first axis varies fastest
+		if fortran { // i counts the first axis fastest
 			at = 0
 			left, step := i, len(b.words)
 			for _, n := range b.shape {
@@ -72,7 +72,7 @@ func (b block) json() string {
 }
 
 // TestAppendSources appends the same values from every kind of source, along every axis,
-// to chunks of every kind. The resulting arrays are equal.
+// to every kind of chunks. The arrays must be equal.
 func TestAppendSources(t *testing.T) {
 	u2 := dtype.Of[uint16]()
 	for axis := range 3 {
@@ -128,7 +128,7 @@ func TestAppendSources(t *testing.T) {
 	}
 }
 
-// TestAppendOnePlaneOfANode appends an array that lacks the growing axis.
+// TestAppendOnePlaneOfANode appends an array that lacks the axis which grows.
 func TestAppendOnePlaneOfANode(t *testing.T) {
 	plane := newNode(t, "--shape", "2,3", "--dtype", "int8", "--chunks", "1,2")
 	must(t, "\x01\x02\x03\x04\x05\x06", "write", plane)
@@ -141,7 +141,7 @@ func TestAppendOnePlaneOfANode(t *testing.T) {
 	}
 }
 
-// gainOf opens the source of an append.
+// gainOf opens a source to append to an array.
 func gainOf(t *testing.T, node, file string) (*growth.Gain, *zarr.Array) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), node, &zarr.Options{Write: true})
@@ -157,8 +157,8 @@ func gainOf(t *testing.T, node, file string) (*growth.Gain, *zarr.Array) {
 	return g, a
 }
 
-// TestAppendOfAFileThatShrinks appends a file that is truncated meanwhile. No elements
-// are appended.
+// TestAppendOfAFileThatShrinks appends a file that is truncated meanwhile. Nothing may be
+// appended.
 func TestAppendOfAFileThatShrinks(t *testing.T) {
 	node := newNode(t, "--shape", "1,4", "--dtype", "int16", "--chunks", "2,2")
 	for _, c := range []struct {
@@ -184,7 +184,7 @@ func TestAppendOfAFileThatShrinks(t *testing.T) {
 	}
 }
 
-// TestAppendTakesLittleMemory appends a sparse file of zeros.
+// TestAppendTakesLittleMemory appends a large sparse file of zeros.
 func TestAppendTakesLittleMemory(t *testing.T) {
 	racing.Skip(t)
 	const length, most = 512 << 20, 256 << 20
@@ -205,8 +205,8 @@ func TestAppendTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// TestAppendOfLongStreams checks that a long stream is copied to a temporary file, which
-// is removed after the append or its failure.
+// TestAppendOfLongStreams checks that a stream is buffered in a file, which is removed
+// after the append or an error.
 func TestAppendOfLongStreams(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -221,11 +221,11 @@ func TestAppendOfLongStreams(t *testing.T) {
 			t.Errorf("%d: %q, want %q", at, got, want)
 		}
 	}
-	if _, errs, status := execute(t, long.String()[1:], "append", node); status != 1 || !strings.Contains(errs, "no whole number of elements") {
+	if _, errs, status := execute(t, long.String()[1:], "append", node); status != 1 || !strings.Contains(errs, "not a whole number of elements") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	head := npy.Header{Type: dtype.Of[int16](), Shape: []int64{localfile.SpoolMemory + 1}}.Append(nil)
-	if _, errs, status := execute(t, string(head)+long.String(), "append", node, "-", "--format", "npy"); status != 1 || !strings.Contains(errs, "its header says") {
+	if _, errs, status := execute(t, string(head)+long.String(), "append", node, "-", "--format", "npy"); status != 1 || !strings.Contains(errs, "its header requires") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

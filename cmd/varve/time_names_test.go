@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestPictureNamesMonths draws arrays whose times come from a coordinate, in both
-// formats and any calendar, or from the stored calendar.
+// TestPictureNamesMonths draws arrays whose times come from a coordinate, in both formats
+// and all calendars, or from the calendar stored with them.
 func TestPictureNamesMonths(t *testing.T) {
 	tests := []struct {
 		name, shape, chunks string
@@ -48,7 +48,7 @@ func TestPictureNamesMonths(t *testing.T) {
 			picture := must(t, "", "grid", group+"/a", "--svg", "-")
 			for _, name := range test.want {
 				if !strings.Contains(picture, ">"+name+"</text>") {
-					t.Errorf("%q is not in\n%s", name, picture)
+					t.Errorf("%q is missing in\n%s", name, picture)
 				}
 			}
 			for _, name := range test.not {
@@ -60,7 +60,8 @@ func TestPictureNamesMonths(t *testing.T) {
 	}
 }
 
-// TestPictureNamesFallingMoments draws an array with a coordinate of descending times.
+// TestPictureNamesFallingMoments draws an array whose coordinate is datetime64, in
+// descending order.
 func TestPictureNamesFallingMoments(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	var days []string
@@ -73,7 +74,7 @@ func TestPictureNamesFallingMoments(t *testing.T) {
 	picture := must(t, "", "grid", group+"/a", "--svg", "-")
 	for _, name := range []string{"Feb 2021", "11–31 Jan 2021", "1–10 Jan 2021"} {
 		if !strings.Contains(picture, ">"+name+"</text>") {
-			t.Errorf("%q is not in\n%s", name, picture)
+			t.Errorf("%q is missing in\n%s", name, picture)
 		}
 	}
 }

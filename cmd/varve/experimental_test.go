@@ -11,8 +11,8 @@ import (
 
 const encodedGrid = `{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[[4,2],3,4]],"encoded_chunk_shapes":[4]}}`
 
-// TestExperimental runs every command on an array whose chunks are stored longer than
-// their edges, with the flag that permits this.
+// TestExperimental runs commands on an array whose chunks are stored longer than their
+// edges, with and without permission.
 func TestExperimental(t *testing.T) {
 	permit := []string{"--experimental", "encoded-shapes"}
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -40,7 +40,7 @@ func TestExperimental(t *testing.T) {
 	}
 	allowed("", "equal", node, node)
 	allowed("", "resize", node, "--shape", "9", "--yes")
-	// Without it, the error names the flag.
+	// Without it the flag that is missing is named.
 	for _, args := range [][]string{
 		{"create", group + "/b", "--shape", "15", "--dtype", "int8", "--chunks", encodedGrid},
 		{"grid", "--shape", "15", "--chunk-grid", encodedGrid}, {"grid", node}, {"info", node}, {"append", node}, {"export", node}, {"resize", node, "--shape", "3"},
@@ -54,7 +54,7 @@ func TestExperimental(t *testing.T) {
 	allowed("", "rm", node, "--yes")
 }
 
-// TestExperimentalCoordinate reads a time coordinate of this kind.
+// TestExperimentalCoordinate reads a time coordinate with such chunks.
 func TestExperimentalCoordinate(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	permit := []string{"--experimental", "encoded-shapes"}
@@ -71,7 +71,7 @@ func TestExperimentalCoordinate(t *testing.T) {
 	}
 }
 
-// TestExperimentalTwice permits two experiments, with one flag and with two.
+// TestExperimentalTwice permits two things at once, in one flag and in two.
 func TestExperimentalTwice(t *testing.T) {
 	for _, permit := range [][]string{
 		{"--experimental", "encoded-shapes,inner-chunks"}, {"--experimental", "encoded-shapes", "--experimental", "inner-chunks"},
