@@ -16,11 +16,11 @@ import (
 func TestAdvice(t *testing.T) {
 	for name, c := range map[string]struct {
 		create []string // NODE is the array
-		time   string   // of a coordinate beside it, "" for none
-		args   string   // that are refused
+		time   string   // values of a coordinate, "" for none
+		args   string   // of the refused command
 		in     string
 		file   string // the FILE of the advice
-		leave  string // a piece of advice that is not followed
+		leave  string // advice that is not followed
 	}{
 		"fixed on regular":      {create: []string{"--shape", "10", "--chunks", "4"}, args: "append NODE --grow fixed:3", in: "[1]"},
 		"a plan on regular":     {create: []string{"--shape", "10", "--chunks", "4"}, args: "append NODE --grow preplanned:[3]", in: "[1]"},
@@ -65,7 +65,7 @@ func TestAdvice(t *testing.T) {
 				break
 			}
 			if tries == 3 {
-				t.Errorf("%s: no advice helps: %s", name, errs)
+				t.Errorf("%s: the command fails after following the advice: %s", name, errs)
 				break
 			}
 			if args = follow(t, errs, args, c.in, strings.NewReplacer("FILE", file), strings.Fields(c.leave)); args == nil {
@@ -92,7 +92,7 @@ func follow(t *testing.T, errs string, args []string, in string, file *strings.R
 	}
 	flags := regexp.MustCompile(`--grow [^ ,;)]+(?: --(?:start|step|calendar) [^ ,;)]+)*`).FindString(errs)
 	if flags == "" {
-		t.Fatalf("there is no advice: %s", errs)
+		t.Fatalf("no advice in the error: %s", errs)
 	}
 	instead := append(without(args, "--grow", "--time", "--start", "--step"), strings.Fields(flags)...)
 	m := regexp.MustCompile(`at most (\d+) element`).FindStringSubmatch(errs)
@@ -109,7 +109,7 @@ func follow(t *testing.T, errs string, args []string, in string, file *strings.R
 		t.Fatal(errs)
 	}
 	rest := most - strings.Count(in, ",") - 1
-	must(t, numbers(0, rest+1), args...) // what ends the month, and one more
+	must(t, numbers(0, rest+1), args...) // the rest of the month, and one more
 	return nil
 }
 

@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 )
 
-// aliasGroup makes the groups g, with the arrays a and sub/a, and h, with b, in one
-// store, and links in it.
+// aliasGroup creates the group g, with the arrays a and sub/a, and the group h, with b,
+// in one store with links in it.
 func aliasGroup(t *testing.T, links map[string]string) (root string) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "r.zarr")
@@ -53,7 +53,7 @@ func TestMoveIntoItself(t *testing.T) {
 		}
 	}
 	if !node.Exists(root + "/g/sub/a/zarr.json") {
-		t.Error("a group is gone")
+		t.Error("the group no longer exists")
 	}
 }
 
@@ -62,14 +62,14 @@ func TestMoveOfGroup(t *testing.T) {
 	root := aliasGroup(t, nil)
 	must(t, "", "copy", root, root+"2.zarr", "--move")
 	if node.Exists(root) {
-		t.Error("the folder is left")
+		t.Error("the folder still exists")
 	}
 	must(t, "", "cat", root+"2.zarr/g/sub/a")
 	if err := os.Symlink("r.zarr2.zarr", root); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
 	if _, errs, status := execute(t, "", "copy", root, root+"3.zarr", "--move"); status == 0 || !strings.Contains(errs, "symbolic link") {
-		t.Errorf("by a link: status %d, %s", status, errs)
+		t.Errorf("through a link: status %d, %s", status, errs)
 	}
 	must(t, "", "cat", root+"2.zarr/g/sub/a")
 }
@@ -93,7 +93,7 @@ func TestLostLinks(t *testing.T) {
 	}
 }
 
-// TestChangeOfAliases changes the arrays of a group, of which some are links to arrays
+// TestChangeOfAliases changes the arrays of a group. Some of them are links to arrays
 // elsewhere.
 func TestChangeOfAliases(t *testing.T) {
 	root := aliasGroup(t, map[string]string{"g/ls": "sub", "g/l": "a", "g/h": "../h/b"})

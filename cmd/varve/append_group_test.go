@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// archive creates a group with two fields and a coordinate of ten days from 2024-02-20
-// on.
+// archive creates a group with two fields and a coordinate of ten days since 2024-02-20.
 func archive(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -32,7 +31,7 @@ func files(t *testing.T, content ...string) []string {
 	return names
 }
 
-func TestAppendTogether(t *testing.T) {
+func TestGroupAppend(t *testing.T) {
 	group := archive(t)
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[[1,2],[3,4],[5,6]]", numbers(10, 3))
 	inputs := []string{"t2m=" + f[0], "/deep/wind=" + f[1], "time=" + f[2]}
@@ -51,7 +50,7 @@ func TestAppendTogether(t *testing.T) {
 	if got := must(t, "", "export", group+"/t2m", "--select", "10:", "--format", "json"); got != "[[1,2],[3,4],[5,6]]\n" {
 		t.Error(got)
 	}
-	// The same again, as after a lost answer.
+	// Repeat the append, as after a lost answer.
 	_, errs, status := execute(t, "", append([]string{"append", group, "--expect", "10", "--json"}, inputs...)...)
 	facts, _ := decode(t, errs)["error"].(map[string]any)
 	if status != 1 || facts["kind"] != "conflict" || !strings.Contains(errs, "[13 2]") {
@@ -63,9 +62,9 @@ func TestAppendTogether(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherFiles appends several files to each array of a group, given by
+// TestGroupAppendFiles appends several files to each array of a group, given by
 // patterns and by repeated names.
-func TestAppendTogetherFiles(t *testing.T) {
+func TestGroupAppendFiles(t *testing.T) {
 	group, dir := archive(t), t.TempDir()
 	for day := range 11 {
 		overwrite(t, filepath.Join(dir, fmt.Sprintf("t2m-%d.json", day)), fmt.Sprintf("[[%d,%d]]", day, day))
@@ -82,7 +81,7 @@ func TestAppendTogetherFiles(t *testing.T) {
 		t.Error("not in natural order:", got)
 	}
 	if got := chunkShapes(t, group+"/t2m"); got != "[[4,6,[1,11]],2]" {
-		t.Error("a file is no chunk of its own:", got)
+		t.Error("want one chunk for each file:", got)
 	}
 	f := files(t, "[[1,2]]", "[[3,4]]", numbers(21, 1), "nonsense")
 	_, errs, status := execute(t, "", "append", group, "--alone", "t2m="+f[0], "t2m="+f[1], "time="+f[2], "time="+f[3])
@@ -94,9 +93,9 @@ func TestAppendTogetherFiles(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherOrNotAtAll appends inputs of which one does not fit. No array may
+// TestGroupAppendAtomic appends inputs of which one does not fit. No array may
 // change.
-func TestAppendTogetherOrNotAtAll(t *testing.T) {
+func TestGroupAppendAtomic(t *testing.T) {
 	group := archive(t)
 	for name, c := range map[string]struct {
 		t2m, wind, time string
@@ -129,8 +128,8 @@ func TestAppendTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherByTimesOneByOne appends times without a constant step.
-func TestAppendTogetherByTimesOneByOne(t *testing.T) {
+// TestGroupAppendIrregularTimes appends times without a constant step.
+func TestGroupAppendIrregularTimes(t *testing.T) {
 	group := archive(t)
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[12,13,45]")
 	must(t, "", "append", group, "t2m="+f[0], "time="+f[1], "--grow", "calendar:month", "--time", "time")
@@ -144,7 +143,7 @@ func TestAppendTogetherByTimesOneByOne(t *testing.T) {
 	}
 }
 
-// TestAppendFileWithEqualsSign appends to an array from a file whose name looks like the
+// TestAppendFileWithEqualsSign appends to an array from a file whose name looks like an
 // input of a group.
 func TestAppendFileWithEqualsSign(t *testing.T) {
 	node := newNode(t, "--shape", "1", "--dtype", "int8", "--chunks", "[[1]]")

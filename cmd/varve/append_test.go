@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// numbers returns a JSON list of n numbers from first on.
+// numbers returns a JSON list of n consecutive numbers.
 func numbers(first, n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -78,7 +78,7 @@ func TestAppendNothing(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if _, errs, status := execute(t, "", "append", filepath.Dir(node), empty); status != 1 || strings.Contains(errs, "NAME=FILE") {
-		t.Errorf("status %d, %s", status, errs) // there is no group
+		t.Errorf("status %d, %s", status, errs) // the node is not a group
 	}
 	must(t, "", "create", filepath.Dir(node), "--group")
 	if _, errs, status := execute(t, "", "append", filepath.Dir(node), empty); status != 1 || !strings.Contains(errs, "NAME=FILE") {
@@ -86,8 +86,8 @@ func TestAppendNothing(t *testing.T) {
 	}
 }
 
-// timed creates a group with an array of ten elements, in the given chunks, and a
-// coordinate beside it.
+// timed creates a group with an array of ten elements, in the given chunks, and its
+// coordinate.
 func timed(t *testing.T, chunks, values, dtype, attributes string) (array string) {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -253,8 +253,8 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendAtOnce appends from several commands concurrently. Nothing may be lost.
-func TestAppendAtOnce(t *testing.T) {
+// TestConcurrentAppends appends from several commands concurrently. Nothing may be lost.
+func TestConcurrentAppends(t *testing.T) {
 	node := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[[1]]")
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -280,7 +280,7 @@ func TestAppendAtOnce(t *testing.T) {
 	}
 }
 
-// TestAppendRoundUp grows arrays whose inner chunks do not divide what is appended.
+// TestAppendRoundUp appends lengths that inner chunks do not divide.
 func TestAppendRoundUp(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := group + "/a"
@@ -300,7 +300,7 @@ func TestAppendRoundUp(t *testing.T) {
 	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	must(t, strings.Repeat("y", 2), "append", node, "--alone") // fills what is declared
+	must(t, strings.Repeat("y", 2), "append", node, "--alone") // fills the declared edge
 	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

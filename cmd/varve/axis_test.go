@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// newArchive returns a group with two arrays that have the dimensions time, lat and lon,
-// and their coordinates.
+// newArchive creates a group with two arrays with the dimensions time, lat and lon, and
+// their coordinates.
 func newArchive(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")

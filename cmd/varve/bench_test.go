@@ -55,7 +55,9 @@ func TestBench(t *testing.T) {
 	}
 }
 
-func TestBenchOfWhatCannotBeRead(t *testing.T) {
+// TestBenchOfUnreadable checks the errors of bench for nodes and chunks that cannot be
+// read.
+func TestBenchOfUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", dir+"/a.zarr", "--shape", "0", "--dtype", "int8")
 	must(t, "", "create", dir+"/g.zarr", "--group")
@@ -77,8 +79,8 @@ func TestBenchOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestBenchOfShards checks that the same ranges are read without decoding, and that fill
-// values and text are measured, too.
+// TestBenchOfShards checks that the raw measurement reads the same ranges without
+// decoding, and that fill values and text are measured, too.
 func TestBenchOfShards(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", dir+"/a.zarr", "--shape", "1000", "--dtype", "int32", "--shards", "500", "--chunks", "10", "--index-location", "start")
@@ -130,17 +132,18 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%d: %d requests of %d bytes, want %d of %d (%v)", i, requests, bytes, want.Times, want.Bytes, err)
 		}
 		if _, opens := store.As[store.Opener](r); !opens {
-			t.Error("the recorder lacks a power of the store")
+			t.Error("the recorder lacks an optional method of the store")
 		}
 		if _, err := zarr.Read[uint16](ctx, b, nil); err != nil {
 			t.Fatal(err)
 		}
 		if again, _, _ := r.Replay(ctx, 1); again != requests {
-			t.Errorf("%d: what came after the end is noted, too", i)
+			t.Errorf("%d: a request after the end was recorded", i)
 		}
 	}
 }
 
+// TestLevels checks the levels of concurrency that bench measures.
 func TestLevels(t *testing.T) {
 	for n, want := range map[int][]level{
 		1: {{1, 1}, {0, 1}}, 2: {{1, 1}, {2, 2}, {0, 2}}, 6: {{1, 1}, {2, 2}, {4, 4}, {6, 6}, {0, 6}},
@@ -170,6 +173,7 @@ func TestSlabFor(t *testing.T) {
 	}
 }
 
+// TestJudge checks which bottleneck bench derives from its measurements.
 func TestJudge(t *testing.T) {
 	second := time.Second
 	for _, c := range []struct {
@@ -180,8 +184,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{trial.ByCodecs, 1e9, 1e6, second, 3500 * time.Millisecond},
 		{trial.ByStore, 1e9, 9e8, 10 * second, second},
-		{trial.ByWaiting, 1e9, 1e6, 15 * second, second}, // as many as there may be
-		{trial.ByWaiting, 1e9, 1e8, 3 * second, second},  // fewer, and nothing else
+		{trial.ByWaiting, 1e9, 1e6, 15 * second, second}, // the highest concurrency
+		{trial.ByWaiting, 1e9, 1e8, 3 * second, second},  // a lower concurrency only
 		{trial.ByChunks, 1e9, 1e6, second, second},
 		{trial.ByMemory, 1e9, 5e8, second, second},
 	} {

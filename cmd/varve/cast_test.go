@@ -20,8 +20,8 @@ import (
 // progressLine is a progress line in the terminal session.
 var progressLine = regexp.MustCompile(`\r[^\n]*?\x1b\[K`)
 
-// TestSession compares docs/session.svg with what its commands print: VARVE_UPDATE=1 go
-// test -run TestSession . draws it again.
+// TestSession compares docs/session.svg with the output of its commands. VARVE_UPDATE=1
+// go test -run TestSession . draws it again.
 func TestSession(t *testing.T) {
 	racing.Skip(t)
 	name, err := filepath.Abs(filepath.Join("..", "..", "docs", "session.svg"))
@@ -71,7 +71,7 @@ func fieldFile(t *testing.T, name string, days int) {
 				state = state*1664525 + 1013904223
 				season := math.Round(1000 * math.Sin(float64(day)/58.1) * float64(lat-18) / 18)
 				value := 280 + float32(season)/128 + float32(lon%9)/8 + float32(state>>28)/128
-				_ = binary.Write(&b, binary.LittleEndian, value) // memory does not fail
+				_ = binary.Write(&b, binary.LittleEndian, value) // a bytes.Buffer returns no error
 			}
 		}
 	}

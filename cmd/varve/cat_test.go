@@ -23,8 +23,8 @@ func TestCat(t *testing.T) {
 	}
 }
 
-// TestCatEqualsExport compares the ends that an excerpt shows with the values that export
-// writes.
+// TestCatEqualsExport compares the values at the ends of an excerpt with those that
+// export writes.
 func TestCatEqualsExport(t *testing.T) {
 	for sel, rows := range map[string][2]string{
 		"::-1":  {"59,:3", "59,-3:"},
@@ -67,7 +67,8 @@ func TestCatJSON(t *testing.T) {
 	}
 }
 
-func TestCatJSONIsWholeOrNothing(t *testing.T) {
+// TestCatJSONIsComplete checks that cat --json prints all values or none.
+func TestCatJSONIsComplete(t *testing.T) {
 	node := fixture(t, "rect_2d.zarr")
 	overwrite(t, filepath.Join(node, "c", "2", "3"), "no zstd frame")
 	for _, args := range [][]string{{"cat", "--json", node}, {"export", "--format", "json", node}, {"cat", node}} {

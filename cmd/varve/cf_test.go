@@ -27,7 +27,7 @@ func TestDecode(t *testing.T) {
 	if got := must(t, "", "cat", packed); got != "[ 0  1 -1 -3]\n" {
 		t.Error(got)
 	}
-	floats := newNode(t, "--shape", "2", "--dtype", "float32", "--attributes", `{"_FillValue": "AAAAAAAA8D8="}`) // 1.0, as xarray writes it
+	floats := newNode(t, "--shape", "2", "--dtype", "float32", "--attributes", `{"_FillValue": "AAAAAAAA8D8="}`) // 1.0 in the form of xarray
 	must(t, "[1.0,2.0]", "write", floats, "--format", "json")
 	if got := must(t, "", "cat", floats, "--decode"); got != "[nan 2.0]\n" {
 		t.Error(got)
@@ -101,7 +101,7 @@ func TestCalendars(t *testing.T) {
 	}
 }
 
-// TestDecodeDates decodes times of a calendar that datetime64 does not have, of arrays
+// TestDecodeDates decodes times of a calendar that datetime64 does not have, in arrays
 // with several axes.
 func TestDecodeDates(t *testing.T) {
 	node := newNode(t, "--shape", "2,2", "--dtype", "float64", "--attributes", `{"units": "days since 2000-02-29", "calendar": "360_day", "_FillValue": -9}`)
@@ -126,7 +126,7 @@ func TestDecodeDates(t *testing.T) {
 	}
 }
 
-// TestDecodeParts decodes times that count in parts of a second.
+// TestDecodeParts decodes times in fractions of a second.
 func TestDecodeParts(t *testing.T) {
 	for unit, want := range map[string]string{
 		"milliseconds": "2000-01-01T00:00:01.500000", "microseconds": "2000-01-01T00:00:00.001500", "nanoseconds": "2000-01-01T00:00:00.000001500",
@@ -139,7 +139,7 @@ func TestDecodeParts(t *testing.T) {
 	}
 }
 
-// TestDecodeDurations decodes lengths of time.
+// TestDecodeDurations decodes durations.
 func TestDecodeDurations(t *testing.T) {
 	for _, c := range []struct{ dtype, attributes, values, cat, csv string }{
 		{"int16", `{"units": "days"}`, "[0,1,-3]", "[ 0s  1d -3d]\n", "0 D\n1 D\n-3 D\n"},

@@ -98,7 +98,7 @@ func TestCheckListsTemporaryFiles(t *testing.T) {
 func TestCheckUnreadable(t *testing.T) {
 	dir := newNode(t, "--shape", "400", "--dtype", "int8", "--chunks", "2")
 	must(t, "", "write", dir, "--value", "1")
-	for limit, want := range map[int]int{3: 2, 400: 0} { // chunks 0, 1 and 2 but one; all of them
+	for limit, want := range map[int]int{3: 2, 400: 0} { // two of the chunks 0, 1 and 2; all chunks
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			i, err := strconv.Atoi(path.Base(r.URL.Path))
 			switch {
@@ -112,7 +112,7 @@ func TestCheckUnreadable(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		out, errs, status := execute(t, "", "check", server.URL, "--json")
-		if want == 0 { // there is nothing to be said of an array when nothing of it can be read
+		if want == 0 { // if no chunk can be read, the check fails
 			if status != 1 || !strings.Contains(errs, `"error"`) {
 				t.Errorf("status %d, %s%s", status, out, errs)
 			}

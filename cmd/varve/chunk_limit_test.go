@@ -15,7 +15,7 @@ func TestFitsLimit(t *testing.T) {
 	for _, c := range []struct{ want, args string }{
 		{"274 × 721 × 1,440 elements would have 1.1 GiB, and a command holds chunks of at most 1.0 GiB: --grow fixed:31 ", "resize NODE --shape 364," + day},
 		{"would have 253 MiB", "resize NODE --shape 364," + day + " --grow fixed:64 --limit 200MiB"},
-		{"--grow fixed:16 ", "resize NODE --shape 364," + day + " --limit 100MiB"}, // of 64 MiB, since 31 days are too large
+		{"--grow fixed:16 ", "resize NODE --shape 364," + day + " --limit 100MiB"}, // 64 MiB, because chunks of 31 days exceed the limit
 		{"--chunks 64MiB ", "create NODE/b --shape 365," + day + " --dtype float32 --chunks -1"},
 		{"--chunks 1MiB ", "create NODE/b --shape 365," + day + " --dtype float32 --chunks [365,1,1440] --limit 1MiB"},
 		{"an inner chunk", "create NODE/b --shape 365," + day + " --dtype float32 --shards -1 --chunks -1"},
@@ -37,7 +37,7 @@ func TestFitsLimit(t *testing.T) {
 	must(t, "", "create", node+"3", "--shape", "365,"+day, "--dtype", "float32", "--chunks", "-1", "--limit", "2GiB")
 }
 
-// TestAppendsWithin appends more than one chunk may hold.
+// TestAppendsWithin appends more bytes than the limit of a chunk.
 func TestAppendsWithin(t *testing.T) {
 	node := newNode(t, "--shape", "4,2", "--dtype", "int8", "--chunks", "[[4],2]", "--limit", "8B")
 	six := strings.Repeat("x", 12)

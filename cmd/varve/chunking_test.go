@@ -53,7 +53,7 @@ func TestCreateChunks(t *testing.T) {
 	}
 }
 
-// TestCreateBounded stores the last chunks only as far as the array reaches.
+// TestCreateBounded stores the last chunks only up to the extent.
 func TestCreateBounded(t *testing.T) {
 	node := newNode(t, "--shape", "5", "--dtype", "int8", "--chunks", "bounded:3", "--compressor", "none")
 	must(t, "[1,2,3,4,5]", "write", node, "--format", "json")
@@ -204,7 +204,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanShards has the example of ZEP 2: ten million chunks in 351 objects.
+// TestPlanShards plans the example of ZEP 2: ten million chunks in 351 objects.
 func TestPlanShards(t *testing.T) {
 	volume := []string{"plan", "--shape", "25000,18000,6000", "--dtype", "uint8", "--target", "8GiB"}
 	want := `plan for 25,000 × 18,000 × 6,000 of uint8
@@ -231,7 +231,7 @@ func TestPlanShards(t *testing.T) {
 		"[64 64 64] [2048 2048 2048] [13 9 3] 262144 8.589934592e+09 32768 1.0364628e+07 352 <nil>" {
 		t.Error(got)
 	}
-	// What create takes by itself is what is planned.
+	// The plan uses the defaults of create.
 	facts = decode(t, must(t, "", "plan", "--shape", "25000,18000,6000", "--dtype", "uint8", "--json"))
 	in, _ = facts["sharded"].(map[string]any)
 	text := strings.ReplaceAll(fmt.Sprint(in["shards"], " / ", in["chunks"]), " ", ",")
@@ -261,7 +261,7 @@ func TestEmptyAxes(t *testing.T) {
 		{"--shape 0,2 --dtype int8", "every [65536,2]"},
 		{"--shape 2,0 --dtype int8", "every [2,65536]"},
 		{"--shape 0,0 --dtype int8", "every [131072,1]"},
-		{"--shape 0,721,1440 --dtype float32", "every [1,181,720]"}, // as a plane of 4 MB is cut
+		{"--shape 0,721,1440 --dtype float32", "every [1,181,720]"}, // like a plane of 4 MB
 		{"--shape 0,4 --dtype int32 --chunks 8MiB", "every [524288,4]"},
 		{"--shape 0,9223372036854775807 --dtype int32 --chunks 8MiB", "every [1,2097152]"},
 		{"--shape 0,4 --dtype int32 --chunks 5,4", "every [5,4]"},

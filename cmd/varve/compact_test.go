@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// untidy returns an array of two shards, of which the first has dead bytes.
+// untidy returns an array of two shards. The first one has unused bytes.
 func untidy(t *testing.T) string {
 	t.Helper()
 	node := newNode(t, "--shape", "12,4", "--dtype", "int16", "--shards", "[6,4]", "--chunks", "2", "--compressor", "none")
@@ -53,18 +53,18 @@ func TestCompactShards(t *testing.T) {
 		t.Error(out)
 	}
 	if after := size(); after >= before || after != dry["bytes_after"] {
-		t.Errorf("%g bytes before, %g after, %v were announced", before, after, dry["bytes_after"])
+		t.Errorf("%g bytes before, %g after; the plan says %v", before, after, dry["bytes_after"])
 	}
 	again := decode(t, must(t, "", "compact", node, "--shards", "--json"))
 	if again["changed"] != 0.0 || again["dry_run"] != false || again["bytes_after"] != size() {
 		t.Error(again)
 	}
 	if got := must(t, "", "export", node); got != values {
-		t.Error("the values are others")
+		t.Error("the values changed")
 	}
 }
 
-// TestCompactDamaged puts the sound shards in order and names the damaged one.
+// TestCompactDamaged compacts the undamaged shards and names the damaged one.
 func TestCompactDamaged(t *testing.T) {
 	node := untidy(t)
 	bad := filepath.Join(node, "c", "1", "0")

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// completed is a script for bash: it completes the words of a command line, the last of
-// which is not complete, and prints the proposals. The function varve stands for the
-// command, and _init_completion for the one of the package bash-completion.
+// completed is a bash script. It completes the last word of a command line and prints the
+// proposals. The function varve replaces the command, and _init_completion the function
+// of the package bash-completion.
 const completed = `
 varve() {
 	local word words
@@ -33,7 +33,7 @@ __start_varve
 printf '%s\n' "${COMPREPLY[@]}"
 `
 
-// TestCompletionInBash completes command lines in a shell, by the script that the command
+// TestCompletionInBash completes command lines in bash, with the script that the command
 // prints.
 func TestCompletionInBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")
@@ -59,7 +59,7 @@ func TestCompletionInBash(t *testing.T) {
 	}
 }
 
-// TestCompletionScripts checks that every shell has a script and help of its own.
+// TestCompletionScripts checks that every shell has its own script and help.
 func TestCompletionScripts(t *testing.T) {
 	for shell, mark := range map[string]string{
 		"bash": "complete -o default", "zsh": "#compdef varve", "fish": "complete -c varve", "powershell": "Register-ArgumentCompleter",

@@ -32,7 +32,7 @@ func TestConsolidate(t *testing.T) {
 	if err != nil || !strings.Contains(phrase.Compact(document), `"consolidated_metadata":{"kind":"inline"`) {
 		t.Errorf("%s, %v", document, err)
 	}
-	// What varve changes keeps it up to date.
+	// Changes by varve keep the copy up to date.
 	must(t, "[1]", "append", group+"/a", "--format", "json")
 	must(t, "", "rm", "--yes", group+"/b")
 	must(t, "", "create", group+"/deep/d", "--shape", "1", "--dtype", "int8")
@@ -46,7 +46,7 @@ func TestConsolidate(t *testing.T) {
 	}
 }
 
-// drifted is a consolidated group whose nodes another program has changed.
+// drifted creates a consolidated group, and changes its nodes without the command.
 func drifted(t *testing.T) string {
 	t.Helper()
 	group := consolidatedGroup(t)
@@ -63,7 +63,7 @@ func drifted(t *testing.T) string {
 	return group
 }
 
-func TestConsolidateAnew(t *testing.T) {
+func TestConsolidateStale(t *testing.T) {
 	group := drifted(t)
 	const note = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone)"
 	if out := must(t, "", "info", group); !strings.Contains(out, note) {

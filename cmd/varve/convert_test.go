@@ -23,11 +23,11 @@ func TestBothFormats(t *testing.T) {
 		must(t, "", "convert", node, "--to", "3")
 	}
 	if _, err := os.Stat(filepath.Join(node, ".zarray")); err == nil {
-		t.Error("it is still there")
+		t.Error("the document of format 2 still exists")
 	}
 }
 
-// TestConvert converts groups where they are, and to other places.
+// TestConvert converts groups in place and to other places.
 func TestConvert(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old.zarr")
 	must(t, "", "create", old, "--group", "--zarr-format", "2")
@@ -63,8 +63,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertAnew says which arrays are re-encoded, and why.
-func TestConvertAnew(t *testing.T) {
+// TestConvertEncodes says which arrays are re-encoded, and why.
+func TestConvertEncodes(t *testing.T) {
 	dir := t.TempDir()
 	_, errs, status := execute(t, "", "convert", "testdata/group_consolidated.zarr", "--to", "2", "--dry-run")
 	if status != 1 || !strings.Contains(errs, "give a DST") || !strings.HasPrefix(errs, "varve: convert testdata/group_consolidated.zarr: ") {
@@ -153,7 +153,7 @@ func TestInfoTellsWhatIsUnknown(t *testing.T) {
 }
 
 // TestConvertStores converts every store of zarr-python to the other format, and those of
-// format 2 where they are and back: the elements stay.
+// format 2 in place and back. The elements do not change.
 func TestConvertStores(t *testing.T) {
 	dir := t.TempDir()
 	archive, err := zip.OpenReader("../../testdata/stores.zip")
@@ -172,7 +172,7 @@ func TestConvertStores(t *testing.T) {
 	for _, store := range stores {
 		name := filepath.Base(store)
 		facts := decode(t, must(t, "", "info", "--json", store))
-		if facts["kind"] != "array" || name == "dimension_names.zarr" { // some of its dimensions have no name
+		if facts["kind"] != "array" || name == "dimension_names.zarr" { // not all of its dimensions have names
 			continue
 		}
 		to := map[any]string{2.0: "3", 3.0: "2"}[facts["zarr_format"]]
@@ -191,9 +191,9 @@ func TestConvertStores(t *testing.T) {
 		}
 		inPlace++
 	}
-	t.Logf("%d stores converted, %d of them where they are", converted, inPlace)
+	t.Logf("%d stores converted, %d of them in place", converted, inPlace)
 	if converted != 118 || inPlace != 15 {
-		t.Errorf("%d and %d stores are not as many as there are", converted, inPlace)
+		t.Errorf("%d stores converted, %d of them in place; want more", converted, inPlace)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestConvertGrowth(t *testing.T) {
 		elsewhere := filepath.Join(t.TempDir(), "h.zarr")
 		for _, args := range [][]string{{group, elsewhere}, {group}} {
 			if len(args) == 1 && c.chunks != "31" {
-				continue // only what has regular chunks is converted where it is
+				continue // only regular chunks can be converted in place
 			}
 			convert := append(append([]string{"convert", "--to", "2", "--yes"}, args...), "--dry-run")
 			dry, done := must(t, "", convert...), must(t, "", convert[:len(convert)-1]...)

@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// demonstrate runs the demonstration in a new directory and returns what it measured.
+// demonstrate runs the demonstration in a new directory and returns its measurements.
 func demonstrate(t *testing.T, args ...string) (dir string, facts demoFacts) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "demo")
@@ -47,7 +47,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d values and %d at the seam were compared", facts.Values, facts.SeamValues)
 	}
 	if facts.From != nil || facts.MadeRectilinear {
-		t.Errorf("%+v is no copy", facts)
+		t.Errorf("%+v is not a copy", facts)
 	}
 	var written int64
 	for _, f := range facts.Appends {
@@ -69,7 +69,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// checkAppends compares what was reported of the appends with the files that are there.
+// checkAppends compares the reported appends with the files.
 func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64) {
 	t.Helper()
 	if len(facts.Appends) != appended {
@@ -132,7 +132,7 @@ func TestDemoFromRectilinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	if expected := append(slices.Clone(want), want[356*6*4:]...); !slices.Equal(got, expected) {
-		t.Error("the copy does not end in the last ten planes once more")
+		t.Error("the copy does not end with the repeated last ten planes")
 	}
 }
 
@@ -215,6 +215,8 @@ func TestDemoFailures(t *testing.T) {
 	}
 }
 
+// TestDemoIsAffordable checks that the demonstration refuses to copy an array longer
+// than the free space.
 func TestDemoIsAffordable(t *testing.T) {
 	from := "a.zarr"
 	d := &demo{origin: &origin{spec: zarr.Spec{Type: dtype.Of[int8]()}}, facts: demoFacts{From: &from}}
@@ -285,6 +287,7 @@ func TestDemoForPeople(t *testing.T) {
 	must(t, "", "grid", dir+"/temperature", "--locate", "1835,0,0")
 }
 
+// TestSnapshotChanges checks the differences between two listings of a directory.
 func TestSnapshotChanges(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -321,10 +324,11 @@ func TestSnapshotChanges(t *testing.T) {
 		t.Errorf("changes %q, want %q", got, want)
 	}
 	for range before.changes(after) {
-		break // stopping early is no fault
+		break // the caller may stop early
 	}
 }
 
+// TestClassify checks how the demonstration counts a changed file.
 func TestClassify(t *testing.T) {
 	d := &demo{name: "t2m", origin: &origin{}}
 	info, err := os.Stat("demo_test.go")

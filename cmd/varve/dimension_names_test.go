@@ -19,12 +19,12 @@ func TestUnnamed(t *testing.T) {
 		must(t, "", "create", g+"/t", "--shape", "4,6", "--dtype", "int8", "--dimension-names", "y,x", "--zarr-format", format)
 		must(t, "", "create", g+"/plain/a", "--shape", "4", "--dtype", "int8")
 		for _, c := range []struct{ args, note string }{
-			{"create g/scalar --shape= --dtype int8", ""}, // has all names there are
+			{"create g/scalar --shape= --dtype int8", ""}, // a scalar needs no names
 			{"create g/mask --shape 4,6 --dtype int8", without},
 			{"copy g/mask g/copied", without},
 			{"copy g/mask g/copied2 --dry-run", without},
 			{"convert g/mask g/converted --to " + format, without},
-			{"create g/plain/b --shape 4 --dtype int8", ""}, // nothing there is for xarray
+			{"create g/plain/b --shape 4 --dtype int8", ""}, // xarray does not open this group
 			{"copy g/t g/named", ""},
 		} {
 			wantNote(t, g, c.args, c.note)

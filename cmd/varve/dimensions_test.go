@@ -39,7 +39,7 @@ func TestAppendAlongDimension(t *testing.T) {
 				t.Errorf("%q: status %d, %s", c.args, status, errs)
 			}
 		}
-		// The axis of u10 is found by its name, whatever its number.
+		// The axis of u10 is found by its name.
 		out := must(t, "", "append", group, time, t2m, u10)
 		for _, want := range []string{"/t2m  3 × 2 → 4 × 2\n", "/time  3 → 4\n", "/u10  2 × 3 → 2 × 4\n"} {
 			if !strings.Contains(out, group+want) {
@@ -52,7 +52,7 @@ func TestAppendAlongDimension(t *testing.T) {
 	}
 }
 
-// TestAlone changes single arrays of a group, which needs --alone unless all agree
+// TestAlone changes single arrays of a group. This needs --alone unless all arrays agree
 // afterwards.
 func TestAlone(t *testing.T) {
 	group := aligned(t, "3")
@@ -78,7 +78,7 @@ func TestAlone(t *testing.T) {
 	if got := fmt.Sprint(decode(t, out)["dimensions"]); !strings.Contains(got, `"time" has length 3`) {
 		t.Error(got)
 	}
-	must(t, "", "append", time, day[1]) // and all agree
+	must(t, "", "append", time, day[1]) // now all arrays agree
 	must(t, "", "check", group)
 	if out := must(t, "", "info", group); strings.Contains(out, "length") {
 		t.Error(out)

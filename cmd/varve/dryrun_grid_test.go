@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// dailyGroup makes a group with an array in months, whose coordinate grows with it.
+// dailyGroup creates a group with an array in chunks of months and its coordinate.
 func dailyGroup(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -69,10 +69,10 @@ func age(form string) {
 	}
 }
 
-// TestDryRunForetellsGrids compares the grids in the plan of a dry run with those that the
+// TestDryRunGrids compares the grids in the plan of a dry run with those that the
 // append then makes. Months depend on the coordinate, which grows with earlier files, also
 // in a dry run that writes nothing.
-func TestDryRunForetellsGrids(t *testing.T) {
+func TestDryRunGrids(t *testing.T) {
 	calendar := []string{"--grow", "calendar:month", "--time", "time"}
 	for _, form := range []string{"npy", "raw", "zarr"} {
 		for _, days := range [][]int{{40}, {31, 28}, {10, 10, 45, 1, 70}} {
@@ -100,7 +100,7 @@ func TestDryRunForetellsGrids(t *testing.T) {
 					args := append([]string{"append", group + c.node}, c.args...)
 					plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 					if treeOf(t, group) != before {
-						t.Fatal("the dry run has changed something")
+						t.Fatal("the dry run changed the folder")
 					}
 					comparePlan(t, plan, decode(t, mustStats(t, "", append(args, "--json")...)))
 				})
@@ -127,12 +127,12 @@ func TestDryRunFails(t *testing.T) {
 		}
 	}
 	if treeOf(t, group) != before {
-		t.Error("the dry run has changed something")
+		t.Error("the dry run changed the folder")
 	}
 }
 
-// TestDryRunReadsOtherStores finds the coordinate and the sources of a dry run in stores
-// of their own, whose keys are the same as those of the array that grows.
+// TestDryRunReadsOtherStores reads the coordinate and the sources of a dry run from other
+// stores, in which they have the same keys as the array that grows.
 func TestDryRunReadsOtherStores(t *testing.T) {
 	fields, times := dailySources(t, "zarr", 31, 29)
 	age("zarr")
@@ -141,7 +141,7 @@ func TestDryRunReadsOtherStores(t *testing.T) {
 	args := []string{"append", node, fields[0], "--grow", "calendar:month", "--time", times[0]}
 	plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 	comparePlan(t, plan, decode(t, mustStats(t, "", append(args, "--json")...)))
-	// An array that is appended to itself is as long as it is by then.
+	// An array that is appended to itself has its present length.
 	args = []string{"append", node, node, node}
 	plan = decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 	comparePlan(t, plan, decode(t, must(t, "", append(args, "--json")...)))

@@ -14,7 +14,7 @@ import (
 // dryRunCases are commands of every kind that changes something, each on its own array.
 var dryRunCases = []struct {
 	name string
-	args []string // NODE, GROUP and PARENT stand for places
+	args []string // NODE, GROUP and PARENT are replaced by places
 	in   string
 }{
 	{"append", []string{"append", "NODE", "-"}, strings.Repeat("x", 9)},
@@ -96,7 +96,7 @@ func TestDryRun(t *testing.T) {
 			text := must(t, c.in, append(args, "--dry-run")...)
 			plan := decode(t, must(t, c.in, append(args, "--dry-run", "--json")...))
 			if after := treeOf(t, parent); after != before {
-				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
+				t.Fatalf("the dry run changed the folder from\n%s\nto\n%s", before, after)
 			}
 			if !strings.HasPrefix(text, "dry run, nothing was changed\n") {
 				t.Error(text)
@@ -108,7 +108,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// mustStats is must with --stats where the command has it.
+// mustStats is must with --stats if the command has that flag.
 func mustStats(t *testing.T, in string, args ...string) string {
 	t.Helper()
 	if args[0] != "rm" && args[0] != "attrs" {
@@ -117,7 +117,7 @@ func mustStats(t *testing.T, in string, args ...string) string {
 	return must(t, in, args...)
 }
 
-// comparePlan compares a plan with what the command printed.
+// comparePlan compares a plan with the printed result.
 func comparePlan(t *testing.T, plan, done map[string]any) {
 	t.Helper()
 	stats, ok := done["stats"].(map[string]any)
@@ -193,7 +193,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 	for _, c := range []struct {
 		name, strategy string
 		args           []string
-		want           map[string]any // in the plan
+		want           map[string]any // members of the plan
 	}{
 		{"copy", "copy-publish", []string{"copy", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0, "chunks_dropped": 0.0}},
 		{"copy --move", "", []string{"copy", "--move", "GROUP/a", "PARENT/copy.zarr"}, map[string]any{"arrays": 1.0, "chunks_copied": 2.0, "chunks_dropped": 2.0}},
@@ -216,7 +216,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 			}
 			plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 			if after := treeOf(t, parent); after != before {
-				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
+				t.Fatalf("the dry run changed the folder from\n%s\nto\n%s", before, after)
 			}
 			if plan["operation"] != args[0] || plan["dry_run"] != true || c.strategy != "" && plan["strategy"] != c.strategy || plan["guarantee"] == nil || plan["stages"] == nil {
 				t.Errorf("the plan is %v", plan)

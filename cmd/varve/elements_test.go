@@ -30,7 +30,7 @@ var typed = []struct{ dtype, values, json, csv, cat string }{
 		"x,y.z,y.w\n1,0.5,\"a,\"\n-1,1.0,\"\"\n0,0.0,c\n", "[(1, (0.5, 'a,'))  (-1, (1.0, ''))  (0, (0.0, 'c'))]\n"},
 }
 
-// TestTypes takes elements of every kind through write, cat, export, append, equal and
+// TestTypes passes elements of every kind through write, cat, export, append, equal and
 // conformance.
 func TestTypes(t *testing.T) {
 	for _, c := range typed {
@@ -67,8 +67,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestTypesOfFormat2 creates arrays of format 2 of the types that it has, and converts
-// them and back.
+// TestTypesOfFormat2 creates arrays of all types of format 2, and converts them and back.
 func TestTypesOfFormat2(t *testing.T) {
 	for _, c := range typed {
 		node := filepath.Join(t.TempDir(), "a.zarr")
@@ -116,7 +115,7 @@ func TestVariableIsNotRaw(t *testing.T) {
 	}
 }
 
-// TestWordsOfNPY writes text of a fixed length into arrays of text of any length.
+// TestWordsOfNPY writes text of fixed length to arrays of text of variable length.
 func TestWordsOfNPY(t *testing.T) {
 	u, err := dtype.FixedUTF32(2)
 	if err != nil {
@@ -147,8 +146,8 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// TestStructsAsNPY exports structs to NumPy's format, and creates arrays of both formats
-// from such a file.
+// TestStructsAsNPY exports structs as .npy, and creates arrays of both formats from such
+// a file.
 func TestStructsAsNPY(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", `[["a","<i4"],["b","U2"]]`)
 	must(t, `[{"a":1,"b":"x"},{"a":-1,"b":"yz"}]`, "write", node, "--format", "json")

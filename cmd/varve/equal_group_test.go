@@ -21,7 +21,7 @@ func TestEqualGroups(t *testing.T) {
 		t.Errorf("on a terminal: %s", errs)
 	}
 	if out := must(t, "", "equal", a, b); out != "" {
-		t.Errorf("programs are told %s", out)
+		t.Errorf("--json prints %s", out)
 	}
 	must(t, "", "write", b+"/g/y", "--select", "3", "--value", "5")
 	must(t, "", "create", b+"/z", "--shape", "1", "--dtype", "int8")

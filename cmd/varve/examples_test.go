@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// notRun are the beginnings of examples that a test cannot run, with the reason.
+// notRun are the prefixes of examples that a test cannot run, with the reason.
 var notRun = map[string]string{
 	"varve bench":               "measures for seconds",
 	"varve demo":                "has its own tests, and takes seconds",
@@ -52,7 +52,7 @@ func isNotRun(line string) bool {
 	return false
 }
 
-// runExample runs one line of a shell, without variables, in a copy of a folder.
+// runExample runs one line in a copy of a folder. It supports no shell variables.
 func runExample(t *testing.T, fixture string, c *cobra.Command, line string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "x")
@@ -70,9 +70,9 @@ func runExample(t *testing.T, fixture string, c *cobra.Command, line string) {
 	}
 	args := shellWords(line)
 	if args[0] != "varve" {
-		t.Fatalf("%s is no command of varve", line)
+		t.Fatalf("%s is not a command of varve", line)
 	}
-	if (c.Name() == "create" || c.Name() == "varve") && args[1] == "create" { // what is created is not there yet
+	if (c.Name() == "create" || c.Name() == "varve") && args[1] == "create" { // the node to create must not exist
 		if err := os.RemoveAll(args[2]); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func runExample(t *testing.T, fixture string, c *cobra.Command, line string) {
 	}
 }
 
-// shellWords splits a line as a shell does, as far as examples need it.
+// shellWords splits a line as a shell does, as far as examples need.
 func shellWords(line string) []string {
 	var words []string
 	for i, part := range strings.Split(line, "'") {
@@ -95,7 +95,7 @@ func shellWords(line string) []string {
 	return words
 }
 
-// newExampleFolder makes what the examples name.
+// newExampleFolder creates the nodes and files that examples name.
 func newExampleFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -70,7 +70,8 @@ func withoutGarbage(t *testing.T) {
 	t.Cleanup(func() { debug.SetGCPercent(was) })
 }
 
-// runs returns a zstd frame of a chunk of one text of n letters, in 4 bytes for 128 KiB.
+// runs returns a zstd frame: a chunk of one text of n letters, in 4 bytes for each 128
+// KiB.
 func runs(n int) []byte {
 	const most = 128 << 10
 	frame := binary.LittleEndian.AppendUint32(nil, 0xFD2FB528)
@@ -142,7 +143,7 @@ func (l *letters) Write(p []byte) (int, error) {
 	l.a += n
 	l.other += len(p) - n
 	if n > 1<<20 {
-		runtime.GC() // what other tests have left lets garbage grow
+		runtime.GC() // garbage of other tests would raise the threshold
 	}
 	return len(p), nil
 }

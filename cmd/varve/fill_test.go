@@ -16,14 +16,14 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// configuredTypes are data types that are more than a name, and raw ones, as --dtype
-// takes them.
+// configuredTypes are values of --dtype for data types with a configuration, and for raw
+// ones.
 var configuredTypes = []string{
 	"r24", "M8[ns]", "M8[7D]", "M8[Y]", "M8[M]", "M8", "m8[s]", "m8[10us]", "m8", "S5", "U3", "V4",
 	`[["i","<i2"],["t","M8[s]"],["s","S3"],["f","<f4"],["in",[["b","?"],["c","<c8"]]]]`,
 }
 
-// everyType returns the data types that the command knows, by the text that names them.
+// everyType returns the data types of the command by their texts.
 func everyType(t *testing.T) map[string]dtype.Type {
 	types := map[string]dtype.Type{}
 	for _, typ := range dtype.All() {
@@ -39,7 +39,7 @@ func everyType(t *testing.T) map[string]dtype.Type {
 	return types
 }
 
-// fillsOf returns fill values of a type as metadata spells them.
+// fillsOf returns fill values of a type in the spelling of metadata.
 func fillsOf(typ dtype.Type) (fills []string) {
 	elems := [][]byte{typ.Default()}
 	if typ.Variable() || typ.Kind() == dtype.UTF32 {
@@ -66,7 +66,7 @@ func fillsOf(typ dtype.Type) (fills []string) {
 	most := 4
 	switch typ.Kind() {
 	case dtype.Int, dtype.Uint, dtype.Float, dtype.Complex:
-		most = 2 // package dtype tests more of them
+		most = 2 // package dtype tests more values
 	}
 	return fills[:min(most, len(fills))]
 }
@@ -78,10 +78,10 @@ func must1[T any](v T, err error) T {
 	return v
 }
 
-// TestFillAgain creates an array with the data type and the fill value that info prints
+// TestFillRoundTrip creates an array with the data type and the fill value that info prints
 // for another one. Both must be equal, for every data type, in both formats, and also if a
 // shell removed the quotes.
-func TestFillAgain(t *testing.T) {
+func TestFillRoundTrip(t *testing.T) {
 	for name, typ := range everyType(t) {
 		fills := fillsOf(typ)
 		if len(fills) < 2 {
@@ -129,7 +129,7 @@ func isPlain(text string) bool {
 	return text != "" && !strings.Contains(text, `\`) && !strings.HasPrefix(text, "0x")
 }
 
-// TestWriteNumbers writes numbers to moments and durations, and base64 to byte strings.
+// TestWriteNumbers writes numbers to times and durations, and base64 to byte strings.
 func TestWriteNumbers(t *testing.T) {
 	node := filepath.Join(t.TempDir(), "a.zarr")
 	for _, c := range []struct{ dtype, value, want string }{
@@ -144,7 +144,7 @@ func TestWriteNumbers(t *testing.T) {
 	} {
 		must(t, "", "create", node, "--overwrite", "--shape", "1", "--dtype", c.dtype)
 		_, errs, status := execute(t, "", "write", node, "--value", c.value)
-		if status != 0 || (errs != "") != (c.value == "2020") { // which may be meant as a year
+		if status != 0 || (errs != "") != (c.value == "2020") { // may be meant as a year
 			t.Errorf("%s of %s: status %d, %s", c.value, c.dtype, status, errs)
 		}
 		if got := must(t, "", "cat", node); !strings.Contains(got, c.want) {

@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/store/fsstore"
 )
 
-// openArchive returns an archive of the core's test data, and reads its manifest.
+// openArchive opens an archive of the test data of the core, and reads its manifest.
 func openArchive(t *testing.T, name string, manifest any) fs.FS {
 	t.Helper()
 	z, err := zip.OpenReader("../../testdata/" + name)
@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 			continue
 		}
 		if got := want.read(t, a); got.SHA256 != want.SHA256 || !slices.Equal(got.Values, want.Values) {
-			t.Errorf("%s: other elements were read", name)
+			t.Errorf("%s: the elements differ from those of zarr-python", name)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestRemovalOfLockedMember(t *testing.T) {
 				t.Errorf("afterwards: status %d, %s", status, errs)
 			}
 			if strings.HasPrefix(args, "rm ROOT ") && node.Exists(root) {
-				t.Error("the folder is left")
+				t.Error("the folder still exists")
 			}
 		})
 	}

@@ -78,7 +78,7 @@ func TestMemoryOfManyNodes(t *testing.T) {
 	withoutGarbage(t)
 	for _, c := range []struct {
 		command    string
-		two, three float64 // times as much as the document of format 2, of 34 bytes a node, and of format 3, of 46
+		two, three float64 // as multiples of the document: format 2 with 34 bytes for each node, format 3 with 46
 	}{
 		{"info", 8, 6}, {"info --json", 8, 6}, {"tree", 8, 6}, {"tree --json", 8, 6}, {"attrs", 8, 5}, {"check --json", 8, 6},
 	} {
@@ -89,14 +89,14 @@ func TestMemoryOfManyNodes(t *testing.T) {
 				used := heapMiB(func() {
 					var errs bytes.Buffer
 					status := run(t.Context(), append(strings.Fields(c.command), dir), console.Streams{In: nil, Out: io.Discard, Err: &errs})
-					if want := strings.Count(c.command, "check"); status != want { // it finds the metadata stale
+					if want := strings.Count(c.command, "check"); status != want { // check reports stale metadata
 						t.Error(errs.String())
 					}
 				})
 				times := used * (1 << 20) / float64(n)
 				t.Logf("%.1f times as much as the document of %d bytes", times, n)
 				if times > most {
-					t.Errorf("%.0f times at most are promised", most)
+					t.Errorf("want at most %.0f times", most)
 				}
 			})
 		}

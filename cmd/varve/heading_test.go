@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// newWeather returns a group with an array along time, lat and lon, whose coordinates are
-// times, packed and labels, and arrays of other kinds.
+// newWeather returns a group with an array along time, lat and lon. Its coordinates are
+// times, packed numbers and labels. There are arrays of other kinds as well.
 func newWeather(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "w.zarr")
@@ -37,7 +37,7 @@ func newWeather(t *testing.T) string {
 	return group
 }
 
-// numbersShaped returns nested lists of the numbers from 0 on.
+// numbersShaped returns nested lists of consecutive numbers, starting at 0.
 func numbersShaped(shape ...int) string {
 	n := 1
 	for _, k := range shape {
@@ -57,8 +57,8 @@ func numbersShaped(shape ...int) string {
 	return values[0]
 }
 
-// TestHeader writes CSV with names and coordinates. The rows have as many cells as the
-// first, which a reader of CSV checks.
+// TestHeader writes CSV with names and coordinates. All rows have as many cells as the
+// first, which a CSV reader checks.
 func TestHeader(t *testing.T) {
 	group := newWeather(t)
 	for _, c := range []struct{ args, want string }{
@@ -83,7 +83,7 @@ func TestHeader(t *testing.T) {
 		node, flags, _ := strings.Cut(c.args, " ")
 		args := append([]string{"export", group + "/" + node, "--header", "--format", "csv"}, strings.Fields(flags)...)
 		out, errs, status := execute(t, "", args...)
-		packed := node == "t2m" && !strings.Contains(flags, "--decode") // beside decoded coordinates, as a note says
+		packed := node == "t2m" && !strings.Contains(flags, "--decode") // a note says that only coordinates are decoded
 		if status != 0 || strings.Contains(errs, "values are packed") != packed || !packed && errs != "" {
 			t.Errorf("%s: status %d, %s", c.args, status, errs)
 		}
@@ -98,8 +98,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestHeaderOnly keeps CSV without the flag as it is, and refuses the flag for other
-// formats.
+// TestHeaderOnly checks that CSV without the flag does not change, and that other formats
+// refuse the flag.
 func TestHeaderOnly(t *testing.T) {
 	group := newWeather(t)
 	if got := must(t, "", "export", group+"/t2m", "--format", "csv", "--select", ":,:,0"); got != "0,2,4\n6,8,10\n" {

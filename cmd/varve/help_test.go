@@ -23,8 +23,8 @@ type screenBuffer struct{ bytes.Buffer }
 
 func (*screenBuffer) IsTerminal() bool { return true }
 
-// onScreen runs a command line at a terminal and returns what it shows on standard output
-// and standard error.
+// onScreen runs a command line on a terminal and returns its standard output and standard
+// error.
 func onScreen(t *testing.T, args ...string) (out, errs string) {
 	t.Helper()
 	var o, e screenBuffer
@@ -39,7 +39,7 @@ func TestHelpIsWrapped(t *testing.T) {
 	for _, c := range newRoot().Commands() {
 		helps[c.Name()] = must(t, "", "help", c.Name())
 		if got := must(t, "", c.Name(), "--help"); got != helps[c.Name()] {
-			t.Errorf("%s: --help is another help\n%s", c.Name(), got)
+			t.Errorf("%s: --help and help differ\n%s", c.Name(), got)
 		}
 	}
 	for _, name := range topicNames() {
@@ -56,12 +56,12 @@ func TestHelpIsWrapped(t *testing.T) {
 		t.Error(text)
 	}
 	if text := helps["create"]; strings.Contains(text, "settled") || !strings.Contains(text, "--experimental WHAT, --http-timeout DURATION") {
-		t.Error("flags of all commands are explained with each of them")
+		t.Error("the help of a command repeats the flags of all commands")
 	}
 }
 
-// TestPlaceholders checks that the placeholder of every flag is one word in capitals,
-// which its text explains.
+// TestPlaceholders checks that the placeholder of every flag is one word in capitals, and
+// that its text explains it.
 func TestPlaceholders(t *testing.T) {
 	check := func(c *cobra.Command) func(*pflag.Flag) {
 		return func(f *pflag.Flag) {
@@ -143,6 +143,7 @@ func TestConfirmations(t *testing.T) {
 	}
 }
 
+// TestCommit checks the commit of the version that the build information gives.
 func TestCommit(t *testing.T) {
 	info := func(pairs ...string) *debug.BuildInfo {
 		b := new(debug.BuildInfo)
@@ -162,7 +163,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestTopicsWrap checks that no width loses words of a topic.
+// TestTopicsWrap checks that wrapping at any width keeps all words of a topic.
 func TestTopicsWrap(t *testing.T) {
 	for _, width := range []int{1, 40, 80, 1000} {
 		for _, topic := range topics {
@@ -195,7 +196,7 @@ func TestFlagsInHelp(t *testing.T) {
 				at = []*cobra.Command{c}
 			}
 			if !slices.ContainsFunc(at, func(c *cobra.Command) bool { return has(c, m[2]) }) {
-				t.Errorf("%s: %s is no flag there", of, m[0])
+				t.Errorf("%s: %s is not a flag of that command", of, m[0])
 			}
 		}
 	}
@@ -224,6 +225,6 @@ func TestFlagsInHelp(t *testing.T) {
 		examples(topic.name, topic.examples)
 	}
 	if found < 100 {
-		t.Errorf("%d flags were found, more are named", found)
+		t.Errorf("found %d flags, want more", found)
 	}
 }

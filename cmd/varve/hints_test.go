@@ -23,7 +23,7 @@ func TestCreateNotesDimensions(t *testing.T) {
 		}
 	}
 	wantNote(t, group, "create g/deep/pr --shape 5 --dtype int8 --dimension-names time", "length 600 in /time: xarray.open_datatree does not open such a tree")
-	must(t, "", "create", group+"/other", "--shape", "5", "--dtype", "int8", "--dimension-names", "y") // old differences are not its own
+	must(t, "", "create", group+"/other", "--shape", "5", "--dtype", "int8", "--dimension-names", "y") // differences between other arrays give no note
 	must(t, "", "create", group+"/pr3", "--shape", "5", "--dtype", "int8", "--dimension-names", "time", "--json")
 }
 

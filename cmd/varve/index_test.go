@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// TestSelections reads and writes by selections of every kind.
+// TestSelections reads and writes with selections of every kind.
 func TestSelections(t *testing.T) {
 	mask := npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{3, 4}, Fortran: true}, []byte{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0})
 	node := newNode(t, "--shape", "3,4", "--dtype", "int16", "--chunks", "[[1,2],2]", "--dimension-names", "y,x")
@@ -42,11 +42,11 @@ func TestSelections(t *testing.T) {
 		other := newNode(t, "--shape", "3,4", "--dtype", "int16", "--chunks", "[[1,2],2]", "--fill", "-1", "--dimension-names", "y,x")
 		must(t, c.want, "write", other, "--format", "json", "--select", c.sel)
 		if got := must(t, "", "export", other, "--format", "json", "--select", c.sel); got != c.want+"\n" {
-			t.Errorf("%s: what was written is %s", c.sel, got)
+			t.Errorf("%s: after write: %s", c.sel, got)
 		}
 		must(t, "", "write", other, "--value", "7", "--select", c.sel)
 		if got := must(t, "", "export", other, "--format", "csv"); strings.Contains(got, "2") || !strings.Contains(got, "-1") && c.sel != "::-1,::-2" {
-			t.Errorf("%s: filled, %s", c.sel, got)
+			t.Errorf("%s: after filling: %s", c.sel, got)
 		}
 	}
 }

@@ -90,7 +90,8 @@ func replaceInDocument(t *testing.T, node, old, new string) {
 	overwrite(t, name, strings.Replace(string(data), old, new, 1))
 }
 
-func TestInfoOfWhatCannotBeDecoded(t *testing.T) {
+// TestInfoOfUndecodable describes arrays whose chunks cannot be decoded.
+func TestInfoOfUndecodable(t *testing.T) {
 	for _, c := range []struct{ old, new, kind string }{
 		{`"int32"`, `"decimal128"`, "unsupported"},
 		{`"zstd"`, `"middle-out"`, "unsupported"},
@@ -162,7 +163,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-func TestTreeWithArrayThatCannotBeDecoded(t *testing.T) {
+// TestTreeOfUndecodable lists arrays whose chunks cannot be decoded.
+func TestTreeOfUndecodable(t *testing.T) {
 	group := fixture(t, "group_consolidated.zarr")
 	replaceInDocument(t, group, `"int16"`, `"decimal128"`)
 	replaceInDocument(t, group+"/one", `"int16"`, `"decimal128"`)
@@ -177,8 +179,8 @@ func TestTreeWithArrayThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// TestBrokenNeighbours lists a group without consolidated metadata in which some members
-// are damaged.
+// TestBrokenNeighbours lists a group without consolidated metadata that has damaged
+// members.
 func TestBrokenNeighbours(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"bad", "good", "ugly"} {
@@ -194,7 +196,8 @@ func TestBrokenNeighbours(t *testing.T) {
 	}
 }
 
-func TestTreeTellsWhatCannotBeOpened(t *testing.T) {
+// TestTreeOfUnopenable checks that tree and ls report members that cannot be opened.
+func TestTreeOfUnopenable(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"bad", "good", "ugly"} {
 		must(t, "", "create", group+"/"+name, "--shape", "", "--dtype", "int8")
@@ -219,6 +222,7 @@ func TestTreeTellsWhatCannotBeOpened(t *testing.T) {
 	}
 }
 
+// TestInfoIsClean checks that info prints no control characters of a document.
 func TestInfoIsClean(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8", "--dimension-names", "a", "--attributes", `{"units": "\u202eK"}`)
 	replaceInDocument(t, node, `["a"]`, `["\u001b[31m\u202e"]`)

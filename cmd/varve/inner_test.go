@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// shardCodec is a sharding codec with such inner chunks and codecs of them.
+// shardCodec returns a sharding codec with the given shape and codecs of inner chunks.
 func shardCodec(shape, codecs string) string {
 	return `{"name":"sharding_indexed","configuration":{"chunk_shape":` + shape + `,"codecs":` + codecs +
 		`,"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}},"crc32c"],"index_location":"start"}}`
@@ -51,7 +51,7 @@ func TestInfoShards(t *testing.T) {
 	}
 	codecs, _ := facts["codecs"].([]any)
 	if c, _ := codecs[0].(map[string]any); len(codecs) != 1 || c["name"] != "sharding_indexed" || len(c["configuration"].(map[string]any)) != 4 {
-		t.Error("codecs are not as they are stored:", codecs)
+		t.Error("codecs differ from the document:", codecs)
 	}
 	if got := must(t, "", "tree", node); got != "s.zarr  int32  120 × 90  shards 60, 40, 20 | 50, 40  inner chunks 10 × 10\n" {
 		t.Error(got)
@@ -73,7 +73,7 @@ func TestInfoShards(t *testing.T) {
 func TestInfoAroundShards(t *testing.T) {
 	for name, c := range map[string]struct {
 		codecs string
-		text   []string // parts of what people read
+		text   []string // parts of the text output
 		sizes  string   // read_chunk_sizes
 	}{
 		"gzip behind": {"[" + shardCodec("[2,3]", `["bytes"]`) + `,{"name":"gzip","configuration":{"level":5}}]`,
@@ -190,7 +190,7 @@ func TestReadChunkSizes(t *testing.T) {
 		if got := expandPairs(facts["write_chunk_sizes"]); !reflect.DeepEqual(got, c.Write) {
 			t.Errorf("%s: write_chunk_sizes %v, want %v", name, got, c.Write)
 		}
-		if status != 0 { // a codec that is not there yet
+		if status != 0 { // the codec is not supported
 			continue
 		}
 		seen++

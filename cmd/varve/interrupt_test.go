@@ -45,7 +45,7 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, node); after != before {
-		t.Errorf("something has changed:\n%s\n%s", before, after)
+		t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestSignalAtQuestion(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, node); after != before {
-		t.Errorf("something has changed:\n%s\n%s", before, after)
+		t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestStoppedCopy(t *testing.T) {
 		status := run(ctx, append(args, src, dst), console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		cancel(nil)
 		if status == 0 {
-			continue // it was faster than the signal
+			continue // the command ended before the signal
 		}
 		if status != 130 || !strings.Contains(errs.String(), "interrupted") || !strings.Contains(errs.String(), "varve rm") {
 			t.Errorf("%q: status %d, %s", args, status, errs.String())
@@ -141,10 +141,10 @@ func TestStoppedCopy(t *testing.T) {
 // something. They must end soon, with the status of the signal, unless they were faster.
 // When repeated, they must succeed.
 func TestStoppedInTheMiddle(t *testing.T) {
-	const soon = 10 * time.Second // far more than it takes: one that does not stop is looked for
+	const soon = 10 * time.Second // generous: only a command that does not stop takes so long
 	for _, c := range []struct {
 		name string
-		args []string // GROUP and PARENT stand for places
+		args []string // GROUP and PARENT are replaced by places
 	}{
 		{"rm", []string{"rm", "--yes", "GROUP/a"}},
 		{"copy", []string{"copy", "GROUP", "PARENT/copy.zarr"}},
@@ -177,10 +177,10 @@ func TestStoppedInTheMiddle(t *testing.T) {
 			status := run(ctx, args, console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			cancel(nil)
 			if took := time.Since(<-stopped); took > soon {
-				t.Errorf("it went on for %v", took)
+				t.Errorf("the command ended %v after the signal", took)
 			}
 			if status == 0 {
-				return // it was faster than the signal
+				return // the command ended before the signal
 			}
 			if status != 143 || !strings.Contains(errs.String(), "interrupted") {
 				t.Errorf("status %d, %s", status, errs.String())
@@ -194,7 +194,7 @@ func TestStoppedInTheMiddle(t *testing.T) {
 // poll.
 func changedNames(parent string) (names []string) {
 	for _, pattern := range []string{"*", "*/*", "*/.z*", "*/*/*", "*/*/.z*", "*/*/c/*"} {
-		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are right
+		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are valid
 		names = append(names, found...)
 	}
 	return names

@@ -43,7 +43,7 @@ func TestCommandItself(t *testing.T) {
 	main()
 }
 
-// process is a command that runs.
+// process is a running command.
 type process struct {
 	*exec.Cmd
 	out, errs shared
@@ -61,8 +61,8 @@ func start(t *testing.T, args ...string) *process {
 	p.Env = append(os.Environ(), asCommand+"="+string(text))
 	p.Stdout, p.Stderr = &p.out, &p.errs
 	if signal.Ignored(syscall.SIGHUP) {
-		// The command would inherit this from nohup. A signal that is handled here has its
-		// default action there.
+		// nohup makes commands ignore this signal, and the command would inherit that. A
+		// signal that is handled here has its default action there.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	in, err := p.StdinPipe()
@@ -74,7 +74,7 @@ func start(t *testing.T, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.Wait() // the status tells
+		_ = p.Wait() // the exit status is checked below
 		close(p.ended)
 	}()
 	return p
@@ -91,12 +91,12 @@ func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (statu
 		case <-time.After(time.Millisecond):
 		}
 	}
-	_ = p.Process.Signal(s) // one that has ended is found out below
+	_ = p.Process.Signal(s) // a command that has ended is handled below
 	select {
 	case <-p.ended:
-	case <-time.After(20 * time.Second): // far more than a second: a machine may be busy
+	case <-time.After(20 * time.Second): // generous: the machine may be busy
 		_ = p.Process.Kill()
-		t.Fatalf("it goes on after %v: %s", s, p.errs.String())
+		t.Fatalf("the command still runs after %v: %s", s, p.errs.String())
 	}
 	return p.ProcessState.ExitCode(), true
 }
@@ -106,8 +106,8 @@ func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (statu
 type webStore struct {
 	url   string
 	mu    sync.Mutex
-	asked bool          // for a chunk
-	over  chan struct{} // closed once it hangs no more
+	asked bool          // a chunk was requested
+	over  chan struct{} // closed when it stops hanging
 }
 
 // offer returns a server for a folder. how is where the answer to a request for a chunk
@@ -191,7 +191,7 @@ func TestHangingServer(t *testing.T) {
 			{[]string{"equal", "URL/a", "URL/b"}, ""},
 			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which starts over"},
 			{[]string{"copy", "URL", "DIR/copy.zip"}, "nothing was copied"},
-			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after it has begun at the destination
+			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after the first write
 			{[]string{"append", "DIR/own.zarr", "URL/a"}, "nothing was changed"},
 		} {
 			t.Run(how+"/"+c.args[0], func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestHangingServer(t *testing.T) {
 					t.Fatalf("status %d, %s", status, said)
 				}
 				if after := contentOf(t, dir); !strings.Contains(said, "repeat") && after != before {
-					t.Errorf("something has changed:\n%s\n%s", before, after)
+					t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
 				}
 				w.release()
 				must(t, "", args...)
@@ -231,7 +231,7 @@ func TestHangingServer(t *testing.T) {
 // isOneMessage reports whether an interrupted command has printed one line that says so,
 // with a given text.
 func isOneMessage(said, what string) bool {
-	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // on a busy machine
+	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // printed on a busy machine
 	return strings.Count(said, "\n") == 1 && strings.HasPrefix(said, "varve: interrupted: ") && strings.Contains(said, what)
 }
 
@@ -293,12 +293,12 @@ func TestSignalAtLock(t *testing.T) {
 				t.Errorf("status %d, %s", status, said)
 			}
 			if after := contentOf(t, group); after != before && !strings.Contains(c.says, "were unlocked") {
-				t.Errorf("something has changed:\n%s\n%s", before, after)
+				t.Errorf("the folder changed from\n%s\nto\n%s", before, after)
 			}
 			release()
 			var errs bytes.Buffer
 			if status := run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: &errs}); status != 0 {
-				t.Errorf("done again: status %d, %s", status, errs.String())
+				t.Errorf("repeated: status %d, %s", status, errs.String())
 			}
 			noTemporaries(t, group)
 		})
@@ -321,7 +321,7 @@ func TestSignalAtRemoval(t *testing.T) {
 			p := start(t, args...)
 			status, stopped := p.stop(t, syscall.SIGINT, func() bool {
 				_, err := os.Stat(filepath.Join(group, "a", "zarr.json"))
-				return err != nil // it goes first
+				return err != nil // the document is removed first
 			})
 			said := p.errs.String()
 			if status != 0 && (status != 130 || !isOneMessage(said, "not visible: repeat the command")) || status == 0 && said != "" {
@@ -346,7 +346,7 @@ func TestSignalWhileReading(t *testing.T) {
 		t.Errorf("status %d, %s", status, said)
 	}
 	if treeOf(t, node) != before {
-		t.Error("something has changed")
+		t.Error("the folder changed")
 	}
 }
 
@@ -392,13 +392,13 @@ func (p *process) await(t *testing.T, ready func() bool) {
 	for !ready() {
 		select {
 		case <-p.ended:
-			t.Fatalf("it ended before: %s", p.errs.String())
+			t.Fatalf("the command ended too early: %s", p.errs.String())
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// signal sends a signal to a command that runs.
+// signal sends a signal to a running command.
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := p.Process.Signal(s); err != nil {

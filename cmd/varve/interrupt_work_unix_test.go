@@ -22,7 +22,7 @@ import (
 func weigh(dir string) (files, bytes int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
-			return nil // what goes meanwhile is not there
+			return nil // removed meanwhile
 		}
 		if i, err := e.Info(); err == nil {
 			files, bytes = files+1, bytes+i.Size()
@@ -32,7 +32,7 @@ func weigh(dir string) (files, bytes int64) {
 	return files, bytes
 }
 
-// fragment leaves dead bytes in every shard of an array of int8.
+// fragment leaves unused bytes in every shard of an array of int8.
 func fragment(t *testing.T, node string) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), node, &zarr.Options{Write: true, Durability: store.Flush, Shards: zarr.Shards{Strategy: codec.Append}})
@@ -58,8 +58,8 @@ func TestSignalInWork(t *testing.T) {
 		must(t, "", "write", dir+"/a", "--value", "1")
 	}
 	for i, c := range []struct {
-		args, says string // DIR is a folder
-		result     string // in it
+		args, says string // DIR is replaced by a folder
+		result     string // the location of the result in DIR
 		begin      func(t *testing.T, dir string)
 	}{
 		{"write DIR/a --value 1", "repeat the command", "a", func(t *testing.T, dir string) {
@@ -96,11 +96,11 @@ func TestSignalInWork(t *testing.T) {
 			p := start(t, args...)
 			status, stopped := p.stop(t, signal, func() bool {
 				f, b := weigh(result)
-				return f > files+3 || f == files && b != bytes // what is begun has a note, and temporary files
+				return f > files+3 || f == files && b != bytes // a change that has begun has a note and temporary files
 			})
 			said := p.errs.String()
 			switch {
-			case status == 0: // it was done already
+			case status == 0: // the command ended before the signal
 				t.Logf("not stopped: %v", stopped)
 			case status != 128+int(signal) || !isOneMessage(said, c.says):
 				t.Errorf("status %d, stopped %v, %s", status, stopped, said)

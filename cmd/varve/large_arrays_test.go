@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 )
 
-// hugeNode returns an array of 10^18 chunks, of which two are stored.
+// hugeNode returns an array of 10^18 chunks with two stored ones.
 func hugeNode(t *testing.T, shape, chunks string, stored ...string) string {
 	t.Helper()
 	node := newNode(t, "--shape", shape, "--chunks", chunks, "--dtype", "int32")
@@ -101,7 +101,7 @@ func TestHugeStream(t *testing.T) {
 	}
 }
 
-// alarm calls a function with the first bytes that are written to it.
+// alarm calls a function at the first write.
 type alarm struct{ at func() }
 
 func (w *alarm) Write(p []byte) (int, error) {

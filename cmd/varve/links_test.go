@@ -27,7 +27,7 @@ func TestRemoveFollowsNoLink(t *testing.T) {
 		t.Errorf("b is %s, want %s", got, want)
 	}
 	if _, err := os.Lstat(filepath.Join(group, "a")); !os.IsNotExist(err) {
-		t.Errorf("a is still there: %v", err)
+		t.Errorf("a still exists: %v", err)
 	}
 	if err := os.Symlink("../b", filepath.Join(group, "b", "link")); err != nil {
 		t.Fatal(err)
@@ -65,6 +65,6 @@ func TestReplaceFollowsNoLink(t *testing.T) {
 		}
 	}
 	if after := treeOf(t, group); after != before {
-		t.Errorf("something has changed:\n%s\nwas\n%s", after, before)
+		t.Errorf("the folder changed:\n%s\nwas\n%s", after, before)
 	}
 }

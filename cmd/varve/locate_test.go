@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestLocateByName finds the chunk of an element whose index is given by the names of
-// dimensions.
+// TestLocateByName finds the chunk of an element whose index names the dimensions.
 func TestLocateByName(t *testing.T) {
 	node := newNode(t, "--shape", "60,100", "--dtype", "int8", "--chunks", "[25,30]", "--dimension-names", "time,lat")
 	want := must(t, "", "grid", "--json", node, "--locate", "26,31")

@@ -109,7 +109,7 @@ func TestCopy(t *testing.T) {
 		}
 	}
 	if out := must(t, "", "tree", in+"/b.zarr"); strings.Contains(out, "two") {
-		t.Errorf("what was moved is still there: %s", out)
+		t.Errorf("the moved node still exists: %s", out)
 	}
 	if out := must(t, "", "copy", in+"/a.zarr", in+"/e.zarr", "--dry-run"); !strings.Contains(out, "nothing was changed") {
 		t.Error(out)
@@ -135,7 +135,7 @@ func TestCopy(t *testing.T) {
 	}
 	for _, name := range []string{"f.zip", "g.zarr"} {
 		if _, err := os.Stat(filepath.Join(in, name)); err == nil {
-			t.Errorf("%s was made for nothing", name)
+			t.Errorf("%s exists after the failure", name)
 		}
 	}
 }
@@ -159,6 +159,6 @@ func TestCreateArchive(t *testing.T) {
 	}
 	entries, err := os.ReadDir(in)
 	if len(entries) != 3 || err != nil {
-		t.Errorf("%v, %v: something is left", entries, err)
+		t.Errorf("files after the failure: %v, %v; want none", entries, err)
 	}
 }

@@ -63,7 +63,7 @@ func TestLockTimeout(t *testing.T) {
 	}
 }
 
-// writerFunc is a function that is written to.
+// writerFunc is a function that is called for every write.
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// lockFile skips the test: it locks files with flock.
+// lockFile skips the test, because this system has no flock.
 func lockFile(t *testing.T, name string) *os.File {
 	t.Helper()
-	t.Skip("there is no flock")
+	t.Skip("no flock here")
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// lockFile locks a file as a conditional write of the file store does. Closing the file
+// lockFile locks a file like a conditional write of the file store. Closing the file
 // unlocks it.
 func lockFile(t *testing.T, name string) *os.File {
 	t.Helper()

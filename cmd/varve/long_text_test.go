@@ -79,7 +79,7 @@ func TestSafeJSON(t *testing.T) {
 		}
 		var before, after any
 		if json.Unmarshal([]byte(in), &before) != nil || json.Unmarshal(got, &after) != nil || before != after {
-			t.Errorf("%q means something else", in)
+			t.Errorf("%q has another value", in)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestInfoOfLongDocuments(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var twice strings.Builder
 	sum := 0
-	for range 1_100_000 { // too many lengths to read them once
+	for range 1_100_000 { // more lengths than are read
 		n := 1 + random.IntN(9)
 		fmt.Fprintf(&twice, "%d,%d,", n, n)
 		sum += 2 * n

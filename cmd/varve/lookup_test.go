@@ -28,8 +28,8 @@ const (
 	none   = `{}`
 )
 
-// TestSelectByValues selects by coordinate values of every kind. The array is below the
-// group of its coordinate.
+// TestSelectByValues selects by coordinate values of every kind. The array is in a group
+// below that of its coordinate.
 func TestSelectByValues(t *testing.T) {
 	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
 		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2024-12-24..2024-12-26", "[1,2,3]"},
@@ -52,8 +52,8 @@ func TestSelectByValues(t *testing.T) {
 		{"time", "int32", `{"units": "days since 2023-02-28", "calendar": "noleap"}`, "[0,1,2]", "time=2023-03..2023-03", "[1,2]"},
 		{"time", "int32", `{"units": "days since 2024-02-29", "calendar": "360_day"}`, "[0,1,2]", "time=2024-02-30", "1"},
 		{"time", "int32", `{"units": "days since 2024-02-29", "calendar": "360_day"}`, "[0,1,2]", "time=..2024-02", "[0,1]"},
-		// A month or a year is all of its elements, as in xarray; a day is one element:
-		// the first within it, not the one nearest to its beginning.
+		// A month or a year selects all of its elements, as in xarray. A day selects one
+		// element: the first within it, not the one nearest to its start.
 		{"time", "int32", `{"units": "days since 2024-11-16"}`, "[0,30,61]", "time=2024-12", "[1]"},
 		{"time", "int32", daily, "[0,8,9,39,40]", "time=2025-01", "[2,3]"},
 		{"time", "int32", daily, "[40,39,9,8,0]", "time=2025-1", "[1,2]"},
@@ -184,7 +184,7 @@ func TestSelectByValuesRefused(t *testing.T) {
 		{"step", "int32", `{"units": "hours"}`, "[0,6,12]", "step=.h", "no length of time"},
 		{"step", "int32", `{"units": "hours"}`, "[0,6,12]", "step=h", "no length of time"},
 		{"x", "int16", `{"scale_factor": "x"}`, "[1,2]", "x=1.5", "attribute scale_factor is no number"},
-		// What is meant by texts that mean something else.
+		// Texts that have another meaning than intended.
 		{"time", "int32", daily, "[0,1,2]", "time=2024-12-24:2025-01-01", "two dots: 2024-12-24..2025-01-01"},
 		{"time", "int32", daily, "[0,1,2]", "time=2024-12-24T06:00:2025", "two dots: 2024-12-24T06:00..2025"},
 		{"time", "int32", daily, "[0,1,2]", "time=2024-12-24:", "two dots: 2024-12-24.."},
@@ -227,7 +227,7 @@ func TestSelectIndexHint(t *testing.T) {
 func TestSelectWithoutCoordinate(t *testing.T) {
 	group := newArchive(t)
 	if _, errs, status := execute(t, "", "create", group+"/shorter", "--shape", "3", "--dtype", "int8", "--dimension-names", "time"); status != 0 {
-		t.Fatal(errs) // a note says that it is shorter
+		t.Fatal(errs) // a note says that it has another length
 	}
 	must(t, "", "create", group+"/lon", "--shape", "2", "--dtype", "int8", "--dimension-names", "x")
 	must(t, "", "create", group+"/sub", "--group")
@@ -248,8 +248,8 @@ func TestSelectWithoutCoordinate(t *testing.T) {
 	}
 }
 
-// TestSelectByValuesElsewhere selects in JSON, along several axes, the coordinate itself,
-// and what is written.
+// TestSelectByValuesElsewhere selects by values in JSON output, along several axes, in
+// the coordinate itself, and for write.
 func TestSelectByValuesElsewhere(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, format := range []string{"3", "2"} {

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// execute runs a command line and returns what it printed and its status.
+// execute runs a command line and returns its output and exit status.
 func execute(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -33,7 +33,7 @@ func must(t *testing.T, stdin string, args ...string) string {
 	return out
 }
 
-// decode reads the JSON that a command printed.
+// decode parses the JSON output of a command.
 func decode(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -43,7 +43,7 @@ func decode(t *testing.T, text string) map[string]any {
 	return v
 }
 
-// fixture returns a copy of a store in testdata that the test may change.
+// fixture returns a copy of a store in testdata, which the test may change.
 func fixture(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -53,7 +53,7 @@ func fixture(t *testing.T, name string) string {
 	return dir
 }
 
-// overwrite makes text the content of a file.
+// overwrite replaces the content of a file.
 func overwrite(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

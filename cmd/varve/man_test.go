@@ -63,7 +63,7 @@ func TestManualIsComplete(t *testing.T) {
 	}
 }
 
-// TestReference compares the reference of the commands with the help: VARVE_UPDATE=1 go
+// TestReference compares the reference of the commands with their help. VARVE_UPDATE=1 go
 // test -run TestReference . writes it again.
 func TestReference(t *testing.T) {
 	racing.Skip(t)
@@ -77,6 +77,6 @@ func TestReference(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(name); err != nil || string(got) != want {
-		t.Errorf("%s is not what the commands say (%v); VARVE_UPDATE=1 writes it again", name, err)
+		t.Errorf("%s differs from the help (%v); VARVE_UPDATE=1 writes it again", name, err)
 	}
 }

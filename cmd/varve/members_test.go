@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// staleGroup is a consolidated group in which another program has added the array w with
-// a damaged chunk, has made t longer, and has removed u.
+// staleGroup is a consolidated group to which another program has added the array w with
+// a damaged chunk. It has also lengthened t and removed u.
 func staleGroup(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -93,8 +93,8 @@ func TestTreeStale(t *testing.T) {
 	}
 }
 
-// TestCheckStaleDamaged reports a member whose document is damaged once, as one that
-// cannot be checked.
+// TestCheckStaleDamaged reports a member with a damaged document once, as one that cannot
+// be checked.
 func TestCheckStaleDamaged(t *testing.T) {
 	group := staleGroup(t)
 	overwrite(t, filepath.Join(group, "t", "zarr.json"), "{")

@@ -11,7 +11,7 @@ import (
 // JSON is not changed.
 func TestMissingValueShown(t *testing.T) {
 	for _, c := range []struct{ dtype, attributes, want string }{
-		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, "NaN"}, // as xarray writes it
+		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, "NaN"}, // in the form of xarray
 		{"float32", `{"_FillValue": "AAAAAAAA8D8="}`, "1.0"},
 		{"float64", `{"_FillValue": "NaN"}`, "NaN"},
 		{"float64", `{"_FillValue": -9999}`, "-9999.0"},

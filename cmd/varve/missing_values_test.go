@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// missingStores unpacks the stores of testdata/missing.zip, which zarr-python 3.4.2 wrote
-// (interop/missing.py), and returns what xarray 2026.9 reads of each.
+// missingStores unpacks the stores of testdata/missing.zip, written by zarr-python 3.4.2
+// (interop/missing.py), and returns the values that xarray 2026.9 reads from each.
 func missingStores(t *testing.T) (dir string, read map[string]map[string]any) {
 	t.Helper()
 	archive, err := zip.OpenReader(filepath.Join("testdata", "missing.zip"))
@@ -39,8 +39,8 @@ func missingStores(t *testing.T) (dir string, read map[string]map[string]any) {
 	return dir, read
 }
 
-// checkDecoded compares cat --decode with what xarray reads, for the variables that
-// --decode is for.
+// checkDecoded compares cat --decode with the values of xarray, for all variables that
+// --decode supports.
 func checkDecoded(t *testing.T, group string, want map[string]any) {
 	t.Helper()
 	compared := 0
@@ -65,7 +65,7 @@ func checkDecoded(t *testing.T, group string, want map[string]any) {
 	}
 }
 
-// flatly appends nested lists of values, with null for those that are missing.
+// flatly appends nested lists of values. Missing values are null.
 func flatly(list []any, v any) []any {
 	switch v := v.(type) {
 	case []any:
@@ -77,14 +77,14 @@ func flatly(list []any, v any) []any {
 		if v == "NaN" || v == "NaT" {
 			return append(list, nil)
 		}
-		return append(list, strings.TrimSuffix(v, ".000000")) // times in floats have microseconds
+		return append(list, strings.TrimSuffix(v, ".000000")) // times from floats have microseconds
 	}
 	return append(list, v)
 }
 
-// TestMissingValues converts stores with masks of every kind to the other format, to
-// another place and where they are, and back: --decode reads what xarray reads of the
-// source.
+// TestMissingValues converts stores with all kinds of missing values to the other format,
+// in another place and in place, and back. --decode reads the same values as xarray reads
+// from the source.
 func TestMissingValues(t *testing.T) {
 	dir, read := missingStores(t)
 	for name, other := range map[string]string{"2": "3", "3": "2", "3as2": "2"} {
@@ -94,7 +94,7 @@ func TestMissingValues(t *testing.T) {
 		checkDecoded(t, to, read[name])
 		checkRest(t, source, to)
 		if name == "3" {
-			continue // its chunk keys are those of format 3 only
+			continue // its chunk keys exist only in format 3
 		}
 		must(t, "", "convert", source, "--to", other)
 		checkDecoded(t, source, read[name])

@@ -43,7 +43,7 @@ func TestRemarks(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"2024-05", `"2024"`, "20240", "NaT"} {
-		must(t, "", "write", group+"/days", "--value", value) // nothing to tell
+		must(t, "", "write", group+"/days", "--value", value) // no note
 	}
 }
 

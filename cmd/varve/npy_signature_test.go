@@ -39,7 +39,7 @@ func TestNPYWithoutItsName(t *testing.T) {
 		if got := must(t, "", "export", node, "--format", "json"); got != data+"\n" {
 			t.Errorf("write %s: %s", name, got)
 		}
-		must(t, in, "append", node, file, "--format", "raw") // 136 bytes are 34 planes
+		must(t, in, "append", node, file, "--format", "raw") // the 136 bytes become 34 planes
 		if got := must(t, "", "info", node); !strings.Contains(got, "36") {
 			t.Errorf("append %s as raw: %s", name, got)
 		}
@@ -55,7 +55,7 @@ func TestPeekNPY(t *testing.T) {
 	for _, c := range []struct {
 		data string
 		want bool
-		read int // at most
+		read int // the most bytes to read
 	}{{"", false, 0}, {"\x93", false, 1}, {"\x93NUMPX", false, 6}, {"abcdefg", false, 1}, {input.MagicNPY + "\x01", true, 6}} {
 		under := bytes.NewReader([]byte(c.data))
 		v := &input.Values{Reader: iotest.OneByteReader(under), Total: -1}

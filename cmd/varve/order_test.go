@@ -37,15 +37,15 @@ func TestAppendTwice(t *testing.T) {
 	if got := fmt.Sprint(facts["arrays"]); !strings.Contains(got, "notes:[its times do not follow each other: "+want) {
 		t.Error(got)
 	}
-	out, errs, status := execute(t, "", "check", group) // 0 is the fill value, too
+	out, errs, status := execute(t, "", "check", group) // 0 is also the fill value
 	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate are out of order") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
-	// Once it is so, each further append follows the end, and the calendar has no months.
+	// From then on each append continues at the end, and the calendar has no months.
 	if _, errs, status := execute(t, "", calendar...); status != 1 || !strings.Contains(errs, "element 31 is 2024-01-01") || !strings.Contains(errs, "correct the coordinate") {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	// What was too much is taken off again, whatever policy is stored.
+	// A resize removes the excess, whatever policy is stored.
 	must(t, "", "attrs", group+"/t2m", "set", "varve:growth", `{"policy": "calendar:month", "time": "time"}`)
 	must(t, "", "resize", group, "time=31", "--yes", "--shrink", "trim-edges")
 	must(t, "", "check", group)

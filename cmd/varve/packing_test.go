@@ -59,7 +59,7 @@ func TestDecodeUnsigned(t *testing.T) {
 			if status != 0 || got != c.want+"\n" {
 				t.Errorf("format %s, %s %s: %s", format, c.dtype, c.attributes, got)
 			}
-			// Where _Unsigned turns the numbers, some missing value is none of them.
+			// If _Unsigned changes the range, some missing value is outside of it.
 			unmet := strings.Contains(c.attributes, "missing_value") && !strings.Contains(c.want, "NaN")
 			if unmet != strings.Contains(errs, "so this missing value has no effect") || !unmet && errs != "" {
 				t.Errorf("format %s, %s %s: %q", format, c.dtype, c.attributes, errs)

@@ -20,7 +20,7 @@ func TestSignalAtPipe(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	pipe := filepath.Join(t.TempDir(), "mask.npy")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip("no pipes with names here:", err)
+		t.Skip("no named pipes here:", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(&console.Interrupt{Signal: syscall.SIGTERM}) })

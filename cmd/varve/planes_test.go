@@ -25,7 +25,7 @@ func TestAppendEmptyPlanes(t *testing.T) {
 		for _, step := range []struct{ stdin, want, args string }{
 			{"", "3 × 0 → 5 × 0", file},
 			{"[[],[],[]]", "5 × 0 → 8 × 0", "--format json"},
-			{"[]", "8 × 0 → 9 × 0", "--format json"}, // a plane
+			{"[]", "8 × 0 → 9 × 0", "--format json"}, // one plane
 			{"", "9 × 0 → 9 × 0", none},
 		} {
 			if got := must(t, step.stdin, append([]string{"append", a}, strings.Fields(step.args)...)...); got != a+"  "+step.want+"\n" {

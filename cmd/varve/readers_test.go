@@ -82,7 +82,7 @@ func TestReadersOfRepaired(t *testing.T) {
 		}
 		must(t, "", "attrs", node, "set", "b", "1")
 		if got := must(t, "", "info", node); strings.Contains(got, "before Varve") {
-			t.Errorf("%s, written anew: %s", c.new, got)
+			t.Errorf("%s, written again: %s", c.new, got)
 		}
 	}
 	node := newNode(t, "--shape", "2,3", "--dtype", "int16", "--codecs", `[{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes", "configuration": {"endian": "little"}}]`)

@@ -39,7 +39,7 @@ func TestDocumentsAreScripts(t *testing.T) {
 				}
 			}
 			if ran < least {
-				t.Errorf("%d commands ran, want at least %d: the blocks are not found", ran, least)
+				t.Errorf("%d commands ran, want at least %d: some blocks were not found", ran, least)
 			}
 		})
 	}
@@ -65,7 +65,7 @@ func runScriptLine(t *testing.T, line string) {
 	t.Helper()
 	args := shellWords(line)
 	if args[0] != "varve" {
-		t.Errorf("%s is no command of varve: give a reason in notRun", line)
+		t.Errorf("%s is not a command of varve: give a reason in notRun", line)
 		return
 	}
 	if _, errs, status := execute(t, "", args[1:]...); status != 0 {
@@ -73,7 +73,7 @@ func runScriptLine(t *testing.T, line string) {
 	}
 }
 
-// newScriptFolder makes the input that the documents name, in the working directory.
+// newScriptFolder creates the input of the documents in the working directory.
 func newScriptFolder(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -94,8 +94,8 @@ func newScriptFolder(t *testing.T) {
 	}
 }
 
-// newOldFolder makes old.zarr, of format 2 with times and packed values, and old.zip of
-// the same.
+// newOldFolder creates old.zarr, a group of format 2 with times and packed values, and
+// old.zip with the same content.
 func newOldFolder(t *testing.T) {
 	t.Helper()
 	must(t, "", "create", "old.zarr", "--group", "--zarr-format", "2")
@@ -128,7 +128,7 @@ func sparseNPY(t *testing.T, name string, h npy.Header) {
 	}
 }
 
-// daysNPY makes a file of n whole numbers from first.
+// daysNPY writes a file of n consecutive whole numbers.
 func daysNPY(t *testing.T, name string, first, n int) {
 	t.Helper()
 	h := npy.Header{Type: dtype.Of[int32](), Shape: []int64{int64(n)}}

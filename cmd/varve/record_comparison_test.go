@@ -24,8 +24,8 @@ func array(more string) string {
 	return `{"zarr_format":3,"node_type":"array","shape":[2]` + more + `}`
 }
 
-// TestAlike compares records by their meaning.
-func TestAlike(t *testing.T) {
+// TestEqualRecords compares records by their meaning.
+func TestEqualRecords(t *testing.T) {
 	group := func(more string) string { return `{"zarr_format":3,"node_type":"group"` + more + `}` }
 	for _, c := range []struct {
 		a, b string
@@ -35,7 +35,7 @@ func TestAlike(t *testing.T) {
 		{array(``), array(`,"dimension_names":[null]`), true},
 		{array(``), array(`,"dimension_names":["x"]`), false},
 		{array(`,"fill_value":"NaN"`), array(`,"fill_value":"0x7fc00000"`), true},
-		{array(`,"fill_value":"NaN"`), array(`,"fill_value":NaN`), false}, // damaged: no program reads it
+		{array(`,"fill_value":"NaN"`), array(`,"fill_value":NaN`), false}, // damaged: programs do not read it
 		{array(`,"fill_value":0`), array(`,"fill_value":0.0`), true},
 		{array(`,"fill_value":0.0`), array(`,"fill_value":-0.0`), false},
 		{array(`,"attributes":{"a":1,"b":[NaN,"NaN, \""]}`), array(`,"attributes":{"b":["NaN","NaN, \""],"a":1.0e0}`), true},
@@ -49,7 +49,7 @@ func TestAlike(t *testing.T) {
 		{group(``), group(`,"attributes":{"a":1}`), false},
 		{group(`,"x":{"must_understand":false,"a":[1,{"b":1.0}]}`), group(`,"x":{"a":[1.0,{"b":1}],"must_understand":false}`), true},
 		{group(`,"x":{"must_understand":false,"a":1}`), group(``), false},
-		{group(`,"x":1,"attributes":{"a":1}`), group(`,"x":1.0,"attributes":{"a":1.0}`), true}, // unknown
+		{group(`,"x":1,"attributes":{"a":1}`), group(`,"x":1.0,"attributes":{"a":1.0}`), true}, // members with an unknown meaning
 		{group(`,"x":1,"attributes":{"a":1}`), group(`,"x":1,"attributes":{"a":2}`), false},
 		{array(`,"storage_transformers":["x"]`), array(`,"storage_transformers":[ "x" ]`), true},
 		{array(`,"codecs":["x",{"name":"y","configuration":{}}]`), array(`,"codecs":[{"name":"x"},"y"]`), true},

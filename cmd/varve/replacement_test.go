@@ -58,13 +58,13 @@ func TestReplaceAsks(t *testing.T) {
 		}
 		must(t, "", append(c.args, "--dry-run")...)
 		if after := treeOf(t, c.target); after != before {
-			t.Errorf("%q: something has changed", c.args)
+			t.Errorf("%q: the folder changed", c.args)
 		}
 		must(t, "", append(c.args, "--yes")...)
 	}
 }
 
-// typist is a terminal at which a person types.
+// typist is a terminal with typed input.
 type typist struct{ *strings.Reader }
 
 func (typist) IsTerminal() bool { return true }

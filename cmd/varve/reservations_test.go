@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr"
 )
 
-// TestReservations lists the reservations that a program left, publishes one and cancels
+// TestReservations lists reservations that a program left, publishes one and cancels
 // another.
 func TestReservations(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")

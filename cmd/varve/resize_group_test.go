@@ -41,7 +41,7 @@ func TestResizeGroup(t *testing.T) {
 		before := treeOf(t, group)
 		plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
 		if treeOf(t, group) != before {
-			t.Fatal("the dry run has changed something")
+			t.Fatal("the dry run changed the folder")
 		}
 		comparePlan(t, plan, decode(t, must(t, "", append(args, "--json")...)))
 		var shapes []string

@@ -30,7 +30,7 @@ func chunkShapes(t *testing.T, node string) string {
 	return "every " + phrase.Compact(facts.Grid.Configuration.Shape)
 }
 
-// coordinateNode creates a time coordinate at a place and writes its values, JSON.
+// coordinateNode creates a time coordinate and writes its values, given as JSON.
 func coordinateNode(t *testing.T, node, length, units, values string) {
 	t.Helper()
 	attributes := `{"units": "` + units + `", "calendar": "proleptic_gregorian"}`
@@ -71,7 +71,7 @@ func TestResizePolicies(t *testing.T) {
 	}
 }
 
-// expanded writes out the runs of a list of chunk shapes.
+// expanded returns a list of chunk shapes without runs.
 func expanded(t *testing.T, shapes string) string {
 	t.Helper()
 	var axes []any
@@ -102,7 +102,8 @@ func expanded(t *testing.T, shapes string) string {
 	return string(text)
 }
 
-func TestResizeTidiesWhatStays(t *testing.T) {
+// TestResizeTrims trims the edges beyond the extent, also if the shape stays the same.
+func TestResizeTrims(t *testing.T) {
 	node := newNode(t, "--shape", "10", "--dtype", "int8", "--chunks", "[[4,6,5]]")
 	must(t, "[1,2,3,4,5,6,7,8,9,10]", "write", node, "--format", "json")
 	must(t, "", "resize", "--yes", node, "--shape", "10", "--shrink", "trim-edges")

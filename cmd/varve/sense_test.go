@@ -108,7 +108,7 @@ func TestMissingKept(t *testing.T) {
 		{"2", "int32", "-2", "-1", "[4, 5]", "-2 " + lost},
 		{"2", "int32", "-1", "-1", "[4, -1]", ""},
 		{"2", "int32", "null", "-1", "[4, -1]", ""}, // bare numbers
-		{"2", "int32", "0", "-1", "[4, 0]", ""},     // nobody chose the zero
+		{"2", "int32", "0", "-1", "[4, 0]", ""},     // the zero is a default
 		{"2", "float64", "NaN", "-1", `[-1, 5]`, "-1.0 " + found},
 		{"2", "float64", "NaN", "-1", `["NaN", 5]`, ""},
 		{"2", "float64", "NaN", "NaN", `["NaN", 5]`, ""},

@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// commandIn returns a command whose work has a context.
+// commandIn returns a command with a context.
 func commandIn(ctx context.Context) *cobra.Command {
 	c := new(cobra.Command)
 	c.SetContext(ctx)
@@ -127,7 +127,7 @@ func TestShadingGivesUp(t *testing.T) {
 }
 
 // TestShadingOfMany draws an array of a billion chunks, of which few are stored, and one
-// whose codec is not known.
+// with an unknown codec.
 func TestShadingOfMany(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "many")
 	must(t, "", "create", dir, "--shape", "1000000000", "--dtype", "int8", "--chunks", "[[[1,1000000000]]]")
@@ -140,7 +140,7 @@ func TestShadingOfMany(t *testing.T) {
 	}
 }
 
-// BenchmarkGridOfMany runs the commands that look at a grid on arrays of very many
+// BenchmarkGridOfMany runs the commands that examine a grid, on arrays of very many
 // chunks.
 func BenchmarkGridOfMany(b *testing.B) {
 	for name, chunks := range map[string]string{"regular": "[1,1]", "rectilinear": "[[[1,1000000000]],1]"} {

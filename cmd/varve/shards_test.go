@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// shardText returns the grid and the configuration of the shards of a node, in short.
+// shardText returns the grid of a node and the configuration of its shards, in short.
 func shardText(t *testing.T, node string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(node, "zarr.json"))
@@ -125,8 +125,7 @@ func TestCreateShards(t *testing.T) {
 	}
 }
 
-// TestShardsRoundTrip writes and reads a sharded array with all commands that touch
-// values.
+// TestShardsRoundTrip writes and reads a sharded array with all commands that use values.
 func TestShardsRoundTrip(t *testing.T) {
 	node := newNode(t, "--shape", "10,10", "--dtype", "int16", "--shards", "[[4,6],10]", "--chunks", "[2,5]", "--index-location", "start")
 	must(t, numbers(0, 100), "write", node, "--format", "json")
@@ -146,7 +145,7 @@ func TestShardsRoundTrip(t *testing.T) {
 	must(t, "", "equal", from, plain)
 }
 
-// npyExport returns a .npy file of an array.
+// npyExport exports an array to a .npy file and returns its name.
 func npyExport(t *testing.T, node string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.npy")

@@ -25,12 +25,12 @@ func TestSlabToWrite(t *testing.T) {
 		{[]int64{1 << 33}, nil, []int64{500_000_000}, 500_000_000},
 		{[]int64{1 << 33}, []int64{1 << 30}, []int64{1 << 28}, 1 << 28},
 		{[]int64{1 << 33}, []int64{1 << 33}, []int64{1 << 26}, source.SlabBytes},
-		{[]int64{1 << 15, 1 << 15}, nil, []int64{1 << 13, 1 << 13}, 1 << 28},                  // all four side by side
-		{[]int64{1 << 20, 1 << 20}, nil, []int64{1 << 14, 1 << 14}, 1 << 28},                  // which here would be 16 GiB
-		{[]int64{1 << 40}, nil, []int64{1 << 31}, source.SlabBytes},                           // more than the limit: it is written in parts
-		{[]int64{9, 9, 1 << 28}, nil, []int64{1, 1, 1 << 28}, 1 << 28},                        // one is a layer
+		{[]int64{1 << 15, 1 << 15}, nil, []int64{1 << 13, 1 << 13}, 1 << 28},                  // a row of four chunks
+		{[]int64{1 << 20, 1 << 20}, nil, []int64{1 << 14, 1 << 14}, 1 << 28},                  // a row of chunks would be 16 GiB
+		{[]int64{1 << 40}, nil, []int64{1 << 31}, source.SlabBytes},                           // a chunk above the limit is written in parts
+		{[]int64{9, 9, 1 << 28}, nil, []int64{1, 1, 1 << 28}, 1 << 28},                        // one chunk is a layer
 		{[]int64{1 << 12, 1 << 14, 4}, nil, []int64{1 << 12, 1 << 12, 4}, 1 << 28},            // the whole array
-		{[]int64{1 << 20, 1 << 8}, []int64{1 << 20, 1 << 8}, []int64{1, 1}, source.SlabBytes}, // next to nothing each
+		{[]int64{1 << 20, 1 << 8}, []int64{1 << 20, 1 << 8}, []int64{1, 1}, source.SlabBytes}, // tiny inner chunks
 	} {
 		spec := zarr.Spec{Shape: c.shape, Type: dtype.Of[uint8]()}
 		for _, n := range c.chunks {

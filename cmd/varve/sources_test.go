@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// newDays writes files day-1.npy to day-12.npy, each with a row of its own number, and
+// newDays writes the files day-1.npy to day-12.npy, each with one row of its number, and
 // returns their folder.
 func newDays(t *testing.T) string {
 	t.Helper()
@@ -102,7 +102,8 @@ func TestAppendFilesRefused(t *testing.T) {
 	}
 }
 
-// TestAppendNodes appends arrays of other stores, and writes and creates from them.
+// TestAppendNodes appends arrays of other stores, and uses them as sources of write and
+// create.
 func TestAppendNodes(t *testing.T) {
 	for _, typ := range []struct{ name, values string }{{"int16", "[[1,2],[3,4],[5,6]]"}, {"string", `[["a","b"],["cc",""],["d","e"]]`}, {">f4", "[[1.5,2.0],[3.0,4.0],[5.0,6.0]]"}} {
 		source := newNode(t, "--shape", "3,2", "--dtype", typ.name, "--chunks", "2")
@@ -129,6 +130,7 @@ func TestAppendNodes(t *testing.T) {
 	}
 }
 
+// TestCompareNaturally checks the order of names with numbers.
 func TestCompareNaturally(t *testing.T) {
 	want := []string{"a", "a1", "a2", "a02b", "a10", "a10b2", "a10b11", "a99999999999999999999998", "a99999999999999999999999", "b"}
 	got := slices.Clone(want)

@@ -96,7 +96,7 @@ func TestStatsInJSON(t *testing.T) {
 	} {
 		plain := decode(t, must(t, "", append(args, "--json", "--stats=false")...))
 		if args[0] == "copy" {
-			args[2] += ".zip" // another one
+			args[2] += ".zip" // another archive
 		}
 		full := decode(t, must(t, "", append(args, "--json", "--stats")...))
 		stats, _ := full["stats"].(map[string]any)
@@ -112,7 +112,7 @@ func TestStatsInJSON(t *testing.T) {
 	}
 }
 
-// TestStatsOfFailure checks that a failure stays one line.
+// TestStatsOfFailure checks that a failure still prints one line.
 func TestStatsOfFailure(t *testing.T) {
 	_, errs, status := execute(t, "", "cat", t.TempDir(), "--stats")
 	if status != 1 || strings.Count(errs, "\n") != 1 {

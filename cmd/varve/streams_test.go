@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// shared is a buffer for a goroutine that draws.
+// shared is a buffer that a drawing goroutine may share.
 type shared struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -74,7 +74,7 @@ func TestProgressOfStreams(t *testing.T) {
 // machine.
 func init() { progress.Delay = time.Hour }
 
-// promptly shows progress as soon as there is any.
+// promptly shows progress without delay.
 func promptly(t *testing.T) {
 	delay, period := progress.Delay, progress.Period
 	progress.Delay, progress.Period = 0, time.Millisecond
@@ -105,7 +105,7 @@ func TestProgressOfCommands(t *testing.T) {
 	promptly(t)
 	for _, c := range []struct {
 		lock, shows string
-		args        []string // GROUP stands for the group
+		args        []string // GROUP is replaced by the group
 	}{
 		{"a", " 0 of 5  0/s", []string{"rm", "--yes", "GROUP/a"}},
 		{"a", " 0 of 2  0/s", []string{"unlock", "GROUP"}},

@@ -53,7 +53,7 @@ func TestDecided(t *testing.T) {
 		}
 		_, text, status = execute(t, "", "write", group+"/b", "--value", "1", "--lock-timeout", "5ms", "--json")
 		if status != 1 || !strings.Contains(text, "is locked by") {
-			t.Errorf("a write beside it: status %d, %s", status, text)
+			t.Errorf("a concurrent write: status %d, %s", status, text)
 		}
 		held.Close()
 		_, text, status = execute(t, "[3]", "append", group+"/b", "-", "--format", "json")

@@ -30,7 +30,7 @@ func TestTreeJSON(t *testing.T) {
 		must(t, "", append([]string{"create", "--json", group + "/deep/" + name}, args...)...)
 	}
 	if text := must(t, "", "tree", "--json", group); text != string(strictjson.AppendIndent(nil, []byte(text)))+"\n" {
-		t.Errorf("it is laid out as\n%s", text)
+		t.Errorf("the layout is\n%s", text)
 	}
 	for _, command := range []string{"tree", "ls"} {
 		at := map[string]string{"tree": group, "ls": group + "/deep"}[command]
@@ -77,6 +77,6 @@ func TestTreeBelowLeaves(t *testing.T) {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	if len(sharedBranches.group.members) > 0 {
-		t.Error("the leaf that all share has members")
+		t.Error("the shared empty leaf has members")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TestTypeNames creates arrays with the names that NumPy and Python have for data types.
+// TestTypeNames creates arrays with the names of data types in NumPy and Python.
 func TestTypeNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"float": "float64", "double": "float64", "int": "int64", "single": "float32", "half": "float16", "Float32": "float32", "np.int16": "int16",
@@ -36,8 +36,8 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// TestTypesWithParameters creates arrays with NumPy's names of types that have a length
-// or a unit.
+// TestTypesWithParameters creates arrays with the names that NumPy has for types with a
+// length or a unit.
 func TestTypesWithParameters(t *testing.T) {
 	for name, want := range map[string]string{
 		"datetime64[ns]": "<M8[ns]", "timedelta64[s]": "<m8[s]", "timedelta64[15m]": "<m8[15m]", "np.datetime64[D]": "<M8[D]", "<M8[us]": "<M8[us]",
@@ -89,7 +89,7 @@ func TestChunksWithCommas(t *testing.T) {
 	}
 }
 
-// chunkGrid returns the chunk grid of an array as it is stored, without white space.
+// chunkGrid returns the stored chunk grid of an array, without white space.
 func chunkGrid(t *testing.T, node string) string {
 	t.Helper()
 	return string(output.Text(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))

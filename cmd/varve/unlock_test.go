@@ -39,7 +39,7 @@ func TestUnlock(t *testing.T) {
 }
 
 // TestUnlockedGrows appends to an array whose last chunk reaches beyond the extent, and
-// to one where it has been trimmed.
+// to one where it was trimmed.
 func TestUnlockedGrows(t *testing.T) {
 	for _, c := range []struct{ trim, want string }{{"", "[[4,4,4,1]]"}, {"--trim", "[[4,4,2,3]]"}} {
 		node := newNode(t, "--shape", "10", "--dtype", "int8", "--chunks", "[4]")

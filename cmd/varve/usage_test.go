@@ -292,7 +292,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%q --json: status %d, %q, %s, want kind %s", c.args, status, out, errs, c.kind)
 		}
 		if op, _ := facts["op"].(string); op == "" || facts["path"] == nil {
-			t.Errorf("%q --json: %s does not say where", c.args, errs)
+			t.Errorf("%q --json: %s lacks the place", c.args, errs)
 		}
 		for _, member := range []string{"message", "kind", "op", "path", "key", "chunk", "axis"} {
 			if _, ok := facts[member]; !ok {
@@ -302,11 +302,13 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// named reports whether a message names one of some nodes.
+// named reports whether a message contains one of several nodes.
 func named(message string, nodes ...string) bool {
 	return slices.ContainsFunc(nodes, func(n string) bool { return strings.Contains(message, n) })
 }
 
+// TestFailureTellsWhere checks that errors in JSON have the axis, or the key and the
+// chunk.
 func TestFailureTellsWhere(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
 	_, errs, _ := execute(t, "", "cat", "--json", array, "--select", "0,100")
@@ -354,6 +356,7 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
+// TestSentence checks the text of errors of interrupted commands.
 func TestSentence(t *testing.T) {
 	wrap := func(err error) error { return &zarr.Error{Op: "write", Path: "a.zarr", Axis: -1, Err: err} }
 	canceled, incomplete := wrap(context.Canceled), wrap(fmt.Errorf("%w: %w", zarr.ErrIncomplete, context.Canceled))
@@ -379,11 +382,11 @@ func TestSentence(t *testing.T) {
 	cmd := newCatCommand()
 	cmd.SetContext(t.Context())
 	if got := sentence(cmd, canceled); strings.Contains(got, "interrupted") {
-		t.Errorf("nobody interrupted the command, and it says %q", got)
+		t.Errorf("without an interrupt: %q", got)
 	}
 }
 
-// TestHelp checks that every command explains itself.
+// TestHelp checks that every command has a description and an example.
 func TestHelp(t *testing.T) {
 	for _, c := range newRoot().Commands() {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") || c.Example == "" {

@@ -50,7 +50,7 @@ func TestFormat2(t *testing.T) {
 	}
 }
 
-// TestUnknownFormat2 describes an array of format 2 that cannot be read, and lists it.
+// TestUnknownFormat2 describes and lists an array of format 2 that cannot be read.
 func TestUnknownFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)
@@ -99,7 +99,7 @@ func TestInfoOfFormat2(t *testing.T) {
 	}
 }
 
-// TestUnsetMissingFormat2 removes attributes that nodes of format 2 do not have.
+// TestUnsetMissingFormat2 removes attributes that a node of format 2 does not have.
 func TestUnsetMissingFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	must(t, "", "create", root, "--group", "--zarr-format", "2")

@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// newNode creates an array and returns its place.
+// newNode creates an array and returns its location.
 func newNode(t *testing.T, args ...string) string {
 	t.Helper()
 	node := filepath.Join(t.TempDir(), "a.zarr")
@@ -98,7 +98,7 @@ func TestExportToFile(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAreBounded exports an array that has no element and 10^12 empty lists.
+// TestEmptyListsAreBounded exports an array of 10^12 empty lists.
 func TestEmptyListsAreBounded(t *testing.T) {
 	node := newNode(t, "--shape", "1000000000000,0", "--dtype", "int8", "--chunks", "[1000000000,1]")
 	if _, errs, status := execute(t, "", "export", node, "--format", "json"); status != 1 || !strings.Contains(errs, "empty lists") {
@@ -161,7 +161,7 @@ func TestWriteRefuses(t *testing.T) {
 		}
 	}
 	if got := must(t, "", "cat", node); got != "[[0 0]\n [0 0]]\n" {
-		t.Errorf("something was written: %s", got)
+		t.Errorf("the array changed: %s", got)
 	}
 }
 
@@ -173,7 +173,9 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func TestFillAndPours(t *testing.T) {
+// TestWriteParts writes a value to a part of an array, and a big-endian .npy file to
+// another part.
+func TestWriteParts(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "float32", "--dimension-names", "y,x")
 	must(t, "", "write", node, "--select", "x=1:", "--value", "nan")
 	h := npy.Header{Type: dtype.Of[float32](), Shape: []int64{1, 2}, BigEndian: true}
@@ -183,7 +185,7 @@ func TestFillAndPours(t *testing.T) {
 	}
 }
 
-// TestNestedRoundTrip checks that what is exported as JSON can be written again.
+// TestNestedRoundTrip checks that exported JSON can be written again.
 func TestNestedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool && !d.Variable() }).Draw(t, "type")
@@ -386,6 +388,8 @@ func TestWriteOntoItself(t *testing.T) {
 	}
 }
 
+// TestSettle checks that Settle refuses streams that are shorter or longer than
+// declared.
 func TestSettle(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, c := range []struct {
@@ -406,6 +410,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// TestAppendTellsTheAxis checks that errors in JSON have the axis.
 func TestAppendTellsTheAxis(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "int8")
 	for _, c := range []struct {
@@ -428,6 +433,8 @@ func TestAppendTellsTheAxis(t *testing.T) {
 	}
 }
 
+// TestSqueezedShapesFit checks that axes of length 1 may be missing or added in the
+// shape of values.
 func TestSqueezedShapesFit(t *testing.T) {
 	v := &input.Values{Type: dtype.Of[int8](), Total: 6, Name: "x", Shape: []int64{1, 2, 3}}
 	for _, c := range []struct {
@@ -483,7 +490,7 @@ func TestTimesAreNumbers(t *testing.T) {
 	}
 }
 
-// TestTypedValues takes JSON from a terminal and refuses raw bytes from there.
+// TestTypedValues reads JSON from a terminal and refuses raw bytes from there.
 func TestTypedValues(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "uint8")
 	for _, c := range []struct {

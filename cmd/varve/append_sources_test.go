@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// block is numbers of two bytes, in an order, with a shape.
+// block is consecutive numbers of two bytes with a shape.
 type block struct {
 	shape []int64
 	words []uint16
@@ -45,7 +45,7 @@ func newBlock(shape ...int64) block {
 func (b block) bytes(order binary.AppendByteOrder, fortran bool) (data []byte) {
 	for i := range b.words {
 		at := i
-		if fortran { // i counts the first axis fastest
+		if fortran { // the first axis varies fastest
 			at = 0
 			left, step := i, len(b.words)
 			for _, n := range b.shape {
@@ -128,7 +128,7 @@ func TestAppendSources(t *testing.T) {
 	}
 }
 
-// TestAppendOnePlaneOfANode appends an array that lacks the axis which grows.
+// TestAppendOnePlaneOfANode appends an array that lacks the growing axis.
 func TestAppendOnePlaneOfANode(t *testing.T) {
 	plane := newNode(t, "--shape", "2,3", "--dtype", "int8", "--chunks", "1,2")
 	must(t, "\x01\x02\x03\x04\x05\x06", "write", plane)

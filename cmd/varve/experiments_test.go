@@ -40,7 +40,7 @@ func TestExperimental(t *testing.T) {
 	}
 	allowed("", "equal", node, node)
 	allowed("", "resize", node, "--shape", "9", "--yes")
-	// Without it the flag that is missing is named.
+	// Without it, the error names the flag.
 	for _, args := range [][]string{
 		{"create", group + "/b", "--shape", "15", "--dtype", "int8", "--chunks", encodedGrid},
 		{"grid", "--shape", "15", "--chunk-grid", encodedGrid}, {"grid", node}, {"info", node}, {"append", node}, {"export", node}, {"resize", node, "--shape", "3"},
@@ -71,7 +71,7 @@ func TestExperimentalCoordinate(t *testing.T) {
 	}
 }
 
-// TestExperimentalTwice permits two things at once, in one flag and in two.
+// TestExperimentalTwice permits two experiments, with one flag and with two.
 func TestExperimentalTwice(t *testing.T) {
 	for _, permit := range [][]string{
 		{"--experimental", "encoded-shapes,inner-chunks"}, {"--experimental", "encoded-shapes", "--experimental", "inner-chunks"},
