@@ -170,8 +170,8 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendByOtherNodes uses coordinates in other places, of another rank, or too long to
-// read.
+// TestAppendByOtherNodes uses coordinates in other places, of another rank, or too long
+// to read.
 func TestAppendByOtherNodes(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	elsewhere := filepath.Join(t.TempDir(), "c.zarr")

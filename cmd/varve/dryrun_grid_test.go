@@ -69,9 +69,9 @@ func age(form string) {
 	}
 }
 
-// TestDryRunGrids compares the grids in the plan of a dry run with those that the
-// append then makes. Months depend on the coordinate, which grows with earlier files, also
-// in a dry run that writes nothing.
+// TestDryRunGrids compares the grids in the plan of a dry run with those that the append
+// then makes. Months depend on the coordinate, which grows with earlier files, also in a
+// dry run that writes nothing.
 func TestDryRunGrids(t *testing.T) {
 	calendar := []string{"--grow", "calendar:month", "--time", "time"}
 	for _, form := range []string{"npy", "raw", "zarr"} {

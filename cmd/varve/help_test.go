@@ -177,9 +177,9 @@ func TestTopicsWrap(t *testing.T) {
 // flagInText matches a flag in a text, and the word before it, which may be a command.
 var flagInText = regexp.MustCompile(`(?:(?:^|[ (])([a-z]+) )?--([a-z][a-z_-]*)`)
 
-// TestFlagsInHelp checks that every flag named in a help text exists. It must be a flag of
-// the command named before it, or of the command that the text explains. In examples it
-// must be a flag of the command that the line runs.
+// TestFlagsInHelp checks that every flag named in a help text exists. It must be a flag
+// of the command named before it, or of the command that the text explains. In examples
+// it must be a flag of the command that the line runs.
 func TestFlagsInHelp(t *testing.T) {
 	root := newRoot()
 	root.InitDefaultHelpFlag()

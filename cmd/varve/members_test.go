@@ -35,8 +35,8 @@ func staleGroup(t *testing.T) string {
 
 const staleNote = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone): varve consolidate makes it new"
 
-// TestCheckStale checks the stored arrays, and reports that the consolidated metadata does
-// not list them.
+// TestCheckStale checks the stored arrays, and reports that the consolidated metadata
+// does not list them.
 func TestCheckStale(t *testing.T) {
 	group := staleGroup(t)
 	out, errs, status := execute(t, "", "check", group)

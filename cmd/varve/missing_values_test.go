@@ -185,8 +185,9 @@ func TestCreateNullFill(t *testing.T) {
 	}
 }
 
-// TestUnderscoredNames uses nodes with names that begin with "__", as anndata writes them.
-// Every command must see them, but only convert and copy may create them in format 3.
+// TestUnderscoredNames uses nodes with names that begin with "__", as anndata writes
+// them. Every command must see them, but only convert and copy may create them in format
+// 3.
 func TestUnderscoredNames(t *testing.T) {
 	dir := t.TempDir()
 	group := filepath.Join(dir, "a.zarr")
