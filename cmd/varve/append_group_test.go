@@ -63,9 +63,9 @@ func TestAppendTogether(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherFiles appends several files to each array of a group, given by
+// TestGroupAppendFiles appends several files to each array of a group, given by
 // patterns and by repeated names.
-func TestAppendTogetherFiles(t *testing.T) {
+func TestGroupAppendFiles(t *testing.T) {
 	group, dir := archive(t), t.TempDir()
 	for day := range 11 {
 		overwrite(t, filepath.Join(dir, fmt.Sprintf("t2m-%d.json", day)), fmt.Sprintf("[[%d,%d]]", day, day))
@@ -94,9 +94,9 @@ func TestAppendTogetherFiles(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherOrNotAtAll appends inputs of which one does not fit. No array may
+// TestGroupAppendAtomic appends inputs of which one does not fit. No array may
 // change.
-func TestAppendTogetherOrNotAtAll(t *testing.T) {
+func TestGroupAppendAtomic(t *testing.T) {
 	group := archive(t)
 	for name, c := range map[string]struct {
 		t2m, wind, time string
@@ -129,8 +129,8 @@ func TestAppendTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherByTimesOneByOne appends times without a constant step.
-func TestAppendTogetherByTimesOneByOne(t *testing.T) {
+// TestGroupAppendIrregularTimes appends times without a constant step.
+func TestGroupAppendIrregularTimes(t *testing.T) {
 	group := archive(t)
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[12,13,45]")
 	must(t, "", "append", group, "t2m="+f[0], "time="+f[1], "--grow", "calendar:month", "--time", "time")

@@ -170,8 +170,8 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendByOtherNodes uses coordinates in other places, of another rank, or too long to
-// read.
+// TestAppendByOtherNodes uses coordinates in other places, of another rank, or too long
+// to read.
 func TestAppendByOtherNodes(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	elsewhere := filepath.Join(t.TempDir(), "c.zarr")
@@ -253,8 +253,8 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendAtOnce appends from several commands concurrently. Nothing may be lost.
-func TestAppendAtOnce(t *testing.T) {
+// TestConcurrentAppends appends from several commands concurrently. Nothing may be lost.
+func TestConcurrentAppends(t *testing.T) {
 	node := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[[1]]")
 	var wg sync.WaitGroup
 	for i := range 4 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// boundedGroup makes a group with a time coordinate, whose bounds are another array. It
-// returns its location. The attributes are of the coordinate and of the bounds.
+// boundedGroup creates a group with a time coordinate whose bounds are another array, and
+// returns its location. It gets the attributes of both.
 func boundedGroup(t *testing.T, coordinate, bounds string) string {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
@@ -48,8 +48,8 @@ func TestDecodeBounds(t *testing.T) {
 	}
 }
 
-// TestDecodeBoundsOfOther finds a coordinate that is no dimension of its bounds, and one
-// of a group that has consolidated metadata.
+// TestDecodeBoundsOfOther decodes bounds that lack the dimension of their coordinate, and
+// bounds in a group with consolidated metadata.
 func TestDecodeBoundsOfOther(t *testing.T) {
 	group := boundedGroup(t, `{}`, `{}`)
 	must(t, "", "create", group+"/valid", "--shape", "2", "--dtype", "int64", "--dimension-names", "time",

@@ -71,8 +71,8 @@ func TestCheckChunks(t *testing.T) {
 	}
 }
 
-// TestCheckListsTemporaryFiles leaves a temporary file, like a crashed writer. check lists
-// it, for arrays and groups, and the next change removes it.
+// TestCheckListsTemporaryFiles leaves a temporary file, like a crashed writer. check
+// lists it, for arrays and groups, and the next change removes it.
 func TestCheckListsTemporaryFiles(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := filepath.Join(group, "a")

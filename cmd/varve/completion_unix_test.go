@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// completed is a script for bash: it completes the words of a command line, the last of
-// which is not complete, and prints the proposals. The function varve stands for the
-// command, and _init_completion for the one of the package bash-completion.
+// completed is a bash script. It completes the last word of a command line and prints the
+// proposals. The function varve replaces the command, and _init_completion the function
+// of the package bash-completion.
 const completed = `
 varve() {
 	local word words

@@ -98,8 +98,8 @@ func TestConsolidateAnew(t *testing.T) {
 	}
 }
 
-// TestConsolidateManyNodes checks that only some paths are printed, and that info reads no
-// more nodes than allowed.
+// TestConsolidateManyNodes checks that only some paths are printed, and that info reads
+// no more nodes than allowed.
 func TestConsolidateManyNodes(t *testing.T) {
 	group := consolidatedGroup(t)
 	document, err := os.ReadFile(filepath.Join(group, "a", "zarr.json"))

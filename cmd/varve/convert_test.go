@@ -63,8 +63,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertAnew says which arrays are re-encoded, and why.
-func TestConvertAnew(t *testing.T) {
+// TestConvertEncodes says which arrays are re-encoded, and why.
+func TestConvertEncodes(t *testing.T) {
 	dir := t.TempDir()
 	_, errs, status := execute(t, "", "convert", "testdata/group_consolidated.zarr", "--to", "2", "--dry-run")
 	if status != 1 || !strings.Contains(errs, "give a DST") || !strings.HasPrefix(errs, "varve: convert testdata/group_consolidated.zarr: ") {
@@ -153,7 +153,7 @@ func TestInfoTellsWhatIsUnknown(t *testing.T) {
 }
 
 // TestConvertStores converts every store of zarr-python to the other format, and those of
-// format 2 where they are and back: the elements stay.
+// format 2 in place and back. The elements do not change.
 func TestConvertStores(t *testing.T) {
 	dir := t.TempDir()
 	archive, err := zip.OpenReader("../../testdata/stores.zip")

@@ -96,8 +96,8 @@ func TestCreateFromNPY(t *testing.T) {
 	}
 }
 
-// TestCreateFromOthers checks the hints for files that are not .npy.
-func TestCreateFromOthers(t *testing.T) {
+// TestCreateFromOtherFiles checks the hints for files that are not .npy.
+func TestCreateFromOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", filepath.Join(dir, "a.zarr"), "--shape", "2", "--dtype", "int8")
 	for name, text := range map[string]string{"v.json": "[1, 2, 3, 4, 5, 6]", "v.csv": "1,2,3\n4,5,6\n", "short.csv": "1\n"} {
@@ -111,9 +111,9 @@ func TestCreateFromOthers(t *testing.T) {
 	}
 }
 
-// TestCreateTakesItselfBack deletes a new array after an interrupt, and reports if that
+// TestCreateUndo deletes a new array after an interrupt, and reports if that
 // fails.
-func TestCreateTakesItselfBack(t *testing.T) {
+func TestCreateUndo(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{4}}, []byte{1, 2, 3, 4})
 	for _, overwrites := range []bool{false, true} {
 		node := filepath.Join(t.TempDir(), "s.zarr", "a")

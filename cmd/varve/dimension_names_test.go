@@ -69,8 +69,8 @@ func TestNamesAttribute(t *testing.T) {
 	wantNote(t, g, `attrs g/t set title "x"`, "")
 }
 
-// TestMissingIgnored checks the note if xarray takes the fill value of format 2 instead of
-// the attribute _FillValue.
+// TestMissingIgnored checks the note if xarray takes the fill value of format 2 instead
+// of the attribute _FillValue.
 func TestMissingIgnored(t *testing.T) {
 	for fill, note := range map[string]string{"NaN": "xarray takes the fill value NaN of format 2 as the missing value", "null": "", "7": ""} {
 		g := filepath.Join(t.TempDir(), "g.zarr")

@@ -69,10 +69,10 @@ func age(form string) {
 	}
 }
 
-// TestDryRunForetellsGrids compares the grids in the plan of a dry run with those that the
-// append then makes. Months depend on the coordinate, which grows with earlier files, also
-// in a dry run that writes nothing.
-func TestDryRunForetellsGrids(t *testing.T) {
+// TestDryRunGrids compares the grids in the plan of a dry run with those that the append
+// then makes. Months depend on the coordinate, which grows with earlier files, also in a
+// dry run that writes nothing.
+func TestDryRunGrids(t *testing.T) {
 	calendar := []string{"--grow", "calendar:month", "--time", "time"}
 	for _, form := range []string{"npy", "raw", "zarr"} {
 		for _, days := range [][]int{{40}, {31, 28}, {10, 10, 45, 1, 70}} {
@@ -131,8 +131,8 @@ func TestDryRunFails(t *testing.T) {
 	}
 }
 
-// TestDryRunReadsOtherStores finds the coordinate and the sources of a dry run in stores
-// of their own, whose keys are the same as those of the array that grows.
+// TestDryRunReadsOtherStores reads the coordinate and the sources of a dry run from other
+// stores, in which they have the same keys as the array that grows.
 func TestDryRunReadsOtherStores(t *testing.T) {
 	fields, times := dailySources(t, "zarr", 31, 29)
 	age("zarr")

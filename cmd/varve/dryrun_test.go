@@ -157,8 +157,8 @@ func checkPlanNames(t *testing.T, plan map[string]any) {
 	}
 }
 
-// compareTree compares a plan with the changes of the files. A value may be rewritten with
-// the same content.
+// compareTree compares a plan with the changes of the files. A value may be rewritten
+// with the same content.
 func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	t.Helper()
 	count := map[string]float64{}

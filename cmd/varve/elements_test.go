@@ -67,8 +67,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestTypesOfFormat2 creates arrays of format 2 of the types that it has, and converts
-// them and back.
+// TestTypesOfFormat2 creates arrays of all types of format 2, and converts them and back.
 func TestTypesOfFormat2(t *testing.T) {
 	for _, c := range typed {
 		node := filepath.Join(t.TempDir(), "a.zarr")

@@ -32,8 +32,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// heapMiB returns the largest growth of the heap while do ran, in MiB, measured after every
-// garbage collection.
+// heapMiB returns the largest growth of the heap while do ran, in MiB, measured after
+// every garbage collection.
 func heapMiB(do func()) float64 {
 	runtime.GC()
 	objects := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -78,10 +78,10 @@ func must1[T any](v T, err error) T {
 	return v
 }
 
-// TestFillAgain creates an array with the data type and the fill value that info prints
-// for another one. Both must be equal, for every data type, in both formats, and also if a
-// shell removed the quotes.
-func TestFillAgain(t *testing.T) {
+// TestFillRoundTrip creates an array with the data type and the fill value that info
+// prints for another one. Both must be equal, for every data type, in both formats, and
+// also if a shell removed the quotes.
+func TestFillRoundTrip(t *testing.T) {
 	for name, typ := range everyType(t) {
 		fills := fillsOf(typ)
 		if len(fills) < 2 {
@@ -123,8 +123,8 @@ func filled(t *testing.T, typeText, format, fill string) (typ, got, failure stri
 	return strings.Trim(string(facts.Type), `"`), phrase.Compact(facts.Fill), ""
 }
 
-// isPlain reports whether a shell passes on a quoted text unchanged, and the text does not
-// begin like bytes in hexadecimal.
+// isPlain reports whether a shell passes on a quoted text unchanged, and the text does
+// not begin like bytes in hexadecimal.
 func isPlain(text string) bool {
 	return text != "" && !strings.Contains(text, `\`) && !strings.HasPrefix(text, "0x")
 }

@@ -49,8 +49,8 @@ func populous(t *testing.T, dir string, format, nodes int) int {
 	return b.Len()
 }
 
-// alone runs a test in a process of its own, without the memory of other tests. It reports
-// whether this is that process.
+// alone runs a test in a process of its own, without the memory of other tests. It
+// reports whether this is that process.
 func alone(t *testing.T) bool {
 	t.Helper()
 	const own = "VARVE_TEST_ALONE"

@@ -83,7 +83,7 @@ func TestHeader(t *testing.T) {
 		node, flags, _ := strings.Cut(c.args, " ")
 		args := append([]string{"export", group + "/" + node, "--header", "--format", "csv"}, strings.Fields(flags)...)
 		out, errs, status := execute(t, "", args...)
-		packed := node == "t2m" && !strings.Contains(flags, "--decode") // beside decoded coordinates, as a note says
+		packed := node == "t2m" && !strings.Contains(flags, "--decode") // a note says that only coordinates are decoded
 		if status != 0 || strings.Contains(errs, "values are packed") != packed || !packed && errs != "" {
 			t.Errorf("%s: status %d, %s", c.args, status, errs)
 		}
@@ -98,8 +98,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestHeaderOnly keeps CSV without the flag as it is, and refuses the flag for other
-// formats.
+// TestHeaderOnly checks that CSV without the flag does not change, and that other formats
+// refuse the flag.
 func TestHeaderOnly(t *testing.T) {
 	group := newWeather(t)
 	if got := must(t, "", "export", group+"/t2m", "--format", "csv", "--select", ":,:,0"); got != "0,2,4\n6,8,10\n" {

@@ -23,8 +23,8 @@ type screenBuffer struct{ bytes.Buffer }
 
 func (*screenBuffer) IsTerminal() bool { return true }
 
-// onScreen runs a command line at a terminal and returns what it shows on standard output
-// and standard error.
+// onScreen runs a command line on a terminal and returns its standard output and standard
+// error.
 func onScreen(t *testing.T, args ...string) (out, errs string) {
 	t.Helper()
 	var o, e screenBuffer
@@ -60,8 +60,8 @@ func TestHelpIsWrapped(t *testing.T) {
 	}
 }
 
-// TestPlaceholders checks that the placeholder of every flag is one word in capitals,
-// which its text explains.
+// TestPlaceholders checks that the placeholder of every flag is one word in capitals, and
+// that its text explains it.
 func TestPlaceholders(t *testing.T) {
 	check := func(c *cobra.Command) func(*pflag.Flag) {
 		return func(f *pflag.Flag) {
@@ -176,9 +176,9 @@ func TestTopicsWrap(t *testing.T) {
 // flagInText matches a flag in a text, and the word before it, which may be a command.
 var flagInText = regexp.MustCompile(`(?:(?:^|[ (])([a-z]+) )?--([a-z][a-z_-]*)`)
 
-// TestFlagsInHelp checks that every flag named in a help text exists. It must be a flag of
-// the command named before it, or of the command that the text explains. In examples it
-// must be a flag of the command that the line runs.
+// TestFlagsInHelp checks that every flag named in a help text exists. It must be a flag
+// of the command named before it, or of the command that the text explains. In examples
+// it must be a flag of the command that the line runs.
 func TestFlagsInHelp(t *testing.T) {
 	root := newRoot()
 	root.InitDefaultHelpFlag()

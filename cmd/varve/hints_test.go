@@ -78,8 +78,8 @@ func TestPictureName(t *testing.T) {
 	}
 }
 
-// TestGrowFormat2 checks that messages name convert if a policy needs listed chunks, which
-// format 2 does not have.
+// TestGrowFormat2 checks that messages name convert if a policy needs listed chunks,
+// which format 2 does not have.
 func TestGrowFormat2(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--zarr-format", "2")
 	if _, errs, status := execute(t, "[1]", "append", node, "--grow", "fixed:3", "--format", "json"); status != 1 || !strings.Contains(errs, "(varve convert "+node+" --to 3)") || strings.Index(errs, "unlock") < strings.Index(errs, "convert") {

@@ -111,8 +111,8 @@ type webStore struct {
 }
 
 // offer returns a server for a folder. how is where the answer to a request for a chunk
-// stops: "headers" before it begins, "body" in the middle; "busy" answers ask to try again
-// later.
+// stops: "headers" before it begins, "body" in the middle; "busy" answers ask to try
+// again later.
 func offer(t *testing.T, dir, how string) *webStore {
 	w := &webStore{over: make(chan struct{})}
 	files := http.FileServer(http.Dir(dir))
@@ -253,8 +253,8 @@ func noTemporaries(t *testing.T, dir string) {
 	}
 }
 
-// TestSignalAtLock interrupts commands that wait for a lock. They must change nothing, and
-// succeed when repeated.
+// TestSignalAtLock interrupts commands that wait for a lock. They must change nothing,
+// and succeed when repeated.
 func TestSignalAtLock(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	for i, c := range []struct {
@@ -335,7 +335,8 @@ func TestSignalAtRemoval(t *testing.T) {
 	}
 }
 
-// TestSignalWhileReading interrupts a write whose input is silent. Nothing may be written.
+// TestSignalWhileReading interrupts a write whose input is silent. Nothing may be
+// written.
 func TestSignalWhileReading(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8")
 	before := treeOf(t, node)
@@ -350,9 +351,9 @@ func TestSignalWhileReading(t *testing.T) {
 	}
 }
 
-// TestWriterDelayed suspends a writer while another program removes or replaces its array.
-// The chunks that it stores afterwards belong to no array or the wrong one, and it must
-// report that.
+// TestWriterDelayed suspends a writer while another program removes or replaces its
+// array. The chunks that it stores afterwards belong to no array or the wrong one, and it
+// must report that.
 func TestWriterDelayed(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string

@@ -35,8 +35,8 @@ func TestRemoveFollowsNoLink(t *testing.T) {
 	must(t, "", "create", group+"/b", "--shape", "2", "--dtype", "int8", "--overwrite")
 }
 
-// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links. Each
-// command must fail and name the target of the link.
+// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links.
+// Each command must fail and name the target of the link.
 func TestReplaceFollowsNoLink(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")

@@ -13,8 +13,8 @@ import (
 )
 
 // TestLockTimeout changes an array that another writer has locked. With --lock-timeout a
-// command must name the holder and give up. Without it, the command must print a line after
-// a second, and continue when the lock is free.
+// command must name the holder and give up. Without it, the command must print a line
+// after a second, and continue when the lock is free.
 func TestLockTimeout(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := group + "/a"

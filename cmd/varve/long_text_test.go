@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TestLongTextInParts checks that long texts, which are written in parts, are spelled like
-// short ones.
+// TestLongTextInParts checks that long texts, which are written in parts, are spelled
+// like short ones.
 func TestLongTextInParts(t *testing.T) {
 	text := dtype.Of[string]()
 	for _, piece := range []string{"a", "\x00", "é", "日本x", "\"", "a,b\r\n", "\u009b\u202e", "😀\\", " "} {
@@ -45,8 +45,8 @@ func TestLongTextInParts(t *testing.T) {
 	}
 }
 
-// TestExportOfLongText exports one text that fills a chunk, in little more memory than the
-// text itself.
+// TestExportOfLongText exports one text that fills a chunk, in little more memory than
+// the text itself.
 func TestExportOfLongText(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -122,8 +122,8 @@ func timesTaken(t *testing.T, size int, most float64, args ...string) (times flo
 	return times
 }
 
-// TestInfoOfLongDocuments describes arrays with very many attributes or chunk lengths, with
-// and without --json. The memory must be proportional to the length of the document.
+// TestInfoOfLongDocuments describes arrays with very many attributes or chunk lengths,
+// with and without --json. The memory must be proportional to the length of the document.
 func TestInfoOfLongDocuments(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {

@@ -63,7 +63,7 @@ func TestManualIsComplete(t *testing.T) {
 	}
 }
 
-// TestReference compares the reference of the commands with the help: VARVE_UPDATE=1 go
+// TestReference compares the reference of the commands with their help. VARVE_UPDATE=1 go
 // test -run TestReference . writes it again.
 func TestReference(t *testing.T) {
 	racing.Skip(t)

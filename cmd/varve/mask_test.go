@@ -149,8 +149,8 @@ func TestDecodeFloats(t *testing.T) {
 	}
 }
 
-// TestUnwrittenMissing accepts coordinates whose end, or all of it, is not written yet, if
-// the fill value is the missing value.
+// TestUnwrittenMissing accepts coordinates whose end, or all of it, is not written yet,
+// if the fill value is the missing value.
 func TestUnwrittenMissing(t *testing.T) {
 	for values, want := range map[string]string{
 		"[-1,-1,-1,-1]": "", "[3,4,-1,-1]": "",

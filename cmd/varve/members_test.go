@@ -35,8 +35,8 @@ func staleGroup(t *testing.T) string {
 
 const staleNote = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone): varve consolidate makes it new"
 
-// TestCheckStale checks the stored arrays, and reports that the consolidated metadata does
-// not list them.
+// TestCheckStale checks the stored arrays, and reports that the consolidated metadata
+// does not list them.
 func TestCheckStale(t *testing.T) {
 	group := staleGroup(t)
 	out, errs, status := execute(t, "", "check", group)
@@ -93,8 +93,8 @@ func TestTreeStale(t *testing.T) {
 	}
 }
 
-// TestCheckStaleDamaged reports a member whose document is damaged once, as one that
-// cannot be checked.
+// TestCheckStaleDamaged reports a member with a damaged document once, as one that cannot
+// be checked.
 func TestCheckStaleDamaged(t *testing.T) {
 	group := staleGroup(t)
 	overwrite(t, filepath.Join(group, "t", "zarr.json"), "{")

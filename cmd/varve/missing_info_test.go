@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMissingValueShown checks that info prints the missing values of attributes, and that
-// JSON is not changed.
+// TestMissingValueShown checks that info prints the missing values of attributes, and
+// that JSON is not changed.
 func TestMissingValueShown(t *testing.T) {
 	for _, c := range []struct{ dtype, attributes, want string }{
 		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, "NaN"}, // as xarray writes it

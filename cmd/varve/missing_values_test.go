@@ -82,9 +82,9 @@ func flatly(list []any, v any) []any {
 	return append(list, v)
 }
 
-// TestMissingValues converts stores with masks of every kind to the other format, to
-// another place and where they are, and back: --decode reads what xarray reads of the
-// source.
+// TestMissingValues converts stores with all kinds of missing values to the other format,
+// in another place and in place, and back. --decode reads the same values as xarray reads
+// from the source.
 func TestMissingValues(t *testing.T) {
 	dir, read := missingStores(t)
 	for name, other := range map[string]string{"2": "3", "3": "2", "3as2": "2"} {
@@ -185,8 +185,9 @@ func TestCreateNullFill(t *testing.T) {
 	}
 }
 
-// TestUnderscoredNames uses nodes with names that begin with "__", as anndata writes them.
-// Every command must see them, but only convert and copy may create them in format 3.
+// TestUnderscoredNames uses nodes with names that begin with "__", as anndata writes
+// them. Every command must see them, but only convert and copy may create them in format
+// 3.
 func TestUnderscoredNames(t *testing.T) {
 	dir := t.TempDir()
 	group := filepath.Join(dir, "a.zarr")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTextThatLooksBare sets text in the spelling that stands for a bare NaN in memory. It
-// must be stored as text.
+// TestTextThatLooksBare sets text in the spelling that stands for a bare NaN in memory.
+// It must be stored as text.
 func TestTextThatLooksBare(t *testing.T) {
 	for format, names := range map[string][]string{"2": {"a/.zattrs", ".zmetadata"}, "3": {"a/zarr.json", "zarr.json"}} {
 		group := filepath.Join(t.TempDir(), "q.zarr")

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestAppendTwice appends a month twice, like a job that was started again. With a calendar
-// policy it must fail, and the advice of the message must work. Without one it succeeds
-// with a note, and check reports it.
+// TestAppendTwice appends a month twice, like a job that was started again. With a
+// calendar policy it must fail, and the advice of the message must work. Without one it
+// succeeds with a note, and check reports it.
 func TestAppendTwice(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31)
@@ -37,7 +37,7 @@ func TestAppendTwice(t *testing.T) {
 	if got := fmt.Sprint(facts["arrays"]); !strings.Contains(got, "notes:[its times do not follow each other: "+want) {
 		t.Error(got)
 	}
-	out, errs, status := execute(t, "", "check", group) // 0 is the fill value, too
+	out, errs, status := execute(t, "", "check", group) // 0 is also the fill value
 	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate are out of order") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
@@ -123,8 +123,8 @@ func TestPackedTimes(t *testing.T) {
 }
 
 // TestUnwrittenTimes checks that unwritten times before written ones are reported, and
-// those that a resize adds. Unwritten times at the end are accepted, and so is a time that
-// happens to be the fill value.
+// those that a resize adds. Unwritten times at the end are accepted, and so is a time
+// that happens to be the fill value.
 func TestUnwrittenTimes(t *testing.T) {
 	for values, want := range map[string]string{
 		"[1,2,3,0,0]":    "",

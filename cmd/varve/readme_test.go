@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// TestDocumentsAreScripts runs the shell blocks of each document in order, in a folder that
-// has only the input files.
+// TestDocumentsAreScripts runs the shell blocks of each document in order, in a folder
+// that has only the input files.
 func TestDocumentsAreScripts(t *testing.T) {
 	racing.Skip(t)
 	if testing.Short() {

@@ -24,8 +24,8 @@ func array(more string) string {
 	return `{"zarr_format":3,"node_type":"array","shape":[2]` + more + `}`
 }
 
-// TestAlike compares records by their meaning.
-func TestAlike(t *testing.T) {
+// TestEqualRecords compares records by their meaning.
+func TestEqualRecords(t *testing.T) {
 	group := func(more string) string { return `{"zarr_format":3,"node_type":"group"` + more + `}` }
 	for _, c := range []struct {
 		a, b string

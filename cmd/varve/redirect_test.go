@@ -33,8 +33,8 @@ func TestPrivateRedirects(t *testing.T) {
 // overlongURL is the environment variable that makes TestOverlong run as the command.
 const overlongURL = "VARVE_TEST_OVERLONG"
 
-// TestOverlong checks that nothing is printed on standard error if a server sends more than
-// it announced. It runs the command as a process, because package log is global.
+// TestOverlong checks that nothing is printed on standard error if a server sends more
+// than it announced. It runs the command as a process, because package log is global.
 func TestOverlong(t *testing.T) {
 	if url := os.Getenv(overlongURL); url != "" {
 		os.Args = []string{"varve", "cat", url}

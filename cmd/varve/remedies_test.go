@@ -14,8 +14,9 @@ import (
 // goType matches a Go type in a message, such as *http.Store.
 var goType = regexp.MustCompile(`\*[a-z]+\.[A-Z]`)
 
-// TestAdvised checks that the messages for mistakes say what to do, and name no Go types.
-func TestAdvised(t *testing.T) {
+// TestErrorsNameNextStep makes mistakes whose errors say what to do, without naming a
+// Go type.
+func TestErrorsNameNextStep(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	web := httptest.NewServer(http.FileServer(http.Dir(dir)))

@@ -74,8 +74,8 @@ func TestNewFillNoted(t *testing.T) {
 	}
 }
 
-// TestArchiveKept checks that no message advises to remove an archive to which no node can
-// be added.
+// TestArchiveKept checks that no message advises to remove an archive to which no node
+// can be added.
 func TestArchiveKept(t *testing.T) {
 	dir := t.TempDir()
 	node, zip := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "a.zip")

@@ -24,8 +24,8 @@ func sharing(t *testing.T) string {
 	return group
 }
 
-// TestResizeGroup changes the length of a dimension in all arrays that have it, after a dry
-// run with the same result.
+// TestResizeGroup changes the length of a dimension in all arrays that have it, after a
+// dry run with the same result.
 func TestResizeGroup(t *testing.T) {
 	for _, c := range []struct{ args, shapes, chunks string }{
 		{"time=9", "[9 2] [9] [2]", "[[2,2,5],2]"},

@@ -98,8 +98,8 @@ func TestSenseOfFormat2(t *testing.T) {
 	}
 }
 
-// TestMissingKept appends between arrays whose attributes differ only in missing values. A
-// number that would become missing is refused if it occurs.
+// TestMissingKept appends between arrays whose attributes differ only in missing values.
+// A number that would become missing is refused if it occurs.
 func TestMissingKept(t *testing.T) {
 	const lost, found = "stands for no value there and is a number here", "is a number there and stands for no value here"
 	none, nan := `{"units": "K"}`, `{"_FillValue": "AAAAAAAA+H8="}`

@@ -125,8 +125,7 @@ func TestCreateShards(t *testing.T) {
 	}
 }
 
-// TestShardsRoundTrip writes and reads a sharded array with all commands that touch
-// values.
+// TestShardsRoundTrip writes and reads a sharded array with all commands that use values.
 func TestShardsRoundTrip(t *testing.T) {
 	node := newNode(t, "--shape", "10,10", "--dtype", "int16", "--shards", "[[4,6],10]", "--chunks", "[2,5]", "--index-location", "start")
 	must(t, numbers(0, 100), "write", node, "--format", "json")

@@ -46,8 +46,8 @@ func TestExportStreams(t *testing.T) {
 	}
 }
 
-// TestExportLimit refuses output that is longer than --limit, before anything is written if
-// the length is known.
+// TestExportLimit refuses output that is longer than --limit, before anything is written
+// if the length is known.
 func TestExportLimit(t *testing.T) {
 	node := newNode(t, "--shape", "1000", "--chunks", "100", "--dtype", "int32")
 	file := t.TempDir() + "/out"

@@ -56,8 +56,8 @@ func TestSlabToWrite(t *testing.T) {
 	}
 }
 
-// TestChunksAreDecodedOnce reads arrays of which one layer of chunks is larger than a slab:
-// all elements, for a copy into another array, and a part.
+// TestChunksAreDecodedOnce reads arrays of which one layer of chunks is larger than a
+// slab: all elements, for a copy into another array, and a part.
 func TestChunksAreDecodedOnce(t *testing.T) {
 	const rows = 40
 	for name, c := range map[string]struct {

@@ -59,7 +59,8 @@ func TestNamesWithSpace(t *testing.T) {
 	}
 }
 
-// TestIndexBeyond checks that a coordinate value is proposed only if the coordinate has it.
+// TestIndexBeyond checks that a coordinate value is proposed only if the coordinate has
+// it.
 func TestIndexBeyond(t *testing.T) {
 	g := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", g+"/t", "--shape", "3", "--dtype", "int16", "--dimension-names", "time")

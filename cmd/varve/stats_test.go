@@ -15,8 +15,8 @@ import (
 // durations matches the times in statistics, which always differ.
 var durations = regexp.MustCompile(`[0-9][0-9.]*(ns|µs|ms|m[0-9.]+s|s) in `)
 
-// statistics runs a command line with --stats. It returns the table on standard error, with
-// "T" for each time.
+// statistics runs a command line with --stats. It returns the table on standard error,
+// with "T" for each time.
 func statistics(t *testing.T, args ...string) string {
 	t.Helper()
 	_, errs, status := execute(t, "", append(args, "--stats")...)

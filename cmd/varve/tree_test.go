@@ -77,6 +77,6 @@ func TestTreeBelowLeaves(t *testing.T) {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	if len(sharedBranches.group.members) > 0 {
-		t.Error("the leaf that all share has members")
+		t.Error("the shared empty leaf has members")
 	}
 }
