@@ -146,7 +146,7 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 		return strided.View{}, element.ErrVariable(r.Type)
 	}
 	if have := int64(len(e.Data)); have%size != 0 || have/size != r.Len() {
-		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which needs %d", have/size, have, r.Shape(), r.Len())
+		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
 	}
 	v := strided.Contiguous(e.Data, r.Shape(), int(size))
 	v.Heap = e.Heap
