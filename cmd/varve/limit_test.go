@@ -46,7 +46,7 @@ func TestLimitOfParts(t *testing.T) {
 	must(t, "", "write", packed, "--value", "7")
 	for _, args := range [][]string{{"check", packed}, {"write", packed, "--select", "0", "--value", "1"}} {
 		_, errs, status := execute(t, "", append(args, "--limit", "1kiB")...)
-		if status != 1 || !strings.Contains(errs, "--limit") || !strings.Contains(errs, "as a whole") {
+		if status != 1 || !strings.Contains(errs, "--limit") || !strings.Contains(errs, "only whole chunks") {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
 	}
