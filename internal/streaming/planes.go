@@ -189,7 +189,7 @@ func (s *Stream) lengthen() {
 	strided.Copy(s.cut(o.view, 0, o.count), was)
 }
 
-// settle encodes a full layer, and publishes what is due.
+// settle encodes a full layer, and publishes planes that are due.
 func (s *Stream) settle(ctx context.Context) error {
 	o := &s.open
 	if s.isDue(s.next) {

@@ -125,7 +125,7 @@ func (s *Stream) Next() int64 { return s.next }
 // extent of the axis.
 func (s *Stream) Published() int64 { return s.grid.Axis(s.axis).Extent() }
 
-// Stats returns what the stream has done and what it holds.
+// Stats returns counts of the work of the stream, and of the bytes that it holds.
 func (s *Stream) Stats() Stats {
 	stats := s.stats
 	stats.Held = s.held()

@@ -70,7 +70,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Options say how to open a directory. The zero Options read and write an existing
+// Options configure a store. With the zero Options, it reads and writes an existing
 // directory.
 type Options struct {
 	// Create makes the directory and the directories above it if they are missing.
