@@ -158,7 +158,7 @@ func TestHugeUnlisted(t *testing.T) {
 	fixture.Expect(t, err, zarr.ErrLimit, "limit", "cannot list")
 	for _, err = range a.StoredChunks(ctx) {
 	}
-	fixture.Expect(t, err, zarr.ErrLimit, "limit", "to ask for each")
+	fixture.Expect(t, err, zarr.ErrLimit, "limit", "requests for each")
 	err = nil
 	for _, e := range a.CheckShards(ctx, nil) {
 		err = errors.Join(err, e)
