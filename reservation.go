@@ -64,7 +64,7 @@ func (a *Array) reservation(ctx context.Context) (*Reservation, error) {
 		err = r.note.check(a.Rank())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the note of %.100s (remove %s/%s if no writer is at work): %w", ErrInvalidMetadata, holder, own.Dir, own.Pending, err)
+		return nil, fmt.Errorf("%w: the note of %.100s (remove %s/%s if no writer is running): %w", ErrInvalidMetadata, holder, own.Dir, own.Pending, err)
 	}
 	return r, nil
 }

@@ -181,7 +181,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		// replacement for shards.
 		spec.Grid, spec.Chunks = nil, shape // nil lets CreateArray choose
 	}
-	// Creating an array in a store that discards writes tells whether the format
+	// Creating an array in a store that discards writes shows whether the format
 	// accepts the chain.
 	for _, chain := range chains {
 		if spec.Codecs = chain; chain == nil {

@@ -44,7 +44,7 @@ import (
 // Copy copies the node at src and everything below it to dst. If something is at dst and
 // Options.Overwrite is not set, the error wraps [fs.ErrExist]. If one place is inside the
 // other, it wraps [zarr.ErrInvalidArgument]; if there is no node at src,
-// [fs.ErrNotExist]. The package comment says what a failure leaves.
+// [fs.ErrNotExist]. The package comment describes what a failure leaves.
 func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
@@ -63,7 +63,7 @@ func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 // removal fails after the copy, the error wraps [zarr.ErrIncomplete], and the node is at
 // both places.
 //
-// The removal locks all nodes of the source and compares them with what was copied. If
+// The removal locks all nodes of the source and compares them with the copied values. If
 // anything was written since, the source stays, and the error wraps [zarr.ErrConflict] as
 // well. A write between this comparison and the removal is lost if it takes no lock: in a
 // store without locks, by a program that does not lock, or in an array beyond the first

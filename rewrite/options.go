@@ -27,9 +27,9 @@ type Options struct {
 	Progress func(done, total int64)
 }
 
-// Report counts what was or would be copied.
+// Report counts the nodes and values that were copied or, in a dry run, would be copied.
 type Report struct {
-	Arrays, Groups int   // nodes; excludes those whose document does not tell which they are
+	Arrays, Groups int   // nodes; excludes those whose document does not name the kind
 	Values         int64 // stored values other than documents, such as chunks
 	Bytes          int64 // of values and documents
 	// Reserved counts the nodes of format 3 whose names begin with "__", which that

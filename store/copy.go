@@ -10,9 +10,9 @@ import (
 // Copier copies a value from another store, or within this one, without moving the bytes
 // through the program: a server copies them, or the file system shares them.
 type Copier interface {
-	// CopyFrom stores at key the value that from has at source, as Put does. It returns
-	// the size in bytes and the new version. If source has no value, the error is
-	// [fs.ErrNotExist]. If this store cannot copy from that one, the error is
+	// CopyFrom copies the value at source of the store from to key, as Put does. It
+	// returns the size in bytes and the new version. If source has no value, the error
+	// is [fs.ErrNotExist]. If this store cannot copy from that one, the error is
 	// ErrUnsupported, and nothing has changed.
 	CopyFrom(ctx context.Context, key Key, from Store, source Key, d Durability) (int64, Version, error)
 }

@@ -26,7 +26,7 @@ type Locking struct {
 	// Timeout is the longest time to wait for a lock. Zero means no limit. With a
 	// negative timeout, calls do not wait.
 	Timeout time.Duration
-	// Waiting is called once, on a goroutine of its own, if a lock is not free after one
+	// Waiting is called once, on a separate goroutine, if a lock is not free after one
 	// second.
 	Waiting func(LockWait)
 }

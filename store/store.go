@@ -108,7 +108,7 @@ func (v Version) String() string { return v.s }
 // IsZero reports whether v is the zero Version.
 func (v Version) IsZero() bool { return v.s == "" }
 
-// Durability is the time when written bytes are durable. In either case readers see only
+// Durability selects when written bytes become durable. In either case readers see only
 // whole values, also after a crash of the program.
 type Durability int
 

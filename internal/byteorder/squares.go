@@ -69,7 +69,7 @@ func (p *plane) elements(i, j, n, m int) {
 	}
 }
 
-// element is an array of bytes, which one instruction moves whatever its alignment.
+// element is an array of bytes, which one instruction moves regardless of alignment.
 type element interface {
 	[1]byte | [2]byte | [4]byte | [8]byte | [16]byte
 }

@@ -94,7 +94,7 @@ func (p *plane) tile(b *blocks, i, j, n, m int) {
 	}
 }
 
-// begin writes what comes before the first line that begins in each row of dst.
+// begin writes the bytes before the first line that begins in each row of dst.
 func (p *plane) begin(b *blocks, j, m int) {
 	for k := range m {
 		to := p.to(0, j+k)
@@ -104,7 +104,7 @@ func (p *plane) begin(b *blocks, j, m int) {
 	}
 }
 
-// end writes what is after the last whole line of each row of dst.
+// end writes the bytes after the last whole line of each row of dst.
 func (p *plane) end(b *blocks, j, m int) {
 	for k := range m {
 		to := p.to(p.n, j+k)

@@ -22,7 +22,7 @@ func Mul(a, b int64) (int64, bool) {
 }
 
 // Product returns the product of all values, and whether it fits. All must be
-// non-negative. A zero makes the product zero, whatever the other values are.
+// non-negative. A zero makes the product zero, regardless of the other values.
 func Product(values ...int64) (int64, bool) {
 	p, ok := int64(1), true
 	for _, v := range values {

@@ -29,7 +29,7 @@ func Beside(f, g func(), long time.Duration) (ft, gt time.Duration) {
 	}
 }
 
-// repeats returns how often f must run to take about least.
+// repeats returns how many runs of f take about least.
 func repeats(f func(), least time.Duration) int {
 	n := 1
 	for times(f, n) < least {

@@ -87,7 +87,7 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 		var err error
 		data, _, err = src.Read(ctx, store.Request{Limit: max(1, c.MaxEncoded(shape, n))}, b.B)
 		if errors.Is(err, store.ErrTooLarge) {
-			// No chunk of this shape can have so many bytes, so do not decode it.
+			// No chunk of this shape is that long, so do not decode it.
 			err = fmt.Errorf("%w: too long for its shape %v: %w", codec.ErrCorrupt, shape, err)
 			return &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 		}

@@ -29,7 +29,7 @@ const (
 
 // Array is an array to compare.
 type Array struct {
-	// State returns the state of the array as it is known.
+	// State returns the known state of the array.
 	State func() *snapshot.Array
 	// Fresh returns the newest state, or s if that is the newest.
 	Fresh func(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error)
@@ -47,8 +47,8 @@ type Difference struct {
 	A, B  string // the elements in the JSON form of fill values
 }
 
-// Compare returns the first difference of the elements of two arrays of one shape and type,
-// or nil.
+// Compare returns the first difference of the elements of two arrays of one shape and
+// type, or nil.
 func Compare(ctx context.Context, a, b Array) (*Difference, error) {
 	c := &comparison{a: a, b: b, typ: a.State().Type}
 	return c.run(ctx)
@@ -100,7 +100,7 @@ func corner(box grid.Box) []int64 {
 	return index
 }
 
-// width returns the bytes of an element, or an estimate if elements differ in length.
+// width returns the bytes of an element, or an estimate for elements of variable length.
 func (c *comparison) width() int64 {
 	if c.typ.Variable() {
 		return likelyBytes
@@ -108,7 +108,7 @@ func (c *comparison) width() int64 {
 	return int64(c.typ.Size())
 }
 
-// slab returns how many bytes are read of each array at a time.
+// slab returns the number of bytes that are read of each array at a time.
 func (c *comparison) slab() int64 {
 	n := int64(comparedBytes)
 	for _, g := range []*grid.Grid{c.a.State().Grid, c.b.State().Grid} {
@@ -141,8 +141,8 @@ func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, err
 	return nil, nil
 }
 
-// withinVariable is within for elements that differ in length. It compares them in the
-// decoded chunks, and releases the memory for the next box.
+// withinVariable is within for elements of variable length. It compares them in the
+// decoded chunks, and releases the memory before the next box.
 func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Difference, error) {
 	x, err := c.a.Elements(ctx, box)
 	if err != nil {
@@ -186,9 +186,9 @@ func differenceWithin(t dtype.Type, slab grid.Box, data [2][]byte) *Difference {
 // whether nothing else has to be compared: both have the same fill value, and few tiles
 // are stored.
 //
-// Otherwise the arrays are compared as a whole. That ends: if the fill values differ,
-// then no later than at the first element that neither stores; else the elements are few,
-// or at most sparseTiles times what is stored.
+// Otherwise the arrays are compared as a whole. This always ends: if the fill values
+// differ, then at the latest at the first element that neither array stores. Otherwise
+// the elements are few, or at most sparseTiles times the stored ones.
 func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], sparse bool, err error) {
 	for range tries {
 		x, y := c.a.State(), c.b.State()
@@ -203,7 +203,7 @@ func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], spar
 		if err != nil {
 			return nil, false, err
 		}
-		// A grid that another program has published meanwhile has chunks under other
+		// A concurrent writer may have published another grid, whose chunks have other
 		// keys.
 		nowX, errX := c.a.Fresh(ctx, x)
 		nowY, errY := c.b.Fresh(ctx, y)
@@ -226,5 +226,5 @@ func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], spar
 // tries bounds how often the tiles are listed again because an array changed.
 const tries = 16
 
-// errUnsettled is the error if an array changed each time.
+// errUnsettled is the error if an array changed in each attempt.
 var errUnsettled = fmt.Errorf("%w each time it was listed", store.ErrConflict)

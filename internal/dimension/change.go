@@ -15,11 +15,12 @@ import (
 // Change is an array whose shape is about to change.
 type Change struct {
 	Path store.Path
-	// Now returns the array as it is known.
+	// Now returns the known state of the array.
 	Now func() Array
 	// Refresh reads the array again, for Now.
 	Refresh func(context.Context) error
-	// After turns a shape into the one after the change, perhaps in place.
+	// After returns the shape after the change of the given one. It may change it in
+	// place.
 	After func(shape []int64) []int64
 	// Alone permits the array to differ from its siblings.
 	Alone bool
@@ -35,9 +36,9 @@ type Changes struct {
 	Finish func(ctx context.Context, path store.Path)
 }
 
-// Check returns an error if arrays of one group would differ along a dimension after the
-// changes. The error is a [grid.AxisError] that wraps [fault.ErrInvalidArgument], or one of
-// the store; at is the index of its change.
+// Check returns an error if arrays of one group would differ along a dimension after
+// the changes. The error is a [grid.AxisError] that wraps [fault.ErrInvalidArgument],
+// or one of the store; at is the index of its change.
 func (c Changes) Check(ctx context.Context) (at int, err error) {
 	for i, change := range c.List {
 		if change.Alone {
@@ -97,8 +98,8 @@ func (c Change) names() (names []string) {
 	return names
 }
 
-// compare compares an array after its change with the siblings after theirs. It returns nil
-// if all agree.
+// compare compares an array after its change with the siblings after theirs. It returns
+// nil if all agree.
 func (c Changes) compare(change Change, siblings []Array, s store.Store) *disagreement {
 	now := change.Now()
 	is := change.After(slices.Clone(now.Shape))

@@ -43,7 +43,7 @@ func (g Group) Check(ctx context.Context) error {
 		}
 		arrays = g.again(ctx, involved)
 	}
-	return nil // the lengths change all the time: another writer appends to the group
+	return nil // the lengths keep changing, because a concurrent writer appends to the group
 }
 
 // differing returns the arrays that have a dimension along which arrays differ in length,

@@ -29,8 +29,8 @@ type Group struct {
 	InFlight int  // documents that are read at the same time
 }
 
-// load reads the document of the group. ok is false if there is none, because the store was
-// opened below the group.
+// load reads the document of the group. ok is false if there is none, because the store
+// was opened below the group.
 func (g Group) load(ctx context.Context) (_ Group, ok bool, err error) {
 	s, err := g.Load(ctx, g.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,8 +92,9 @@ func (g Group) coordinateAbove(ctx context.Context, name string) (Array, bool) {
 	return Array{}, false
 }
 
-// arrays calls use with the arrays directly below the group. Without consolidated metadata
-// it reads at most mostMembers documents, those of coordinates with the given names first.
+// arrays calls use with the arrays directly below the group. Without consolidated
+// metadata it reads at most mostMembers documents, those of coordinates with the given
+// names first.
 func (g Group) arrays(ctx context.Context, names []string, use func(Array)) error {
 	c := g.Doc.Consolidated
 	if c == nil && !g.Listed {
@@ -168,7 +169,7 @@ func (g Group) arrayAt(ctx context.Context, p store.Path) (Array, bool) {
 	return arrayOf(p, doc), true
 }
 
-// again reads the current lengths of arrays. It leaves out arrays that were deleted.
+// again reads the current lengths of arrays. It omits arrays that were deleted.
 func (g Group) again(ctx context.Context, arrays []Array) (now []Array) {
 	for _, a := range arrays {
 		if a, ok := g.arrayAt(ctx, a.Path); ok {

@@ -48,9 +48,9 @@ func CheckSegment(seg string) error {
 	return nil
 }
 
-// IsPlain reports whether all segments of key are legal for the simplest of reasons. They
-// have only letters, digits, '_', '-' and, after the first byte, '.'. Most keys are so,
-// and checking them byte by byte costs little for each chunk.
+// IsPlain reports whether all segments of key consist only of letters, digits, '_', '-'
+// and, after the first byte, '.'. These are always legal. Most keys are of this form, and
+// this check is fast.
 func IsPlain(key string) bool {
 	length := 0 // of the segment
 	for i := range len(key) {
@@ -66,7 +66,7 @@ func IsPlain(key string) bool {
 	return length > 0
 }
 
-// plain has the bytes that may stand anywhere in a segment.
+// plain has the bytes that are legal anywhere in a segment.
 var plain = func() (t [256]bool) {
 	for c := range t {
 		t[c] = isLetter(byte(c)) || c >= '0' && c <= '9' || c == '_' || c == '-'
@@ -74,7 +74,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// isIllegal reports whether no key may have r. A backslash separates names on Windows.
+// isIllegal reports whether r is illegal in keys. A backslash separates names on Windows.
 func isIllegal(r rune) bool { return unicode.IsControl(r) || r == '\\' }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -88,7 +88,7 @@ func Check(name string) error {
 	case strings.Trim(name, ".") == "":
 		return fmt.Errorf("node name %q is made of periods only", name)
 	case own.Is(name):
-		return fmt.Errorf("node name %q is reserved: Varve keeps it for itself", name)
+		return fmt.Errorf("node name %q is reserved by Varve", name)
 	case name == V3Node:
 		return fmt.Errorf("a node must not be named %q", name)
 	}

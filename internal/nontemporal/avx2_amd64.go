@@ -9,5 +9,5 @@ package nontemporal
 //go:noescape
 func lines(dst *byte, src *byte, n int)
 
-// fence returns when what was written past the cache is seen by everyone who sees what is written afterwards.
+// fence orders earlier stores that bypass the cache before all later stores.
 func fence()

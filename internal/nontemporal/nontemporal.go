@@ -7,16 +7,16 @@
 //
 // Processors with AVX2 use assembly that tools/nontemporal generates. There are no such
 // stores on other processors, with the build tag purego, or under the race detector,
-// which does not see what assembly writes.
+// which does not see the writes of assembly.
 package nontemporal
 
 //go:generate go -C ../../tools run ./nontemporal -out ../internal/nontemporal/avx2_amd64.s -stubs ../internal/nontemporal/avx2_amd64.go -pkg nontemporal
 
 const (
-	// Large is above how many bytes a block does not fit into the caches, so that its
+	// Large is the size in bytes above which a block does not fit into the caches: its
 	// first bytes are evicted before they are read.
 	Large = 32 << 20
-	// Row is the least bytes of a row with enough whole cache lines.
+	// Row is the smallest size in bytes of a row with enough whole cache lines.
 	Row = 256
 )
 

@@ -18,14 +18,14 @@ const (
 	// Pending is the pointer: the file in Dir that names the journal of an unfinished
 	// change, or the reservation of the node.
 	Pending = "pending.json"
-	// Lock is the file that a writer of a node locks for the length of a change.
+	// Lock is the file that a writer of a node locks during a change.
 	Lock = "__varve.lock"
-	// Publish is the file that a conditional write locks for a moment, in the directory
-	// of the key.
+	// Publish is the file that a conditional write locks, in the directory of the key,
+	// while it checks the condition and changes the value.
 	Publish = "__varve.publish"
 	// Temporary begins the name of a value that is being written.
 	Temporary = "__tmp-"
-	// Writers is the directory that has one locked file for each live writer.
+	// Writers is the directory that has one locked file for each running writer.
 	Writers = Temporary + "writers"
 )
 

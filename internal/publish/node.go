@@ -130,6 +130,6 @@ type Change struct {
 	// Tidy removes objects that nothing needs once the writes of Reclaim are durable.
 	Tidy func(context.Context, store.Batch) error
 	// Abandon deletes staged chunks after Stage failed. Its errors are ignored,
-	// because what it leaves is invisible.
+	// because the remaining chunks are invisible.
 	Abandon func(context.Context, store.Batch) error
 }

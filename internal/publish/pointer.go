@@ -154,7 +154,7 @@ func (h noHolder) Is(target error) bool { return target == ErrHeld || target == 
 var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
 
 // isJournal reports whether a key is the name of a journal. Recovery neither writes nor
-// deletes other keys, whatever a pointer says.
+// deletes other keys, even if a pointer names them.
 func isJournal(k store.Key) bool {
 	name := k.Dir().Name() + "/" + k.Base()
 	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)

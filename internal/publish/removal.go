@@ -163,7 +163,7 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 }
 
 // checkApart refuses a node that is mounted below itself, or that has one of its parents
-// mounted below it. Removing it would delete more than what is below it.
+// mounted below it. Its removal would also delete nodes that are not below it.
 func (n Node) checkApart(members []store.Path) error {
 	above, err := store.Identities(n.Store, n.Path)
 	if err != nil || len(above) == 0 {

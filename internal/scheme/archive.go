@@ -21,8 +21,8 @@ import (
 const archiveSuffix = ".zip"
 
 // ArchiveOn returns the path of the zip archive that dir names or leads into, or "" if
-// there is none. The outermost one counts. An archive is a regular file or, if access is
-// [store.Create], a name that does not exist yet.
+// there is none. If there are several, it returns the outermost. An archive is a regular
+// file or, if access is [store.Create], a name that does not exist yet.
 func ArchiveOn(dir string, access store.Access) string {
 	found := ""
 	if !strings.Contains(dir, archiveSuffix) {

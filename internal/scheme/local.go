@@ -89,7 +89,7 @@ func localPath(location string) (string, error) {
 	return filepath.Abs(filepath.FromSlash(u.Path))
 }
 
-// isDirectory returns an error that tells what dir is, unless it is a directory.
+// isDirectory returns an error that describes dir unless it is a directory.
 func isDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -124,7 +124,7 @@ func newRoot(dir string) string {
 		if isNode(p) {
 			return topmost(p)
 		}
-		if _, err := os.Stat(p); err == nil { // above an existing directory that is no node there is no store
+		if _, err := os.Stat(p); err == nil { // an existing directory that is not a node is not in a store
 			break
 		}
 	}

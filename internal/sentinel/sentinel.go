@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sentinel joins the errors by which several packages say the same thing.
+// Package sentinel joins errors of several packages that have the same meaning.
 //
-// Each of these packages has an exported error of its own, such as store.ErrUnsupported.
-// The error of the root package matches all of them with [errors.Is].
+// Each of these packages exports its own error, such as store.ErrUnsupported. With
+// [errors.Is], all of them match the error of the root package.
 package sentinel
 
 import "errors"
@@ -12,13 +12,13 @@ import "errors"
 // implemented, or a store lacks a power.
 var ErrUnsupported = errors.New("not supported")
 
-// kind is an error of one package that stands for a joint one.
+// kind is the error of one package that matches a joint one.
 type kind struct {
 	text  string
 	joint error
 }
 
-// New returns an error with a text of its own that [errors.Is] also matches with joint.
+// New returns an error with the given text that [errors.Is] also matches with joint.
 func New(text string, joint error) error { return &kind{text, joint} }
 
 func (k *kind) Error() string { return k.text }

@@ -4,32 +4,32 @@
 
 package shuffle
 
-// shuffle2 shuffles groups of 32 elements of 2 bytes. Their first bytes go to dst, the others to where stride bytes more lead.
+// shuffle2 shuffles groups of 32 elements of 2 bytes. The first bytes go to the row dst, byte k to a row k*stride bytes later.
 //
 //go:noescape
 func shuffle2(dst *byte, src *byte, stride int, groups int)
 
-// unshuffle2 undoes shuffle2: what lies stride bytes apart in src goes to elements that follow each other.
+// unshuffle2 undoes shuffle2: bytes stride bytes apart in src go to consecutive elements.
 //
 //go:noescape
 func unshuffle2(dst *byte, src *byte, stride int, groups int)
 
-// shuffle4 shuffles groups of 32 elements of 4 bytes. Their first bytes go to dst, the others to where stride bytes more lead.
+// shuffle4 shuffles groups of 32 elements of 4 bytes. The first bytes go to the row dst, byte k to a row k*stride bytes later.
 //
 //go:noescape
 func shuffle4(dst *byte, src *byte, stride int, groups int)
 
-// unshuffle4 undoes shuffle4: what lies stride bytes apart in src goes to elements that follow each other.
+// unshuffle4 undoes shuffle4: bytes stride bytes apart in src go to consecutive elements.
 //
 //go:noescape
 func unshuffle4(dst *byte, src *byte, stride int, groups int)
 
-// shuffle8 shuffles groups of 32 elements of 8 bytes. Their first bytes go to dst, the others to where stride bytes more lead.
+// shuffle8 shuffles groups of 32 elements of 8 bytes. The first bytes go to the row dst, byte k to a row k*stride bytes later.
 //
 //go:noescape
 func shuffle8(dst *byte, src *byte, stride int, groups int)
 
-// unshuffle8 undoes shuffle8: what lies stride bytes apart in src goes to elements that follow each other.
+// unshuffle8 undoes shuffle8: bytes stride bytes apart in src go to consecutive elements.
 //
 //go:noescape
 func unshuffle8(dst *byte, src *byte, stride int, groups int)
@@ -44,17 +44,17 @@ func shuffleColumns(dst *byte, src *byte, stride int, step int, groups int)
 //go:noescape
 func unshuffleColumns(dst *byte, src *byte, stride int, step int, groups int)
 
-// copyRows copies rows of some bytes, a multiple of 64 that is not 0. Those of src begin ss bytes apart, those of dst ds bytes.
+// copyRows copies rows of some bytes, a multiple of 64 that is not 0. The rows of src are ss bytes apart, those of dst ds bytes.
 //
 //go:noescape
 func copyRows(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
 
-// pack writes elements of size bytes one after the other, each with the 16 bytes of it in src, of which the next takes back what is too much.
+// pack copies elements of size bytes from places 16 bytes apart in src to consecutive places. It writes 16 bytes each; the next element overwrites the rest.
 //
 //go:noescape
 func pack(dst *byte, src *byte, size int, count int)
 
-// splitBits32 splits the bits of groups of 256 bytes: of each group 32 bytes go to each of eight rows, stride bytes apart.
+// splitBits32 splits the bits of groups of 256 bytes: 32 bytes of each group go to each of eight rows, which are stride bytes apart.
 //
 //go:noescape
 func splitBits32(dst *byte, src *byte, stride int, groups int)

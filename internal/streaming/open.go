@@ -12,11 +12,11 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// Open returns a stream that appends to an array along an axis. base is the newest state of
-// the array.
+// Open returns a stream that appends to an array along an axis. base is the newest
+// state of the array.
 func Open(base *snapshot.Array, axis int, target Target, opt Options) (*Stream, error) {
 	if opt.Every < 0 || opt.Budget < 0 {
-		return nil, fault.Argument("Every is %d and Budget %d, neither can be negative", opt.Every, opt.Budget)
+		return nil, fault.Argument("Every is %d and Budget is %d, but neither may be negative", opt.Every, opt.Budget)
 	}
 	if opt.Budget == 0 {
 		opt.Budget = min(1<<30, debug.SetMemoryLimit(-1)/2)

@@ -27,8 +27,8 @@ func (s *Stream) Checkpoint(ctx context.Context) error {
 	return s.publish(ctx, nil, false)
 }
 
-// Close publishes all planes that were written so far and ends the stream. If it fails, the
-// stream still holds the planes and Close may be called again.
+// Close publishes all planes that were written so far and ends the stream. If it fails,
+// the stream still holds the planes and Close may be called again.
 func (s *Stream) Close(ctx context.Context) error {
 	if s.closed {
 		return nil
@@ -74,7 +74,7 @@ func (s *Stream) Write(ctx context.Context, e element.Buffer) error {
 // take holds planes from the front of v and returns their number. It stops where the
 // stream must publish, or at the end of the layer.
 func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
-	if err := s.settle(ctx); err != nil { // repeats what failed at the end of the last call
+	if err := s.settle(ctx); err != nil { // retries a step that failed in the last call
 		return 0, err
 	}
 	left := v.Shape[s.axis]
@@ -104,8 +104,8 @@ func (s *Stream) slab(v strided.View) *engine.Slab {
 	return &engine.Slab{Axis: s.axis, Start: s.next, Stop: s.next + v.Shape[s.axis], Planes: v}
 }
 
-// takeLayer takes the planes of a whole layer. It encodes them without a copy. If they are
-// due or do not fit the budget, it stores them at once.
+// takeLayer takes the planes of a whole layer. It encodes them without a copy. If they
+// are due or do not fit the budget, it stores them at once.
 func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 	slab := s.slab(v)
 	if s.open.buffer != nil && !s.fits(v.Shape[s.axis]) {
@@ -157,7 +157,7 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 		most = max(first, min(most, (s.opt.Budget-s.encoded())/s.plane-first))
 	}
 	if room := int64(cap(s.open.buffer)) / s.plane; room < min(first, most) {
-		s.open.buffer = nil // so that the collector can free it before the next one is made
+		s.open.buffer = nil // a garbage collection can free it before the next one is made
 		s.open.buffer = make([]byte, min(first, most)*s.plane)
 	}
 	s.open.view = s.room(min(most, int64(cap(s.open.buffer))/s.plane))
@@ -189,7 +189,7 @@ func (s *Stream) lengthen() {
 	strided.Copy(s.cut(o.view, 0, o.count), was)
 }
 
-// settle encodes a full layer, and publishes what is due.
+// settle encodes a full layer, and publishes planes that are due.
 func (s *Stream) settle(ctx context.Context) error {
 	o := &s.open
 	if s.isDue(s.next) {

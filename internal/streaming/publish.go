@@ -81,7 +81,7 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	return g, err
 }
 
-// publishEarly is publish because the budget is exhausted. Early counts this.
+// publishEarly is publish for an exhausted budget, which Early counts.
 func (s *Stream) publishEarly(ctx context.Context, more *engine.Slab, early bool) error {
 	err := s.publish(ctx, more, false)
 	if err == nil && early {
@@ -90,7 +90,8 @@ func (s *Stream) publishEarly(ctx context.Context, more *engine.Slab, early bool
 	return err
 }
 
-// publish stores the held planes, and more that follow them, and publishes the new extent.
+// publish stores the held planes, and more that follow them, and publishes the new
+// extent.
 func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) error {
 	slabs := slices.Clone(s.slabs)
 	if s.open.count > 0 {
@@ -127,8 +128,8 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	return err
 }
 
-// overtaken is the conflict of a stream whose array another writer has changed. Trying
-// again does not help.
+// overtaken is the conflict of a stream whose array another writer has changed. It is
+// final: a retry meets it again.
 type overtaken struct {
 	*snapshot.Unexpected
 	axis int
@@ -159,8 +160,8 @@ func (s *Stream) unchanged(now *snapshot.Array) error {
 	return o
 }
 
-// sameExtension reports whether two extensions are equal apart from white space. A document
-// that is read again has other white space than one that was just made.
+// sameExtension reports whether two extensions are equal apart from white space. A
+// document that is read again has other white space than one that was just made.
 func sameExtension(a, b metadata.Extension) bool {
 	var x, y bytes.Buffer
 	if a.Configuration == nil || b.Configuration == nil || json.Compact(&x, a.Configuration) != nil || json.Compact(&y, b.Configuration) != nil {

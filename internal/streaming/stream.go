@@ -2,9 +2,9 @@
 
 // Package streaming appends planes to an array as they arrive.
 //
-// A stream holds planes until they fill a layer of inner chunks, and encodes the layer. It
-// holds encoded layers until the chunks along its axis are full. Then it stores the chunks
-// and publishes the new extent.
+// A stream holds planes until they fill a layer of inner chunks, and encodes the layer.
+// It holds encoded layers until the chunks along its axis are full. Then it stores the
+// chunks and publishes the new extent.
 package streaming
 
 import (
@@ -43,26 +43,26 @@ type Target struct {
 	InnerChunks int64
 }
 
-// Stream appends planes to an array. One goroutine at a time may use it.
+// Stream appends planes to an array. It is not safe for concurrent use.
 type Stream struct {
 	target Target
 	axis   int
 	opt    Options
 	policy grid.Growth // of all edges but the last
-	exact  bool        // the last edge is as long as what is left
-	edge   int64       // planes of the others, where exact
-	plane  int64       // bytes
+	exact  bool        // the last edge ends at the extent
+	edge   int64       // planes of the other edges, if exact
+	plane  int64       // bytes of a plane
 
-	base    *snapshot.Array // when the stream was opened, from where edges are planned
-	grid    *grid.Grid      // that was published last
-	planned *snapshot.Array // with the edges of planes that are to come
+	base    *snapshot.Array // the state when the stream was opened; edges are planned on it
+	grid    *grid.Grid      // the grid that was published last
+	planned *snapshot.Array // the state with the edges of later planes
 
-	next  int64          // first plane that is still to be written
-	slabs []*engine.Slab // that are held, all of them full layers
-	open  openLayer      // behind these
+	next  int64          // the first plane that was not written yet
+	slabs []*engine.Slab // the held full layers
+	open  openLayer      // the layer after these
 	stats Stats
 
-	failed error // for good
+	failed error // permanent
 	closed bool
 }
 
@@ -72,7 +72,7 @@ type openLayer struct {
 	view   strided.View // of the buffer
 	start  int64        // first plane
 	count  int64        // planes so far
-	most   int64        // planes for which there may be room
+	most   int64        // largest number of planes
 }
 
 // usable returns an error if the stream has ended.
@@ -117,15 +117,15 @@ func (s *Stream) cut(v strided.View, from, to int64) strided.View {
 	return v.Sub(box)
 }
 
-// Next returns the index of the first plane that was not written yet. All planes before it
-// are held or published.
+// Next returns the index of the first plane that was not written yet. All planes before
+// it are held or published.
 func (s *Stream) Next() int64 { return s.next }
 
 // Published returns the index of the first plane that is not published yet. This is the
 // extent of the axis.
 func (s *Stream) Published() int64 { return s.grid.Axis(s.axis).Extent() }
 
-// Stats returns what the stream has done and what it holds.
+// Stats returns counts of the work of the stream, and of the bytes that it holds.
 func (s *Stream) Stats() Stats {
 	stats := s.stats
 	stats.Held = s.held()

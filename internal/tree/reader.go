@@ -18,12 +18,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Documents names the documents that make a node, in the order in which they are looked
-// for. A node that has documents of both formats is one of format 3.
+// Documents has the names of the documents that make a node, in the order of the
+// look-up. A node that has documents of both formats is one of format 3.
 var Documents = []string{metadata.V3Node, metadata.V2Array, metadata.V2Group}
 
 // ErrNoNode reports a path without a node. It wraps [fs.ErrNotExist]. [Reader.Describe]
-// tells what is there instead, which takes a listing.
+// describes the path, which takes a listing.
 var ErrNoNode error = fault.NotFound("no Zarr node here")
 
 // Reader reads the documents of nodes.
@@ -93,8 +93,8 @@ func (r Reader) Attributes(ctx context.Context, p store.Path) ([]byte, error) {
 	return data, err
 }
 
-// withConsolidated adds the consolidated metadata of a group of format 2. It only copies
-// what other documents say, so a damaged one does not make the group unreadable.
+// withConsolidated adds the consolidated metadata of a group of format 2. It only has
+// copies of other documents, so a damaged one does not make the group unreadable.
 func (r Reader) withConsolidated(ctx context.Context, p store.Path, g *metadata.Group) (metadata.Node, error) {
 	data, _, err := r.document(ctx, p, metadata.V2Consolidated)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func (r Reader) Record(ctx context.Context, p store.Path) (raw []byte, format in
 }
 
 // Type returns "array" or "group" for a node that cannot be opened, or "" if its
-// documents do not tell.
+// documents do not contain it.
 func (r Reader) Type(ctx context.Context, p store.Path) string {
 	data, _, err := r.document(ctx, p, metadata.V3Node)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,7 +173,7 @@ func Format(ctx context.Context, s store.Store, p store.Path) (int, error) {
 }
 
 // Shadowed returns the names of the documents of format 2 beside the document of a node
-// of format 3. Programs that know format 2 only see another node there.
+// of format 3. Programs that know only format 2 see another node there.
 func Shadowed(ctx context.Context, s store.Store, p store.Path) ([]string, error) {
 	var names []string
 	for _, name := range Documents[1:] {
@@ -188,7 +188,7 @@ func Shadowed(ctx context.Context, s store.Store, p store.Path) ([]string, error
 	return names, nil
 }
 
-// Describe returns an [fs.ErrNotExist] that tells what is at a path without a node.
+// Describe returns an [fs.ErrNotExist] that describes a path without a node.
 func Describe(ctx context.Context, s store.Store, p store.Path) error {
 	var names []string
 	for e, err := range store.List(ctx, s, p, false) {

@@ -20,7 +20,7 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 
 // lockedAt is the upper half of the offset of the locked byte. Windows locks are
 // mandatory, so the byte lies far beyond the content, and waiting programs can still read
-// who holds the lock.
+// the description of the holder.
 const lockedAt = 1 << 30
 
 func lock(f *os.File) error {

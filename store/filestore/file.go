@@ -36,8 +36,8 @@
 // [Store.PutIf] and [Store.DeleteIf] briefly hold a lock in the directory of the key.
 // [Store.Lock] is a different lock, so its holder can call PutIf in the locked directory.
 // Both exclude other goroutines, and other processes that use this package. Both end with
-// the process. Put and Delete without a condition take no lock: only conditions that are
-// checked after they have returned take them into account.
+// the process. Put and Delete take no lock. Until they return, a concurrent PutIf or
+// DeleteIf may miss their change.
 //
 // A lock is a file whose content describes the holder. Only users who may write in its
 // directory can open it and so lock it. While a store writes, a locked file in the
@@ -70,7 +70,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Options say how to open a directory. The zero Options read and write an existing
+// Options configure a store. With the zero Options, it reads and writes an existing
 // directory.
 type Options struct {
 	// Create makes the directory and the directories above it if they are missing.

@@ -117,8 +117,8 @@ func (s *Store) exclusively(ctx context.Context, dir string, act func() error) e
 		return s.locks(err)
 	}
 	err = act()
-	// Closing the file has ended the lock, even if the file could not be removed. To
-	// return that error would report a change that was made as failed.
+	// unlock ends the lock even if it cannot remove the file. To return that error would
+	// report a change that was made as failed.
 	_ = unlock()
 	return err
 }

@@ -25,8 +25,8 @@
 //
 // # Connections
 //
-// Each request in flight has an HTTP/1.1 connection of its own, because servers and
-// networks limit the throughput of one connection. Connections are kept and closed after
+// Each request in flight has a separate HTTP/1.1 connection, because servers and networks
+// limit the throughput of one connection. Connections are kept and closed after
 // 90 seconds of idleness.
 //
 // If a server sends more bytes than it announced, net/http logs that with package log. A
@@ -86,7 +86,7 @@ type Options struct {
 	Stall time.Duration
 	// Waiting, if not nil, is called with the host of a server that has sent little or
 	// nothing for 5 s, or for a quarter of Stall if that is less. It is called once for a
-	// store, on a goroutine of its own, while a request is in flight.
+	// store, on a separate goroutine, while a request is in flight.
 	Waiting func(host string)
 	// Discard is the largest number of bytes to discard before a range if the server
 	// ignores range requests; 0 means 64 MiB.

@@ -287,7 +287,7 @@ func TestHugeChunkRefused(t *testing.T) {
 		t.Errorf("the fill value in a chunk that is not stored: %v", err)
 	}
 	packed, _ := longChunk(t, n, bytescodec.Extension("little"), zstd.Extension(1, false))
-	if err := zarr.Write(ctx, packed, part, []float32{1, 2}); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "encode only whole chunks") {
+	if err := zarr.Write(ctx, packed, part, []float32{1, 2}); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "only whole chunks") {
 		t.Errorf("a compressed chunk: %v", err)
 	}
 	if _, err := packed.CheckShard(ctx, []int64{0}, nil); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "raise the limit") {

@@ -9,7 +9,7 @@ import (
 // Fence makes a function that stands behind writing past the cache.
 func Fence() {
 	TEXT("fence", NOSPLIT, "func()")
-	Doc("fence returns when what was written past the cache is seen by everyone who sees what is written afterwards.")
+	Doc("fence orders earlier stores that bypass the cache before all later stores.")
 	SFENCE()
 	RET()
 }

@@ -13,7 +13,7 @@ import (
 func CopyRows() {
 	TEXT("copyRows", NOSPLIT, "func(dst, src *byte, ds, ss, rows, bytes int)")
 	Pragma("noescape")
-	Doc("copyRows copies rows of some bytes, a multiple of 64 that is not 0. Those of src begin ss bytes apart, those of dst ds bytes.")
+	Doc("copyRows copies rows of some bytes, a multiple of 64 that is not 0. The rows of src are ss bytes apart, those of dst ds bytes.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	ds, ss := Load(Param("ds"), GP64()), Load(Param("ss"), GP64())
 	rows, size := Load(Param("rows"), GP64()), Load(Param("bytes"), GP64())

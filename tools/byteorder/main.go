@@ -42,7 +42,7 @@ func genTurn(size, bytes int) {
 	name := fmt.Sprintf("turn%dto%d", size, bytes)
 	TEXT(name, NOSPLIT, "func(dst, src *byte, ds, ss, groups int)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s turns groups of %d columns of %d rows, elements of %d bytes. The rows of src begin ss bytes apart, those of dst ds bytes.",
+	Doc(fmt.Sprintf("%s turns groups of %d columns of %d rows, elements of %d bytes. The rows of src are ss bytes apart, those of dst ds bytes.",
 		name, 16/size, bytes/size, size))
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	ds, ss := Load(Param("ds"), GP64()), Load(Param("ss"), GP64())
@@ -173,14 +173,14 @@ func turnedFar(e eights, size, half int) []reg.VecVirtual {
 	return v
 }
 
-// genStream makes the function that writes lines past the cache, as all that is written
-// once and is too large for it.
+// genStream makes the function that writes lines past the cache. It is for data
+// that is written once and does not fit the cache.
 func genStream() {
 	TEXT("stream", NOSPLIT, "func(dst, src, next *byte, ds, ss, ns, rows, bytes, skip int)")
 	Pragma("noescape")
-	Doc("stream copies rows of some bytes to the lines of dst that they complete, together with what is kept before them in src, and keeps",
-		"their last 64 bytes there. With a skip of 64, not 0, the line in which a row of dst begins is left out if it begins within it.",
-		"Rows that are read afterwards begin at next, ns bytes apart; they are fetched to the second cache, as the first one has no room for them.")
+	Doc("stream copies rows of some bytes, and the bytes kept before them in src, to the cache lines of dst that they complete, and keeps",
+		"their last 64 bytes there. With a skip of 64 instead of 0, it omits the line that a row of dst begins in the middle of.",
+		"The rows to read next begin at next, ns bytes apart. They are prefetched to the L2 cache, because the L1 cache has no room for them.")
 	dst, src, next := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("next"), GP64())
 	rows, size := Load(Param("rows"), GP64()), Load(Param("bytes"), GP64())
 	a, b := YMM(), YMM()
@@ -226,7 +226,7 @@ func genStream() {
 func genSwap() {
 	TEXT("swap128", NOSPLIT, "func(dst, src, order *byte, groups int)")
 	Pragma("noescape")
-	Doc("swap128 copies groups of 128 bytes, of which every 16 are in the order that 16 numbers tell. dst may be src.")
+	Doc("swap128 copies groups of 128 bytes, and reorders every 16 bytes by the 16 indices in order. dst may be src.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	order := Load(Param("order"), GP64())
 	groups := Load(Param("groups"), GP64())

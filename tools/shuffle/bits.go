@@ -49,7 +49,7 @@ func transposeBits(x reg.VecVirtual, masks []reg.VecVirtual) {
 func genSplitBits() {
 	TEXT("splitBits32", NOSPLIT, "func(dst, src *byte, stride, groups int)")
 	Pragma("noescape")
-	Doc("splitBits32 splits the bits of groups of 256 bytes: of each group 32 bytes go to each of eight rows, stride bytes apart.")
+	Doc("splitBits32 splits the bits of groups of 256 bytes: 32 bytes of each group go to each of eight rows, which are stride bytes apart.")
 	dst, src, stride, groups := arguments()
 	m, to := masks(), avx.NewRows(dst, stride, 8)
 	avx.Loop(groups, func() {

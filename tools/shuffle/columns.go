@@ -180,7 +180,7 @@ func storeColumns(v []reg.VecVirtual, e elements, half int) {
 func genPack() {
 	TEXT("pack", NOSPLIT, "func(dst, src *byte, size, count int)")
 	Pragma("noescape")
-	Doc("pack writes elements of size bytes one after the other, each with the 16 bytes of it in src, of which the next takes back what is too much.")
+	Doc("pack copies elements of size bytes from places 16 bytes apart in src to consecutive places. It writes 16 bytes each; the next element overwrites the rest.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	size, count := Load(Param("size"), GP64()), Load(Param("count"), GP64())
 	x := XMM()

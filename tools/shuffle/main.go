@@ -43,7 +43,7 @@ func arguments() (dst, src, stride, groups reg.Register) {
 func genShuffle(size int) {
 	TEXT(fmt.Sprintf("shuffle%d", size), NOSPLIT, "func(dst, src *byte, stride, groups int)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("shuffle%d shuffles groups of 32 elements of %d bytes. Their first bytes go to dst, the others to where stride bytes more lead.", size, size))
+	Doc(fmt.Sprintf("shuffle%d shuffles groups of 32 elements of %d bytes. The first bytes go to the row dst, byte k to a row k*stride bytes later.", size, size))
 	dst, src, stride, groups := arguments()
 	to := avx.NewRows(dst, stride, size)
 	avx.Loop(groups, func() {
@@ -71,7 +71,7 @@ func loadGroup(src reg.Register, size int) []reg.VecVirtual {
 func genUnshuffle(size int) {
 	TEXT(fmt.Sprintf("unshuffle%d", size), NOSPLIT, "func(dst, src *byte, stride, groups int)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("unshuffle%d undoes shuffle%d: what lies stride bytes apart in src goes to elements that follow each other.", size, size))
+	Doc(fmt.Sprintf("unshuffle%d undoes shuffle%d: bytes stride bytes apart in src go to consecutive elements.", size, size))
 	dst, src, stride, groups := arguments()
 	from := avx.NewRows(src, stride, size)
 	avx.Loop(groups, func() {
