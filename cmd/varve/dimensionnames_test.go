@@ -52,13 +52,13 @@ func TestNamesAttribute(t *testing.T) {
 	for _, c := range []struct{ args, note string }{
 		{`attrs g/t set _ARRAY_DIMENSIONS ["x","y"]`, `dimension "x" has length 4 in t and length 6 in u of its group: xarray does not open such a group`},
 		{`attrs g/t set _ARRAY_DIMENSIONS ["x"]`, "attribute _ARRAY_DIMENSIONS has 1 name for 2 axes: xarray does not open such a group"},
-		{`attrs g/t set _ARRAY_DIMENSIONS "x"`, "attribute _ARRAY_DIMENSIONS is no list of names: xarray does not open such a group"},
+		{`attrs g/t set _ARRAY_DIMENSIONS "x"`, "attribute _ARRAY_DIMENSIONS is not a list of names: xarray does not open such a group"},
 	} {
 		wantNote(t, g, c.args, c.note)
 	}
 	for command, want := range map[string]string{
-		"info":  "xarray (attribute _ARRAY_DIMENSIONS is no list of names)",
-		"check": "note: attribute _ARRAY_DIMENSIONS is no list of names: xarray does not open such a group",
+		"info":  "xarray (attribute _ARRAY_DIMENSIONS is not a list of names)",
+		"check": "note: attribute _ARRAY_DIMENSIONS is not a list of names: xarray does not open such a group",
 	} {
 		if got := must(t, "", command, g+"/t"); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", command, got)
@@ -72,7 +72,7 @@ func TestNamesAttribute(t *testing.T) {
 // TestMissingIgnored notes where the fill value of format 2 is in the place of the
 // attribute _FillValue, as xarray has it.
 func TestMissingIgnored(t *testing.T) {
-	for fill, note := range map[string]string{"NaN": "xarray takes the fill value NaN of format 2 for missing", "null": "", "7": ""} {
+	for fill, note := range map[string]string{"NaN": "in format 2 xarray treats the fill value NaN as missing", "null": "", "7": ""} {
 		g := filepath.Join(t.TempDir(), "g.zarr")
 		must(t, "", "create", g+"/t", "--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--zarr-format", "2", "--fill", fill)
 		wantNote(t, g, "attrs g/t set _FillValue 7.0", note)

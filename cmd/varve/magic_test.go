@@ -44,7 +44,7 @@ func TestNPYWithoutItsName(t *testing.T) {
 			t.Errorf("append %s as raw: %s", name, got)
 		}
 		_, errs, status := execute(t, in, "write", node, file, "--select", ":2", "--format", "raw")
-		if status != 1 || !strings.Contains(errs, "it is a .npy file: without --format raw") {
+		if status != 1 || !strings.Contains(errs, "it is a .npy file; omit --format raw") {
 			t.Errorf("write %s as raw: status %d, %s", name, status, errs)
 		}
 	}

@@ -18,7 +18,7 @@ func TestMessages(t *testing.T) {
 	must(t, "", "create", "old.zarr/a", "--shape", "4", "--dtype", "int8", "--zarr-format", "2")
 	must(t, "", "create", "s.zarr", "--shape", "2", "--dtype", `[["x","<i4"],["y","<f8"]]`)
 	for _, c := range []struct{ stdin, line, want string }{
-		{"[10.5, 20]\n", "write g.zarr/lat -", "standard input ends after 11 bytes, 32 are needed (it is taken for raw elements of type float64; --format json reads lists as text"},
+		{"[10.5, 20]\n", "write g.zarr/lat -", "standard input ends after 11 bytes, 32 are needed (it is read as raw elements of type float64; --format json reads lists as text"},
 		{"[10.5, 20]\n", "write g.zarr/lat - --format raw", "ends after 11 bytes, 32 are needed\n"},
 		{"", "resize g.zarr tiem=3", `the dimension "tiem"; there are lat` + "\n"},
 		{"", "resize g.zarr latt=3", `the dimension "latt"; there are lat (is lat meant?)`},

@@ -61,7 +61,7 @@ func TestDecodeUnsigned(t *testing.T) {
 			}
 			// Where _Unsigned turns the numbers, some missing value is none of them.
 			unmet := strings.Contains(c.attributes, "missing_value") && !strings.Contains(c.want, "NaN")
-			if unmet != strings.Contains(errs, "so that is missing nowhere") || !unmet && errs != "" {
+			if unmet != strings.Contains(errs, "can equal the missing value") || !unmet && errs != "" {
 				t.Errorf("format %s, %s %s: %q", format, c.dtype, c.attributes, errs)
 			}
 			if got := decode(t, must(t, "", "cat", node, "--decode", "--json"))["data_type"]; got != c.typ {

@@ -30,7 +30,7 @@ func newDecided(t *testing.T) (group, file string) {
 // tell of it, and check --finish finishes it.
 func TestPendingIsTold(t *testing.T) {
 	group, _ := newDecided(t)
-	const decided = "a change of 2 arrays together is decided and not finished: the shape will be [6]"
+	const decided = "a change of 2 arrays is decided but not finished: the shape will be [6]"
 	for _, location := range []string{group, group + "/a", group + "/b"} {
 		if got := must(t, "", "info", location); !strings.Contains(got, decided) || !strings.Contains(got, "check --finish") {
 			t.Errorf("info %s: %s", location, got)
@@ -65,9 +65,9 @@ func TestAppendAfterInterruption(t *testing.T) {
 		says   []string
 		cat    string
 	}{
-		{[]string{"", "a=FILE", "b=FILE"}, 0, []string{"/a: an append to 2 arrays together that was decided before was finished first: this one had its shape [6] already",
-			"/b: an append to 2 arrays together that was decided before was finished first: shape [4] → [6]; what is appended now"}, "[0 0 0 0 1 2 1 2]"},
-		{[]string{"/b", "FILE"}, 0, []string{"/b: an append to 2 arrays together that was decided before was finished first: shape [4] → [6]"}, "[0 0 0 0 1 2 1 2]"},
+		{[]string{"", "a=FILE", "b=FILE"}, 0, []string{"/a: an earlier append to 2 arrays, decided but interrupted, was finished first: this array already had its shape [6]",
+			"/b: an earlier append to 2 arrays, decided but interrupted, was finished first: shape [4] → [6]; this append comes after it"}, "[0 0 0 0 1 2 1 2]"},
+		{[]string{"/b", "FILE"}, 0, []string{"/b: an earlier append to 2 arrays, decided but interrupted, was finished first: shape [4] → [6]"}, "[0 0 0 0 1 2 1 2]"},
 		{[]string{"", "a=FILE", "b=FILE", "--expect", "4"}, 1, []string{"was finished first", "by this very change before"}, "[0 0 0 0 1 2]"},
 		{[]string{"/b", "FILE", "--expect", "4"}, 1, []string{"was finished first", "by this very change before"}, "[0 0 0 0 1 2]"},
 	} {

@@ -52,7 +52,7 @@ func TestGrowOverrules(t *testing.T) {
 		t.Error(got)
 	}
 	_, errs, status := execute(t, strings.Repeat("x", 30), "append", node, "--grow", "append-one")
-	if want := "--grow append-one departs from the policy that is stored, calendar:month"; status != 0 || !strings.Contains(errs, want) {
+	if want := "--grow append-one differs from the stored policy calendar:month"; status != 0 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if got := chunkShapes(t, node); got != "[[31,28,5]]" {

@@ -66,7 +66,7 @@ func parseRounds(args []string) ([][]*addition, error) {
 			streams++
 		}
 		if streams > 1 {
-			return nil, failure.BadUsage("%q: standard input can be one file only", arg)
+			return nil, failure.BadUsage("%q: standard input can be given only once", arg)
 		}
 		found, err := input.Sources([]string{file})
 		if err != nil {

@@ -122,7 +122,7 @@ func TestTypeRefused(t *testing.T) {
 func TestTypeRefusedWhereEncoded(t *testing.T) {
 	for _, c := range []struct{ from, dtype, attributes, want string }{
 		{"float64", "int16", `{"scale_factor": 0.1, "add_offset": 5}`, `(subtract add_offset 5, divide by scale_factor 0.1, and round), and then convert them, in NumPy with x.astype("int16")`},
-		{"float64", "int16", `{"_FillValue": -1}`, "(put the missing value in place of NaN)"},
+		{"float64", "int16", `{"_FillValue": -1}`, "(replace NaN by the missing value)"},
 		{"float64", "float32", `{"_FillValue": -1}`, "convert them first"},
 		{"int32", "int16", `{"_FillValue": -1}`, "convert them first"},
 		{"M8[s]", "int64", `{"units": "days since 2000-01-01"}`, "(count in days since 2000-01-01)"},

@@ -416,7 +416,7 @@ func TestAppendTellsTheAxis(t *testing.T) {
 	}{
 		{"", nil, 0, "no values were given"},
 		{"", []string{"--axis", "-1"}, 1, "no values were given"},
-		{"1234", nil, 0, "4 bytes, which are no whole planes of 3 bytes"},
+		{"1234", nil, 0, "4 bytes, which is not a whole number of planes of 3 bytes"},
 		{"[[1,2]]", []string{"--format", "json"}, 1, "does not continue"},
 		{"[[[1,2]]]", []string{"--format", "json"}, 0, "does not continue"},
 	} {
@@ -495,7 +495,7 @@ func TestTypedValues(t *testing.T) {
 	} {
 		var errs bytes.Buffer
 		status := run(t.Context(), c.args, console.Streams{In: typing("[7,\n8]\n"), Out: new(bytes.Buffer), Err: &errs})
-		if status != c.want || (status == 2) != strings.Contains(errs.String(), "is not typed at a terminal: name a FILE") {
+		if status != c.want || (status == 2) != strings.Contains(errs.String(), "cannot be typed at a terminal: name a FILE") {
 			t.Errorf("%v: status %d, %s", c.args, status, errs.String())
 		}
 	}

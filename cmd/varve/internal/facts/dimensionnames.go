@@ -20,16 +20,15 @@ import (
 // DimensionsAttribute is the attribute that names the dimensions of an array of format 2.
 const DimensionsAttribute = "_ARRAY_DIMENSIONS"
 
-// NoNames is what unnamed says of an array that names no dimensions at all.
+// NoNames is the result of [Unnamed] for an array without any dimension names.
 const NoNames = "no dimension names"
 
-// mostNeighbors is how many members of a group are looked at for one that names its
-// dimensions.
+// mostNeighbors bounds the members of a group that are searched for dimension names.
 const mostNeighbors = 100
 
-// ParseNames reads the names of dimensions with commas between them. Space around a name
-// is no part of it, as in other lists. Empty text has none. A list in brackets or with
-// quotes is not read, since they would become parts of the names.
+// ParseNames parses dimension names separated by commas, and trims space around them.
+// Empty text has no names. Brackets and quotes around names are errors, because they
+// would become parts of the names.
 func ParseNames(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -54,8 +53,8 @@ func ParseNames(text string) ([]string, error) {
 
 const opening, closing, quoting = "[({", "])}", `"'`
 
-// isEnclosed reports whether a name begins or ends a list in brackets, or is quoted. A
-// name such as "depth (m)" is not.
+// isEnclosed reports whether a name is quoted, or begins or ends with a bracket of a
+// list. It returns false for a name such as "depth (m)".
 func isEnclosed(name string) bool {
 	if name == "" {
 		return false
@@ -64,9 +63,9 @@ func isEnclosed(name string) bool {
 		strings.Contains(closing, name[len(name)-1:]) && !strings.ContainsAny(name, opening)
 }
 
-// Unnamed returns why xarray finds no name for each axis of an array with such a
-// document, "" where it does. In format 2 names are in an attribute, in format 3 in the
-// document, where an array without axes needs none.
+// Unnamed returns the reason why xarray does not find a name for each axis of an array,
+// or "" if it does. Format 2 has the names in an attribute, format 3 in the document.
+// An array without axes needs no names.
 func Unnamed(doc *metadata.Array) string {
 	if doc.Format() == 3 {
 		if len(doc.DimensionNames) == 0 && len(doc.Shape) > 0 {
@@ -81,16 +80,16 @@ func Unnamed(doc *metadata.Array) string {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	switch {
 	case err != nil || v.Kind() != strictjson.Array:
-		return "attribute " + DimensionsAttribute + " is no list of names"
+		return "attribute " + DimensionsAttribute + " is not a list of names"
 	case v.Len() != len(doc.Shape):
 		return fmt.Sprintf("attribute %s has %s for %s", DimensionsAttribute, phrase.Plural(int64(v.Len()), "name"), phrase.Plural(int64(len(doc.Shape)), "axis"))
 	}
 	return ""
 }
 
-// NoteUnnamed tells people that xarray does not open the group of an array, since it does
-// not find the names of its dimensions. Where there are none, it is told only beside
-// arrays that have some: other programs want none.
+// NoteUnnamed prints a note if xarray will not open the group of an array for lack of
+// dimension names. If the array has none at all, it prints the note only if other
+// arrays of the group have some. Other programs need no names.
 func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
 	why := Unnamed(a.Metadata())
 	if why == "" || why == NoNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
@@ -102,8 +101,8 @@ func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Gro
 	session.Remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
 }
 
-// namedBy says how the dimensions of an array get names, "" where they do not once it is
-// there.
+// namedBy returns advice how to name the dimensions of an array. It returns "" if they
+// cannot be named after creation.
 func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	switch {
 	case a.Format() == 2:
@@ -114,8 +113,8 @@ func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	return ""
 }
 
-// othersNamed reports whether an array right below a group, other than the one of that
-// name, names its dimensions.
+// othersNamed reports whether any other array directly in the group has dimension
+// names. name is the array to ignore.
 func othersNamed(ctx context.Context, g *zarr.Group, name string) bool {
 	looked := 0
 	for m, err := range g.Members(ctx, false) {

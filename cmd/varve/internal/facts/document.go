@@ -21,21 +21,22 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Document is the metadata of an array that cannot be opened, and what can be made of it.
+// Document is the metadata of an array that cannot be opened, and the parts of it that
+// could be parsed.
 type Document struct {
 	*metadata.Array
 	location string
-	dtype    dtype.Type // zero where it is not known
-	Grid     *grid.Grid // nil where it is not known
-	Inner    *grid.Grid // of inner chunks, nil where there are none or they are not known
+	dtype    dtype.Type // zero if unknown
+	Grid     *grid.Grid // nil if unknown
+	Inner    *grid.Grid // of inner chunks; nil if there are none or they are unknown
 	keys     metadata.KeyEncoding
-	Counted  bool     // the keys of chunks are known
+	Counted  bool     // the keys of chunks are known, so chunks can be counted
 	decoded  bool     // the codecs are known
-	unknown  []string // what is not known, in short
+	unknown  []string // descriptions of unknown parts
 }
 
-// ReadDocument reads the document of an array at a location, also one that asks for more
-// than this program knows. It is nil where nothing can be said of one.
+// ReadDocument reads the document of an array, even if it uses features that Varve does
+// not support. It returns nil if there is no readable document of an array.
 func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *Document {
 	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
@@ -52,13 +53,13 @@ func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *
 	if d.unknown == nil {
 		d.unknown = []string{"it cannot be opened as a whole"}
 		if at := (*metadata.Error)(nil); errors.As(reason, &at) && at.Pointer != "" {
-			d.unknown = []string{"what stands at " + phrase.Shorten(at.Pointer, 40) + " is not known"}
+			d.unknown = []string{"the value at " + phrase.Shorten(at.Pointer, 40) + " is not known"}
 		}
 	}
 	return d
 }
 
-// understand makes what can be made of the document, and notes what cannot.
+// understand parses the parts of the document, and notes the ones that it cannot use.
 func (d *Document) understand(how zarr.Experimental) {
 	var err error
 	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.miss("data type", d.DataType.Name, err) {
@@ -81,15 +82,15 @@ func (d *Document) understand(how zarr.Experimental) {
 	}
 	for _, t := range d.StorageTransformers {
 		d.miss("storage transformer", t.Name, metadata.ErrUnsupported)
-		d.decoded, d.Counted = false, false // it says where chunks are, and what they look like
+		d.decoded, d.Counted = false, false // it may change keys and contents of chunks
 	}
 }
 
-// understandShards looks into the shards.
+// understandShards parses the codecs of shards.
 func (d *Document) understandShards(how zarr.Experimental) {
 	chain, err := d.chain(how.InnerChunks)
 	if _, allowed := d.chain(true); err != nil && allowed == nil {
-		d.unknown = append(d.unknown, "the inner chunks are an experiment: --experimental inner-chunks reads them")
+		d.unknown = append(d.unknown, "the form of the inner chunks is experimental: --experimental inner-chunks reads them")
 		d.decoded = false
 		return
 	}
@@ -102,7 +103,8 @@ func (d *Document) understandShards(how zarr.Experimental) {
 	}
 }
 
-// chain returns the codecs of the document, if they go with its grid.
+// chain returns the codec chain of the document. It fails if the chain does not fit the
+// grid.
 func (d *Document) chain(unaligned bool) (*codec.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
 	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, element.Width(d.dtype)), Rank: len(d.Shape)})
@@ -112,7 +114,7 @@ func (d *Document) chain(unaligned bool) (*codec.Chain, error) {
 	return c, err
 }
 
-// miss notes that a part of the document cannot be used, and reports whether that is so.
+// miss notes a part of the document that cannot be used. It reports whether err is set.
 func (d *Document) miss(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
@@ -124,8 +126,8 @@ func (d *Document) miss(what, name string, err error) bool {
 	return err != nil
 }
 
-// Stored calls use with the index and the bytes of every chunk that is stored. The index
-// is reused.
+// Stored calls use with the index and the size in bytes of every stored chunk. It
+// reuses the memory of index.
 func (d *Document) Stored(ctx context.Context, use func(index []int64, size int64)) error {
 	s, err := node.OpenStore(ctx, d.location)
 	if err != nil {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package facts collects and prints what varve info tells about an array.
+// Package facts collects and prints the information about an array that varve info
+// shows.
 package facts
 
 import (
@@ -18,7 +19,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Array is an array as programs read it. What is not known is null.
+// Array is the JSON form of the information. Unknown values are null.
 type Array struct {
 	Path           string            `json:"path"`
 	Kind           string            `json:"kind"`
@@ -36,26 +37,26 @@ type Array struct {
 	GridCells      []int64           `json:"grid_cells"`
 	WriteSizes     output.Sizes      `json:"write_chunk_sizes"`
 	ReadSizes      output.Sizes      `json:"read_chunk_sizes"`
-	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
-	Readers                          // null where they are not known
+	Times          []string          `json:"times,omitempty"` // first and last time of a time coordinate
+	Readers                          // null if unknown
 	Notes          []string          `json:"notes"`
 	Pending        *Pending          `json:"pending,omitempty"`
 	*storedFacts
 
 	Doc     *metadata.Array `json:"-"`
 	grid    *grid.Grid
-	inner   *grid.Grid // nil where chunks are no shards, or cannot be read in parts
-	logical int64      // bytes, -1 where they are not known
+	inner   *grid.Grid // nil if chunks are not shards, or cannot be read in parts
+	logical int64      // bytes, -1 if unknown
 }
 
-// storedFacts is what counting the stored chunks gives.
+// storedFacts are the results of counting the stored chunks.
 type storedFacts struct {
 	Chunks  *int64 `json:"chunks_stored"`
 	Bytes   *int64 `json:"bytes_stored"`
 	Logical *int64 `json:"bytes_logical"`
 }
 
-// Describe returns what the document of an array says.
+// Describe returns the information in the document of an array.
 func Describe(location string, doc *metadata.Array) *Array {
 	f := &Array{
 		Path: location, Kind: "array", Format: doc.Format(), Shape: doc.Shape,
@@ -77,8 +78,8 @@ func Describe(location string, doc *metadata.Array) *Array {
 	return f
 }
 
-// TypeJSON returns a data type as metadata spells it: a plain name where there is nothing
-// else to say.
+// TypeJSON returns a data type as in metadata. It is a plain name if the type has no
+// configuration.
 func TypeJSON(e metadata.Extension) json.RawMessage {
 	if e.Configuration == nil && !e.Optional {
 		return strictjson.AppendQuote(nil, e.Name)
@@ -98,17 +99,17 @@ func (f *Array) AddGrid(g *grid.Grid) {
 	}
 }
 
-// declaredText says how far the listed chunks of an axis reach beyond its extent: what is
-// appended fills them first.
+// declaredText describes how far the listed chunks of an axis reach beyond its extent.
+// Appends fill these chunks first.
 func declaredText(axis int, a grid.Axis) string {
 	text := fmt.Sprintf("axis %d: its chunks reach up to element %s, %s beyond the extent", axis, phrase.Count(a.Covered()), phrase.Count(a.Covered()-a.Extent()))
 	if whole := a.Cells() - a.Chunks(); whole > 0 {
 		text += fmt.Sprintf(", %s of them as a whole", phrase.Count(whole))
 	}
-	return text + "; what is appended fills them first"
+	return text + "; appends fill them first"
 }
 
-// AddDocument adds what is known of an array that cannot be opened, and what is not.
+// AddDocument adds the known and unknown parts of an array that cannot be opened.
 func (f *Array) AddDocument(d *Document) {
 	f.Notes = append(f.Notes, d.unknown...)
 	if d.Grid != nil {
@@ -126,7 +127,7 @@ func (f *Array) AddDocument(d *Document) {
 	}
 }
 
-// AddSize adds the bytes of all elements of a type, unless they overflow.
+// AddSize adds the size of all elements in bytes, unless it overflows.
 func (f *Array) AddSize(t dtype.Type) {
 	n, ok := checked.Product(f.Shape...)
 	if ok = ok && !t.Variable(); ok {
@@ -137,7 +138,7 @@ func (f *Array) AddSize(t dtype.Type) {
 	}
 }
 
-// uncounted returns the facts of chunks before the first one is counted.
+// uncounted returns the facts before any chunk is counted.
 func (f *Array) uncounted() *storedFacts {
 	s := new(storedFacts)
 	if f.logical >= 0 {
@@ -152,8 +153,8 @@ func (s *storedFacts) add(size int64) {
 	*s.Bytes += size
 }
 
-// CountDocument counts the stored chunks of an array that cannot be opened, where its
-// grid and keys are known.
+// CountDocument counts the stored chunks of an array that cannot be opened, if its grid
+// and keys are known.
 func (f *Array) CountDocument(cmd *cobra.Command, d *Document) error {
 	f.storedFacts = f.uncounted()
 	if !d.Counted {
@@ -181,7 +182,7 @@ func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 	return nil
 }
 
-// AttributesOf returns the attributes of a document, which is {} where it has none.
+// AttributesOf returns the attributes of a document, or {} if it has none.
 func AttributesOf(doc *metadata.Array) json.RawMessage {
 	if len(doc.Attributes) == 0 {
 		return json.RawMessage("{}")

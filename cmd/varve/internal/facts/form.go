@@ -15,21 +15,21 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// form is how far the stored document of an array is from what is specified. A program
-// that accepts one form accepts those before it.
+// form says how far a stored document deviates from the specification. A program that
+// accepts a form also accepts all smaller ones.
 type form int
 
 const (
-	Specified   form = iota // just what is specified
+	Specified   form = iota // as specified
 	bareNumbers             // NaN and Infinity without quotes, as Python's json module writes and reads them
-	lenient                 // what zarr-python reads besides
-	odd                     // what zarr-python refuses
-	reals                   // the same: integers that are spelled as 2.0, which Varve keeps in codecs and grids
-	draft                   // grids of other drafts, of which one program read one and others another
+	lenient                 // other deviations that zarr-python accepts
+	odd                     // deviations that zarr-python refuses
+	reals                   // also refused: integers written as 2.0, which Varve keeps in codecs and grids
+	draft                   // grids of other drafts; programs differ in which draft they read
 )
 
-// lenientNotes are parts of the notes about forms that zarr-python 3.4 reads: tried with
-// it.
+// lenientNotes are parts of notes about deviations that zarr-python 3.4 accepts, as
+// tried.
 var lenientNotes = []string{
 	"attributes are null", "dimension_names are null", "storage_transformers are null", "the fill value of the bool elements is a number",
 	"the checksum of zstd is a word",
@@ -56,7 +56,7 @@ func formOf(ctx context.Context, a *zarr.Array) form {
 	return f
 }
 
-// formOfNote returns the form that a note is about.
+// formOfNote returns the form that a note describes.
 func formOfNote(note string, variable bool) form {
 	switch {
 	case strings.Contains(note, " bare NaN or Infinity"):
@@ -69,8 +69,8 @@ func formOfNote(note string, variable bool) form {
 	return odd
 }
 
-// hasRealLengths reports whether lengths or settings of codecs are spelled as real
-// numbers, as 2.0, which JSON has no other number for, and which zarr-python refuses.
+// hasRealLengths reports whether lengths or codec settings are written as 2.0 instead
+// of 2. To JSON both are the same number, but zarr-python refuses the first.
 func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	p, err := store.ParsePath(a.Path())
 	if err != nil {
@@ -78,7 +78,7 @@ func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	}
 	raw, _, err := a.Location().Store().Get(ctx, p.MustKey(a.Metadata().Document()), store.Request{Limit: consolidated.LargestCopy}, nil)
 	if err != nil {
-		return false // larger documents are not looked at
+		return false // skip larger documents
 	}
 	doc, err := strictjson.Parse(raw, strictjson.Limits{})
 	if err != nil || doc.Kind() != strictjson.Object {

@@ -28,8 +28,8 @@ func (f *Array) AddInner(a *zarr.Array) {
 	f.addInnerGrid(g, err)
 }
 
-// addInnerGrid adds the grid of inner chunks, or why it is not known. As in zarr-python
-// read_chunk_sizes has them only where there are no other codecs around.
+// addInnerGrid adds the grid of inner chunks, or a note why it is unknown. As in
+// zarr-python, read_chunk_sizes has inner chunks only if sharding is the sole codec.
 func (f *Array) addInnerGrid(g *grid.Grid, err error) {
 	alone := len(f.Doc.Codecs) == 1
 	if alone {
@@ -51,8 +51,8 @@ func (f *Array) addInnerGrid(g *grid.Grid, err error) {
 	}
 }
 
-// aroundShards tells what codecs before and behind the sharding codec mean for those who
-// want one inner chunk.
+// aroundShards returns notes about codecs before and after the sharding codec. They may
+// prevent reading single inner chunks.
 func aroundShards(codecs []metadata.Extension) (notes []string) {
 	at := slices.IndexFunc(codecs, isSharding)
 	if at < 0 {
@@ -68,15 +68,16 @@ func aroundShards(codecs []metadata.Extension) (notes []string) {
 		return text
 	}
 	if before := names(codecs[:at]); before != "" {
-		notes = append(notes, before+" before the sharding codec: some programs, as zarr-python, then read and write whole shards only")
+		notes = append(notes, before+" before the sharding codec: some programs, such as zarr-python, read and write only whole shards then")
 	}
 	if behind := names(codecs[at+1:]); behind != "" {
-		notes = append(notes, behind+" behind the sharding codec works on whole shards: to read or to write one inner chunk takes all of its shard")
+		notes = append(notes, behind+" after the sharding codec encodes whole shards: reading or writing one inner chunk takes the whole shard")
 	}
 	return notes
 }
 
-// addCodecs adds a chain of codecs, and below it those of inner chunks and of the index.
+// addCodecs adds a codec chain, and below it the chains of inner chunks and shard
+// index.
 func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, more string) {
 	nested := make([]*nestedCodecs, len(codecs))
 	shown := slices.Clone(codecs)
@@ -98,11 +99,11 @@ func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, mor
 type nestedCodecs struct {
 	inner, index []metadata.Extension
 	location     string
-	rest         []byte // of the configuration
+	rest         []byte // the other members of the configuration
 }
 
-// parseNested reads the chains within a codec, nil where it has none or they cannot be
-// read.
+// parseNested parses the chains within a codec. It returns nil if there are none or
+// they are malformed.
 func parseNested(e metadata.Extension) *nestedCodecs {
 	v, err := strictjson.Parse(e.Configuration, strictjson.Limits{})
 	if !isSharding(e) || err != nil || v.Kind() != strictjson.Object {
@@ -129,7 +130,8 @@ func parseNested(e metadata.Extension) *nestedCodecs {
 	return n
 }
 
-// InnerText returns in short how shards are cut: 8 × 8, or lengths where they differ.
+// InnerText describes the inner chunks of shards: 8 × 8, or lists of lengths if they
+// differ.
 func InnerText(g *grid.Grid) string {
 	steps := make([]int64, g.Rank())
 	for i := range steps {

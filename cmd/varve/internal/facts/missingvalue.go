@@ -16,14 +16,14 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// shownMissing is how many missing values of an attribute are looked at: a list may have
+// shownMissing bounds the missing values that are shown, because a list may have
 // millions.
 const shownMissing = 100
 
-// MissingText returns the elements that are missing, as people read them: _FillValue of
-// floats is base64 in format 3, and in format 2 the fill value is in its place. It is ""
-// if there are none. Values that cannot be read are left out; info prints the attributes
-// too.
+// MissingText returns the missing values of the array as readable text, or "" if there
+// are none. In format 3 the attribute _FillValue of floats is base64; in format 2 the
+// fill value replaces it. Malformed values are left out, because info also prints the
+// attributes.
 func (f *Array) MissingText() string {
 	t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration)
 	if err != nil {
@@ -43,7 +43,7 @@ func (f *Array) MissingText() string {
 	return strings.Join(texts, ", ")
 }
 
-// valueText returns an element as metadata spells it, without quotes; times as dates.
+// valueText returns an element as in metadata, but without quotes, and times as dates.
 func valueText(t dtype.Type, elem []byte) string {
 	if t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta {
 		return string(t.AppendText(nil, elem))
@@ -55,9 +55,9 @@ func valueText(t dtype.Type, elem []byte) string {
 	return strings.Trim(phrase.Compact(text), `"`)
 }
 
-// NoteMissing tells people that xarray does not open the group of an array for its
-// attribute _FillValue, and which it reads; or that it reads none in format 2, where the
-// fill value is in its place.
+// NoteMissing prints a note if the attribute _FillValue keeps xarray from opening the
+// group, with a value that xarray accepts. It also prints a note if xarray ignores the
+// attribute in format 2, because the fill value replaces it.
 func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := cf.Refused(a.Metadata())
 	fill := ""
@@ -66,13 +66,13 @@ func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	}
 	switch {
 	case fill != "":
-		session.Remark(cmd, location, fmt.Sprintf("xarray takes the fill value %s of format 2 for missing, and reads the attribute %s only where that is null (--fill null when it is created)",
+		session.Remark(cmd, location, fmt.Sprintf("in format 2 xarray treats the fill value %s as missing, and uses the attribute %s only if the fill value is null (create with --fill null)",
 			phrase.Shorten(fill, 60), cf.FillValue))
 	case reason == "":
 	case wanted == nil:
 		session.Remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))
 	default:
-		session.Remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s says the same",
+		session.Remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s has the same meaning",
 			reason, phrase.Word(location), cf.FillValue, phrase.Word(string(wanted))))
 	}
 }

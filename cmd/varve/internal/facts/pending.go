@@ -19,16 +19,16 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Pending is an unfinished change of several arrays, as programs read it.
+// Pending is the JSON form of an unfinished transaction.
 type Pending struct {
-	Decided bool     `json:"decided"` // the next writer finishes it, else the next one undoes it
-	Arrays  []string `json:"arrays"`  // that change, by their paths in the store
-	Shape   []int64  `json:"shape"`   // of this array, once it is finished
+	Decided bool     `json:"decided"` // whether the next writer rolls it forward or back
+	Arrays  []string `json:"arrays"`  // paths of the participants in the store
+	Shape   []int64  `json:"shape"`   // shape of this array once it is finished
 	Error   *string  `json:"error,omitempty"`
 }
 
-// PendingAt returns the unfinished change of several arrays that an array is part of, nil
-// where there is none.
+// PendingAt returns the unfinished transaction that an array participates in, or nil if
+// there is none.
 func PendingAt(ctx context.Context, a *zarr.Array) *Pending {
 	p, err := a.PendingChange(ctx)
 	switch {
@@ -44,24 +44,25 @@ func PendingAt(ctx context.Context, a *zarr.Array) *Pending {
 	return f
 }
 
-// IsFinding reports whether something is to be done about it.
+// IsFinding reports whether the user should act on it. The next writer undoes an
+// undecided transaction.
 func (p *Pending) IsFinding() bool { return p != nil && (p.Decided || p.Error != nil) }
 
-// Text says what is pending, and what finishes it.
+// Text describes the transaction, and how to finish it.
 func (p *Pending) Text() string {
 	switch {
 	case p.Error != nil:
-		return "what is pending cannot be read: " + *p.Error
+		return "an unfinished change cannot be read: " + *p.Error
 	case !p.Decided:
-		return "a change of several arrays together was begun and is not decided: nothing of it is visible, and the next writer undoes it"
+		return "a change of several arrays was started but not decided: none of it is visible, and the next writer undoes it"
 	}
-	return fmt.Sprintf("a change of %s together is decided and not finished: the shape will be %v, and some of them may have "+
-		"theirs already; varve check --finish finishes it, as the next writer does, so do not repeat it",
+	return fmt.Sprintf("a change of %s is decided but not finished: the shape will be %v, and some arrays may have "+
+		"theirs already; the next writer or varve check --finish finishes it, so do not repeat it",
 		phrase.Plural(int64(len(p.Arrays)), "array"), p.Shape)
 }
 
-// PendingBelow returns a note about the first unfinished change of several arrays below a
-// group, nil where there is none. In a store that cannot be listed nobody looks.
+// PendingBelow returns a note about the first unfinished transaction below a group, or
+// nil if there is none. It does not search stores that cannot be listed.
 func PendingBelow(ctx context.Context, location string, g *zarr.Group) []string {
 	if _, lists := store.As[store.Lister](g.Location().Store()); !lists {
 		return nil
@@ -82,15 +83,15 @@ func PendingBelow(ctx context.Context, location string, g *zarr.Group) []string 
 	return nil
 }
 
-// Interruption is a change of several arrays that was not finished when a command came,
-// which opens one of them for writing and so finishes it.
+// Interruption is an unfinished transaction that a command rolls forward when it opens
+// one of the participants for writing.
 type Interruption struct {
-	shape  []int64 // of the array before
+	shape  []int64 // shape of the array before
 	change *Pending
 }
 
-// Interrupted returns the interruption of an array, nil where there is none. What cannot
-// be read the command tells itself, once it opens the array.
+// Interrupted returns the interruption of an array, or nil if there is none. It ignores
+// errors, because the command reports them when it opens the array.
 func Interrupted(cmd *cobra.Command, location string) *Interruption {
 	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
@@ -103,18 +104,20 @@ func Interrupted(cmd *cobra.Command, location string) *Interruption {
 	return nil
 }
 
-// Finished says what became of the array since, "" where there was no interruption.
+// Finished describes how finishing the transaction changed the array. It returns "" if
+// there was no interruption.
 func (i *Interruption) Finished(a *zarr.Array) string {
 	if i == nil {
 		return ""
 	}
 	what := fmt.Sprintf("shape %v → %v", i.shape, a.Shape())
 	if slices.Equal(i.shape, a.Shape()) {
-		what = fmt.Sprintf("this one had its shape %v already", i.shape)
+		what = fmt.Sprintf("this array already had its shape %v", i.shape)
 	}
-	return fmt.Sprintf("an append to %s together that was decided before was finished first: %s; what is appended now comes after it "+
+	return fmt.Sprintf("an earlier append to %s, decided but interrupted, was finished first: %s; this append comes after it "+
 		"(--expect keeps a batch from being appended twice)", phrase.Plural(int64(len(i.change.Arrays)), "array"), what)
 }
 
-// MostCompared is how many nodes info compares with the group's consolidated metadata.
+// MostCompared bounds the nodes that info compares with the group's consolidated
+// metadata.
 const MostCompared = 1000

@@ -4,26 +4,26 @@ package facts
 
 import "slices"
 
-// program is one version of a program, and newer ones, of which it is known what it
-// reads. Of what is in none of its lists nothing is known, since nobody has tried it.
+// program describes which arrays a program reads, from one version on. For names that
+// are in none of its lists nothing is known, because no test has tried them.
 //
-// Names in the lists are those of data types and codecs of format 3. One that ends in "*"
-// is the beginning of several; one with "2:" or "3:" before it holds for arrays of that
-// format only.
+// The lists contain names of data types and codecs of format 3. A name that ends in "*"
+// is a prefix. A name that begins with "2:" or "3:" holds for arrays of that format
+// only.
 type program struct {
 	name      string
 	since     string // the version
 	formats   []int
 	types     []string
 	codecs    []string
-	irregular string   // what rectilinear grids take: "" where they are refused, " " where they take nothing
+	irregular string   // condition to read rectilinear grids: "" if it refuses them, " " if none
 	grids     []string // other grids that it reads
-	refuses   []string // data types, codecs, formats ("format 3") and "empty" arrays that it was seen to refuse
+	refuses   []string // data types, codecs, formats ("format 3") and "empty" arrays that it refused in a test
 	named     bool     // it reads only arrays whose dimensions have names
-	accepts   form     // documents that are not as they are specified
+	accepts   form     // the largest deviation of documents that it accepts
 }
 
-// Data types and codecs that many programs have.
+// Data types and codecs that many programs support.
 var (
 	plainNumbers = []string{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
 	allNumbers   = append([]string{"float16", "complex64", "complex128"}, plainNumbers...)
@@ -38,10 +38,9 @@ var (
 	}
 )
 
-// programs is what was known on 2026-11-22 of the versions named, or newer ones: from
-// runs against them, which interop/peers repeats, and from their sources. It is the only
-// place that says so. Versions of one program are in order, and each reads what the one
-// before it reads.
+// programs is the only table of what other programs read, as of 2026-11-22. It is based
+// on test runs, which interop/peers repeats, and on the programs' sources. Versions of
+// one program are in order, and each reads all that earlier ones read.
 var programs = []program{
 	{
 		name: "zarr-python", since: "2.18", formats: []int{2}, refuses: []string{"format 3"}, accepts: bareNumbers,
@@ -101,7 +100,7 @@ var programs = []program{
 	},
 }
 
-// inFormat2 returns names as those of arrays of format 2 only.
+// inFormat2 restricts names to arrays of format 2.
 func inFormat2(names []string) []string {
 	of := make([]string, len(names))
 	for i, name := range names {

@@ -16,15 +16,15 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Readers are the programs besides Varve that are known to read an array as it is stored,
-// those that are known not to, and the names of those of which neither is known.
+// Readers lists the programs besides Varve that read an array as it is stored, those
+// that do not, and those for which neither is known.
 type Readers struct {
 	Known   []string `json:"readable_by"`
 	Not     []string `json:"not_readable_by"`
 	unknown []string
 }
 
-// answer is whether a program reads an array.
+// answer says whether a program reads an array.
 type answer int
 
 const (
@@ -33,13 +33,13 @@ const (
 	readsIt
 )
 
-// ReadersOf returns who reads an array as it is stored.
+// ReadersOf returns the programs that read an array as it is stored.
 func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
 	return ReadersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
-// ReadersOfDocument returns who reads an array with a document that is stored in such a
-// form. Of several versions of a program the oldest one that reads it counts.
+// ReadersOfDocument returns the programs that read an array with a document in the
+// given form. For each program it gives the oldest version that reads the array.
 func ReadersOfDocument(doc *metadata.Array, stored form) Readers {
 	r := Readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
@@ -79,17 +79,18 @@ func ReadersOfDocument(doc *metadata.Array, stored form) Readers {
 	return r
 }
 
-// inquiry is an array that programs may or may not read. What takes a look at all
-// attributes is found out once for all programs.
+// inquiry describes an array to the rules of programs. Facts that need a scan of all
+// attributes are computed once for all programs.
 type inquiry struct {
 	doc     *metadata.Array
-	codecs  []string // as codecNames has them
+	codecs  []string // result of codecNames
 	stored  form
-	unnamed string // why xarray finds no names of its dimensions, "" where it does
-	refusal string // why xarray opens no group with it, "" where it does
+	unnamed string // result of Unnamed
+	refusal string // reason from cf.Refused
 }
 
-// reads reports whether a program reads an array, and on what condition, or why not.
+// reads reports whether a program reads an array. condition is the condition, or the
+// reason why not.
 func (p program) reads(q *inquiry) (is answer, condition string) {
 	doc, format := q.doc, q.doc.Format()
 	does, refuses := slices.Contains(p.formats, format), knows(p.refuses, fmt.Sprint("format ", format), format)
@@ -107,31 +108,31 @@ func (p program) reads(q *inquiry) (is answer, condition string) {
 	case p.named && q.refusal != "":
 		return refusesIt, " (" + q.refusal + ")"
 	case q.stored == odd && p.accepts == lenient:
-		return refusesIt, " (before Varve writes the document anew)"
+		return refusesIt, " (until Varve rewrites the document)"
 	case q.stored == reals && p.accepts == lenient:
-		return refusesIt, " (integers are spelled as 2.0)"
+		return refusesIt, " (integers are written as 2.0)"
 	case q.stored > p.accepts || !does:
 		return untried, ""
 	}
 	return is, condition
 }
 
-// readsGrid reports whether a program reads arrays that are cut so.
+// readsGrid reports whether a program reads arrays with the given grid.
 func (p program) readsGrid(grid metadata.Extension) (is answer, condition string) {
 	switch {
 	case grid.Name == "regular", slices.Contains(p.grids, grid.Name):
 		return readsIt, ""
 	case grid.Name != "rectilinear":
 		return untried, ""
-	// Encoded lengths beside the edges are a proposal, which other programs pass over and
-	// misread.
+	// Encoded lengths beside the edges are only proposed. Other programs ignore them
+	// and misread the chunks.
 	case p.irregular == "", bytes.Contains(grid.Configuration, []byte("encoded_chunk_shapes")):
 		return refusesIt, ""
 	}
 	return readsIt, strings.TrimRight(p.irregular, " ")
 }
 
-// knows reports whether a list has a name, for arrays of a format.
+// knows reports whether a list has an entry that matches a name in a format.
 func knows(list []string, name string, format int) bool {
 	return slices.ContainsFunc(list, func(is string) bool {
 		if only, rest, found := strings.Cut(is, ":"); found {
@@ -145,9 +146,9 @@ func knows(list []string, name string, format int) bool {
 	})
 }
 
-// codecNames returns the names of all codecs of a chain, also of those within shards.
-// Shards whose index is at the start add "sharding_indexed/start", shards within shards
-// "sharding_indexed/nested". It reports whether they could be read.
+// codecNames returns the names of all codecs of a chain, including those within shards.
+// Shards with the index at the start add "sharding_indexed/start", and shards within
+// shards add "sharding_indexed/nested". ok is false if the chain is malformed.
 func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	for _, c := range chain {
 		names = append(names, c.Name)
@@ -158,7 +159,7 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 			Codecs   []json.RawMessage `json:"codecs"`
 			Index    []json.RawMessage `json:"index_codecs"`
 			Location string            `json:"index_location"`
-			Shape    []int64           `json:"chunk_shape"` // lists of lengths are a proposal
+			Shape    []int64           `json:"chunk_shape"` // lists of lengths are only proposed
 		}
 		if json.Unmarshal(c.Configuration, &inner) != nil {
 			return nil, false
@@ -191,7 +192,7 @@ func joined(values []json.RawMessage) string {
 	return strings.Join(texts, ",")
 }
 
-// Text returns in one line who reads an array.
+// Text returns one line that lists the programs.
 func (r Readers) Text() string {
 	text := strings.Join(append([]string{"Varve"}, r.Known...), ", ")
 	for _, list := range []struct {

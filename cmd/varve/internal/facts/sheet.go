@@ -23,15 +23,16 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Sheet is a title and lines of labels and values, aligned for people.
+// Sheet is a title with lines of labels and values, aligned for people.
 type Sheet struct {
 	Title string
 	lines [][2]string
-	last  string // a line without a label, "" for none
-	width int    // of the labels of what was passed on
+	last  string // a final line without a label, or ""
+	width int    // width of the labels that were already printed
 }
 
-// longestLine bounds the characters of a line: texts of a document may have megabytes.
+// longestLine bounds the characters of a line. Strings in a document may have
+// megabytes.
 const longestLine = 4 << 10
 
 // Add adds a line.
@@ -39,12 +40,12 @@ func (s *Sheet) Add(label, value string) {
 	s.lines = append(s.lines, [2]string{phrase.Printable(phrase.Shorten(label, 100)), phrase.Printable(phrase.Shorten(value, longestLine))})
 }
 
-// shownAttributes is how many user attributes people are shown; attrs shows all.
+// shownAttributes bounds the user attributes that are shown. varve attrs shows all.
 const shownAttributes = 20
 
-// Attributes adds user attributes, each on a line of its own.
+// Attributes adds user attributes, each on its own line.
 func (s *Sheet) Attributes(object []byte) {
-	v, i := strictjson.Parsed(object), 0 // of a document that was read
+	v, i := strictjson.Parsed(object), 0 // the document was parsed before
 	for name, value := range v.Members() {
 		if i == shownAttributes {
 			s.Add("", fmt.Sprintf("… %s more", phrase.Count(int64(v.Len()-i))))
@@ -57,7 +58,7 @@ func (s *Sheet) Attributes(object []byte) {
 
 // glimpse returns the beginning of a value on one line.
 func glimpse(raw []byte) string {
-	const enough = 4 << 10 // bytes to find 100 characters in that are no white space, nearly always
+	const enough = 4 << 10 // bytes that nearly always contain 100 characters besides white space
 	if len(raw) > enough {
 		begin := metadata.BareNumbers(raw[:enough])
 		return phrase.Shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(begin)), " "), ""), 100)
@@ -75,8 +76,8 @@ func (s *Sheet) Print(w io.Writer) error {
 	return err
 }
 
-// Pass prints the lines that there are and forgets them: more may follow, aligned with
-// the first.
+// Pass prints and forgets the lines added so far. Later lines are aligned with the
+// first ones.
 func (s *Sheet) Pass(w io.Writer) error {
 	if s.width == 0 {
 		for _, l := range s.lines {
@@ -135,7 +136,8 @@ func (f *Array) Print(cmd *cobra.Command) error {
 	return s.Print(cmd.OutOrStdout())
 }
 
-// TypeText returns the data type in short where it is known, else as it is spelled.
+// TypeText returns a short name of the data type if it is known, and otherwise its
+// JSON.
 func (f *Array) TypeText() string {
 	if t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration); err == nil && f.Doc.DataType.Configuration != nil {
 		return t.String()
@@ -149,11 +151,11 @@ func (f *Array) TypeText() string {
 	return phrase.Compact(f.DataType)
 }
 
-// FormatText returns which Zarr format a node is of.
+// FormatText returns the name of a Zarr format.
 func FormatText(format int) string { return fmt.Sprintf("zarr format %d", format) }
 
-// fillText returns the fill value as people read it: moments and durations as such, and
-// the null of format 2 as what it is.
+// fillText returns the fill value as readable text: times and durations decoded, and
+// the null of format 2 with the value that it is read as.
 func (f *Array) fillText() string {
 	text := glimpse(f.Doc.FillValue)
 	if t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration); err == nil {
@@ -162,7 +164,7 @@ func (f *Array) fillText() string {
 			text = string(t.AppendText(nil, elem))
 		}
 	}
-	if f.Doc.HasNullFill() && text != "null" { // it is where the type is not known
+	if f.Doc.HasNullFill() && text != "null" { // the text is null if the type is unknown
 		return "null, read as " + phrase.Shorten(text, 60)
 	}
 	return phrase.Shorten(text, 60)
@@ -179,7 +181,7 @@ func (f *Array) addChunks(s *Sheet) {
 	}
 }
 
-// noun returns what the chunks of the grid are.
+// noun returns "shard" or "chunk".
 func (f *Array) noun() string {
 	if f.inner != nil {
 		return "shard"
@@ -187,7 +189,7 @@ func (f *Array) noun() string {
 	return "chunk"
 }
 
-// addSizes adds how many chunks a grid has, and the lengths along every axis.
+// addSizes adds the number of chunks of a grid, and their lengths along every axis.
 func (f *Array) addSizes(s *Sheet, label, kind string, g *grid.Grid) {
 	s.Add(label, fmt.Sprintf("%s, %s", phrase.Shape(g.Chunks()), kind))
 	for i := range g.Rank() {
@@ -269,7 +271,7 @@ func MemberText(m zarr.Member) string {
 	return text + "  chunks " + phrase.Chunks(a.Grid())
 }
 
-// Label returns the name of a line, which only the first of several has.
+// Label returns the label of line i of several: name for the first, and otherwise "".
 func Label(name string, i int) string {
 	if i > 0 {
 		return ""

@@ -14,13 +14,13 @@ import (
 	"varve.dev/zarr/rewrite"
 )
 
-// follows reports whether a policy is what a regular axis does anyway: its chunks follow
-// the extent.
+// follows reports whether a policy has no effect on a regular axis, whose chunks follow
+// the extent anyway.
 func (p Policy) follows() bool {
 	return p.Unit == 0 && p.Growth.KeepsRegular()
 }
 
-// text returns the policy as --grow takes it.
+// text returns the policy in the syntax of --grow.
 func (p Policy) text() string {
 	if p.Unit != 0 {
 		return "calendar:" + p.Unit.String()
@@ -28,8 +28,8 @@ func (p Policy) text() string {
 	return p.Growth.String()
 }
 
-// Listed refuses a policy for an axis that has no list of chunks to lengthen, and says
-// which commands make one.
+// Listed returns an error if a policy cannot apply to an axis because its chunks are
+// not listed. The error names the commands that list them.
 func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	if axis < 0 || axis >= a.Rank() || !a.Grid().Axis(axis).IsRegular() || p.follows() {
 		return nil
@@ -37,7 +37,7 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	unlock := fmt.Sprintf("varve unlock %s --axis %d", phrase.Word(location), axis)
 	text := fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent: list them first (%s)", p.text(), a.Grid().Axis(axis).Step(), unlock)
 	if a.Format() == 2 {
-		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, and format 2 has no others: convert it (varve convert %s --to 3) and list them (%s)",
+		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, as all chunks of format 2 do: convert it (varve convert %s --to 3) and list them (%s)",
 			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(node.RootOf(location, a)), unlock)
 	}
 	if p.Stored {
@@ -47,9 +47,10 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	return failure.OnAxis(axis, "%s", text)
 }
 
-// Placeless returns an axis to which a policy is of no use when an array changes its
-// shape, -1 for none. A policy that is for one axis has to go with that; others are for
-// every axis that grows, and regular ones are passed by where there is a list.
+// Placeless returns the first growing axis to which a policy cannot apply, or -1 if
+// there is none. A calendar or stored policy concerns only the given axis. Other
+// policies concern every axis that grows, and may skip regular axes if another growing
+// axis is listed.
 func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
 	first := -1
 	if len(to) != a.Rank() {
@@ -69,10 +70,10 @@ func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
 	return first
 }
 
-// aligned refuses to cut by a calendar behind chunks that end within a month, at an
-// element, and says what ends the month.
+// aligned returns the error of a calendar policy if the present chunks end within a
+// month or year, at element at. The error says how to complete that period.
 func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) error {
-	text := fmt.Sprintf("the chunks that are there end at element %d: %v", at, unaligned)
+	text := fmt.Sprintf("the present chunks end at element %d: %v", at, unaligned)
 	next, err := b.Next(at)
 	if err != nil {
 		return failure.BadArgument("%s; --grow append-one appends without the calendar", text)
@@ -81,16 +82,16 @@ func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) e
 	if p.Stored {
 		instead = ", in place of the attribute " + rewrite.GrowthAttribute
 	}
-	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
+	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which completes the %v, and use the calendar from there on",
 		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)
 }
 
-// longer says which command makes a coordinate longer that ends too early.
+// longer returns the command that extends a coordinate which ends too early.
 func (c *coordinate) longer() string {
-	return fmt.Sprintf("append the times that are missing first (varve append %s FILE --alone)", phrase.Word(c.name))
+	return fmt.Sprintf("append the missing times first (varve append %s FILE --alone)", phrase.Word(c.name))
 }
 
-// stepped says which flags stand in place of a coordinate that has a single time.
+// stepped returns the flags to use instead of a coordinate with a single time.
 func (c *coordinate) stepped(unit calendar.Unit) string {
 	flags := fmt.Sprintf("--grow calendar:%v --start %s --step 1d", unit, c.at(0))
 	if cal := c.units.Calendar(); cal != calendar.Standard {

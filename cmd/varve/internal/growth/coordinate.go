@@ -20,18 +20,17 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// coordinate is a time coordinate: numbers that count in units since a moment.
+// coordinate holds the numbers of a time coordinate, which count units since an epoch.
 type coordinate struct {
 	*cf.Packing
 	name  string // location
 	units calendar.Units
-	whole []int64   // of integers
-	reals []float64 // of floating-point numbers, and of all that are packed
-	own   int       // how many the array has; what follows is about to be appended
+	whole []int64   // the numbers, if they are integers
+	reals []float64 // the numbers, if they are packed or floating-point
+	own   int       // count of stored numbers; the rest is about to be appended
 }
 
-// readCoordinate reads the array at a location, which has to be a time coordinate as CF
-// has it.
+// readCoordinate reads the CF time coordinate at a location.
 func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
 	a, err := node.OpenSeen(ctx, location, opt)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,20 +55,20 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	return c, nil
 }
 
-// newCoordinate returns the coordinate that an array is, without its numbers.
+// newCoordinate returns the coordinate for an array, without numbers.
 func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	c := &coordinate{name: location}
 	switch {
 	case a.Rank() != 1:
-		return nil, failure.BadArgument("--time %s: a coordinate has one axis, it has shape %v", location, a.Shape())
+		return nil, failure.BadArgument("--time %s: a coordinate has one axis, but the array has shape %v", location, a.Shape())
 	case !element.IsNumeric(a.Type()):
-		return nil, failure.BadArgument("--time %s: elements of type %s are no times", location, a.Type())
+		return nil, failure.BadArgument("--time %s: elements of type %s are not times", location, a.Type())
 	case a.Shape()[0] > cf.MaxCoordinate:
-		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
+		return nil, fmt.Errorf("%w: --time %s has %s elements, but at most %s are read", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
 	}
 	name := source.Attribute(a, "units")
 	if name == "" {
-		return nil, failure.BadArgument("--time %s: it has no attribute units, which says what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
+		return nil, failure.BadArgument("--time %s: it lacks the attribute units, which defines what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
 			location, phrase.Word(location))
 	}
 	cal, err := calendar.Parse(source.Attribute(a, "calendar"))
@@ -86,47 +85,46 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	return c, nil
 }
 
-// len returns how many numbers there are.
+// len returns the count of numbers.
 func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
 
-// isReal reports whether the numbers are floating-point numbers.
+// isReal reports whether the numbers are in reals.
 func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.Float || c.IsScaled() }
 
-// add appends what elements in host byte order stand for to the numbers.
+// add decodes elements in host byte order and appends them to the numbers.
 func (c *coordinate) add(block []byte) error {
 	for size := c.Type().Size(); len(block) > 0; block = block[size:] {
 		if !c.HasValue(block[:size]) {
-			return failure.BadArgument("--time %s: times have to increase, and element %d has no value", c.name, c.len())
+			return failure.BadArgument("--time %s: times must increase, but element %d is missing", c.name, c.len())
 		}
 		text := c.Text(block[:size])
 		if c.isReal() {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return failure.BadArgument("--time %s: %s at index %d is no time", c.name, text, len(c.reals))
+				return failure.BadArgument("--time %s: %s at index %d is not a time", c.name, text, len(c.reals))
 			}
 			c.reals = append(c.reals, v)
 			continue
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return failure.BadArgument("--time %s: %s at index %d is no time", c.name, text, len(c.whole))
+			return failure.BadArgument("--time %s: %s at index %d is not a time", c.name, text, len(c.whole))
 		}
 		c.whole = append(c.whole, v)
 	}
 	return nil
 }
 
-// buckets returns where months or years begin along an axis that the coordinate belongs
-// to.
+// buckets returns the months or years along the axis of the coordinate.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
 	if n := int64(c.len()); n < extent {
-		return b, failure.BadArgument("--time %s has %s, the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
+		return b, failure.BadArgument("--time %s has %s, but the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
 	}
 	if c.len() == 1 {
-		// A chunk that ends with the only time known would be closed for the rest of its
-		// month.
-		return b, failure.BadArgument("--time %s has one element, which does not tell how far elements are apart: "+
-			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))
+		// A single time gives no step. The chunk would end there, and exclude the rest
+		// of its month.
+		return b, failure.BadArgument("--time %s has a single element, so the step between elements is unknown: "+
+			"append two or more first, or give %s instead of --time", c.name, c.stepped(unit))
 	}
 	if err := c.increases(); err != nil {
 		return b, err
@@ -142,8 +140,8 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 	return b, err
 }
 
-// increases refuses times that run backwards or repeat: months that are cut by them would
-// be none.
+// increases returns an error if times decrease or repeat, because they would not form
+// months.
 func (c *coordinate) increases() error {
 	i := firstFall(c.whole)
 	if c.isReal() {
@@ -153,15 +151,15 @@ func (c *coordinate) increases() error {
 	case i < 0:
 		return nil
 	case i < c.own:
-		return failure.BadArgument("--time %s: times have to increase, and element %d is %s, element %d before it %s: "+
+		return failure.BadArgument("--time %s: times must increase, but element %d is %s and element %d before it is %s: "+
 			"correct the coordinate, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 	}
-	return failure.BadArgument("--time %s: times have to increase, and element %d would be %s, element %d before it is %s: was this appended before? "+
-		"Give what is new alone, or append it without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
+	return failure.BadArgument("--time %s: times must increase, but element %d would be %s and element %d before it is %s: was this appended before? "+
+		"Append only new elements, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 }
 
-// firstFall returns the first number that is not larger than the one before it, -1 where
-// there is none. NaN is not larger.
+// firstFall returns the index of the first number that is not larger than the one
+// before it, or -1 if there is none. NaN is never larger.
 func firstFall[T calendar.Number](values []T) int {
 	for i := 1; i < len(values); i++ {
 		if !(values[i-1] < values[i]) {
@@ -171,7 +169,7 @@ func firstFall[T calendar.Number](values []T) int {
 	return -1
 }
 
-// at returns the time of an element as people read it.
+// at returns the time of an element as text.
 func (c *coordinate) at(i int) string {
 	number := ""
 	if c.isReal() {

@@ -17,28 +17,28 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Gain is what an array grows by. Files, streams and other arrays are read while they are
-// appended; elements that differ in length are in memory.
+// Gain holds the elements to append to one array. Files, streams and other arrays are
+// read during the append. Variable-length elements are in memory.
 type Gain struct {
-	values *input.Values // open until it is appended
+	values *input.Values // open until Close
 	words  element.Values
-	from   *zarr.Source // nil where there are words
+	from   *zarr.Source // nil if the elements are in words
 	Planes int64
 	Length int64 // bytes
 }
 
-// Open opens what is to be appended to an array along an axis, and counts its planes.
-// There may be none where a file of no length says so and nothing else grows.
+// Open opens a file to append to an array along an axis, and counts its planes. A file
+// without elements is accepted only if alone is true and the file has a shape.
 func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (*Gain, error) {
 	v, err := input.Open(cmd, file, formatName, a.Type(), a)
 	if err != nil {
 		return nil, err
 	}
 	g := &Gain{values: v}
-	if err := v.KeepsSense(cmd.Context(), a); err != nil {
+	if err := v.CheckEncoding(cmd.Context(), a); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	v.NoteSense(cmd, a)
+	v.NoteEncoding(cmd, a)
 	if err := g.measure(a.Shape(), axis, alone); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -48,7 +48,7 @@ func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, 
 // Close closes what was opened.
 func (g *Gain) Close() error { return g.values.Close() }
 
-// measure finds out how many planes there are for an array of the given shape.
+// measure counts the planes for an array of the given shape.
 func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 	v := g.values
 	if err := Continues(v, shape, axis); err != nil {
@@ -81,7 +81,7 @@ func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 	return err
 }
 
-// Append makes the array grow.
+// Append appends the elements to the array.
 func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
 	if g.from == nil {
 		return zarr.Append(ctx, a, axis, g.words.Words, opt)
@@ -89,7 +89,7 @@ func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.Ap
 	return a.AppendFrom(ctx, axis, g.from, opt)
 }
 
-// Addition returns what an array of a group grows by.
+// Addition returns the elements as part of an append to a group.
 func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
 	if g.from == nil {
 		return zarr.Add(path, axis, g.words.Words, opt)
@@ -97,7 +97,8 @@ func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Add
 	return zarr.Addition{Path: path, Axis: axis, From: g.from, Options: opt}
 }
 
-// data returns all elements in host byte order; there are none that differ in length.
+// data returns all elements in host byte order. It returns nil for variable-length
+// ones.
 func (g *Gain) data(ctx context.Context) ([]byte, error) {
 	if g == nil || g.from == nil || g.Length == 0 {
 		return nil, nil
@@ -106,11 +107,11 @@ func (g *Gain) data(ctx context.Context) ([]byte, error) {
 	return data, g.from.Read(ctx, grid.BoxOf(g.from.Shape), data)
 }
 
-// Continues refuses values whose shape is not that of the array but for the axis that
-// grows; one plane may lack that axis.
+// Continues returns an error if the shape of v differs from the array's along any axis
+// other than the growing one. A single plane may lack the growing axis.
 func Continues(v *input.Values, shape []int64, axis int) error {
 	if v.Shape == nil || axis < 0 || axis >= len(shape) {
-		return nil // there is nothing to compare, or the library refuses the axis
+		return nil // nothing to compare, or an axis that the library refuses
 	}
 	have := v.Shape
 	if len(have) == len(shape)-1 {
@@ -127,7 +128,7 @@ func Continues(v *input.Values, shape []int64, axis int) error {
 }
 
 // HasEmptyPlanes reports whether the planes of an array along an axis have no elements,
-// since it is empty along another one.
+// because another axis is empty.
 func HasEmptyPlanes(shape []int64, axis int) bool {
 	for i, n := range shape {
 		if i != axis && n == 0 {
@@ -137,8 +138,8 @@ func HasEmptyPlanes(shape []int64, axis int) bool {
 	return false
 }
 
-// WholePlanes counts the planes that n elements are, and refuses what is no whole number
-// of them, or nothing at all.
+// WholePlanes returns the number of planes that n elements form. It fails if n is 0 or
+// not a multiple of the plane's size.
 func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, error) {
 	if axis < 0 || axis >= len(shape) {
 		return 0, nil // the library refuses the axis
@@ -152,9 +153,9 @@ func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, erro
 	case n%plane == 0:
 		return n / plane, nil
 	case v.Type.Variable():
-		return 0, failure.OnAxis(axis, "%s has %s, a plane has %s", v.Name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
+		return 0, failure.OnAxis(axis, "%s has %s, but a plane has %s", v.Name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
 	}
 	size := element.Width(v.Type)
-	return 0, failure.OnAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
+	return 0, failure.OnAxis(axis, "%s has %s, which is not a whole number of planes of %s (shape %v without axis %d, type %s)%s",
 		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package growth has what commands need to grow arrays: flags, policies, times, and new
-// planes.
+// Package growth implements what the commands that grow arrays share: flags, policies,
+// times, and new planes.
 package growth
 
 import (
@@ -21,40 +21,40 @@ import (
 )
 
 // PoliciesText explains the growth policies in the help of commands.
-const PoliciesText = `A POLICY says which new chunks an axis gets when it outgrows its chunks. It is for axes whose chunks are listed one by one,
-as varve unlock does. Regular chunks, which all have one length, need no policy. A chunk that reaches beyond the extent is
+const PoliciesText = `A POLICY chooses the lengths of new chunks when an axis outgrows its chunks. It applies to axes with listed chunks,
+as varve unlock makes them. Regular chunks, which all have one length, need no policy. A chunk that reaches beyond the extent is
 filled before a new one begins.
-  append-one          one chunk for all that is new (the default)
-  repeat-last         chunks of the length of the last one
+  append-one          one chunk for all new elements (the default)
+  repeat-last         chunks as long as the last one
   fixed:N             chunks of N elements
-  pattern:31,28,31    chunks of these lengths in turn, beginning with the first at every growth
-  preplanned:[…]      all of these chunks, also beyond the extent: a JSON list of lengths and runs [length, count]
+  pattern:31,28,31    chunks of these lengths in turn, starting with the first at every growth
+  preplanned:[…]      exactly these chunks, even beyond the extent: a JSON list of lengths and runs [length, count]
   calendar:month      a chunk a month, or calendar:year. The times come from a coordinate in CF units (--time COORD), or
-                      from --start, the DATE of element 0, --step and --calendar. COORD is the name of an array
-                      beside the one that grows; with a slash in it, it is a NODE.`
+                      from --start (the DATE of element 0), --step and --calendar. COORD is the name of an array
+                      beside the one that grows, or a NODE if it contains a slash.`
 
-// policyWords begin the growth policies; those that end in ":" are followed by more.
+// policyWords are the first words of policies. Those that end in ":" take an argument.
 var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"}
 
-// Policy is what --grow says.
+// Policy is the value of --grow.
 type Policy struct {
 	Growth grid.Growth
-	Unit   calendar.Unit // of a calendar's policy, which is no growth before there are times; else 0
-	Stored bool          // with the array
+	Unit   calendar.Unit // of a calendar policy, which becomes a Growth once times are known; else 0
+	Stored bool          // from the attributes of the array
 
-	// tell tells people that a chunk begins within a month or a year; nil tells nobody.
+	// tell prints a note that a chunk begins within a month or year. It may be nil.
 	tell func(text string)
 }
 
-// astray tells people that a chunk begins within a month or a year, because times are
+// astray prints a note that a chunk begins within a month or year because times are
 // missing.
 func (p Policy) astray(unaligned error) {
 	if p.tell != nil {
-		p.tell(fmt.Sprintf("%v; a chunk begins there, since the times have gaps", unaligned))
+		p.tell(fmt.Sprintf("%v; a chunk begins there, because the times have gaps", unaligned))
 	}
 }
 
-// ParsePolicy reads a growth policy.
+// ParsePolicy parses a growth policy.
 func ParsePolicy(text string) (p Policy, err error) {
 	if err := flagtext.Policy(policyWords...)(text); err != nil {
 		return p, err
@@ -65,12 +65,12 @@ func ParsePolicy(text string) (p Policy, err error) {
 	return p, err
 }
 
-// parseCalendar reads calendar:month and calendar:year.
+// parseCalendar parses calendar:month and calendar:year.
 func parseCalendar(text string) (calendar.Unit, error) {
 	return calendar.ParseUnit(strings.TrimPrefix(text, "calendar:"))
 }
 
-// Change is what the commands that change an extent have in common.
+// Change holds the flags that all commands which change an extent share.
 type Change struct {
 	grow, Expect string
 	RoundUp      bool
@@ -79,25 +79,25 @@ type Change struct {
 	times        Times
 }
 
-// Flags gives a command the flags of a change of the shape.
+// Flags adds the flags of a change to a command.
 func Flags(c *cobra.Command) *Change {
 	f := new(Change)
 	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(ParsePolicy))
 	f.times.Flags(c)
-	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", flagtext.Syntax(argument.ParseShape))
-	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
+	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`, so that repeating the command is safe", flagtext.Syntax(argument.ParseShape))
+	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "round the declared length of the last shard up to whole inner chunks")
 	f.Alone = aloneFlag(c)
 	f.singleWriter = SingleWriterFlag(c)
 	flagtext.Propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	return f
 }
 
-// SingleWriterFlag gives a command the flag --single-writer.
+// SingleWriterFlag adds the flag --single-writer to a command.
 func SingleWriterFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("single-writer", false, "nobody else writes: permits the change on stores without locks")
+	return c.Flags().Bool("single-writer", false, "no concurrent writer exists: permits the change on stores without locks")
 }
 
-// Policy returns what --grow says. Flags that contradict it are wrong usage.
+// Policy returns the value of --grow. Contradictory flags are a usage error.
 func (c *Change) Policy(cmd *cobra.Command) (Policy, error) {
 	p, err := ParsePolicy(c.grow)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Change) Options(cmd *cobra.Command) *zarr.Options {
 	return o
 }
 
-// Expected returns the shape of --expect, nil where it is not given.
+// Expected returns the shape of --expect, or nil if it is not given.
 func (c *Change) Expected(cmd *cobra.Command) ([]int64, error) {
 	if !cmd.Flags().Changed("expect") {
 		return nil, nil
@@ -121,8 +121,8 @@ func (c *Change) Expected(cmd *cobra.Command) ([]int64, error) {
 	return argument.ParseShape(c.Expect)
 }
 
-// Along returns the policy for an axis of the given extent, whose elements are at the
-// given times. Without them a calendar has none.
+// Along returns the growth of an axis with the given extent. A calendar policy takes
+// the months or years from b.
 func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth {
 	if p.Unit == 0 {
 		return p.Growth
@@ -130,13 +130,13 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 	return grid.ByBoundaries(p.text(), func(at int64) (int64, error) {
 		_, gaps := b.Len()
 		if gaps && l.coordinate != nil && at >= int64(l.coordinate.len()) {
-			// A month is predicted from its first time, not from nothing.
-			return 0, failure.BadArgument("%w: it has %s, and a chunk begins at element %d: %s",
+			// With gaps, the end of a month can be predicted only from its first time.
+			return 0, failure.BadArgument("%w: it has %s, but a chunk begins at element %d: %s",
 				calendar.ErrOutOfRange, phrase.Plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
 		}
 		err := b.Fits(at)
 		if gaps && errors.Is(err, calendar.ErrUnaligned) {
-			// The month before was predicted to be longer than it is.
+			// The previous month was predicted to be longer than it is.
 			p.astray(err)
 			err = nil
 		}
@@ -157,7 +157,7 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 	})
 }
 
-// aloneFlag gives a command the flag --alone.
+// aloneFlag adds the flag --alone to a command.
 func aloneFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("alone", false, "change the array, though others of its group that share the dimension keep their length")
+	return c.Flags().Bool("alone", false, "change only this array; others in its group that share the dimension keep their length")
 }

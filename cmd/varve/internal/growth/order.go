@@ -20,25 +20,25 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// order follows the values of a coordinate, which rise or fall all the way, and remembers
-// the first one that does not.
+// order checks that the values of a coordinate rise or fall throughout, and remembers
+// the first violation.
 type order struct {
-	typ       dtype.Type               // as which the stored bytes are read
-	compare   func(a, b []byte) int    // by what the values stand for
+	typ       dtype.Type               // type that the stored bytes are read as
+	compare   func(a, b []byte) int    // compares decoded values
 	hasValue  func(elem []byte) bool   // false for NaN, NaT and missing values
 	text      func(elem []byte) string // for people
 	isTime    bool
-	direction int    // 1 where the values rise, -1 where they fall, 0 before that is known
-	next      int64  // the index of the next element
-	last      []byte // the element before it
+	direction int    // 1 if the values rise, -1 if they fall, 0 while unknown
+	next      int64  // index of the next element
+	last      []byte // last element that counted
 	at        int64  // its index
-	unwritten []byte // elements that do not count but for the first one and before others, nil for none
-	skipped   int64  // how many of them came last
-	fault     string // what is wrong with the first element that does not follow, "" for none
+	unwritten []byte // fill value: such elements are skipped, except at index 0; nil skips none
+	skipped   int64  // number of elements skipped since last
+	fault     string // description of the first violation, or ""
 }
 
-// orderOf returns the order of the values of an array, nil where it has none: labels, and
-// numbers of several parts.
+// orderOf returns the order of the values of an array. It returns nil for values
+// without an order, such as labels and complex numbers.
 func orderOf(ctx context.Context, a *zarr.Array) *order {
 	o := &order{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
 	s, err := source.New(ctx, a, "", false)
@@ -57,7 +57,7 @@ func orderOf(ctx context.Context, a *zarr.Array) *order {
 	}
 	p = p.OfCoordinate()
 	if _, o.isTime = source.TimesOf(a); !o.isTime {
-		o.text = p.Text // what a selection takes, and not what is stored
+		o.text = p.Text // the unpacked number, as in a selection
 	}
 	o.typ, o.compare, o.hasValue = p.Type(), compareBy(p), p.HasValue
 	return o
@@ -68,8 +68,8 @@ func compareWhole[T int64 | uint64](a, b []byte) int {
 	return cmp.Compare(T(binary.NativeEndian.Uint64(a)), T(binary.NativeEndian.Uint64(b)))
 }
 
-// compareBy returns the comparison of stored numbers by what they stand for, without
-// rounding. A negative scale reverses the order.
+// compareBy returns a function that compares stored numbers in the order of their
+// unpacked values, without rounding. A negative scale reverses the order.
 func compareBy(p *cf.Packing) func(a, b []byte) int {
 	compare := func(a, b []byte) int { return cmp.Compare(p.Stored(a), p.Stored(b)) }
 	switch p.Type() {
@@ -84,7 +84,7 @@ func compareBy(p *cf.Packing) func(a, b []byte) int {
 	return compare
 }
 
-// follow looks at the next elements.
+// follow checks the next elements.
 func (o *order) follow(e element.Values) {
 	for i := 0; i < e.Len() && o.fault == ""; i++ {
 		elem := e.At(i)
@@ -100,8 +100,9 @@ func (o *order) follow(e element.Values) {
 	}
 }
 
-// bridge looks at elements of a time coordinate that were not written, and that another
-// one follows. A single one may be a time that happens to be the fill value.
+// bridge reports elements of a time coordinate that were apparently never written, if a
+// written element follows. A single one may be a time that happens to equal the fill
+// value.
 func (o *order) bridge(elem []byte) {
 	if !o.isTime || o.skipped == 0 || o.fault != "" {
 		return
@@ -109,14 +110,14 @@ func (o *order) bridge(elem []byte) {
 	if o.skipped == 1 && o.hasValue(o.unwritten) && o.compare(o.unwritten, o.last)*o.compare(elem, o.unwritten) > 0 {
 		return
 	}
-	o.fault = fmt.Sprintf("%s from %d on %s the fill value, as if never written, and element %d after that is %s",
+	o.fault = fmt.Sprintf("%s from %d on %s the fill value, as if never written, but element %d after that is %s",
 		phrase.Plural(o.skipped, "element"), o.next-o.skipped, phrase.AreOrIs(o.skipped), o.next, o.text(elem))
 }
 
-// step looks at an element that follows the last one.
+// step checks that an element follows the last one.
 func (o *order) step(elem []byte) {
 	if !o.hasValue(elem) {
-		o.fault = fmt.Sprintf("element %d has no value", o.next)
+		o.fault = fmt.Sprintf("element %d is missing", o.next)
 		return
 	}
 	if len(o.last) == 0 {
@@ -127,16 +128,16 @@ func (o *order) step(elem []byte) {
 		o.direction = c
 	}
 	if c == 0 || c != o.direction {
-		o.fault = fmt.Sprintf("element %d is %s, and element %d before it %s", o.next, o.text(elem), o.at, o.text(o.last))
+		o.fault = fmt.Sprintf("element %d is %s, but element %d before it is %s", o.next, o.text(elem), o.at, o.text(o.last))
 	}
 }
 
-// errUnordered ends the reading of a coordinate.
+// errUnordered stops reading a coordinate at the first violation.
 var errUnordered = errors.New("the values neither rise nor fall")
 
-// Unordered returns what is wrong with the order of the coordinate that an array is, ""
-// for nothing. It reads the values block by block. What cannot be read is for others to
-// tell.
+// Unordered returns the first violation of the order of a coordinate, or "" if there is
+// none or the array is not a coordinate. It reads the values block by block, and
+// ignores errors, because callers find them elsewhere.
 func Unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	if !source.IsCoordinate(a) {
 		return "", false
@@ -156,19 +157,19 @@ func Unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	return o.told(), o.isTime && o.fault != ""
 }
 
-// told returns what is wrong with the order, "" for nothing.
+// told returns a description of the violation, or "".
 func (o *order) told() string {
 	switch {
 	case o.fault == "":
 		return ""
 	case o.isTime:
-		return "its times do not follow each other: " + o.fault
+		return "its times are not in order: " + o.fault
 	}
-	return "its values neither rise nor fall all the way: " + o.fault
+	return "its values neither rise nor fall throughout: " + o.fault
 }
 
-// UnorderedAfter returns what is wrong with the order in which new elements follow those
-// of the coordinate that an array is, "" for nothing.
+// UnorderedAfter returns the first violation of the order if the new elements are
+// appended to a coordinate, or "".
 func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 	if !source.IsCoordinate(a) || more.from == nil || more.Planes == 0 {
 		return ""
@@ -178,14 +179,14 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 		return ""
 	}
 	if err := o.begin(ctx, a); err != nil {
-		return "" // the append fails, too, or the end cannot be held
+		return "" // the append reports the error; or the last chunk is too large to read
 	}
 	part := element.Values{Type: o.typ}
 	for at := int64(0); at < more.Planes && o.fault == ""; at += orderSlab {
 		n := min(orderSlab, more.Planes-at)
 		part.Grow(int(n))
 		if err := more.from.Read(ctx, grid.Box{{Start: at, Stop: at + n}}, part.Data); err != nil {
-			return "" // which is for the append to say
+			return "" // the append reports the error
 		}
 		o.follow(part)
 	}
@@ -195,11 +196,11 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 	return o.told() + "; was this appended before?"
 }
 
-// orderSlab is how many new elements are looked at at a time.
+// orderSlab is the number of new elements that are checked at a time.
 const orderSlab = 1 << 20
 
-// begin makes the last two elements of an array those that others follow. What is wrong
-// with these two was told before.
+// begin starts the order with the last two elements of an array. It ignores violations
+// by these two, which were reported earlier.
 func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	extent := a.Shape()[0]
 	if extent == 0 {
@@ -207,7 +208,7 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	}
 	chunk, _, _ := a.Grid().Axis(0).Locate(extent - 1)
 	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > cf.MaxCoordinate {
-		return zarr.ErrLimit // a coordinate is not worth the memory
+		return zarr.ErrLimit // too much memory for a check
 	}
 	end := element.Values{Type: o.typ}
 	end.Grow(int(min(extent, 2)))
@@ -216,7 +217,7 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	}
 	o.follow(end)
 	if !o.hasValue(o.last) {
-		o.last = nil // which nothing can follow
+		o.last = nil // nothing can be compared with a missing value
 	}
 	if o.isTime && o.direction == 0 {
 		o.direction = 1

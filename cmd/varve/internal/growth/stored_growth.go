@@ -20,21 +20,21 @@ import (
 )
 
 // StoredText explains the attribute in the help of commands.
-const StoredText = `create --grow stores the policy with the array, in the attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
-append and resize without --grow then follow it. It holds for axis 0, or for the "axis" that it names.`
+const StoredText = `create --grow stores the policy in the array's attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
+append and resize without --grow then use it. It applies to axis 0, or to the "axis" that it names.`
 
 // Stored is the value of the attribute.
 type Stored struct {
 	Policy   string          `json:"policy"`
-	Axis     json.RawMessage `json:"axis,omitempty"` // a number or a name; 0 where it is missing
-	Time     string          `json:"time,omitempty"` // the name of an array beside the one that grows
+	Axis     json.RawMessage `json:"axis,omitempty"` // a number or a name; 0 by default
+	Time     string          `json:"time,omitempty"` // name of an array beside the one that grows
 	Start    string          `json:"start,omitempty"`
 	Step     string          `json:"step,omitempty"`
 	Calendar string          `json:"calendar,omitempty"`
 }
 
-// Of returns the policy that is stored with an array, and the axis it is for; false
-// where there is none.
+// Of returns the policy that is stored with an array, and its axis. found is false if
+// there is none.
 func Of(a *zarr.Array) (s Stored, axis int, found bool, err error) {
 	raw, found, err := metadata.Attribute(a.Attributes(), rewrite.GrowthAttribute)
 	if err != nil || !found {
@@ -52,7 +52,7 @@ func Of(a *zarr.Array) (s Stored, axis int, found bool, err error) {
 // read reads the value of the attribute.
 func (s *Stored) read(value []byte) error {
 	if err := json.Unmarshal(value, s); err != nil {
-		return s.malformed("it is no object with the texts policy, time, start, step and calendar")
+		return s.malformed("it is not an object with the strings policy, time, start, step and calendar")
 	}
 	return nil
 }
@@ -69,21 +69,21 @@ func (s Stored) axis(a *zarr.Array) (int, error) {
 	return axis, err
 }
 
-// malformedGrowth is the error for an attribute that says nothing that can be followed.
+// malformedGrowth is the error for an attribute that contains no valid policy.
 type malformedGrowth struct{ why, location string }
 
-// malformed returns the error for an attribute, of an array whose location is still to be
-// said.
+// malformed returns the error for a malformed attribute. locateGrowth adds the
+// location.
 func (s Stored) malformed(why string) error { return &malformedGrowth{why, "NODE"} }
 
 func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
 
 func (m *malformedGrowth) Error() string {
-	return fmt.Sprintf("%v: attribute %s: %s; set it anew (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
+	return fmt.Sprintf("%v: attribute %s: %s; replace it (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
 		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, rewrite.GrowthAttribute, m.why, m.location, rewrite.GrowthAttribute, m.location, rewrite.GrowthAttribute)
 }
 
-// locateGrowth adds to the error for a malformed attribute of which array it is.
+// locateGrowth adds the location of the array to the error for a malformed attribute.
 func locateGrowth(err error, location string) error {
 	var m *malformedGrowth
 	if errors.As(err, &m) {
@@ -92,7 +92,7 @@ func locateGrowth(err error, location string) error {
 	return err
 }
 
-// policy returns what the attribute says, and when the elements are.
+// policy returns the policy and the times in the attribute.
 func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err error) {
 	t = Times{Coordinate: s.Time, Start: s.Start, Step: s.Step, Calendar: s.Calendar, reading: reading}
 	if p, err = ParsePolicy(s.Policy); err != nil {
@@ -101,13 +101,13 @@ func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err err
 	steps := s.Start != "" || s.Step != "" || s.Calendar != ""
 	switch {
 	case p.Unit == 0 && (steps || s.Time != ""):
-		return p, t, s.malformed("only a calendar needs to know when elements are")
+		return p, t, s.malformed("only a calendar takes times")
 	case p.Unit == 0:
 		return p, t, nil
 	case s.Time != "" && steps:
 		return p, t, s.malformed("time excludes start, step and calendar")
 	case strings.Contains(s.Time, "/"):
-		return p, t, s.malformed(fmt.Sprintf("time %q is no name of an array beside this one", s.Time))
+		return p, t, s.malformed(fmt.Sprintf("time %q is not the name of an array beside this one", s.Time))
 	case s.Time == "":
 		if _, err = calendar.ParseSteps(s.Start, s.Step, s.Calendar); err != nil {
 			err = s.malformed(fmt.Sprintf("it needs time, or start and step: %v", err))
@@ -116,8 +116,8 @@ func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err err
 	return p, t, err
 }
 
-// Along returns the policy for an axis of an array and the times that go with it: those
-// of the flags, or without --grow those that are stored with the array.
+// Along returns the policy and times for an axis of an array: those of the flags, or
+// without --grow those that are stored with the array.
 func (c *Change) Along(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
 	p, t, err := c.policyAlong(cmd, p, a, location, axis)
 	told := false
@@ -130,7 +130,7 @@ func (c *Change) Along(cmd *cobra.Command, p Policy, a *zarr.Array, location str
 	return p, t, err
 }
 
-// policyAlong is along without what tells people of gaps.
+// policyAlong is like Along, but without the note about gaps.
 func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
 	s, stored, found, err := Of(a)
 	if cmd.Flags().Changed("grow") {
@@ -150,17 +150,17 @@ func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, locati
 	return p, t, locateGrowth(err, location)
 }
 
-// depart tells people that --grow says something else than what is stored.
+// depart prints a note if --grow differs from the stored policy.
 func (c *Change) depart(cmd *cobra.Command, s Stored, location string) {
 	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || session.WantsJSON(cmd) {
 		return
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s departs from the policy that is stored, %s: later appends may not fit the pattern\n",
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s differs from the stored policy %s: later appends may not fit the pattern\n",
 		phrase.Printable(location), phrase.Printable(c.grow), phrase.Printable(s.Policy))
 }
 
-// Followable refuses a value of the attribute varve:growth that cannot be followed,
-// whatever array has it.
+// Followable returns an error if a value of the attribute varve:growth is invalid for
+// any array.
 func Followable(value []byte) error {
 	var s Stored
 	err := s.read(value)
@@ -174,7 +174,7 @@ func Followable(value []byte) error {
 	return err
 }
 
-// GrowsBy refuses a policy that cannot be that of axis 0.
+// GrowsBy returns an error if a policy cannot apply to axis 0.
 func GrowsBy(s *zarr.Spec, p Policy) error {
 	if len(s.Shape) == 0 {
 		return failure.BadArgument("--grow: the array has no axis")

@@ -14,17 +14,17 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// Times are the flags that say when the elements along an axis are.
+// Times are the flags that define the times of elements along an axis.
 type Times struct {
 	Coordinate, Start, Step, Calendar string
-	reading                           func() *zarr.Options // of the coordinate
+	reading                           func() *zarr.Options // options to open the coordinate
 }
 
-// Flags gives a command the flags of times: --start, --step, --calendar and --time.
+// Flags adds the flags --start, --step, --calendar and --time to a command.
 func (t *Times) Flags(c *cobra.Command) {
 	f := c.Flags()
 	t.reading = func() *zarr.Options { return session.Reading(c) }
-	f.StringVar(&t.Coordinate, "time", "", "for calendars: the `COORD` that says when elements are")
+	f.StringVar(&t.Coordinate, "time", "", "for calendars: the `COORD` with the times of elements")
 	f.StringVar(&t.Start, "start", "", "for calendars, without a coordinate: the `DATE` of element 0, as 1979-01-01 or 1979-01-01T06:00")
 	flagtext.Var(f, &t.Step, "step", "", "for calendars: the `TIME` from one element to the next, as 1d, 6h, 30min or 1mo", flagtext.Syntax(calendar.ParseStep))
 	flagtext.Var(f, &t.Calendar, "calendar", "", "the `NAME` of the calendar of --start: standard, noleap, 360_day …", flagtext.Syntax(calendar.Parse))
@@ -32,8 +32,8 @@ func (t *Times) Flags(c *cobra.Command) {
 	flagtext.Propose(c, "calendar", "standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian")
 }
 
-// Check refuses flags that contradict each other, or the flag that wants times or, where
-// the unit is 0, does not.
+// Check returns a usage error if the flags contradict each other. unit is that of a
+// calendar policy in the named flag. If unit is 0, times are not allowed.
 func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error {
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
 	if unit == 0 {
@@ -46,23 +46,23 @@ func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 	}
 	switch {
 	case given("time") && (given("start") || given("step") || given("calendar")):
-		return failure.BadUsage("--time excludes --start, --step and --calendar: the coordinate says all of that")
+		return failure.BadUsage("--time excludes --start, --step and --calendar: the coordinate defines all of them")
 	case given("time") && t.Coordinate == "":
-		return failure.BadUsage("--time: the name of a coordinate is needed")
+		return failure.BadUsage("--time is empty; give the name of a coordinate")
 	case given("time"):
 		return nil
 	case !given("start") && !given("step"):
-		return failure.BadUsage("%s calendar:%v needs to know when the elements are: --time COORD, or --start DATE and --step 1d", flag, unit)
+		return failure.BadUsage("%s calendar:%v needs the times of elements: --time COORD, or --start DATE and --step 1d", flag, unit)
 	case !given("start"):
-		return failure.BadUsage("--start is missing, the DATE of element 0")
+		return failure.BadUsage("--start is missing: give the DATE of element 0")
 	case !given("step"):
-		return failure.BadUsage("--step is missing, as 1d, 6h or 1mo")
+		return failure.BadUsage("--step is missing: give a TIME such as 1d, 6h or 1mo")
 	}
 	_, err := t.steps()
 	return err
 }
 
-// steps returns the times that --start, --step and --calendar say.
+// steps returns the times that --start, --step and --calendar define.
 func (t *Times) steps() (calendar.Steps, error) {
 	s, err := calendar.ParseSteps(t.Start, t.Step, t.Calendar)
 	if err != nil {
@@ -77,17 +77,17 @@ func (t *Times) steps() (calendar.Steps, error) {
 	return s, nil
 }
 
-// Given is what is about to be appended, by the location of its array.
+// Given maps the locations of arrays to the elements about to be appended.
 type Given map[string]*Gain
 
-// Timeline says where months or years begin along axes that have the same times.
+// Timeline defines the months or years along all axes with the same times.
 type Timeline struct {
-	unit       calendar.Unit // 0 where nobody asks
+	unit       calendar.Unit // 0 without a calendar policy
 	steps      calendar.Steps
-	coordinate *coordinate // nil where there are steps
+	coordinate *coordinate // nil if steps is used
 }
 
-// Timeline returns the times that the flags say, for arrays at or beside a location.
+// Timeline returns the times that the flags define, for arrays at or beside a location.
 func (t *Times) Timeline(ctx context.Context, unit calendar.Unit, location string, g Given) (l Timeline, err error) {
 	l.unit = unit
 	switch {
@@ -108,7 +108,7 @@ func (t *Times) Timeline(ctx context.Context, unit calendar.Unit, location strin
 	return l, err
 }
 
-// Buckets returns where months or years begin along an axis of the given extent.
+// Buckets returns the months or years along an axis of the given extent.
 func (l Timeline) Buckets(extent int64) (calendar.Buckets, error) {
 	switch {
 	case l.unit == 0:

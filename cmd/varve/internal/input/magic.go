@@ -11,11 +11,12 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// MagicNPY begins every .npy file.
+// MagicNPY is the magic number at the start of every .npy file.
 const MagicNPY = "\x93NUMPY"
 
-// PeekNPY reports whether the bytes that follow begin as a .npy file does. They can still
-// be read. It waits for no more of a stream than it takes to tell.
+// PeekNPY reports whether the input begins with [MagicNPY], without consuming it. It
+// stops at the first byte that differs, so it does not block on a slow stream for
+// longer than necessary.
 func (v *Values) PeekNPY() (bool, error) {
 	seen := make([]byte, 0, len(MagicNPY))
 	for len(seen) < len(MagicNPY) && MagicNPY[:len(seen)] == string(seen) {
@@ -28,7 +29,7 @@ func (v *Values) PeekNPY() (bool, error) {
 			return false, fmt.Errorf("read %s: %w", v.Name, err)
 		}
 	}
-	if s, ok := v.Reader.(io.Seeker); ok { // a file stays one, which tells its length
+	if s, ok := v.Reader.(io.Seeker); ok { // keep the file itself as reader: its length is known
 		if _, err := s.Seek(-int64(len(seen)), io.SeekCurrent); err != nil {
 			return false, fmt.Errorf("read %s: %w", v.Name, err)
 		}
@@ -38,9 +39,8 @@ func (v *Values) PeekNPY() (bool, error) {
 	return MagicNPY == string(seen), nil
 }
 
-// openRaw begins to read bytes that have no header. A .npy file without --format is read
-// as what it is, whatever it is called: taken for raw data, its header would become
-// values.
+// openRaw prepares to read raw bytes. Without --format, a .npy file is read as such
+// even if its name suggests raw data. Its header would otherwise become values.
 func (v *Values) openRaw(named bool) (err error) {
 	if v.npy, err = v.PeekNPY(); err != nil {
 		return err
@@ -52,10 +52,10 @@ func (v *Values) openRaw(named bool) (err error) {
 	return format.CheckOneLength(v.Type, format.Raw)
 }
 
-// RawNPY says of a .npy file that is read as raw data that it is one.
+// RawNPY returns a note for errors if a .npy file is read as raw data.
 func (v *Values) RawNPY() string {
 	if !v.npy {
 		return ""
 	}
-	return " (it is a .npy file: without --format raw it is read as one)"
+	return " (it is a .npy file; omit --format raw to read it as one)"
 }

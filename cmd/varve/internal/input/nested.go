@@ -20,11 +20,11 @@ const (
 	maxDepth = 66 // lists: 64 axes and an element that is a list
 )
 
-// OpenJSON reads nested lists of values that are spelled as fill values, or as times are
-// written.
+// OpenJSON reads nested lists of values, written as fill values are in metadata. Times
+// and durations may also be written as text.
 func (v *Values) OpenJSON() error {
 	if v.Type.IsZero() {
-		return failure.BadArgument("%s: JSON does not tell the data type", v.Name)
+		return failure.BadArgument("%s: JSON does not define a data type; give --dtype", v.Name)
 	}
 	text, err := io.ReadAll(io.LimitReader(v.Reader, localfile.MaxText+1))
 	if err != nil {
@@ -46,7 +46,8 @@ func (v *Values) OpenJSON() error {
 	return nil
 }
 
-// NestedShape returns the shape of nested lists, judged by their first elements.
+// NestedShape returns the shape of nested lists. It looks at the first element of each
+// list only.
 func NestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	shape := []int64{}
 	for doc.Kind() == strictjson.Array {
@@ -66,8 +67,8 @@ func NestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	return shape
 }
 
-// isList reports whether elements of a type are lists of numbers, the first of which is
-// given: those of bytes may be texts as well.
+// isList reports whether the elements of a type are lists of numbers in JSON. Bytes can
+// be lists or strings, so it also looks at the first item.
 func isList(t dtype.Type, first strictjson.Value) bool {
 	switch t.Kind() {
 	case dtype.Complex:
@@ -78,8 +79,8 @@ func isList(t dtype.Type, first strictjson.Value) bool {
 	return false
 }
 
-// parseValue reads a value as metadata spells it. Moments and durations may be text as
-// people write it, too.
+// parseValue parses a value as metadata documents write it. Times and durations may
+// also be text such as "2024-12-25" or "6h".
 func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 	if k := t.Kind(); v.Kind() == strictjson.String && (k == dtype.Datetime || k == dtype.Timedelta) {
 		return t.ParseText(string(v.Raw()))
@@ -91,7 +92,7 @@ func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 	return elem, refuseOverflow(t, elem, string(v.Raw()))
 }
 
-// elementError is the error for an element that is spelled as a fill value, and is none.
+// elementError rewords an error about a fill value for an ordinary element.
 type elementError struct{ err error }
 
 func (e *elementError) Unwrap() error { return e.err }
@@ -115,11 +116,11 @@ func AppendNested(e *element.Values, doc strictjson.Value, shape []int64) error 
 		return nil
 	}
 	if doc.Kind() != strictjson.Array || int64(doc.Len()) != shape[0] {
-		has := "no list is there"
+		has := "but found no list"
 		if doc.Kind() == strictjson.Array {
-			has = fmt.Sprintf("%d are there", doc.Len())
+			has = fmt.Sprintf("but found %d", doc.Len())
 		}
-		return doc.Errorf("a list of %d is needed here, %s", shape[0], has)
+		return doc.Errorf("expected a list of %d, %s", shape[0], has)
 	}
 	for _, below := range doc.Elements() {
 		if err := AppendNested(e, below, shape[1:]); err != nil {

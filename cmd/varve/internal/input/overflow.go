@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// ParseGiven is [dtype.Type.ParseText] of a value that somebody gives: it refuses a
-// number that is too large for a type of floats, as for one of integers. In documents
-// such numbers are infinite, as other programs read them.
+// ParseGiven is like [dtype.Type.ParseText], but stricter, for values from users. A
+// number too large for a floating-point type is an error, as it is for integers. In
+// metadata documents such numbers become infinite, as in other programs.
 func ParseGiven(t dtype.Type, text string) ([]byte, error) {
 	elem, err := t.ParseText(text)
 	if err != nil {
@@ -35,12 +35,12 @@ func ParseGiven(t dtype.Type, text string) ([]byte, error) {
 	return elem, err
 }
 
-// decimal finds a number that may begin with a plus, or begin or end with its point.
+// decimal matches a number that may begin with a plus, or begin or end with its point.
 var decimal = regexp.MustCompile(`^([+-]?)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)$`)
 
-// respelled returns a value that people write in another way as metadata spells it: .5 as
-// 0.5, 5. as 5.0, +5 as 5, and 6h as the number of units that a length of time is. It is
-// false if it knows no other spelling.
+// respelled converts a value in a common notation to that of metadata: .5 to 0.5, 5. to
+// 5.0, +5 to 5, and 6h to a number of the type's units. It returns false if it knows no
+// conversion.
 func respelled(t dtype.Type, text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	switch t.Kind() {
@@ -67,7 +67,7 @@ func respelled(t dtype.Type, text string) (string, bool) {
 	return "", false
 }
 
-// boolMeant returns which of true and false is meant by another spelling of it.
+// boolMeant returns a hint that proposes true or false for a similar text.
 func boolMeant(t dtype.Type, text string) string {
 	if t.Kind() != dtype.Bool {
 		return ""
@@ -79,7 +79,8 @@ func boolMeant(t dtype.Type, text string) string {
 	return spelling.Meant(lower, []string{"true", "false"})
 }
 
-// refuseOverflow refuses an element that has more infinite numbers than its text spells.
+// refuseOverflow returns an error if an element has more infinite numbers than its text
+// names.
 func refuseOverflow(t dtype.Type, elem []byte, text string) error {
 	n := infinities(t, elem)
 	if n == 0 {
@@ -89,11 +90,11 @@ func refuseOverflow(t dtype.Type, elem []byte, text string) error {
 	if spelled := strings.Count(text, "inf") + strings.Count(text, "0x"); spelled >= n || isEncoded(t, text) {
 		return nil
 	}
-	return fmt.Errorf("%w: value %s of %s: beyond the largest number of the type; what is infinite is spelled Infinity or -Infinity",
+	return fmt.Errorf("%w: value %s of %s: beyond the largest number of the type; write infinite numbers as Infinity or -Infinity",
 		dtype.ErrInvalid, phrase.Shorten(text, 60), t)
 }
 
-// isEncoded reports whether a text is all bytes of a struct.
+// isEncoded reports whether a text gives a struct as encoded bytes.
 func isEncoded(t dtype.Type, text string) bool {
 	return t.Kind() == dtype.Struct && !strings.Contains(text, "{")
 }

@@ -25,16 +25,16 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Sources returns the files and nodes that arguments name. One with *, ? or [ that is
-// no file stands for all files that match, in natural order, in which day-9 comes before
-// day-10. All others keep the order in which they are given.
+// Sources returns the files and nodes that arguments name, in the given order. An
+// argument with *, ? or [ that does not exist itself is a pattern. It is replaced by
+// all matching files in natural order, in which day-9 comes before day-10.
 func Sources(args []string) ([]string, error) {
 	var sources []string
 	streams := 0
 	for _, arg := range args {
 		if arg == "" || arg == "-" {
 			if streams++; streams > 1 {
-				return nil, failure.BadUsage("standard input can be one file only")
+				return nil, failure.BadUsage("standard input can be given only once")
 			}
 		}
 		if !strings.ContainsAny(arg, "*?[") || strings.Contains(arg, "://") || node.Exists(arg) {
@@ -43,7 +43,7 @@ func Sources(args []string) ([]string, error) {
 		}
 		found, err := filepath.Glob(arg)
 		if err != nil {
-			return nil, failure.BadUsage("%q is no pattern of file names: %w", arg, err)
+			return nil, failure.BadUsage("%q is not a valid pattern of file names: %w", arg, err)
 		}
 		if len(found) == 0 {
 			return nil, failure.NotFound("no file matches %q", arg)
@@ -54,7 +54,7 @@ func Sources(args []string) ([]string, error) {
 	return sources, nil
 }
 
-// CompareNaturally compares names of files, and whole numbers in them by their value.
+// CompareNaturally compares names of files. It compares whole numbers in them by value.
 func CompareNaturally(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		n, m := leadingDigits(x), leadingDigits(y)
@@ -77,8 +77,7 @@ func CompareNaturally(a, b string) int {
 // leadingDigits returns how many digits a text begins with.
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// openNodeValues opens an array whose elements are of type t, the zero Type standing for
-// any.
+// openNodeValues opens an array with elements of type t. The zero Type allows any type.
 func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Values, err error) {
 	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
@@ -99,11 +98,11 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Value
 		return nil, errors.Join(err, a.Close())
 	}
 	v = &Values{Type: src.Type, Shape: src.Shape, Total: src.Bytes, Whole: true, Name: location}
-	if src.Type.Variable() { // text is in memory as a whole, as that of a file is
+	if src.Type.Variable() { // like text from a file, it is read into memory as a whole
 		defer a.Close()
 		all := element.Values{Type: src.Type}
 		err := src.Blocks(cmd.Context(), func(e element.Values) error {
-			all.Words = append(all.Words, e.Words...) // each block has its texts in memory of its own
+			all.Words = append(all.Words, e.Words...) // no copy needed: blocks do not share memory
 			return nil
 		})
 		v.provide(all)
@@ -123,16 +122,16 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Value
 }
 
 const (
-	// manyChunks is how many chunks are read without a look at how many of them are
-	// stored.
+	// manyChunks is the number of chunks that are read without counting stored ones
+	// first.
 	manyChunks = 1 << 26
-	// emptyChunks is how many times as many chunks there are as are stored in an array
-	// that is hardly more than its fill value.
+	// emptyChunks is the ratio of all chunks to stored chunks above which an array
+	// counts as almost empty.
 	emptyChunks = 64
 )
 
-// readable refuses to read all of an array that has hardly any chunks stored among more
-// than anybody waits for: one of 10^18 chunks is made by one small document.
+// readable returns an error for an almost empty array with too many chunks to read in
+// reasonable time. A small document can describe 10^18 chunks.
 func readable(ctx context.Context, a *zarr.Array, location string) error {
 	n, ok := a.Grid().NumChunks()
 	if ok && n <= manyChunks {
@@ -147,12 +146,12 @@ func readable(ctx context.Context, a *zarr.Array, location string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s has %v chunks, of which %s stored, and every one would be looked for; "+
-		"make the array longer (varve resize), which writes nothing, and write the parts that are stored (varve export --select, varve write --select)",
+	return fmt.Errorf("%w: %s has %v chunks, of which %s stored, and a copy would look up every one; "+
+		"extend the array instead (varve resize), which writes no chunks, and copy the stored parts (varve export --select, varve write --select)",
 		zarr.ErrLimit, location, a.Grid().Chunks(), pluralIs(stored))
 }
 
-// pluralIs counts what is.
+// pluralIs returns n with the verb "is" or "are".
 func pluralIs(n int64) string {
 	if n == 1 {
 		return "1 is"
@@ -160,8 +159,8 @@ func pluralIs(n int64) string {
 	return fmt.Sprintf("%d are", n)
 }
 
-// nodeSlab is how many bytes of an array are read at a time on their way into another
-// one, unless its chunks are longer.
+// nodeSlab is the number of bytes that are copied from another array at a time, unless
+// its chunks are larger.
 const nodeSlab = 32 << 20
 
 // nodeReader reads the elements of an array as bytes, in C order and host byte order.
@@ -169,7 +168,7 @@ type nodeReader struct {
 	*source.Reader
 	cmd  *cobra.Command
 	next func() (selection.Selection, bool)
-	rest []byte // of the slab that was read last
+	rest []byte // bytes of the last slab that are still unread
 }
 
 // Read implements [io.Reader].
@@ -194,17 +193,17 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// File is how an array has grown by one source, as programs read it.
+// File reports in JSON how one source extended an array.
 type File struct {
 	Source string  `json:"file"`
 	Before []int64 `json:"shape_before"`
 	Shape  []int64 `json:"shape"`
 
-	Note string // about its order, "" for none
+	Note string // a note about its order, or ""
 }
 
-// Partial adds to the error of a source how many before it were appended, and so must not
-// be given again.
+// Partial adds to the error of a source how many sources before it were appended. These
+// must not be given again.
 func Partial(cmd *cobra.Command, err error, done []File, all []string) error {
 	if err == nil || len(done) == 0 {
 		return err
@@ -212,11 +211,11 @@ func Partial(cmd *cobra.Command, err error, done []File, all []string) error {
 	return AppendedBefore(cmd, err, len(done), phrase.Plural(int64(len(all)), "file"), done[len(done)-1].Source)
 }
 
-// AppendedBefore adds to an error how many of all files were appended before, the last
-// one of them by name, or in a dry run would have been.
+// AppendedBefore adds to an error how many of all files were appended before it, and
+// the name of the last. In a dry run they would have been appended.
 func AppendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
 	if session.IsDryRun(cmd) {
 		return failure.Leftover(err, "dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)
 	}
-	return failure.Leftover(err, "the first %d of %s are appended, up to %s: give the others only when you repeat this", done, all, last)
+	return failure.Leftover(err, "the first %d of %s are already appended, up to %s; give only the others when you repeat this", done, all, last)
 }

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TypeNames are the names that NumPy and Python have for data types and that mean the
-// same on every machine.
+// TypeNames maps the names of data types in NumPy and Python that mean the same on
+// every machine.
 var TypeNames = map[string]string{
 	"half": "float16", "single": "float32", "double": "float64", "float": "float64", "float_": "float64",
 	"csingle": "complex64", "cdouble": "complex128", "complex": "complex128", "complex_": "complex128",
@@ -25,8 +25,8 @@ var TypeNames = map[string]string{
 	"bool_": "bool", "boolean": "bool", "?": "bool", "str": "string", "str_": "string", "text": "string",
 }
 
-// otherNames are names that other languages have, or that mean several types: they are
-// answered with a proposal.
+// otherNames are ambiguous names, and names from other languages. They are refused with
+// a proposal.
 var otherNames = map[string]string{
 	"f16": "float16", "f32": "float32", "f64": "float64", "i16": "int16", "i32": "int32", "i64": "int64",
 	"u16": "uint16", "u32": "uint32", "u64": "uint64", "float80": "float64", "longdouble": "float64", "float128": "float64", "decimal": "float64",
@@ -37,7 +37,7 @@ var otherNames = map[string]string{
 	"s": "bytes or S8", "u": "string or U12", "string[python]": "string", "string[pyarrow]": "string", "stringdtype": "string", "int3": "int32", "a": "bytes or S8", "timedelta": "m8[s] or m8[ns]", "timedelta64": "m8[s] or m8[ns]",
 }
 
-// commonName returns the data type that a name of NumPy stands for in all places.
+// commonName returns the data type of a NumPy name that means the same everywhere.
 func commonName(text string) (dtype.Type, bool) {
 	text = strings.Trim(strings.TrimSpace(text), `"'`)
 	for _, module := range []string{"numpy.", "np."} {
@@ -54,22 +54,22 @@ func commonName(text string) (dtype.Type, bool) {
 		name = strings.ToLower(text)
 	}
 	t, err := dtype.Parse(name, nil)
-	if strings.HasPrefix(text, "a") { // an older name
+	if strings.HasPrefix(text, "a") { // NumPy's former name of S
 		text = "S" + text[1:]
 	}
 	for _, order := range []string{"<", "|"} {
-		if err != nil { // "=" is the order of the machine, which is not stored
+		if err != nil { // ignore "=", the byte order of the machine
 			t, _, err = dtype.FromNumPy(order + strings.TrimPrefix(text, "="))
 		}
 	}
 	return t, err == nil
 }
 
-// unsupportedType finds the name in the error for a data type that is not known.
+// unsupportedType matches the name in the error for an unknown data type.
 var unsupportedType = regexp.MustCompile(regexp.QuoteMeta(dtype.ErrUnsupported.Error()) + `: ("(?:[^"\\]|\\.)*")`)
 
-// unknownWithin is unknownType for a type that is named in JSON, by itself or as that of
-// a field.
+// unknownWithin is like unknownType for a type in JSON: a single type or that of a
+// field.
 func unknownWithin(err error) error {
 	if !errors.Is(err, dtype.ErrUnsupported) {
 		return err
@@ -85,12 +85,12 @@ func unknownWithin(err error) error {
 	return unknownType(name, err)
 }
 
-// typesInFull are the names of data types that are given with a configuration.
+// typesInFull are the names of data types that need a configuration.
 var typesInFull = []string{
 	"fixed_length_utf32", "null_terminated_bytes", "numpy.datetime64", "numpy.timedelta64", "raw_bytes", "struct",
 }
 
-// unknownType adds to an error about a data type which one may be meant.
+// unknownType adds a proposal to the error for an unknown data type.
 func unknownType(text string, err error) error {
 	name := strings.ToLower(strings.TrimSpace(text))
 	if other, ok := otherNames[name]; ok {
@@ -107,8 +107,8 @@ func unknownType(text string, err error) error {
 	return err
 }
 
-// typeText returns the name of a type for people who give it values: that of NumPy where
-// the one of metadata counts bytes, <U20 for fixed_length_utf32 of 80, or names no unit.
+// typeText returns the name of a type for messages about values. It uses the NumPy name
+// if that is clearer: <U20 instead of fixed_length_utf32 with 80 bytes.
 func typeText(t dtype.Type) string {
 	switch t.Kind() {
 	case dtype.UTF32, dtype.Terminated, dtype.Datetime, dtype.Timedelta, dtype.Raw:
@@ -119,8 +119,8 @@ func typeText(t dtype.Type) string {
 	return t.String()
 }
 
-// astype says how NumPy converts values to a type, "" where it has none such. first is
-// what has to be done before, "" for nothing.
+// astype returns advice how NumPy converts values to a type, "" if it cannot. first is
+// a step to do before, or "".
 func astype(t dtype.Type, first string) string {
 	do := "convert them first, in NumPy with "
 	if first != "" {

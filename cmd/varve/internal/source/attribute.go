@@ -7,7 +7,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// AttributeValue returns a user attribute, the zero Value where there is none.
+// AttributeValue returns a user attribute, or the zero Value if it is not set.
 func AttributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
 	raw, ok := attributeOf(a.Attributes(), name)
 	if !ok {
@@ -16,8 +16,9 @@ func AttributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) 
 	return strictjson.Parse(raw, strictjson.Limits{})
 }
 
-// attributeOf returns the JSON of an attribute of a document that was read. There may be
-// millions of attributes, so they are not checked again, as [metadata.Attribute] would.
+// attributeOf returns the JSON of one attribute in a parsed document. Unlike
+// [metadata.Attribute] it does not validate all attributes again: there may be
+// millions.
 func attributeOf(object []byte, name string) (raw []byte, ok bool) {
 	if len(object) == 0 {
 		return nil, false
@@ -26,7 +27,7 @@ func attributeOf(object []byte, name string) (raw []byte, ok bool) {
 	return v.Raw(), ok
 }
 
-// Attribute returns a user attribute that is a text, else "".
+// Attribute returns a user attribute that is a string, and otherwise "".
 func Attribute(a *zarr.Array, name string) string {
 	v, err := AttributeValue(a, name)
 	if err != nil {

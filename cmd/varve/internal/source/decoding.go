@@ -21,10 +21,10 @@ import (
 
 // DecodeFlag gives a command the flag --decode.
 func DecodeFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("decode", false, "make of stored numbers what CF attributes say: scale_factor, add_offset, _FillValue, missing_value, _Unsigned; times and durations")
+	return c.Flags().Bool("decode", false, "decode numbers as CF attributes describe: scale_factor, add_offset, _FillValue, missing_value, _Unsigned, times and durations")
 }
 
-// decodeTo fills dst with what the elements of src stand for.
+// decodeTo decodes the elements of src into dst.
 func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 	n := src.Len()
 	dst.Type = d.Type()
@@ -38,8 +38,8 @@ func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 	}
 }
 
-// Text returns how what is selected is written for people: as times where an array with
-// one axis holds those.
+// Text returns the function that formats elements for people. It formats times if the
+// array is a time coordinate with one axis.
 func (s *Source) Text() func(elem []byte) string {
 	plain := element.Text(s.Type)
 	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.Timedelta) {
@@ -65,7 +65,8 @@ func (s *Source) Text() func(elem []byte) string {
 	}
 }
 
-// TimesOf returns the times of the numbers of an array. ok is false if they are no times.
+// TimesOf returns the conversion of an array's numbers to times. ok is false if they
+// are not times.
 func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
 	if !element.IsNumeric(a.Type()) {
 		return t, false
@@ -73,8 +74,9 @@ func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
 	return cf.UnitsOf(a).Times()
 }
 
-// UndecodedTimes returns why numbers that count from a moment are not decoded to times. It
-// is nil if they are, and if they count something else.
+// UndecodedTimes returns the reason why numbers that count from an epoch are not
+// decoded to times. It returns nil if they are decoded, or if they count something
+// else.
 func UndecodedTimes(a *zarr.Array, u cf.Units) error {
 	if !element.IsNumeric(a.Type()) {
 		return nil
@@ -82,27 +84,26 @@ func UndecodedTimes(a *zarr.Array, u cf.Units) error {
 	return u.Err()
 }
 
-// TellUndecoded tells people of times that --decode leaves as numbers.
+// TellUndecoded prints a note if --decode leaves times as numbers.
 func TellUndecoded(cmd *cobra.Command, location string, s *Source) {
 	if err := UndecodedTimes(s.Array, s.Units); err != nil && !session.WantsJSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", phrase.Printable(location), phrase.Printable(failure.OneLine(err)))
 	}
 }
 
-// TellUnmet tells people of missing values that no element can be, so that nothing is
-// missing.
+// TellUnmet prints a note about missing values that no element can equal.
 func TellUnmet(cmd *cobra.Command, location string, s *Source) {
 	if s.Decoding == nil || len(s.Decoding.Unmet()) == 0 {
 		return
 	}
-	session.Note(cmd, location, fmt.Sprintf("no element of type %s is %s, so that is missing nowhere", s.Decoding.Packing.Type(), strings.Join(s.Decoding.Unmet(), " or ")))
+	session.Note(cmd, location, fmt.Sprintf("no element of type %s can equal the missing value %s", s.Decoding.Packing.Type(), strings.Join(s.Decoding.Unmet(), " or ")))
 }
 
-// errUnsaid ends the search for a time that datetime64 has not.
+// errUnsaid ends the search for a time that datetime64 lacks.
 var errUnsaid = errors.New("datetime64 has no such day")
 
-// Settle reads the times of a source, and has all of them made text where datetime64 has
-// not each. Whoever gives the type of what is made has to know it before.
+// Settle fixes the type of decoded times before output begins. It reads all times, and
+// decodes them to text if datetime64 cannot represent each of them.
 func (s *Source) Settle(ctx context.Context) error {
 	if s.Decoding == nil || !s.Decoding.MayOverflow() {
 		return nil
@@ -119,14 +120,14 @@ func (s *Source) Settle(ctx context.Context) error {
 	return err
 }
 
-// Undecoded returns a source of the same elements as they are stored.
+// Undecoded returns a source of the same elements without decoding.
 func (s *Source) Undecoded() *Source {
 	stored := *s
 	stored.Decoding, stored.Type = nil, s.Stored
 	return &stored
 }
 
-// BecomeText makes text of the times of a source.
+// BecomeText changes the source to decode times to text.
 func (s *Source) BecomeText() error {
 	s.Decoding = s.Decoding.AsText()
 	s.Type = s.Decoding.Type()
@@ -134,8 +135,8 @@ func (s *Source) BecomeText() error {
 	return nil
 }
 
-// EndsOfTime returns the first and the last element of an array that is a time
-// coordinate, for people; nil for any other, and where they cannot be read.
+// EndsOfTime returns the first and last time of a time coordinate as text. It returns
+// nil for other arrays, or if the elements cannot be read.
 func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 	if a.Rank() != 1 || a.Shape()[0] == 0 {
 		return nil

@@ -13,23 +13,23 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// SlabBytes is how much of an array is in memory at a time.
+// SlabBytes bounds the bytes of an array that are in memory at a time.
 const SlabBytes = 128 << 20
 
-// SlabOf returns how many bytes of elements of a type, as width counts them, are in
-// memory at a time.
+// SlabOf returns the bytes of elements of a type that are in memory at a time, measured
+// with [element.Width].
 func SlabOf(t dtype.Type) int64 {
 	if t.Variable() {
-		return SlabBytes / 16 // they are longer than what refers to them
+		return SlabBytes / 16 // texts are longer than the slices that refer to them
 	}
 	return SlabBytes
 }
 
-// SlabToWrite returns how many bytes of selected elements of a type are written at a
-// time. A chunk, or an inner chunk, that is longer than a slab would be read, changed and
-// encoded anew by every slab that has some of it. So a slab is as long as all chunks side
-// by side where a budget that nobody has chosen could have as much, and else as long as
-// one chunk: so much is held of a chunk in any case.
+// SlabToWrite returns the bytes of selected elements that are written at a time.
+//
+// A chunk or inner chunk that spans several slabs is read, changed and encoded again
+// for each of them. A slab therefore covers a whole layer of chunks if that fits the
+// default budget, and otherwise at least one chunk, which is in memory anyway.
 func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type) int64 {
 	slab := SlabOf(t)
 	if t.Variable() {
@@ -46,18 +46,19 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 	return slab
 }
 
-// Finest returns how an array is cut into what is encoded by itself.
+// Finest returns the grid of the smallest units that are encoded separately: inner
+// chunks, or else chunks.
 func Finest(a *zarr.Array) *grid.Grid {
 	if inner := a.Inner(); inner != nil {
-		if g, err := inner.Grid(); err == nil { // else shards stand for their inner chunks
+		if g, err := inner.Grid(); err == nil { // on errors, fall back to shards
 			return g
 		}
 	}
 	return a.Grid()
 }
 
-// LongestChunk returns the bytes of the longest chunk of a grid, whose elements have so
-// many.
+// LongestChunk returns the size in bytes of the largest chunk of a grid. bytes is the
+// size of an element.
 func LongestChunk(g *grid.Grid, bytes int64) int64 {
 	for i := range g.Rank() {
 		axis := g.Axis(i)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source reads the selected part of an array block by block, decoded if asked
-// for.
+// Package source reads the selected part of an array block by block, and can decode it.
 package source
 
 import (
@@ -21,21 +20,21 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Source is the selected part of an array, on its way out.
+// Source is the selected part of an array.
 type Source struct {
 	Array     *zarr.Array
-	Stored    dtype.Type   // of what is selected
-	Type      dtype.Type   // of what comes out
-	Decoding  *cf.Decoding // nil where that is the same
-	Units     cf.Units     // of what is decoded
+	Stored    dtype.Type   // type of the stored elements
+	Type      dtype.Type   // type of the resulting elements
+	Decoding  *cf.Decoding // nil if elements are not decoded
+	Units     cf.Units     // units of decoded elements
 	Selection *selection.Resolved
-	Shape     []int64   // of the selection
-	Bytes     int64     // in memory, tooMany if they are more than 64 bits count
-	Headings  []Heading // an axis, for CSV; nil where there are to be none
+	Shape     []int64   // shape of the selection
+	Bytes     int64     // size in memory, TooMany if it overflows
+	Headings  []Heading // one per axis, for CSV; nil without a header
 }
 
-// New binds what --select says to an array. Decoded are only numbers of which the
-// attributes say how.
+// New returns the elements of an array that the text of --select selects. If decoded is
+// true, numbers are decoded as their attributes describe.
 func New(ctx context.Context, a *zarr.Array, text string, decoded bool) (*Source, error) {
 	v, err := Selected(ctx, a, text)
 	if err != nil {
@@ -44,8 +43,8 @@ func New(ctx context.Context, a *zarr.Array, text string, decoded bool) (*Source
 	return Of(ctx, v, decoded)
 }
 
-// Of returns the elements of a view. Decoded are only numbers of which the
-// attributes say how.
+// Of returns the elements of a view. If decoded is true, numbers are decoded as their
+// attributes describe.
 func Of(ctx context.Context, v *zarr.View, decoded bool) (s *Source, err error) {
 	a := v.Array()
 	s = &Source{Array: a, Stored: v.Type(), Type: v.Type(), Selection: v.Selection(), Shape: v.Shape()}
@@ -64,11 +63,11 @@ func Of(ctx context.Context, v *zarr.View, decoded bool) (s *Source, err error) 
 	return s, nil
 }
 
-// TooMany stands for more bytes than 64 bits count.
+// TooMany is the value of Bytes if the true size overflows.
 const TooMany = math.MaxInt64
 
-// measure counts the bytes of the elements. That they may be too many to count does not
-// matter where only the ends are read.
+// measure computes the size of the elements. An overflow is not an error, because some
+// callers read only the ends.
 func (s *Source) measure() {
 	var ok bool
 	if s.Bytes, ok = checked.Mul(s.Selection.Len(), max(element.Width(s.Stored), element.Width(s.Type))); !ok {
@@ -76,7 +75,7 @@ func (s *Source) measure() {
 	}
 }
 
-// Reader reads blocks of a source. The memory is reused.
+// Reader reads blocks of a source. Every block reuses the memory of the previous one.
 type Reader struct {
 	*Source
 	block, made element.Values
@@ -95,22 +94,21 @@ func (r *Reader) Read(ctx context.Context, part selection.Selection, n int) (ele
 	return r.made, nil
 }
 
-// Blocks calls use with the elements in C order, block by block. The memory is reused.
+// Blocks calls use with the elements in C order, block by block. Blocks reuse memory.
 func (s *Source) Blocks(ctx context.Context, use func(element.Values) error) error {
 	size := SlabOf(s.Stored)
 	if s.Type.Variable() && !s.Stored.Variable() {
-		size /= 16 // text that is made of numbers takes more memory than they do
+		size /= 16 // text decoded from numbers takes more memory than the numbers
 	}
 	return s.Reader().blocks(ctx, s.Selection, s.Slab(size), use)
 }
 
-// shorter is how many times as long a block is that has too many bytes as those that are
-// tried in its place.
+// shorter is the factor by which a block shrinks after it proved too large.
 const shorter = 4
 
-// blocks calls use with the elements of a selection, in blocks of so many bytes as width
-// counts them. How long texts are nobody knows before they are read: where those of a
-// block have more bytes than a block may have, it is read in several.
+// blocks calls use with the elements of a selection in blocks of size bytes, as
+// [element.Width] counts them. The length of texts is unknown before they are read. A
+// block whose texts exceed the limit is split and read again.
 func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64, use func(element.Values) error) error {
 	slabs, err := r.Array.Slabs(of, size)
 	if err != nil {
@@ -121,7 +119,7 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		if err != nil {
 			return err
 		}
-		n := part.Len() // as many as are in memory at a time, or one
+		n := part.Len() // fits memory, or is a single element
 		e, err := r.Read(ctx, part, int(n))
 		switch {
 		case err == nil:
@@ -153,21 +151,23 @@ func (s *Source) Elements(cmd *cobra.Command, use func(elem []byte) error) error
 	})
 }
 
-// LittleEndian turns a block from host byte order to little endian or back, in place.
+// LittleEndian converts a block between host byte order and little endian, in place.
 func LittleEndian(t dtype.Type, block []byte) {
 	if !dtype.LittleEndian() {
 		t.Swap(block, block)
 	}
 }
 
-// slabChunks is how many chunks are read at a time at most, so that output begins, and
-// progress shows, where chunks have a few bytes each or are not stored.
+// slabChunks bounds the chunks that are read at a time. Output and progress then start
+// early even if chunks are tiny or not stored.
 const slabChunks = 1 << 16
 
-// Slab returns how many bytes of selected elements are read at a time, at least so many.
-// Every slab decodes all chunks that it has some of. So a slab is as long as all chunks
-// side by side where a budget that nobody has chosen could have as much, and as long as
-// one chunk where there is none beside it: so much is decoded in any case.
+// Slab returns the bytes of selected elements that are read at a time, usually at least
+// least.
+//
+// Every slab decodes all chunks that it overlaps. A slab therefore covers a whole layer
+// of chunks if that fits the default budget, or if the layer is a single chunk, which
+// is decoded anyway.
 func (s *Source) Slab(least int64) int64 {
 	if chunk := LongestChunk(s.Array.Grid(), element.Width(s.Stored)); chunk < least/slabChunks {
 		return chunk * slabChunks
@@ -176,7 +176,7 @@ func (s *Source) Slab(least int64) int64 {
 		return least
 	}
 	most := zarr.MostBudget()
-	if s.Decoding != nil { // what is made of the elements is in memory, too
+	if s.Decoding != nil { // the decoded elements are in memory, too
 		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
 	}
 	chunk, layer := s.Selection.Layer(Finest(s.Array), element.Width(s.Stored))
@@ -186,11 +186,11 @@ func (s *Source) Slab(least int64) int64 {
 	return least
 }
 
-// Heading is what CSV with --header says of an axis: its name, and a cell for every
-// element along it. That is the value of the coordinate, or the index in the array where
-// there is no coordinate.
+// Heading labels an axis in CSV with --header: its name, and a cell for every element
+// along it. The cells are values of the coordinate, or indices if there is no
+// coordinate.
 type Heading struct {
 	Name  string
-	Index []int64        // of the elements; nil where they are along no axis of the array, and with cells
-	Cells element.Values // values of the coordinate, none where there is none
+	Index []int64        // indices of the elements; nil if Cells is set, or if no axis of the array corresponds
+	Cells element.Values // values of the coordinate, empty without one
 }

@@ -16,42 +16,42 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Recorder is a store that notes what is read of it, so that it can be read again without
-// more.
+// Recorder is a store that records reads, so that Replay can repeat them without
+// decoding.
 type Recorder struct {
 	store.Store
 
 	mu     sync.Mutex
 	noting bool
-	left   int // requests that are noted still
+	left   int // number of requests that can still be recorded
 	visits []*visit
 }
 
-// visit is what is read of one value: at once, or piece by piece once it is open.
+// visit is the requests for one value: by Get, or on an open object.
 type visit struct {
 	key    store.Key
 	opened bool
 	reads  []store.Request
 }
 
-// mostNoted is how many requests are noted.
+// mostNoted bounds the recorded requests.
 const mostNoted = 1 << 16
 
-// Begin notes what is read from now on.
+// Begin starts recording.
 func (r *Recorder) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noting, r.left = true, mostNoted
 }
 
-// End notes no more.
+// End stops recording.
 func (r *Recorder) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noting = false
 }
 
-// note notes a request, of a visit that has begun or of a new one.
+// note records a request as part of a visit.
 func (r *Recorder) note(v *visit, q store.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (r *Recorder) Open(ctx context.Context, key store.Key) (store.Object, error
 	return &noted{o, r, &visit{key: key, opened: true}}, nil
 }
 
-// noted is an open value whose reads are noted.
+// noted is an open value whose reads are recorded.
 type noted struct {
 	store.Object
 	r *Recorder
@@ -105,8 +105,8 @@ func (o *noted) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.Object.Read(ctx, q, dst)
 }
 
-// Replay repeats the requests that were noted, those of several values at a time, and
-// returns their number and their bytes.
+// Replay repeats the recorded requests, for several values concurrently, and returns
+// their number and bytes.
 func (r *Recorder) Replay(ctx context.Context, workers int) (requests, bytes int64, err error) {
 	var next, times, sum atomic.Int64
 	group, within := errgroup.WithContext(ctx)
@@ -129,8 +129,8 @@ func (r *Recorder) Replay(ctx context.Context, workers int) (requests, bytes int
 	return times.Load(), sum.Load(), err
 }
 
-// repeat reads what the visit read, into memory that it may make longer, and returns the
-// bytes. What is not there is no error.
+// repeat repeats the requests of a visit and returns the number of bytes. It reads into
+// buf, and may grow it. Missing values are not errors.
 func (v *visit) repeat(ctx context.Context, s store.Store, buf *[]byte) (n int64, err error) {
 	read := func(q store.Request) (out []byte, err error) {
 		out, _, err = s.Get(ctx, v.key, q, (*buf)[:0])

@@ -12,13 +12,13 @@ import (
 	"varve.dev/zarr/observe"
 )
 
-// Measured is what was measured of an array, as programs read it.
+// Measured is the JSON form of the measurements of an array.
 type Measured struct {
 	Path     string   `json:"path"`
 	Shape    []int64  `json:"shape"`
 	DataType string   `json:"data_type"`
-	Slabs    int      `json:"slabs"`    // that are read again and again,
-	Elements int64    `json:"elements"` // and what is in them
+	Slabs    int      `json:"slabs"`    // slabs that are read repeatedly
+	Elements int64    `json:"elements"` // elements in the slabs
 	Chunks   int64    `json:"chunks"`
 	Raw      RawRound `json:"raw"`
 	Rounds   []Round  `json:"rounds"`
@@ -26,30 +26,30 @@ type Measured struct {
 	Because  string   `json:"because"`
 }
 
-// RawRound is what the store gives to the same requests.
+// RawRound measures the store alone, with the same requests.
 type RawRound struct {
 	Requests int64   `json:"requests"`
-	Bytes    int64   `json:"bytes"` // as they are stored
+	Bytes    int64   `json:"bytes"` // stored bytes
 	Seconds  float64 `json:"seconds"`
 	Rate     float64 `json:"bytes_per_second"`
 }
 
-// Round is what was measured at one level.
+// Round is the measurement at one level of concurrency.
 type Round struct {
 	InFlight   int           `json:"in_flight"`
 	Processors int           `json:"processors"`
-	Usual      bool          `json:"usual"` // it is how the other commands read
+	Usual      bool          `json:"usual"` // the level that other commands use
 	Slabs      int64         `json:"slabs"`
-	Chunks     int64         `json:"chunks"` // that were touched: shards, where there are some
-	Bytes      int64         `json:"bytes"`  // of elements
+	Chunks     int64         `json:"chunks"` // chunks that were touched; shards, if the array has them
+	Bytes      int64         `json:"bytes"`  // bytes of elements
 	Seconds    float64       `json:"seconds"`
 	Rate       float64       `json:"bytes_per_second"`
-	PerChunk   float64       `json:"seconds_per_chunk"` // that was decoded, or else touched
+	PerChunk   float64       `json:"seconds_per_chunk"` // per decoded chunk, or else per touched chunk
 	Stored     float64       `json:"stored_bytes_per_second"`
 	Stats      observe.Stats `json:"stats"`
 }
 
-// Rate returns how much there is a second.
+// Rate returns n per second.
 func Rate(n int64, seconds float64) float64 {
 	if seconds <= 0 {
 		return 0
@@ -57,14 +57,14 @@ func Rate(n int64, seconds float64) float64 {
 	return float64(n) / seconds
 }
 
-// Finish works out what follows from the rest.
+// Finish computes the derived fields.
 func (m *Round) Finish() {
 	m.Rate, m.Stored = Rate(m.Bytes, m.Seconds), Rate(m.Stats.Read().Bytes, m.Seconds)
 	m.PerChunk = m.Seconds / float64(max(1, m.pieces()))
 }
 
-// pieces returns how many chunks there were: inner chunks that were decoded, where chunks
-// are shards.
+// pieces returns the number of decoded chunks or inner chunks, or else of touched
+// chunks.
 func (m *Round) pieces() int64 {
 	if n := m.Stats.Of(observe.Decode).Times; n > 0 {
 		return n
@@ -72,7 +72,7 @@ func (m *Round) pieces() int64 {
 	return m.Chunks
 }
 
-// What bounds reading.
+// Bounds of the reading speed.
 const (
 	ByCodecs  = "codecs"
 	ByStore   = "store"
@@ -82,13 +82,13 @@ const (
 )
 
 const (
-	most       = 0.7      // of what there is, from which on something is used up,
-	idle       = 0.3      // and below which it is not
-	smallChunk = 64 << 10 // bytes, below which a chunk costs more than its bytes
+	most       = 0.7      // share from which a resource counts as used up
+	idle       = 0.3      // share below which it counts as idle
+	smallChunk = 64 << 10 // bytes; the cost of a smaller chunk is mostly overhead
 )
 
-// Judge says what bounds the round that reads as other commands do, in a word and in a
-// sentence.
+// Judge returns what bounds the last round, which reads as other commands do, in a word
+// and in a sentence.
 func (m *Measured) Judge() (what, why string) {
 	r := &m.Rounds[len(m.Rounds)-1]
 	requests, codecs := r.Stats.Requests(), r.Stats.Codecs().Duration.Seconds()
@@ -99,22 +99,22 @@ func (m *Measured) Judge() (what, why string) {
 	case busy >= most:
 		return ByCodecs, fmt.Sprintf("decoding takes %s of the time of %s", percent(busy), phrase.Plural(int64(r.Processors), "processor"))
 	case m.Raw.Rate > 0 && r.Stored >= most*m.Raw.Rate:
-		return ByStore, fmt.Sprintf("it gives %s a second where nothing is decoded, and gives %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
+		return ByStore, fmt.Sprintf("it delivers %s a second without decoding, and %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
 	case waiting >= most:
-		return ByWaiting, fmt.Sprintf("%s are under way all the time and each takes %s, so that more chunks in flight would read faster",
+		return ByWaiting, fmt.Sprintf("%s are in flight all the time and each takes %s, so more chunks in flight would be faster",
 			phrase.Plural(int64(r.InFlight), "request"), each(requests.Duration, requests.Times))
 	case size < smallChunk:
-		return ByChunks, fmt.Sprintf("chunks have %s each, and of the %s that one takes there are %s in codecs; larger chunks cost less",
+		return ByChunks, fmt.Sprintf("chunks have %s each, and codecs take %[3]s of the %[2]s per chunk; larger chunks cost less",
 			phrase.Bytes(size), duration(r.PerChunk*float64(r.Processors)), duration(codecs/float64(max(1, r.pieces()))))
 	case busy < idle && requests.Duration.Seconds() >= most*r.Seconds:
-		return ByWaiting, fmt.Sprintf("a request takes %s, %.1f are under way at a time, and the processors decode for %s of the time",
+		return ByWaiting, fmt.Sprintf("a request takes %s, %.1f are in flight on average, and the processors decode for %s of the time",
 			each(requests.Duration, requests.Times), requests.Duration.Seconds()/r.Seconds, percent(busy))
 	}
-	return ByMemory, fmt.Sprintf("neither codecs (%s of the processors' time) nor the store (%s of what it gives) are used up, which leaves moving elements to their places",
+	return ByMemory, fmt.Sprintf("neither the codecs (%s of the processors' time) nor the store (%s of its rate) are at their limit, which leaves moving elements in memory",
 		percent(busy), percent(r.Stored/max(1, m.Raw.Rate)))
 }
 
-// each returns the mean of several times.
+// each returns the mean duration.
 func each(sum time.Duration, times int64) string {
 	return duration(sum.Seconds() / float64(max(1, times)))
 }

@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Facts is how one array has changed its shape, as programs read it.
+// Facts is the JSON form of one array's change of shape.
 type Facts struct {
-	Path   string       `json:"path"` // relative to the group where several change
+	Path   string       `json:"path"` // relative to the group if several change
 	Before []int64      `json:"shape_before"`
 	Shape  []int64      `json:"shape"`
 	Sizes  output.Sizes `json:"chunk_sizes,omitempty"` // after the change, as runs
@@ -28,13 +28,13 @@ type Facts struct {
 	grid *grid.Grid
 }
 
-// ReshapedTo returns how an array has changed from a shape to the one it has now.
+// ReshapedTo returns the change of an array from an earlier shape to its present one.
 func ReshapedTo(path string, before []int64, a *zarr.Array) Facts {
 	g := a.Grid()
 	return Facts{Path: path, Before: before, Shape: a.Shape(), Sizes: output.SizesOf(g), grid: g}
 }
 
-// Tell prints how an array has changed its shape.
+// Tell prints the change as text or JSON.
 func (f Facts) Tell(cmd *cobra.Command) error {
 	if session.WantsJSON(cmd) {
 		f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
@@ -43,8 +43,8 @@ func (f Facts) Tell(cmd *cobra.Command) error {
 	return f.print(cmd, f.Path)
 }
 
-// print shows people how the array at a location has changed its shape, and in a dry run
-// how it would be cut.
+// print prints the change of the array at a location as text. In a dry run it adds the
+// new chunks.
 func (f Facts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
@@ -54,7 +54,7 @@ func (f Facts) print(cmd *cobra.Command, location string) error {
 	return err
 }
 
-// TellAll prints how arrays of the group at a location have changed their shapes.
+// TellAll prints the changes of several arrays in the group at a location.
 func TellAll(cmd *cobra.Command, location string, arrays []Facts) (err error) {
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": arrays})

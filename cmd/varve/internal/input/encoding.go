@@ -26,13 +26,14 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// senses are the attributes that say what the numbers of an array stand for.
-var senses = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.FillValue, cf.MissingValue, "units", "calendar"}
+// encodingAttributes are the attributes that define how the numbers of an array are encoded.
+var encodingAttributes = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.FillValue, cf.MissingValue, "units", "calendar"}
 
-// KeepsSense refuses the numbers of another array that stand for something else there
-// than they would here: they are stored as they are, and readers would take them for
-// wrong values. Where that array says nothing of its numbers, they are taken as raw ones.
-func (v *Values) KeepsSense(ctx context.Context, a *zarr.Array) error {
+// CheckEncoding returns an error if v comes from an array that encodes its numbers
+// differently than a does. Numbers are copied without conversion, so readers would
+// decode them to wrong values. If the other array has no such attributes, its numbers
+// are accepted as raw ones.
+func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
 	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return nil
 	}
@@ -40,12 +41,12 @@ func (v *Values) KeepsSense(ctx context.Context, a *zarr.Array) error {
 	if err != nil || len(faults) == 0 {
 		return err
 	}
-	return failure.BadArgument("the numbers of %s mean something else there than here: %s; encode them anew first, as xarray does, "+
-		"or give both the same attributes if they mean the same (varve attrs), or take bare numbers by way of a file: varve export %s -o FILE.npy",
+	return failure.BadArgument("%s encodes its numbers differently than this array: %s; convert them first, as xarray does, "+
+		"or give both arrays the same attributes if the numbers mean the same (varve attrs), or pass raw numbers through a file: varve export %s -o FILE.npy",
 		v.Name, strings.Join(faults, "; "), phrase.Word(v.Name))
 }
 
-// faults returns how the numbers of the node mean something else than those of an array.
+// faults returns the differences between the encodings of the node and the array.
 func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {
 	from, err := cf.UnitsIn(ctx, v.array)
 	if err != nil {
@@ -55,7 +56,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if err != nil {
 		return nil, err
 	}
-	says := hasSense(v.array) || from.Units != "" // bounds have that of their coordinate
+	says := hasEncoding(v.array) || from.Units != "" // bounds inherit the units of their coordinate
 	if says {
 		faults = append(packingDiffers(v.array, a), unitsDiffer(from, to)...)
 	}
@@ -65,7 +66,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	p, err := cf.PackingOf(v.array)
 	q, also := cf.PackingOf(a)
 	if err != nil || also != nil || p.Type() != q.Type() {
-		return faults, nil // attributes that nobody can read are compared as they are spelled
+		return faults, nil // malformed attributes were compared as text
 	}
 	if source.IsCoordinate(v.array) {
 		p = p.OfCoordinate()
@@ -80,35 +81,35 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	return v.hiddenBy(ctx, p, q)
 }
 
-// hasMissingFill reports whether the fill value of an array of format 2 says by itself
-// which element is missing. Zero does not: it is the fill value where nobody chose one.
+// hasMissingFill reports whether the fill value of an array of format 2 marks missing
+// elements. Zero does not, because it is the default.
 func hasMissingFill(a *zarr.Array) bool {
 	fill := element.Fill(a)
 	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
-// NoteSense tells people that the numbers of an array lose their units, or that those of
-// an array that says nothing of them are taken for packed ones.
-func (v *Values) NoteSense(cmd *cobra.Command, a *zarr.Array) {
+// NoteEncoding prints a note if the numbers lose their units, or if numbers without
+// attributes are stored as packed ones.
+func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
 	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return
 	}
 	if units := source.Attribute(v.array, "units"); units != "" {
 		if to, err := cf.UnitsIn(cmd.Context(), a); err == nil && to.Units == "" {
-			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
+			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, but the target array has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
 	}
-	if hasSense(v.array) {
+	if hasEncoding(v.array) {
 		return
 	}
 	if p, err := cf.PackingOf(a); err == nil && (p.IsScaled() || p.Type() != a.Type()) {
-		session.Remark(cmd, v.Name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
+		session.Remark(cmd, v.Name, "it has no attributes that define an encoding, so its numbers are stored unchanged as packed ones")
 	}
 }
 
-// hasSense reports whether an array says anything of what its numbers stand for.
-func hasSense(a *zarr.Array) bool {
-	for _, name := range senses {
+// hasEncoding reports whether an array has any attribute of an encoding.
+func hasEncoding(a *zarr.Array) bool {
+	for _, name := range encodingAttributes {
 		if v, err := source.AttributeValue(a, name); err != nil || !v.IsZero() {
 			return true
 		}
@@ -116,8 +117,8 @@ func hasSense(a *zarr.Array) bool {
 	return false
 }
 
-// sense returns an attribute for people, or that there is none.
-func sense(a *zarr.Array, name string) string {
+// attributeText returns an attribute as text for messages, "none" if it is not set.
+func attributeText(a *zarr.Array, name string) string {
 	v, err := source.AttributeValue(a, name)
 	if err != nil || v.IsZero() {
 		return "none"
@@ -125,19 +126,19 @@ func sense(a *zarr.Array, name string) string {
 	return phrase.Shorten(phrase.Compact(v.Raw()), 60)
 }
 
-// senseDiffers says how an attribute differs.
-func senseDiffers(from, to *zarr.Array, name string) string {
-	return fmt.Sprintf("%s is %s there and %s here", name, sense(from, name), sense(to, name))
+// attributeDiffers describes how an attribute differs.
+func attributeDiffers(from, to *zarr.Array, name string) string {
+	return fmt.Sprintf("%s is %s there and %s here", name, attributeText(from, name), attributeText(to, name))
 }
 
-// packingDiffers returns how the numbers of two arrays are packed in different ways.
+// packingDiffers returns the differences in scale, offset and signedness of two arrays.
 func packingDiffers(from, to *zarr.Array) (faults []string) {
 	p, err := cf.PackingOf(from)
 	q, also := cf.PackingOf(to)
-	if err != nil || also != nil { // attributes that are spelled alike are alike
+	if err != nil || also != nil { // malformed: compare the attributes as text
 		for _, name := range []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned} {
-			if sense(from, name) != sense(to, name) {
-				faults = append(faults, senseDiffers(from, to, name))
+			if attributeText(from, name) != attributeText(to, name) {
+				faults = append(faults, attributeDiffers(from, to, name))
 			}
 		}
 		return faults
@@ -149,25 +150,25 @@ func packingDiffers(from, to *zarr.Array) (faults []string) {
 		differs bool
 	}{{cf.ScaleFactor, scale != otherScale}, {cf.AddOffset, offset != otherOffset}} {
 		if part.differs {
-			faults = append(faults, senseDiffers(from, to, part.name))
+			faults = append(faults, attributeDiffers(from, to, part.name))
 		}
 	}
 	if p.Type() != q.Type() {
-		faults = append(faults, senseDiffers(from, to, cf.Unsigned))
+		faults = append(faults, attributeDiffers(from, to, cf.Unsigned))
 	}
 	return faults
 }
 
-// missingDiffers returns which elements are missing in the first of two arrays alone.
+// missingDiffers describes the elements that are missing in the first array only.
 func missingDiffers(p, q *cf.Packing) (faults []string) {
 	for _, elem := range missingBut(p, q) {
-		faults = append(faults, fmt.Sprintf("%s stands for no value there and is a number here", p.Type().AppendText(nil, elem)))
+		faults = append(faults, fmt.Sprintf("%s is a missing value there and a number here", p.Type().AppendText(nil, elem)))
 	}
 	return faults
 }
 
-// missingBut returns the elements that are missing in an array and numbers in another of
-// the same type. NaN and NaT are numbers nowhere.
+// missingBut returns the elements that are missing in p and numbers in q, which have
+// the same type. NaN and NaT never count as numbers.
 func missingBut(p, q *cf.Packing) (list [][]byte) {
 	for _, elem := range p.Missing() {
 		if math.IsNaN(p.Stored(elem)) || isNotATime(elem) || q.IsMissing(elem) {
@@ -178,14 +179,14 @@ func missingBut(p, q *cf.Packing) (list [][]byte) {
 	return list
 }
 
-// isNotATime reports whether an element is the int64 that stands for NaT.
+// isNotATime reports whether an element is the int64 that encodes NaT.
 func isNotATime(elem []byte) bool {
 	return len(elem) == 8 && int64(binary.NativeEndian.Uint64(elem)) == dtype.NaT
 }
 
-// hiddenBy returns which numbers of the node, which is packed as p, are missing where
-// elements are packed as q. The values are read to see whether there are any: most arrays
-// that differ in the missing value alone have none.
+// hiddenBy describes a number of the node, packed as p, that would be missing if packed
+// as q. It reads the values to find one: most arrays that differ only in the missing
+// value contain none.
 func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
 	if len(missingBut(q, p)) == 0 {
 		return nil, nil
@@ -197,7 +198,7 @@ func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []strin
 	err = s.Blocks(ctx, func(e element.Values) error {
 		for i := range e.Len() {
 			if elem := e.At(i); q.IsMissing(elem) && p.HasValue(elem) && !isNotATime(elem) {
-				faults = []string{fmt.Sprintf("%s is a number there and stands for no value here", q.Type().AppendText(nil, elem))}
+				faults = []string{fmt.Sprintf("%s is a number there and a missing value here", q.Type().AppendText(nil, elem))}
 				return errFound
 			}
 		}
@@ -212,8 +213,7 @@ func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []strin
 // errFound ends the search of hiddenBy.
 var errFound = errors.New("found")
 
-// unitsDiffer returns how what the numbers of two arrays count differs, where both say
-// it.
+// unitsDiffer returns the differences of two units. Empty units match any.
 func unitsDiffer(from, to cf.Units) (faults []string) {
 	if from.Units == "" || to.Units == "" {
 		return nil
@@ -237,7 +237,7 @@ func unitsDiffer(from, to cf.Units) (faults []string) {
 	return faults
 }
 
-// differs says how an attribute differs that is a text, "" where there is none.
+// differs describes how a text attribute differs. "" means that it is not set.
 func differs(name, from, to string) string {
 	text := func(s string) string {
 		if s == "" {
@@ -248,7 +248,7 @@ func differs(name, from, to string) string {
 	return fmt.Sprintf("%s is %s there and %s here", name, text(from), text(to))
 }
 
-// unitNames are other names of units, of which CF or UDUNITS has each.
+// unitNames maps alternative names of units, from CF and UDUNITS, to one name each.
 var unitNames = map[string]string{
 	"kelvin": "K", "Kelvin": "K", "degrees_K": "K", "degree_K": "K", "degK": "K",
 	"degree_north": "degrees_north", "degree_N": "degrees_north", "degrees_N": "degrees_north",
@@ -257,7 +257,7 @@ var unitNames = map[string]string{
 	"degreeE": "degrees_east", "degreesE": "degrees_east",
 }
 
-// sameUnit reports whether two names are of one unit.
+// sameUnit reports whether two names denote the same unit.
 func sameUnit(a, b string) bool {
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
 	if cmp.Or(unitNames[a], a) == cmp.Or(unitNames[b], b) {
@@ -267,7 +267,7 @@ func sameUnit(a, b string) bool {
 	return x > 0 && x == y
 }
 
-// timeLength returns the length of a unit of time, 0 for any other unit.
+// timeLength returns the length of a unit of time, or 0 for any other unit.
 func timeLength(name string) time.Duration {
 	u, err := calendar.ParseUnits(name+" since 2000-01-01", calendar.Standard)
 	if err != nil {
@@ -276,8 +276,8 @@ func timeLength(name string) time.Duration {
 	return u.Length()
 }
 
-// countAlike reports whether every number stands for the same time on another axis, however
-// its units are spelled.
+// countAlike reports whether every number denotes the same time in both units,
+// regardless of how they are written.
 func countAlike(a, b cf.Times) bool {
 	sameDays := a.Calendar() == b.Calendar() || a.IsReal() && b.IsReal()
 	return sameDays && a.Length() == b.Length() && a.Origin() == b.Origin()
