@@ -80,7 +80,7 @@ func TestUnitsThatAreNone(t *testing.T) {
 		{"days since 2000-01-01 24:00", Standard, ErrInvalid, "hour of 24"}, {"days since 2000-01-01 10:60", Standard, ErrInvalid, "minutes of 60"},
 		{"days since 2000-01-01 10:10:60", Standard, ErrInvalid, "seconds of 60"},
 		{"days since 2000-01-01T", Standard, ErrInvalid, "an hour is wanted"}, {"days since 2000-01-01 10:", Standard, ErrInvalid, "minutes is wanted"},
-		{"days since 2000-01-01 10:10 CET", Standard, ErrInvalid, `"CET" is left over`}, {"days since 2000-01-01 10 +24", Standard, ErrInvalid, "time zone"},
+		{"days since 2000-01-01 10:10 CET", Standard, ErrInvalid, `unexpected "CET"`}, {"days since 2000-01-01 10 +24", Standard, ErrInvalid, "time zone"},
 		{"days since 2000-01-01 10 +", Standard, ErrInvalid, "time zone"}, {"days since 2000-01-01 00:00:00.0000000001", Standard, ErrInvalid, "nanoseconds"},
 		{"days since 2000-01-01 00:00:00.0 0:00", Standard, ErrInvalid, "left over"},
 		{"days since " + strings.Repeat("9", 1000), Standard, ErrInvalid, "too many digits"},

@@ -163,13 +163,13 @@ func TestDecodeDurations(t *testing.T) {
 // TestTextTimesRefused says why decoded times are text where a format has no text.
 func TestTextTimesRefused(t *testing.T) {
 	for attributes, want := range map[string]string{
-		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 has not the days of the calendar 360_day",
-		`{"units": "days since 0001-01-01"}`:                        "one of them is a day that datetime64 has not",
+		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 lacks days of the calendar 360_day",
+		`{"units": "days since 0001-01-01"}`:                        "datetime64 lacks the day of one of them",
 	} {
 		node := newNode(t, "--shape", "2", "--dtype", "int32", "--attributes", attributes)
 		for _, format := range []string{"npy", "raw"} {
 			_, errs, status := execute(t, "", "export", node, "--decode", "--format", format)
-			if status != 1 || !strings.Contains(errs, want) || !strings.Contains(errs, "--format json or csv has it") {
+			if status != 1 || !strings.Contains(errs, want) || !strings.Contains(errs, "use --format json or csv") {
 				t.Errorf("%s: %s: status %d, %s", attributes, format, status, errs)
 			}
 		}

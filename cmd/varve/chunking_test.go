@@ -147,7 +147,7 @@ func TestCreateWrongGroups(t *testing.T) {
 		"ones":             {strings.Repeat("1\n", 10), "can be labels"},
 		"mixed":            {`[1,"a"]`, "cannot be mixed"},
 		"no list":          {`[1,`, "labels"},
-		"lists":            {`[[1],[2]]`, "a number or a text"},
+		"lists":            {`[[1],[2]]`, "a number or a string"},
 		"damaged NumPy":    {"\x93NUMPY", "labels"},
 		"sum out of range": {"9223372036854775807\n1", "64 bits"},
 	} {

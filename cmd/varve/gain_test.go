@@ -221,7 +221,7 @@ func TestAppendOfLongStreams(t *testing.T) {
 			t.Errorf("%d: %q, want %q", at, got, want)
 		}
 	}
-	if _, errs, status := execute(t, long.String()[1:], "append", node); status != 1 || !strings.Contains(errs, "no whole number of elements") {
+	if _, errs, status := execute(t, long.String()[1:], "append", node); status != 1 || !strings.Contains(errs, "not a whole number of elements") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	head := npy.Header{Type: dtype.Of[int16](), Shape: []int64{localfile.SpoolMemory + 1}}.Append(nil)

@@ -231,7 +231,7 @@ func TestHangingServer(t *testing.T) {
 // isOneMessage reports whether a command that was stopped has said so in one line, and
 // what else.
 func isOneMessage(said, what string) bool {
-	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // on a busy machine
+	said = strings.ReplaceAll(said, "varve: interrupted, finishing or undoing the current change; Ctrl-C again ends it at once\n", "") // on a busy machine
 	return strings.Count(said, "\n") == 1 && strings.HasPrefix(said, "varve: interrupted: ") && strings.Contains(said, what)
 }
 

@@ -16,11 +16,11 @@ import (
 // ParseAxis checks the text of an axis: a number that fits, or a name.
 func ParseAxis(text string) (string, error) {
 	if text == "" {
-		return "", fmt.Errorf("the number or the name of an axis is needed")
+		return "", fmt.Errorf("give the number or the name of an axis")
 	}
 	if IsNumber(text) {
 		if _, err := strconv.Atoi(text); err != nil {
-			return "", fmt.Errorf("%q is no whole number that fits", text)
+			return "", fmt.Errorf("%q is out of range", text)
 		}
 	}
 	return text, nil
@@ -32,7 +32,7 @@ func IsNumber(text string) bool {
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// ParseAxes checks the texts of axes with commas between them. The empty text has none.
+// ParseAxes checks the texts of axes, separated by commas. Empty text has none.
 func ParseAxes(text string) (axes []string, err error) {
 	if text == "" {
 		return nil, nil
@@ -47,8 +47,8 @@ func ParseAxes(text string) (axes []string, err error) {
 	return axes, nil
 }
 
-// AxisOf returns the number of the axis that a text names. Numbers below 0 count from the
-// end. Numbers of no axis are returned unchanged, for the library to refuse.
+// AxisOf returns the number of the axis that a text names. Negative numbers count from
+// the end. Numbers out of range are returned unchanged, and the library refuses them.
 func AxisOf(text string, names []string, rank int) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 0 && n >= -rank {
@@ -61,14 +61,14 @@ func AxisOf(text string, names []string, rank int) (int, error) {
 	case i < 0 && !slices.ContainsFunc(names, func(n string) bool { return n != "" }):
 		return 0, failure.BadArgument("axis %q: the dimensions of the array have no names; give the number of the axis, from 0 on", text)
 	case i < 0:
-		return 0, failure.BadArgument("axis %q: no dimension has that name; there are %s%s", text, strings.Join(names, ", "), spelling.Meant(text, names))
+		return 0, failure.BadArgument("axis %q: no dimension has that name; the names are %s%s", text, strings.Join(names, ", "), spelling.Meant(text, names))
 	case slices.Contains(names[i+1:], text):
 		return 0, failure.BadArgument("axis %q: several dimensions have that name; give the number of the axis", text)
 	}
 	return i, nil
 }
 
-// AxisOfArray is AxisOf for the axes of an array.
+// AxisOfArray is like [AxisOf] for the axes of an array.
 func AxisOfArray(text string, a *zarr.Array) (int, error) {
 	return AxisOf(text, a.DimensionNames(), a.Rank())
 }

@@ -11,14 +11,14 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// ChunkGrid reads a chunk_grid object, also as ZEP 3's draft had it.
+// ChunkGrid parses a chunk_grid object. It also accepts the form in the draft of ZEP 3.
 func ChunkGrid(text string) (metadata.Extension, error) {
 	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
 	return e, failure.Known(err)
 }
 
-// ChunkGridMeant returns the chunk_grid object that may be meant by lengths, or an
-// example where something else stands in its place.
+// ChunkGridMeant returns a hint for a malformed chunk_grid: the object for a list of
+// lengths, or else an example.
 func ChunkGridMeant(text string) string {
 	lengths, err := ParseShape(strings.Trim(text, "[]() "))
 	switch {

@@ -18,11 +18,11 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Codecs reads a chain as metadata has it.
+// Codecs parses a codec chain in the JSON of metadata.
 func Codecs(text string) ([]metadata.Extension, error) {
 	list, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err == nil && (list.Kind() != strictjson.Array || list.Len() == 0) {
-		err = list.Errorf("a list of at least one codec is needed")
+		err = list.Errorf("expected a list of at least one codec")
 	}
 	if err != nil {
 		return nil, err
@@ -34,15 +34,15 @@ func Codecs(text string) ([]metadata.Extension, error) {
 			return nil, failure.Known(fmt.Errorf("codec %s: %w", v.Pointer(), err))
 		}
 		if names := codec.Default.Names(); !slices.Contains(names, e.Name) {
-			return nil, failure.Unsupported("codec %q is not known here%s", e.Name, spelling.Meant(e.Name, names))
+			return nil, failure.Unsupported("codec %q is unknown%s", e.Name, spelling.Meant(e.Name, names))
 		}
 		chain = append(chain, metadata.Extension{Name: e.Name, Configuration: e.Configuration, Optional: e.Optional})
 	}
 	return chain, nil
 }
 
-// CodecsMeant returns how what is no chain of codecs is given: a compressor by its flag,
-// anything else as a list.
+// CodecsMeant returns a hint for a malformed codec chain: the flag for a compressor, or
+// else an example of a list.
 func CodecsMeant(text string) string {
 	if _, err := Compressor(text); err == nil {
 		return fmt.Sprintf(" (is --compressor %s meant?)", text)
@@ -53,16 +53,16 @@ func CodecsMeant(text string) string {
 	return ` (write a list, as '["bytes","zstd"]')`
 }
 
-// gzipLevel is what --compressor gzip stands for: zarr-python's default.
+// gzipLevel is the level of --compressor gzip, the default of zarr-python.
 const gzipLevel = 5
 
-// Compressor returns the codec that a name and a level stand for; there is none for
-// "none".
+// Compressor returns the codec for a name and an optional level, such as zstd:5. For
+// "none" it returns no codec.
 func Compressor(text string) ([]metadata.Extension, error) {
 	name, parameter, given := strings.Cut(text, ":")
 	level, err := strconv.Atoi(parameter)
 	if given && err != nil {
-		return nil, errors.New("the level is no whole number")
+		return nil, errors.New("the level is not a whole number")
 	}
 	switch {
 	case name == "zstd":
@@ -74,5 +74,5 @@ func Compressor(text string) ([]metadata.Extension, error) {
 	case text == "none":
 		return nil, nil
 	}
-	return nil, fmt.Errorf("zstd:LEVEL, gzip:LEVEL and none are known%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "none"}))
+	return nil, fmt.Errorf("it must be zstd:LEVEL, gzip:LEVEL or none%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "none"}))
 }

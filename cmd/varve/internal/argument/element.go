@@ -11,13 +11,13 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
-// Element is the index of an element: in the order of the axes, or by axis.
+// Element is the index of an element, in the order of the axes or with names.
 type Element struct {
 	at   []int64
-	axes []string // numbers or names of dimensions; nil where the order counts
+	axes []string // numbers or names of dimensions; nil if at is in order
 }
 
-// ParseElement reads an index, as 15,40, or as time=15,lat=40 in any order.
+// ParseElement parses an index such as 15,40, or time=15,lat=40 in any order.
 func ParseElement(text string) (e Element, err error) {
 	if !strings.Contains(text, "=") {
 		e.at, err = ParseIntegers(text)
@@ -27,15 +27,15 @@ func ParseElement(text string) (e Element, err error) {
 		axis, number, named := strings.Cut(part, "=")
 		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 		if axis = strings.TrimSpace(axis); !named || err != nil || axis == "" {
-			return e, fmt.Errorf("%q is no axis with an index, as time=15", part)
+			return e, fmt.Errorf("%q is not an axis with an index, such as time=15", part)
 		}
 		e.at, e.axes = append(e.at, n), append(e.axes, axis)
 	}
 	return e, nil
 }
 
-// Index returns the index in the order of the axes, whose dimensions have such names.
-// Each axis has to be given once.
+// Index returns the index in the order of the axes. names are those of the dimensions.
+// Every axis must be given exactly once.
 func (e Element) Index(names []string, rank int) ([]int64, error) {
 	if e.axes == nil {
 		return e.at, nil
@@ -47,7 +47,7 @@ func (e Element) Index(names []string, rank int) ([]int64, error) {
 		case err != nil:
 			return nil, err
 		case axis < 0 || axis >= rank:
-			return nil, fmt.Errorf("there is no axis %s, but %s", text, phrase.Plural(int64(rank), "axis"))
+			return nil, fmt.Errorf("there is no axis %s; the array has %s", text, phrase.Plural(int64(rank), "axis"))
 		case given[axis]:
 			return nil, fmt.Errorf("axis %s is given twice", text)
 		}

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 )
 
-// ParseIntegers parses whole numbers with commas between them. The empty text has none:
-// it is the shape and the index of rank 0.
+// ParseIntegers parses whole numbers separated by commas. Empty text has none: it is
+// the shape and the index of an array without axes.
 func ParseIntegers(text string) ([]int64, error) {
 	numbers := []int64{}
 	if strings.TrimSpace(text) == "" {
@@ -26,15 +26,15 @@ func ParseIntegers(text string) ([]int64, error) {
 			return nil, errors.New("a number is missing beside a comma; lists have no spaces, as 60,100")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q is no whole number that fits into 64 bits%s", part, ListMeant(text))
+			return nil, fmt.Errorf("%q is not a whole number of 64 bits%s", part, ListMeant(text))
 		}
 		numbers = append(numbers, n)
 	}
 	return numbers, nil
 }
 
-// ListMeant returns a hint for a text that is no list of whole numbers, such as 3x4, (3,
-// 4), 1_000 or 1e3.
+// ListMeant returns a hint for a text that is almost a list of whole numbers, such as
+// 3x4, (3, 4), 1_000 or 1e3.
 func ListMeant(text string) string {
 	plain := strings.Trim(text, "[]() ")
 	plain = strings.TrimRight(plain, ",")
@@ -66,10 +66,10 @@ func ParseShape(text string) ([]int64, error) {
 	return shape, err
 }
 
-// ShapeFlag gives a command the flag --shape.
+// ShapeFlag adds the flag --shape to a command.
 func ShapeFlag(cmd *cobra.Command, p *string, usage string) {
 	flagtext.Var(cmd.Flags(), p, "shape", "", usage, flagtext.Syntax(ParseShape))
 }
 
-// FileName is the check for the name of a file.
+// FileName returns an error for an empty file name.
 func FileName(file string) error { return flagtext.Needed("the name of a file")(file) }

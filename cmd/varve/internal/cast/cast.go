@@ -65,7 +65,7 @@ func (s Session) SVG() string {
 	return s.head(width, height) + body.String() + "</svg>\n"
 }
 
-// class returns how a line of output is shown.
+// class returns the style class of a line of output.
 func (s Session) class(line string) string {
 	for _, mark := range s.Marks {
 		if strings.Contains(line, mark) {
@@ -75,7 +75,7 @@ func (s Session) class(line string) string {
 	return "output"
 }
 
-// head returns the window and the style. Lines are hidden until their time only where the
+// head returns the window and the style. Lines are hidden until their time only if the
 // viewer animates.
 func (s Session) head(width, height int) string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" role="img" xml:space="preserve">

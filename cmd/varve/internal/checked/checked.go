@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checked does overflow-checked arithmetic on untrusted numbers.
+// Package checked provides overflow-checked arithmetic for untrusted numbers.
 package checked
 
 import "math"

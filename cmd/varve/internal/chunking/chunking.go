@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chunking chooses the chunks and shards of arrays as flags describe them.
+// Package chunking chooses the chunks and shards of arrays from flags.
 package chunking
 
 import (
@@ -28,44 +28,44 @@ import (
 )
 
 // Help explains the values of --chunks in the help of commands.
-const Help = `CHUNKS say how the axes are cut:
-  auto                chunks of at most about 1 MiB, larger ones for large arrays (the default). An array that is still
-                      empty gets chunks of about 128 KiB, as long as that takes along its first axis of length 0
+const Help = `CHUNKS define how the axes are cut:
+  auto                chunks of at most about 1 MiB, larger ones for large arrays (the default). For an empty array,
+                      chunks of about 128 KiB that are long along its first axis of length 0
   8MiB                chunks of this size, or a little less; also 500kB, 1.5GiB
   10                  chunks of 10 elements along every axis; -1 is the whole axis
-  10,20               an entry an axis: chunks of 10 and 20; also [10,20]
-  [[10,20,30],25]     lists of lengths and of runs [length, count], for axes that are cut unevenly
-  calendar:month      a chunk a month along axis 0, or calendar:year; the other axes are whole. The times come from
-                      a coordinate in CF units (--time COORD), or from --start, the DATE of element 0, --step and
-                      --calendar. COORD is the name of an array beside the new one; with a slash in it, it is a NODE.
-                      The last month is declared in full, and growth fills it.
-  groups:FILE         a chunk a group along axis 0; the other axes are whole. FILE is a .npy file, a JSON list, or text with
-                      one entry a line. The entries are sorted labels, one an element, if there are as many as the axis
-                      has elements; or counts, one a group, if their sum is its length.
-  calendar:month,36,-1        words and lengths together, an entry an axis
-  {"name": …}         a whole chunk_grid object, as it stands in metadata
-  bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only as far as the array reaches. Few programs read it.`
+  10,20               one entry per axis: chunks of 10 and 20; also [10,20]
+  [[10,20,30],25]     lists of lengths and of runs [length, count], for axes with chunks of different lengths
+  calendar:month      one chunk per month along axis 0, or calendar:year; the other axes are whole. The times come from
+                      a coordinate in CF units (--time COORD), or from --start (the DATE of element 0), --step and
+                      --calendar. COORD is the name of an array beside the new one, or a NODE if it contains a slash.
+                      The last month is declared in full, and appends fill it.
+  groups:FILE         one chunk per group along axis 0; the other axes are whole. FILE is a .npy file, a JSON list, or text with
+                      one entry per line. The entries are sorted labels, one per element, if there are as many as the axis
+                      has elements; or counts, one per group, if their sum is the length of the axis.
+  calendar:month,36,-1        words and lengths together, one entry per axis
+  {"name": …}         a whole chunk_grid object, as in metadata
+  bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only up to the extent. Few programs read it.`
 
-// Chunking is what --chunks says before there is a shape.
+// Chunking is the parsed value of --chunks or --shards, before the shape is known.
 type Chunking struct {
-	Flag    string // that says it
+	Flag    string // name of the flag
 	Text    string
 	Size    int64  // bytes of a chunk; 0 for anything else
-	Trimmed bool   // the last chunks are, see grid.EveryTrimmed
-	Lengths string // JSON as grid.ParseCuts reads it; "" for anything else
+	Trimmed bool   // the last chunks are trimmed, see grid.EveryTrimmed
+	Lengths string // JSON for grid.ParseCuts; "" for anything else
 	Object  *metadata.Extension
-	Axes    []axisText // an entry an axis; the axes that have none are whole
-	whole   bool       // there are such axes
+	Axes    []axisText // one entry per axis
+	whole   bool       // axes without an entry are whole
 }
 
-// axisText is how one axis is to be cut: by months or years, by groups of a file, or as
-// JSON.
+// axisText describes how to cut one axis: by months or years, by groups of a file, or
+// by lengths in JSON.
 type axisText struct {
 	unit           calendar.Unit
 	groups, length string
 }
 
-// Parse reads the text of --chunks.
+// Parse parses the text of --chunks.
 func Parse(text string) (Chunking, error) {
 	text = strings.TrimSpace(text)
 	c := Chunking{Flag: "--chunks", Text: text}
@@ -76,7 +76,7 @@ func Parse(text string) (Chunking, error) {
 		e, err := argument.ChunkGrid(text)
 		c.Object = &e
 		if err != nil && !strings.Contains(text, `"name"`) {
-			err = fmt.Errorf("%w; lengths stand in the order of the axes and have no names, as 10,20", err)
+			err = fmt.Errorf("%w; give lengths in the order of the axes and without names, as 10,20", err)
 		}
 		return c, err
 	}
@@ -99,7 +99,7 @@ func Parse(text string) (Chunking, error) {
 	}
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(c.Text, "[") {
-		return c, fmt.Errorf("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either%s",
+		return c, fmt.Errorf("it must be auto, a size such as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], or a number, list or object%s",
 			cmp.Or(argument.ListMeant(text), unnamedMeant(text), phrase.SizeMeant(text), wordMeant(text)))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
@@ -110,10 +110,10 @@ func Parse(text string) (Chunking, error) {
 	return c, err
 }
 
-// namedLengths finds lengths with the names of dimensions.
+// namedLengths matches lengths with the names of dimensions.
 var namedLengths = regexp.MustCompile(`^\s*\w+\s*=\s*\d+(\s*,\s*\w+\s*=\s*\d+)*\s*$`)
 
-// unnamedMeant returns the lengths of a text in which they have names.
+// unnamedMeant returns a hint that proposes the lengths without names.
 func unnamedMeant(text string) string {
 	if !namedLengths.MatchString(text) {
 		return ""
@@ -123,10 +123,10 @@ func unnamedMeant(text string) string {
 		_, length, _ := strings.Cut(part, "=")
 		lengths = append(lengths, strings.TrimSpace(length))
 	}
-	return fmt.Sprintf(" (lengths stand in the order of the axes and have no names: is %s meant?)", strings.Join(lengths, ","))
+	return fmt.Sprintf(" (give lengths in the order of the axes and without names: is %s meant?)", strings.Join(lengths, ","))
 }
 
-// wordMeant returns which word for chunks may be meant.
+// wordMeant returns a hint that proposes a similar word.
 func wordMeant(text string) string {
 	if word, rest, colon := strings.Cut(text, ":"); colon && rest != "" {
 		if near := spelling.Nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
@@ -136,9 +136,9 @@ func wordMeant(text string) string {
 	return spelling.Meant(text, []string{"auto", "calendar:month", "calendar:year"})
 }
 
-// asList returns an entry an axis with commas between them, as 100,100 or
-// calendar:month,36,-1, as the list that it stands for; any other text as it is. Names of
-// files may have commas.
+// asList converts entries separated by commas, such as 100,100 or calendar:month,36,-1,
+// to a JSON list. It returns any other text unchanged. Names of files may contain
+// commas.
 func asList(text string) string {
 	if strings.HasPrefix(text, "groups:") || !strings.Contains(text, ",") {
 		return text
@@ -161,22 +161,22 @@ func asList(text string) string {
 	return list
 }
 
-// chunksJSON reads a number or a list.
+// chunksJSON parses a number or a list.
 func chunksJSON(text string) (strictjson.Value, error) {
 	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err == nil && v.Kind() != strictjson.Number && v.Kind() != strictjson.Array {
-		err = v.Errorf("a number or a list is needed")
+		err = v.Errorf("expected a number or a list")
 	}
 	return v, err
 }
 
-// axisWord reads a word for one axis; it is false where there is none of these words.
+// axisWord parses a word for one axis. ok is false if the text is none of the words.
 func axisWord(text string) (axis axisText, ok bool, err error) {
 	switch word, rest, _ := strings.Cut(text, ":"); {
 	case word == "calendar":
 		axis.unit, err = calendar.ParseUnit(rest)
 	case word == "groups" && rest == "":
-		err = errors.New("groups: is to be followed by the name of a file")
+		err = errors.New("groups: needs the name of a file")
 	case word == "groups":
 		axis.groups = rest
 	default:
@@ -194,10 +194,10 @@ func hasWords(list strictjson.Value) bool {
 	return false
 }
 
-// axisTexts reads a list of words and lengths.
+// axisTexts parses a list of words and lengths.
 func axisTexts(list strictjson.Value) ([]axisText, error) {
 	if list.Len() > grid.MaxRank {
-		return nil, list.Errorf("%d axes, at most %d are possible", list.Len(), grid.MaxRank)
+		return nil, list.Errorf("%d axes, but at most %d are possible", list.Len(), grid.MaxRank)
 	}
 	axes := make([]axisText, 0, list.Len())
 	for _, e := range list.Elements() {
@@ -211,7 +211,7 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 		}
 		axis, ok, err := axisWord(text)
 		if !ok {
-			err = fmt.Errorf("%q: there are calendar:month, calendar:year and groups:FILE", phrase.Shorten(text, 40))
+			err = fmt.Errorf("%q is not calendar:month, calendar:year or groups:FILE", phrase.Shorten(text, 40))
 		}
 		if err != nil {
 			return nil, e.Errorf("%w", err)
@@ -221,11 +221,11 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 	return axes, nil
 }
 
-// isChosen reports whether the lengths of chunks are left to the program: auto, or a
+// isChosen reports whether the program chooses the lengths of chunks: for auto or a
 // size.
 func (c Chunking) isChosen() bool { return c.Object == nil && c.Axes == nil && c.Lengths == "" }
 
-// Unit returns the calendar unit of the first axis that has one, 0 where none has.
+// Unit returns the calendar unit of the first axis that has one, or 0.
 func (c Chunking) Unit() calendar.Unit {
 	for _, a := range c.Axes {
 		if a.unit != 0 {
@@ -235,10 +235,10 @@ func (c Chunking) Unit() calendar.Unit {
 	return 0
 }
 
-// fileReader reads a file by its name.
+// fileReader reads the file with the given name.
 type fileReader func(name string) ([]byte, error)
 
-// Site is where an array is to be, and what its chunks may be taken from.
+// Site describes where an array will be created, and the sources for its chunks.
 type Site struct {
 	Location string
 	Times    *growth.Times
@@ -246,13 +246,13 @@ type Site struct {
 	Options  grid.ParseOptions
 }
 
-// Grid returns the chunk grid of an array that is to be at a site.
+// Grid returns the chunk grid of an array to create at a site.
 func (c Chunking) Grid(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, error) {
 	g, err := c.cut(ctx, shape, t, at)
 	return g, c.Refused(err)
 }
 
-// Refused returns an error as one of the flag, unless it is wrong usage or none.
+// Refused adds the flag to an error. Usage errors and nil are returned unchanged.
 func (c Chunking) Refused(err error) error {
 	if err == nil || failure.IsUsage(err) {
 		return err
@@ -260,23 +260,23 @@ func (c Chunking) Refused(err error) error {
 	return failure.BadArgument("%s %s: %w", c.Flag, phrase.Shorten(c.Text, 200), err)
 }
 
-// beginningChunk is how many bytes the chunks of an array have that is still empty, where
-// planes are small: those that auto makes of small arrays. What is appended writes the
-// last one again until it is full.
+// beginningChunk is the size in bytes of chunks of an empty array whose planes are
+// small. It is the size that auto gives small arrays. Appends rewrite the last chunk
+// until it is full, so it should be small.
 const beginningChunk = 128 << 10
 
-// mostChosen is how many bytes the chunks of an empty array have at most that are given
-// by a size: what is held by default.
+// mostChosen bounds the size in bytes of chunks of an empty array. It is the default
+// limit for a chunk.
 const mostChosen = 1 << 30
 
-// Auto returns the chunks that are chosen where none are asked for.
+// Auto returns the default chunks for a shape. size is that of an element in bytes.
 func Auto(shape []int64, size int64) []int64 {
 	return grid.Auto(GrownTo(shape, size, beginningChunk), size)
 }
 
-// GrownTo returns the shape that an array will have, when the first axis without elements
-// is as long as makes so many bytes: it is going to grow, and a chunk for each of
-// thousands of elements would be a trap.
+// GrownTo returns a shape in which the first axis of length 0 is long enough to hold
+// the given bytes. Such an axis will grow, and without this it would get chunks of
+// length 1.
 func GrownTo(shape []int64, size, bytes int64) []int64 {
 	i := slices.Index(shape, 0)
 	if i < 0 {
@@ -295,8 +295,8 @@ func GrownTo(shape []int64, size, bytes int64) []int64 {
 	return shape
 }
 
-// Named returns the grid of a chunk_grid object. An error proposes the name that may
-// be meant.
+// Named returns the grid of a chunk_grid object. An error for an unknown name proposes
+// a similar one.
 func Named(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
 	g, err := how.Parse(shape, e.Name, e.Configuration)
 	if errors.Is(err, grid.ErrUnsupported) {
@@ -332,13 +332,13 @@ func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site)
 	chunk := make([]int64, g.Rank())
 	for i := range chunk {
 		if chunk[i] = g.Axis(i).Step(); chunk[i] == 0 {
-			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks have one length an axis, not a list")}
+			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks need one length per axis, not a list")}
 		}
 	}
 	return grid.Bounded(shape, chunk)
 }
 
-// cutAxes cuts every axis as its entry says.
+// cutAxes cuts every axis by its entry.
 func (c Chunking) cutAxes(ctx context.Context, shape []int64, at Site) (*grid.Grid, error) {
 	if n := len(c.Axes); n > len(shape) || n < len(shape) && !c.whole {
 		return nil, fmt.Errorf("%s for %s", phrase.Plural(int64(n), "entry"), phrase.Plural(int64(len(shape)), "axis"))
@@ -370,8 +370,8 @@ func (a axisText) cut(ctx context.Context, extent int64, at Site) (grid.Cut, err
 			return grid.Cut{}, err
 		}
 		if n, ends := b.Len(); ends && n == 0 && extent == 0 {
-			// Nobody knows yet when elements will be. An axis needs an edge: a calendar's
-			// policy replaces this one.
+			// The times of future elements are unknown, but an axis needs an edge. A
+			// calendar policy replaces this one.
 			return grid.Edges(1), nil
 		}
 		edges, err := b.Covering(max(1, extent)) // an axis needs an edge

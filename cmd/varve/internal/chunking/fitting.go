@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// goodChunk is about the size of the chunks that are proposed in place of those that are
-// too large.
+// goodChunk is the approximate size in bytes that errors propose instead of too large
+// chunks.
 const goodChunk = 64 << 20
 
-// CheckLimit refuses to create chunks, or inner chunks where chunks are shards, that are
-// larger than what a command holds: nobody could write to them afterwards.
+// CheckLimit returns an error if the chunks of a new array, or its inner chunks, exceed
+// the limit. No command could write to them later.
 func CheckLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	if s.Grid == nil {
 		return nil
@@ -45,8 +45,7 @@ func CheckLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	})
 }
 
-// refuseLarger refuses chunks of a shape that have more bytes than the limit, and says
-// what to do instead.
+// refuseLarger returns an error with advice if chunks of a shape exceed the limit.
 func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, instead func(limit int64) string) error {
 	limit := session.Limits(cmd).OrDefault().Chunk
 	bytes, ok := checked.Product(append(slices.Clone(chunk), element.Width(t))...)
@@ -57,12 +56,12 @@ func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, 
 	if ok {
 		size = phrase.Bytes(bytes)
 	}
-	return fmt.Errorf("%w: %s of %s elements would have %s, and a command holds at most %s of one: %s, and --limit SIZE permits larger ones",
+	return fmt.Errorf("%w: %s of %s elements would have %s, but the limit is %s: %s, or --limit SIZE permits larger ones",
 		zarr.ErrLimit, what, phrase.Shape(chunk), size, phrase.Bytes(limit), instead(limit))
 }
 
-// sizeOf returns a number of bytes as a flag takes it, a little less where it has no
-// short form.
+// sizeOf returns a number of bytes in the syntax of flags, rounded down to a whole
+// unit.
 func sizeOf(n int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := int64(1) << (30 - 10*i); n >= one {
@@ -72,13 +71,13 @@ func sizeOf(n int64) string {
 	return fmt.Sprint(n, "B")
 }
 
-// CheckResize refuses a change of the extents that would make chunks larger than what a
-// command holds. Policies are one an axis, or as [grid.Grid.Grown] has them. What is
-// wrong otherwise is for the library to say.
+// CheckResize returns an error if a change of the extents would make chunks larger than
+// the limit. policies are those of [grid.Grid.Grown]. The library reports all other
+// errors.
 func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...grid.Growth) error {
 	old := a.Grid()
 	next, err := old.Grown(shape, policies...)
-	if err != nil || a.Inner() != nil { // the lengths of inner chunks stay as they are
+	if err != nil || a.Inner() != nil { // growth does not change the lengths of inner chunks
 		return nil
 	}
 	for i := range shape {
@@ -100,7 +99,7 @@ func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...g
 	return nil
 }
 
-// CheckAppend is growsWithin for planes that are appended along an axis.
+// CheckAppend is like [CheckResize] for planes that are appended along an axis.
 func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt *zarr.AppendOptions) error {
 	if axis < 0 || axis >= a.Rank() {
 		return nil // the library refuses the axis
@@ -110,13 +109,12 @@ func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt 
 	return CheckResize(cmd, a, dimensions.Longer(a.Shape(), axis, planes), policies...)
 }
 
-// shorterEdges proposes a policy for an axis whose new edges are too long for a chunk:
-// edges as long as the longest that is there, or else as many elements as make a good
-// chunk.
+// shorterEdges proposes a policy for an axis whose new edges would be too long: the
+// longest present edge if it fits, and otherwise the length of a good chunk.
 func shorterEdges(was grid.Axis, chunk []int64, axis int, size, limit int64) string {
 	plane, ok := checked.Product(append(slices.Delete(slices.Clone(chunk), axis, axis+1), size)...)
 	if !ok || plane > limit {
-		return "its other axes are too long, cut them when the array is created (--chunks)"
+		return "its other axes are too long; cut them when you create the array (--chunks)"
 	}
 	plane = max(plane, 1)
 	n := was.Longest(grid.Interval{Stop: was.Cells()})

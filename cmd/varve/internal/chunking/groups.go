@@ -16,16 +16,16 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// mostLabels is how many labels or counts a file may have.
+// mostLabels bounds the labels or counts in a file.
 const mostLabels = 1 << 26
 
-// labelList are the labels or counts of a file, as they are spelled.
+// labelList holds the labels or counts of a file as text.
 type labelList struct {
 	texts []string
-	words bool // numbers among them are texts, too
+	words bool // strings in JSON, so even digits are text
 }
 
-// groupCut cuts an axis into groups, by a file with a label for every element, or with
+// groupCut cuts an axis into groups. The file contains a label for every element, or
 // the number of elements of every group.
 func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
 	list, err := readLabels(name, data)
@@ -39,8 +39,8 @@ func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
 	return cut, err
 }
 
-// readLabels reads a .npy file, a JSON list, or text with a label on every line,
-// whichever it looks like.
+// readLabels reads a .npy file, a JSON list, or text with a label on every line. It
+// detects the format from the content.
 func readLabels(name string, data []byte) (labelList, error) {
 	text := bytes.TrimSpace(data)
 	switch {
@@ -59,7 +59,7 @@ func labelsOfNPY(name string, data []byte) (l labelList, err error) {
 		return l, err
 	}
 	if len(v.Shape) != 1 {
-		return l, fmt.Errorf("labels and counts have one axis, it has shape %v", v.Shape)
+		return l, fmt.Errorf("labels and counts have one axis, but the file has shape %v", v.Shape)
 	}
 	if k := v.Type.Kind(); k != dtype.Int && k != dtype.Uint && k != dtype.Float {
 		return l, fmt.Errorf("elements of type %s are neither labels nor counts", v.Type)
@@ -93,9 +93,9 @@ func labelsOfJSON(text []byte) (l labelList, err error) {
 		}
 		switch {
 		case !isWord && e.Kind() != strictjson.Number:
-			err = e.Errorf("a number or a text is needed")
+			err = e.Errorf("expected a number or a string")
 		case i > 0 && isWord != l.words:
-			err = e.Errorf("numbers and texts cannot be mixed")
+			err = e.Errorf("numbers and strings cannot be mixed")
 		default:
 			l.words = isWord
 			err = l.add(word)
@@ -133,8 +133,8 @@ func (l *labelList) add(text string) error {
 	return nil
 }
 
-// cut tells labels from counts: a list as long as the axis is labels, one that sums to
-// its extent is counts.
+// cut distinguishes labels from counts: labels are as many as elements, and counts sum
+// up to the extent.
 func (l labelList) cut(extent int64) (grid.Cut, error) {
 	n := int64(len(l.texts))
 	counts, whole := numbersOf(l, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
@@ -146,21 +146,22 @@ func (l labelList) cut(extent int64) (grid.Cut, error) {
 	}
 	areCounts := whole && wrong == nil && sum == extent
 	switch {
-	case n == extent && areCounts && n > 1: // ones, everywhere
-		return grid.Cut{}, fmt.Errorf("%s of 1 can be labels, all in one group, or counts: --chunks %d is one chunk, --chunks 1 are chunks of one element", phrase.Plural(n, "entry"), extent)
+	case n == extent && areCounts && n > 1: // the entries are all 1
+		return grid.Cut{}, fmt.Errorf("%s of 1 can be labels, all in one group, or counts: use --chunks %d for one chunk, or --chunks 1 for chunks of one element", phrase.Plural(n, "entry"), extent)
 	case areCounts:
 		return byCounts, nil
 	case n == extent:
 		return l.labels(counts, whole)
 	case wrong != nil:
-		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: %w", phrase.Plural(n, "entry"), phrase.Count(extent), wrong)
+		return grid.Cut{}, fmt.Errorf("%s are neither labels for an axis of %s nor counts: %w", phrase.Plural(n, "entry"), phrase.Count(extent), wrong)
 	case whole:
-		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: their sum is %s", phrase.Plural(n, "entry"), phrase.Count(extent), phrase.Count(sum))
+		return grid.Cut{}, fmt.Errorf("%s are neither labels for an axis of %s nor counts: their sum is %s", phrase.Plural(n, "entry"), phrase.Count(extent), phrase.Count(sum))
 	}
-	return grid.Cut{}, fmt.Errorf("%s for an axis of %s: there has to be one for every element", phrase.Plural(n, "label"), phrase.Count(extent))
+	return grid.Cut{}, fmt.Errorf("%s for an axis of %s: every element needs one", phrase.Plural(n, "label"), phrase.Count(extent))
 }
 
-// labels compares labels as numbers where all are, else as texts.
+// labels groups equal labels. It compares them as numbers if all are numbers, and
+// otherwise as text.
 func (l labelList) labels(whole []int64, isWhole bool) (grid.Cut, error) {
 	if isWhole {
 		return grid.Groups(whole)
@@ -174,7 +175,7 @@ func (l labelList) labels(whole []int64, isWhole bool) (grid.Cut, error) {
 	return grid.Groups(l.texts)
 }
 
-// numbersOf reads all entries as numbers; it is false where one is none.
+// numbersOf parses all entries as numbers. It returns false if one is not a number.
 func numbersOf[T any](l labelList, parse func(string) (T, error)) ([]T, bool) {
 	if l.words {
 		return nil, false

@@ -15,34 +15,33 @@ import (
 )
 
 // ShardsHelp explains --shards in the help of create.
-const ShardsHelp = `SHARDS, in the same words, are chunks that are stored as one object each and hold many inner chunks, which are read and
-written by themselves. --chunks are the inner chunks then: auto, 1MiB, 10 or [10,20], which have to divide all shards; -1 is as long
-as they permit. With auto, or a size in bytes, shards are made of as many inner chunks as fit. --codecs and --compressor are
-those of inner chunks. With --experimental inner-chunks they need not divide the shards, the last ones then end where the shard
-does, and lists as [[10,20,30],[25,25]] say how every shard is cut.`
+const ShardsHelp = `SHARDS have the same syntax. Each shard is stored as one object and holds many inner chunks, which are read and written
+separately. --chunks then defines the inner chunks: auto, 1MiB, 10 or [10,20], which must divide all shards; -1 is as long
+as possible. With auto, or a size in bytes, shards contain as many inner chunks as fit. --codecs and --compressor apply to
+inner chunks. With --experimental inner-chunks they need not divide the shards: the last ones end with the shard,
+and lists such as [[10,20,30],[25,25]] define how every shard is cut.`
 
-// innerBytes are the bytes of an inner chunk where nothing is said: those of
-// grid.Propose.
+// innerBytes is the default size of an inner chunk in bytes, as in grid.Propose.
 const innerBytes = 1 << 20
 
-// Shards is what --shards and --chunks say together.
+// Shards combines the values of --shards and --chunks.
 type Shards struct {
 	Shards, Inner Chunking
 	Clips         bool // inner chunks need not divide the shards
 }
 
-// Check refuses inner chunks that can be none of any shards.
+// Check returns a usage error for inner chunks that cannot fit any shards.
 func (s Shards) Check() error {
 	switch c := s.Inner; {
 	case c.Object != nil || c.Axes != nil || c.Trimmed:
-		return failure.BadUsage("--chunks %s: with --shards they are inner chunks: auto, a size as 1MiB, or lengths as 10 or [10,20]", phrase.Shorten(c.Text, 40))
+		return failure.BadUsage("--chunks %s: with --shards give inner chunks as auto, a size such as 1MiB, or lengths such as 10 or [10,20]", phrase.Shorten(c.Text, 40))
 	case c.Size > 0 && s.Shards.Size > 0 && c.Size > s.Shards.Size:
-		return failure.BadUsage("--chunks %s are inner chunks of --shards %s, which are smaller", c.Text, s.Shards.Text)
+		return failure.BadUsage("--chunks %s: inner chunks cannot be larger than --shards %s", c.Text, s.Shards.Text)
 	}
 	return nil
 }
 
-// Cut returns the grid of shards, and how each is cut.
+// Cut returns the grid of shards, and the cuts of a shard into inner chunks.
 func (s Shards) Cut(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, []grid.Cut, error) {
 	if s.Shards.isChosen() {
 		return s.proposed(shape, element.Width(t))
@@ -65,7 +64,7 @@ func (s Shards) proposed(shape []int64, size int64) (*grid.Grid, []grid.Cut, err
 	return g, every(p.Chunk), s.Shards.Refused(err)
 }
 
-// Proposal returns the shards that there may be, and their inner chunks.
+// Proposal returns a choice of shards and inner chunks.
 func (s Shards) Proposal(shape []int64, size int64) (grid.Proposal, error) {
 	how := grid.Proposing{Inner: s.Inner.Size, Shard: s.Shards.Size}
 	if s.Inner.Lengths != "" {
@@ -79,7 +78,7 @@ func (s Shards) Proposal(shape []int64, size int64) (grid.Proposal, error) {
 	return p, s.Shards.Refused(err)
 }
 
-// Steps returns the one length that chunks have along each axis.
+// Steps returns the length of chunks along each axis. It fails for lists of lengths.
 func (c Chunking) Steps(shape []int64) ([]int64, error) {
 	cuts, err := grid.ParseCuts(shape, c.Lengths)
 	if err != nil {
@@ -92,13 +91,13 @@ func (c Chunking) Steps(shape []int64) ([]int64, error) {
 	steps := make([]int64, g.Rank())
 	for i := range steps {
 		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
-			return nil, failure.OnAxis(i, "it is a list; where shards are chosen one length is needed")
+			return nil, failure.OnAxis(i, "it is a list, but choosing shards needs one length")
 		}
 	}
 	return steps, nil
 }
 
-// every returns cuts of one length along each axis.
+// every returns regular cuts with the given lengths.
 func every(lengths []int64) []grid.Cut {
 	cuts := make([]grid.Cut, len(lengths))
 	for i, n := range lengths {
@@ -107,7 +106,7 @@ func every(lengths []int64) []grid.Cut {
 	return cuts
 }
 
-// within returns how shards that there are already are cut.
+// within returns the cuts of given shards into inner chunks.
 func (s Shards) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	common := make([]int64, shards.Rank())
 	for i := range common {
@@ -121,7 +120,7 @@ func (s Shards) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := grid.New(make([]int64, len(common)), cuts...) // lists say by themselves how long a shard is
+	inner, err := grid.New(make([]int64, len(common)), cuts...) // extents are irrelevant: lists define the length of a shard
 	if err != nil {
 		return nil, err
 	}
@@ -134,14 +133,14 @@ func (s Shards) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	return cuts, nil
 }
 
-// asLists makes all cuts lists where one is, as metadata has them.
+// asLists converts all cuts to lists, as metadata requires if one of them is a list.
 func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
 	for i := range cuts {
 		n, shard := inner.Axis(i).Step(), shards.Axis(i).Step()
 		switch {
 		case n == 0:
 		case shard == 0:
-			return nil, failure.OnAxis(i, "inner chunks that are lists need shards of one length, not of several")
+			return nil, failure.OnAxis(i, "lists of inner chunks need shards of a single length")
 		case shard%n == 0:
 			cuts[i] = grid.Runs(grid.Run{Length: n, Count: shard / n})
 		case shard < n:
@@ -153,7 +152,8 @@ func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
 	return cuts, nil
 }
 
-// commonLength returns the longest inner chunk that divides all shards along an axis.
+// commonLength returns the length of the longest inner chunk that divides all shards
+// along an axis.
 func commonLength(a grid.Axis) int64 {
 	common := a.Step()
 	for r := range a.Encoded() {
@@ -164,9 +164,9 @@ func commonLength(a grid.Axis) int64 {
 	return common
 }
 
-// dividing returns inner chunks, in elements, that divide shards with such lengths and
-// have at most a number of bytes, unless one element has more. They are as near to cubes
-// as that permits.
+// dividing returns the lengths of inner chunks that divide shards with the given
+// lengths. The inner chunks have at most the given bytes, unless one element is larger,
+// and are as close to cubes as possible.
 func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	lengths, err := grid.Target(common, size, bytes)
 	for i, most := range lengths {
@@ -175,12 +175,12 @@ func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	return lengths, err
 }
 
-// mostTrials bounds the search for a divisor, which finds the largest one of numbers up
-// to its square.
+// mostTrials bounds the search for a divisor. The search is exact for numbers up to
+// mostTrials squared.
 const mostTrials = 1 << 20
 
-// Divisor returns the largest divisor of a number that is at most most, which is at least
-// 1.
+// Divisor returns the largest divisor of number that is at most most. most must be at
+// least 1.
 func Divisor(number, most int64) int64 {
 	largest := int64(1)
 	for d := int64(1); d <= min(most, mostTrials) && d <= number/d; d++ {
@@ -189,7 +189,7 @@ func Divisor(number, most int64) int64 {
 		}
 		largest = max(largest, d)
 		if number/d <= most {
-			return number / d // the others are smaller, as d grows
+			return number / d // larger d give smaller results
 		}
 	}
 	return largest

@@ -47,18 +47,19 @@ func UntilSignal(ctx context.Context) context.Context {
 		signal.Stop(came)
 		cancel(&Interrupt{s})
 		time.Sleep(interruptDelay)
-		// The command still completes what it has published, and undoes the rest.
-		_, _ = fmt.Fprintln(os.Stderr, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once")
+		// The command still completes a published change, and undoes an unpublished
+		// one.
+		_, _ = fmt.Fprintln(os.Stderr, "varve: interrupted, finishing or undoing the current change; Ctrl-C again ends it at once")
 	}()
 	return ctx
 }
 
-// interruptDelay is how long an interrupted command may take before it explains why it
-// goes on.
+// interruptDelay is the time before an interrupted command explains why it still runs.
 const interruptDelay = time.Second
 
-// IsInterrupted reports whether err comes from an interrupt of the command. Cancellation
-// after another failure is none: the command's own context is still alive then.
+// IsInterrupted reports whether err comes from an interrupt of the command. It returns
+// false for a cancellation after another failure, because the command's own context is
+// then still active.
 func IsInterrupted(ctx context.Context, err error) bool {
 	return ctx != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Columns returns the width of the terminal w, or 80 if w is none.
+// Columns returns the width of the terminal w, or 80 if w is not a terminal.
 func Columns(w io.Writer) int {
 	if s, ok := w.(consoleStream); ok {
 		w = s.w
@@ -22,8 +22,8 @@ func Columns(w io.Writer) int {
 	return 80
 }
 
-// HelpWidth returns the width of help: that of the terminal but at most 100, since longer
-// lines are hard to read, and 80 if w is no terminal.
+// HelpWidth returns the width of help: that of the terminal, but at most 100, because
+// longer lines are hard to read. It returns 80 if w is not a terminal.
 func HelpWidth(w io.Writer) int {
 	if !IsTerminal(w) {
 		return 80

@@ -12,13 +12,13 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// LargestCopy is how large the document of a group may be that info looks into for its
+// LargestCopy bounds the size in bytes of a group's document in which info looks for a
 // copy of an array's metadata.
 const LargestCopy = 1 << 20
 
-// OlderCopies returns a note for every group above the array whose consolidated metadata
-// says something else of the array, or nothing. Groups that cannot be read, or that are
-// large, are passed by.
+// OlderCopies returns a note for every group above the array whose consolidated
+// metadata differs from the array's document or lacks it. It skips groups that are
+// unreadable or too large.
 func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 	path := a.Path()
 	root, ok := strings.CutSuffix(node.Clean(location), "/"+path)
@@ -40,7 +40,7 @@ func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 		was, err := canonical(g.Consolidated, strings.TrimPrefix(path[len(above):], "/"))
 		if err != nil || !Alike(was, is) {
 			group := strings.TrimSuffix(root+"/"+above, "/")
-			notes = append(notes, fmt.Sprintf("the consolidated metadata of %s is older than this array: varve consolidate makes it new", group))
+			notes = append(notes, fmt.Sprintf("the consolidated metadata of %s is older than this array: varve consolidate updates it", group))
 		}
 	}
 	return notes

@@ -20,11 +20,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Drift is how the consolidated metadata of a group differs from the documents of the
-// nodes below it. Paths are relative to the group.
+// Drift is the difference between the consolidated metadata of a group and the
+// documents of the nodes below it. Paths are relative to the group.
 type Drift struct {
-	Consolidated bool     `json:"consolidated"` // there is such metadata
-	Nodes        int      `json:"nodes"`        // below the group
+	Consolidated bool     `json:"consolidated"` // the group has consolidated metadata
+	Nodes        int      `json:"nodes"`        // number of nodes below the group
 	New          []string `json:"new"`          // not in the metadata
 	Changed      []string `json:"changed"`
 	Gone         []string `json:"gone"` // only in the metadata
@@ -33,7 +33,7 @@ type Drift struct {
 // IsNone reports whether there is no difference.
 func (d *Drift) IsNone() bool { return len(d.New)+len(d.Changed)+len(d.Gone) == 0 }
 
-// Text says in short what differs.
+// Text returns a short summary.
 func (d *Drift) Text() string {
 	if d.IsNone() {
 		return "no node differs"
@@ -41,8 +41,9 @@ func (d *Drift) Text() string {
 	return fmt.Sprintf("%s new, %s changed, %s gone", phrase.Count(int64(len(d.New))), phrase.Count(int64(len(d.Changed))), phrase.Count(int64(len(d.Gone))))
 }
 
-// FindDrift compares the consolidated metadata of the group at a location with all nodes
-// below it, also if there is no such metadata. found is told of each of them.
+// FindDrift compares the consolidated metadata of the group at a location with all
+// nodes below it. Without such metadata all nodes are new. It calls found for each
+// node.
 func FindDrift(ctx context.Context, location string, found func()) (*Drift, error) {
 	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
@@ -85,7 +86,7 @@ func DriftOf(ctx context.Context, path string, group *metadata.Group, w *NodeWal
 	return d, nil
 }
 
-// compare fills the lists. Only where all nodes are known is there anything to be missed.
+// compare fills the lists of d.
 func (d *Drift) compare(recorded *metadata.Consolidated, there *NodeWalk) {
 	refused := map[string]bool{}
 	for path := range recorded.Refused() {
@@ -99,21 +100,21 @@ func (d *Drift) compare(recorded *metadata.Consolidated, there *NodeWalk) {
 		switch {
 		case err == nil && was == nil:
 			d.New = append(d.New, path)
-		case err != nil || !Alike(there.records[path], was): // what is damaged differs
+		case err != nil || !Alike(there.records[path], was): // damaged entries count as changed
 			d.Changed = append(d.Changed, path)
 		}
 	}
 	d.addGone(recorded, there)
 	for path := range refused {
-		if there.records[path] == nil { // however many nodes there are, it must not be in the metadata
+		if there.records[path] == nil { // the metadata must not contain it, even if the walk stopped early
 			d.Gone = append(d.Gone, path)
 		}
 	}
 	slices.Sort(d.Gone)
 }
 
-// addGone adds the nodes that are only in the metadata. These may be all of very many,
-// and a list that grows is there twice: they are counted first.
+// addGone adds the nodes that are only in the metadata. There may be very many, so it
+// counts them first and allocates the list once.
 func (d *Drift) addGone(recorded *metadata.Consolidated, there *NodeWalk) {
 	isGone := func(path string) bool {
 		return there.records[path] == nil && !there.stopped && (there.Deep || !strings.Contains(path, "/"))
@@ -134,9 +135,8 @@ func (d *Drift) addGone(recorded *metadata.Consolidated, there *NodeWalk) {
 
 var errRefused = errors.New("an entry that fits into no tree")
 
-// canonical returns what consolidated metadata has at path as it would be written; nil
-// where there is nothing. A node that asks for more than is known here is compared as it
-// is spelled.
+// canonical returns the entry of consolidated metadata at path in canonical form, or
+// nil if there is none. A node with unsupported features keeps its stored form.
 func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	n, err := c.Entry(path, metadata.Limits{})
 	if n == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
@@ -145,8 +145,8 @@ func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	return spelled(n, func() ([]byte, error) { return c.Raw(path), nil })
 }
 
-// spelled returns the record of a node. One that asks for more than is known here cannot
-// be written anew: it is compared as stored has it, but for white space.
+// spelled returns the record of a node. A node with unsupported features cannot be
+// encoded again, so spelled returns its stored form without white space.
 func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 	record, err := n.Record(metadata.Limits{})
 	if !errors.Is(err, metadata.ErrUnsupported) {
@@ -156,22 +156,22 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 	return []byte(phrase.Compact(record)), err
 }
 
-// NodeWalk collects the records of nodes of one format, whatever consolidated metadata
-// says.
+// NodeWalk collects the records of stored nodes of one format. It ignores consolidated
+// metadata.
 type NodeWalk struct {
 	Hierarchy *zarr.Location
-	Most      int    // 0 is no bound
-	Deep      bool   // also nodes below groups
-	found     func() // nil where nobody asks
-	tolerant  bool   // nodes whose documents are damaged are passed over, and not compared
+	Most      int    // most nodes to visit; 0 means all
+	Deep      bool   // descend into groups
+	found     func() // called for each node; may be nil
+	tolerant  bool   // skip nodes with damaged documents
 	format    int
 	stopped   bool
-	paths     []string // relative to where the walk begins
+	paths     []string // relative to the start of the walk
 	records   map[string][]byte
 }
 
-// below collects what lies below a directory, whose own path is relative to where the
-// walk begins.
+// below collects the nodes below a directory. relative is its path from the start of
+// the walk.
 func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) error {
 	names, err := Folders(ctx, w.Hierarchy.Store(), dir)
 	if err != nil {
@@ -183,7 +183,7 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 		}
 		p, err := dir.Join(name)
 		if err != nil {
-			continue // no legal name of a node
+			continue // not a valid name of a node
 		}
 		node, err := w.Hierarchy.At(p.String()).Metadata(ctx, nil)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +197,7 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 			return err
 		}
 		if node.Format() != w.format {
-			continue // it is none of what this metadata is about
+			continue // consolidated metadata covers one format only
 		}
 		path := strings.TrimPrefix(relative+"/"+name, "/")
 		record, err := spelled(node, func() ([]byte, error) { return w.stored(ctx, p, node) })
@@ -221,7 +221,7 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 	return nil
 }
 
-// stored returns the record of a node as its documents are.
+// stored returns the record of a node from its stored documents.
 func (w *NodeWalk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byte, error) {
 	document, err := w.document(ctx, p, n.Document())
 	if err != nil || n.Format() == 3 {
@@ -239,13 +239,13 @@ func (w *NodeWalk) document(ctx context.Context, p store.Path, name string) ([]b
 	return document, err
 }
 
-// mostDocument is how many bytes a document has that is compared as it is stored: as many
-// as one that can be opened.
+// mostDocument bounds the bytes of a document that is compared in its stored form. It
+// is the default limit for opening a document.
 const mostDocument = 64 << 20
 
-// StaleText says that consolidated metadata is stale, and what to do about it.
+// StaleText returns a note that the consolidated metadata is stale, with advice.
 func (d *Drift) StaleText() string {
-	return "consolidated metadata is older than the nodes (" + d.Text() + "): varve consolidate makes it new"
+	return "consolidated metadata is older than the nodes (" + d.Text() + "): varve consolidate updates it"
 }
 
 // Folders returns the names of the directories in a directory, in order.
@@ -263,7 +263,8 @@ func Folders(ctx context.Context, s store.Store, dir store.Path) ([]string, erro
 	return names, nil
 }
 
-// Undecodable reports whether a node is there that this program cannot make sense of.
+// Undecodable reports whether an error means that a node exists, but has an invalid or
+// unsupported document.
 func Undecodable(err error) bool {
 	return errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrInvalidMetadata)
 }

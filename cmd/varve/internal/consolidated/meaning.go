@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Alike reports whether two records of a node mean the same. zarr-python, which makes
-// consolidated metadata from documents that it has read, spells out members that Varve
-// leaves out, and the other way round.
+// Alike reports whether two records of a node mean the same. zarr-python writes
+// consolidated metadata from parsed documents. It writes some members that Varve omits,
+// and omits some that Varve writes.
 func Alike(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -28,8 +28,8 @@ func Alike(a, b []byte) bool {
 	return x != nil && y != nil && reflect.DeepEqual(x, y)
 }
 
-// meaningOf returns a record in a form that depends on its meaning alone. It returns nil
-// for one that is damaged. A record that requires something unknown keeps its spelling.
+// meaningOf returns a record in a form that depends only on its meaning. It returns nil
+// for a damaged record. A record with unsupported features keeps its stored form.
 func meaningOf(record []byte) []any {
 	if metadata.NodeType(record) == "" {
 		return meaningOfV2(record)
@@ -44,7 +44,7 @@ func meaningOf(record []byte) []any {
 		}
 	case *metadata.Group:
 		attributes = n.Attributes
-		if err == nil { // consolidated metadata is about other nodes
+		if err == nil { // ignore consolidated metadata, which is about other nodes
 			node, err = n.WithConsolidated(nil).WithAttributes([]byte("{}"))
 		}
 	default:
@@ -59,8 +59,7 @@ func meaningOf(record []byte) []any {
 	return []any{valueOf(record), valueOf(attributes)}
 }
 
-// completeArray returns an array of format 3 in which every part that is known is spelled
-// in one way.
+// completeArray returns an array of format 3 with all known parts in canonical form.
 func completeArray(a *metadata.Array) *metadata.Array {
 	b := *a
 	b.DataType, b.ChunkGrid, b.ChunkKeyEncoding = a.DataType.Plain(), a.ChunkGrid.Plain(), a.ChunkKeyEncoding.Plain()
@@ -84,7 +83,8 @@ func completeArray(a *metadata.Array) *metadata.Array {
 	return &b
 }
 
-// completeElements completes what depends on the data type: fill value and codecs.
+// completeElements completes the parts that depend on the data type: fill value and
+// codecs.
 func completeElements(a *metadata.Array) {
 	t, err := dtype.Parse(a.DataType.Name, a.DataType.Configuration)
 	if err != nil {
@@ -104,7 +104,7 @@ func completeElements(a *metadata.Array) {
 	}
 }
 
-// meaningOfV2 is meaningOf for format 2, where a record has several documents.
+// meaningOfV2 is meaningOf for format 2, in which a record has several documents.
 func meaningOfV2(record []byte) []any {
 	r, ok := valueOf(record).(map[string]any)
 	if !ok {
@@ -118,8 +118,7 @@ func meaningOfV2(record []byte) []any {
 	return []any{r}
 }
 
-// dropDefaults removes members that are null or have the value that a member has which is
-// not there.
+// dropDefaults removes members that are null or have their default value.
 func dropDefaults(doc map[string]any, defaults map[string]any) {
 	maps.DeleteFunc(doc, func(name string, v any) bool {
 		standard, ok := defaults[name]
@@ -127,8 +126,8 @@ func dropDefaults(doc map[string]any, defaults map[string]any) {
 	})
 }
 
-// valueOf returns the value of a JSON text, in which numbers are what they amount to. It
-// returns nil if the text is not JSON.
+// valueOf returns the value of a JSON text, with numbers in canonical form. It returns
+// nil if the text is not JSON.
 func valueOf(raw []byte) any {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -139,7 +138,8 @@ func valueOf(raw []byte) any {
 	return plainValue(v)
 }
 
-// plainValue makes numbers of a value what they amount to: 1.0 is 1, and 1e2 is 100.
+// plainValue converts the numbers in a value to canonical form: 1.0 to 1, and 1e2 to
+// 100.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -156,8 +156,8 @@ func plainValue(v any) any {
 	return v
 }
 
-// plainNumber keeps the text of whole numbers, which may have more digits than a float64,
-// and of numbers that are too large for one.
+// plainNumber converts one number. It keeps the text of integers, which may have more
+// digits than a float64, and of numbers that overflow a float64.
 func plainNumber(n json.Number) any {
 	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return n

@@ -15,27 +15,27 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ErrGone is the error of a member that consolidated metadata lists and the store does
-// not have.
-var ErrGone = errors.New("only in the consolidated metadata: no node is here any more")
+// ErrGone is the error of a member that is in the consolidated metadata but not in the
+// store.
+var ErrGone = errors.New("only in the consolidated metadata: the node no longer exists")
 
-// GoneText is what that error says.
+// GoneText is the message of [ErrGone].
 var GoneText = ErrGone.Error()
 
-// Staleness compares the consolidated metadata of an opened group with the nodes below
-// it, right below it where deep is not set. It is nil where they agree, where there is no
-// such metadata, and where the store cannot be listed: there the consolidated metadata is
-// all that is known. Damaged nodes are not compared; whoever opens them reports them.
+// Staleness compares the consolidated metadata of an open group with the nodes below
+// it, or only its direct members if deep is false. It returns nil if they agree, if
+// there is no such metadata, or if the store cannot be listed. It ignores damaged
+// nodes, because opening them reports an error.
 func Staleness(ctx context.Context, g *zarr.Group, deep bool) (*Drift, error) {
 	n, err := g.Location().Metadata(ctx, nil)
 	group, ok := n.(*metadata.Group)
 	if err != nil || !ok {
-		return nil, nil // the members themselves tell what is wrong
+		return nil, nil // reading the members reports the error
 	}
 	return StalenessOf(ctx, g, group, deep)
 }
 
-// StalenessOf is staleness of a group whose own document is known.
+// StalenessOf is like [Staleness] for a group whose document was already read.
 func StalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep bool) (*Drift, error) {
 	if group.Consolidated == nil {
 		return nil, nil
@@ -54,9 +54,9 @@ func StalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep
 	return d, nil
 }
 
-// MembersThere yields the members of a group that are really there, whatever stale
-// consolidated metadata says, and then what that has besides: errors of damaged entries,
-// and members that are gone, whose error is errGone. Without staleness they are those of
+// MembersThere yields the stored members of a group, ignoring its stale consolidated
+// metadata. Then it yields the other entries of that metadata: errors of damaged
+// entries, and members with the error [ErrGone]. If stale is nil, it is
 // [zarr.Group.Members].
 func MembersThere(ctx context.Context, g *zarr.Group, stale *Drift, deep bool) iter.Seq2[zarr.Member, error] {
 	if stale == nil {
@@ -69,7 +69,7 @@ func MembersThere(ctx context.Context, g *zarr.Group, stale *Drift, deep bool) i
 			}
 		}
 		for m, err := range g.Members(ctx, deep) {
-			_, missing := slices.BinarySearch(stale.Gone, m.Path) // they are in order
+			_, missing := slices.BinarySearch(stale.Gone, m.Path) // Gone is sorted
 			if err == nil && !missing {
 				continue
 			}
@@ -83,7 +83,7 @@ func MembersThere(ctx context.Context, g *zarr.Group, stale *Drift, deep bool) i
 	}
 }
 
-// AsStored returns the group without its consolidated metadata where that is stale.
+// AsStored returns the group without its consolidated metadata if that is stale.
 func AsStored(g *zarr.Group, stale *Drift) *zarr.Group {
 	if stale == nil {
 		return g

@@ -22,12 +22,12 @@ import (
 )
 
 // Text explains in the help of commands how arrays share dimensions.
-const Text = `Arrays right below one group that name a dimension alike have one length along it, as xarray wants it. A change that would
-leave them different is refused, unless --alone asks for it. So is one that differs from the coordinate of the nearest group above,
-where the group has none of its own. Levels of a pyramid (attribute multiscales) may differ.`
+const Text = `Arrays directly in a group must have equal lengths along dimensions of the same name, as in xarray. A change that would
+make the lengths differ is refused without --alone. The length must also equal that of the coordinate in the nearest group above,
+if the group has no such coordinate itself. Levels of a pyramid (attribute multiscales) may differ.`
 
-// CheckAgree refuses another shape along whose dimensions other arrays of the group would
-// have another length.
+// CheckAgree returns an error if a new shape of an array would disagree with other
+// arrays of its group along shared dimensions.
 func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int64) error {
 	if *c.Alone || len(shape) != a.Rank() {
 		return nil // the library refuses another rank
@@ -35,7 +35,7 @@ func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int
 	err := a.CheckDimensions(cmd.Context(), shape)
 	var e *zarr.Error
 	if errors.As(err, &e) {
-		err = e.Err // it is the command that fails, on the node that its user named
+		err = e.Err // the command adds its own operation and node
 	}
 	var axis *grid.AxisError
 	if cmd.Name() == "resize" && errors.As(err, &axis) {
@@ -46,8 +46,8 @@ func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int
 	return err
 }
 
-// resizedTogether is the error for a length that other arrays do not have, with the
-// command that gives it to all of them.
+// resizedTogether is the error for a length that disagrees with other arrays. It
+// proposes the command that resizes all of them.
 type resizedTogether struct {
 	err       error
 	arguments string
@@ -59,8 +59,8 @@ func (r *resizedTogether) Error() string {
 	return strings.Replace(r.err.Error(), "(Group.Append)", "(varve resize "+r.arguments+")", 1)
 }
 
-// Longer returns a shape that is longer along an axis, and as it was where there is no
-// such axis.
+// Longer returns a shape that is longer along an axis. If there is no such axis, the
+// shape is unchanged.
 func Longer(shape []int64, axis int, more int64) []int64 {
 	if axis >= 0 && axis < len(shape) {
 		shape[axis] += more
@@ -68,8 +68,8 @@ func Longer(shape []int64, axis int, more int64) []int64 {
 	return shape
 }
 
-// Disagreements returns what differs along the dimensions of the arrays right below a
-// group, a text for each dimension.
+// Disagreements describes the dimensions along which arrays directly in a group have
+// different lengths, with one text per dimension.
 func Disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 	err := g.CheckDimensions(cmd.Context())
 	var e *zarr.Error
@@ -79,11 +79,12 @@ func Disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 	return strings.Split(e.Err.Error(), "\n")
 }
 
-// isInherited reports whether a disagreement is with the coordinate of a group above,
-// which alone is told with its path.
+// isInherited reports whether a disagreement is with the coordinate of a group above.
+// Only such texts contain an absolute path.
 func isInherited(text string) bool { return strings.Contains(text, " in /") }
 
-// Unopened adds to a disagreement, whose place is told as where, what does not open it.
+// Unopened adds the consequence to a disagreement: what xarray does not open. where
+// names its place.
 func Unopened(text, where string) string {
 	if isInherited(text) {
 		return text + ": xarray.open_datatree does not open such a tree"
@@ -91,8 +92,8 @@ func Unopened(text, where string) string {
 	return text + where + ": xarray does not open such a group"
 }
 
-// NoteInherited tells people that dimensions of a group, or of groups right below it,
-// have no longer the length of a coordinate that is inherited.
+// NoteInherited prints a note if changed dimensions of a group, or of groups directly
+// below it, no longer have the length of their inherited coordinate.
 func NoteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths []Length) {
 	tell := func(location string, g *zarr.Group) {
 		for _, text := range Disagreements(cmd, g) {
@@ -110,16 +111,16 @@ func NoteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths [
 	}
 }
 
-// Note tells people where a new array differs in length from others of its
-// group along a dimension that they share, and where it alone has no names for its
-// dimensions. That is no reason to refuse it: the others may be made longer next.
+// Note prints a note if a new array disagrees with others of its group along a shared
+// dimension, or if it alone has no dimension names. This is not an error, because the
+// others may be resized next.
 func Note(cmd *cobra.Command, location string, a *zarr.Array) {
 	if a.Path() == "" {
 		return
 	}
 	g, err := a.Location().Root().At(path.Dir("/" + a.Path())[1:]).OpenGroup(cmd.Context(), nil)
 	if err != nil {
-		return // the group is none, or not to be read; the array is there all the same
+		return // the group is missing or unreadable, but the array was created
 	}
 	facts.NoteUnnamed(cmd, location, a, g)
 	for _, text := range Disagreements(cmd, g) {
@@ -132,7 +133,7 @@ func Note(cmd *cobra.Command, location string, a *zarr.Array) {
 	}
 }
 
-// Length is a length that a dimension is to have.
+// Length is a new length for a dimension.
 type Length struct {
 	Name   string
 	Length int64

@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// With gives a command that changes something the flag --dry-run.
+// With adds the flag --dry-run to a command that changes a store.
 func With(c *cobra.Command) *cobra.Command {
-	on := c.Flags().Bool("dry-run", false, "change nothing, and tell what would be written and deleted")
+	on := c.Flags().Bool("dry-run", false, "change nothing, and print what would be written and deleted")
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if *on {
@@ -54,8 +54,8 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 	return session.PrintJSON(cmd, p)
 }
 
-// planFacts is the plan of a command in JSON. Members that --stats has, too, mean the
-// same there.
+// planFacts is the plan of a command in JSON. Members that also occur in --stats have
+// the same meaning.
 type planFacts struct {
 	Head
 
@@ -66,7 +66,7 @@ type planFacts struct {
 	documentsGone int64
 }
 
-// Head is what the plans of all commands begin with.
+// Head holds the first members of the plans of all commands.
 type Head struct {
 	Operation string  `json:"operation"`
 	Node      string  `json:"node"`
@@ -93,7 +93,7 @@ func Guarantee(cmd *cobra.Command) string {
 	}
 	switch {
 	case given("overwrite", "true"):
-		return "offline" // in between there is no node
+		return "offline" // between removal and creation there is no node
 	case cmd.Name() == "write", given("trim", "true"), given("shrink", "trim-exact"):
 		return "loud-failure" // a chunk is old, new, or undecodable with the other document
 	}
@@ -111,7 +111,7 @@ func Strategy(cmd *cobra.Command) string {
 	return "stage-publish-reclaim"
 }
 
-// planOf returns what a dry run would have done.
+// planOf returns the plan from the records of a dry run.
 func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 	s, unread := d.Counter.Stats(), d.Ledger.Unread()
 	p := &planFacts{
@@ -147,7 +147,7 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 	return p
 }
 
-// Stages returns the stages that have something to do.
+// Stages returns the stages that have tasks.
 func Stages(all ...Stage) []Stage {
 	return slices.DeleteFunc(all, func(s Stage) bool { return s.Tasks == 0 })
 }
@@ -184,7 +184,7 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 		line("would remove", "%s", RemovedText(p.Removed))
 	}
 	if *p.New+*p.Rewritten+*p.Documents == 0 && *p.BytesWritten > 0 {
-		line("would write", "nothing that stays") // journals and the like
+		line("would write", "nothing permanent") // only journals and other temporary values
 	} else {
 		line("would write", "%s, %s again, %s: %s", phrase.Plural(*p.New, "new chunk"), phrase.Plural(*p.Rewritten, "chunk"),
 			phrase.Plural(*p.Documents, "document"), phrase.Bytes(*p.BytesWritten))
@@ -196,7 +196,7 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	line("would delete", "%s: %s", what, phrase.Bytes(*p.BytesDropped))
 	line("would read", "%s", phrase.Bytes(*p.BytesRead))
 	line("readers see", "%s", map[string]string{
-		"atomic": "the state before, or the one after", "loud-failure": "each chunk as it was, or as it will be, or an error",
+		"atomic": "the state before or the state after", "loud-failure": "each chunk as it was or as it will be, or an error",
 		"offline": "nothing, for a moment",
 	}[p.Guarantee])
 	_, err := cmd.OutOrStdout().Write([]byte(b.String()))

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// LongestWord is how many characters of a text are printed in a block of values. export
-// prints all of them.
+// LongestWord bounds the characters of a text that are printed in a block of values.
+// export prints texts in full.
 const LongestWord = 60
 
 // Text returns the function that formats elements of a type for people, as NumPy does:
@@ -24,7 +24,7 @@ func Text(t dtype.Type) func(elem []byte) string {
 	switch t.Kind() {
 	case dtype.Bool:
 		return boolText
-	case dtype.String: // it may be long, so it is not copied
+	case dtype.String: // may be long, so do not copy it
 		return func(elem []byte) string { return Quoted(unsafe.String(unsafe.SliceData(elem), len(elem))) }
 	case dtype.UTF32:
 		return func(elem []byte) string { return Quoted(string(t.AppendText(nil, elem))) }
@@ -60,8 +60,8 @@ func structText(t dtype.Type) func(elem []byte) string {
 	}
 }
 
-// Quoted returns a text in the quotes of Python. Characters that cannot be printed, or that
-// a terminal could interpret, are escaped.
+// Quoted returns a text in quotes, as Python does. It escapes characters that are not
+// printable, because a terminal could interpret them.
 func Quoted(text string) string {
 	quote := quoteOf(strings.Contains(text, "'"), strings.Contains(text, `"`))
 	var b strings.Builder
@@ -90,7 +90,7 @@ func Quoted(text string) string {
 	return b.String()
 }
 
-// quotedBytes returns bytes in the quotes of Python. Those outside of ASCII are
+// quotedBytes returns bytes in quotes, as Python does. Bytes outside ASCII are
 // hexadecimal.
 func quotedBytes(text []byte) string {
 	quote := quoteOf(bytes.ContainsRune(text, '\''), bytes.ContainsRune(text, '"'))
@@ -112,7 +112,7 @@ func quotedBytes(text []byte) string {
 	return string(append(b, quote))
 }
 
-// quoteOf returns the quote that Python uses for a text that contains these quotes.
+// quoteOf returns the quote that Python uses for a text, depending on the quotes in it.
 func quoteOf(single, double bool) byte {
 	if single && !double {
 		return '"'

@@ -14,16 +14,16 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Values are elements of one data type in C order: in Data, in host byte order, or in
-// Words if they differ in length.
+// Values holds elements of one data type in C order. Data holds fixed-length elements
+// in host byte order, and Words holds variable-length ones.
 type Values struct {
 	Type  dtype.Type
 	Data  []byte
 	Words [][]byte
 }
 
-// Width returns the bytes that an element takes in memory, or if elements differ in length
-// those of a reference to one.
+// Width returns the bytes of an element in memory. For variable-length elements it is
+// the size of a reference.
 func Width(t dtype.Type) int64 { return int64(codec.Spec{Type: t}.Width()) }
 
 // Len returns the number of elements.
@@ -63,7 +63,7 @@ func (e *Values) Grow(n int) {
 	e.Data = slices.Grow(e.Data[:0], n)[:n]
 }
 
-// Read fills the elements with the selected ones. There must be as many of them.
+// Read fills e with the selected elements, which must have the same number.
 func (e Values) Read(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
 	switch {
 	case e.Type.Kind() == dtype.String && len(e.Words) <= manyWords:
@@ -74,12 +74,12 @@ func (e Values) Read(ctx context.Context, a *zarr.Array, sel selection.Selection
 	return a.ReadBytes(ctx, sel, e.Data)
 }
 
-// manyWords is the most texts that readText reads. The references to more texts would take
-// more memory than copies of them are likely to.
+// manyWords bounds the texts that readText reads. With more texts, the additional
+// references would probably take more memory than copies.
 const manyWords = 1 << 20
 
-// readText is Read for texts, without copies: they stay in the memory that they were
-// decoded to, which is never written again.
+// readText is Read for texts without copying. The texts share the memory that they were
+// decoded to, which is never modified.
 func (e Values) readText(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
 	texts := make([]string, len(e.Words))
 	if err := zarr.ReadInto(ctx, a, sel, texts); err != nil {
@@ -91,7 +91,7 @@ func (e Values) readText(ctx context.Context, a *zarr.Array, sel selection.Selec
 	return nil
 }
 
-// Write stores the elements as the selected ones.
+// Write stores the elements in the selected places.
 func (e Values) Write(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
 	if e.Type.Variable() {
 		return zarr.Write(ctx, a, sel, e.Words)
@@ -109,7 +109,7 @@ func IsNumeric(t dtype.Type) bool {
 func Fill(a *zarr.Array) []byte {
 	elem, err := a.FillValue().Element(a.Type())
 	if err != nil {
-		return a.Type().Default() // an array that is open has a valid one
+		return a.Type().Default() // the fill value of an open array is valid
 	}
 	return elem
 }

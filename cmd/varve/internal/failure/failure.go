@@ -18,14 +18,14 @@ type usageError struct{ error }
 // status 2.
 func BadUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// IsUsage reports whether an error is wrong usage.
+// IsUsage reports whether an error is a usage error.
 func IsUsage(err error) bool {
 	var u usageError
 	return errors.As(err, &u)
 }
 
-// Verdict is a negative answer, as of equal and check: status 1. With --json nothing
-// else is printed, because standard output has it.
+// Verdict is a negative result, for example of equal or check: status 1. With --json it
+// is not printed as an error, because standard output contains it.
 type Verdict string
 
 // Error implements error.
@@ -38,13 +38,13 @@ func (e *kindError) Error() string { return e.err.Error() }
 
 func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
 
-// OfKind returns an error that matches kind and has a message of its own.
+// OfKind returns an error that matches kind but has its own message.
 func OfKind(kind error, format string, args ...any) error {
 	return &kindError{fmt.Errorf(format, args...), kind}
 }
 
-// BadArgument returns an error for an argument that is well formed and does not fit the
-// node: status 1.
+// BadArgument returns an error for a well-formed argument that does not fit the node:
+// status 1.
 func BadArgument(format string, args ...any) error {
 	return OfKind(zarr.ErrInvalidArgument, format, args...)
 }
@@ -60,7 +60,7 @@ func NotFound(format string, args ...any) error { return OfKind(fs.ErrNotExist, 
 // Undone is the error of a change that was undone, or was left half-way.
 type Undone struct {
 	err  error
-	Note string // what became of the change
+	Note string // the state of the change
 }
 
 // Error implements error.
@@ -69,7 +69,7 @@ func (u *Undone) Error() string { return u.err.Error() + "; " + u.Note }
 // Unwrap returns the error that ended the change.
 func (u *Undone) Unwrap() error { return u.err }
 
-// Leftover returns err with a note on what became of the change, and on what to do next.
+// Leftover returns err with a note about the state of the change and the next step.
 func Leftover(err error, format string, args ...any) error {
 	return &Undone{err, fmt.Sprintf(format, args...)}
 }
@@ -89,7 +89,7 @@ func On(op, path string, err error) error {
 	return e
 }
 
-// OnAxis is BadArgument for an axis, which the error names.
+// OnAxis is like [BadArgument], and the error names an axis.
 func OnAxis(axis int, format string, args ...any) error {
 	return &grid.AxisError{Axis: axis, Err: BadArgument(format, args...)}
 }

@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Known gives what the layers below call not supported the name that the library has for
-// it.
+// Known converts the errors for unsupported features of lower layers to that of the
+// library.
 func Known(err error) error {
 	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
 		return Unsupported("%w", err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// remedies replaces the names of Go that the library's messages advise by flags and
-// commands. A limit that no flag raises is left out.
+// remedies replaces Go names in the advice of the library's messages by flags and
+// commands. It removes advice to raise a limit for which there is no flag.
 var remedies = strings.NewReplacer(
 	"Limits.Chunk and Limits.Block", "--limit",
 	"Limits.Chunk", "--limit",
@@ -45,17 +45,17 @@ var remedies = strings.NewReplacer(
 	"Options.Stall", "--http-timeout",
 )
 
-// OneLine returns the message of an error, which may be many errors, as one line in the
-// words of the command.
+// OneLine returns the message of an error, or of several joined errors, as one line in
+// the words of the command.
 func OneLine(err error) string {
 	return WithoutPackages(remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
 
-// packageName finds the name of a Go package that a reason of the library begins with.
+// packageName matches the name of a Go package at the beginning of a library message.
 var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
 
-// reworded are beginnings of reasons that say no more than that something is wrong, or
-// mean something to programs in Go alone.
+// reworded replaces phrases that carry no information, or that only mean something to
+// Go programs.
 var reworded = strings.NewReplacer(
 	": invalid argument: 1 dimension names for", ": 1 dimension name for",
 	": invalid argument: ", ": ",

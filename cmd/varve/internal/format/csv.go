@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// writeCSV writes a line for every index of all axes but the last; of structs a line for
-// every element. Where there are headings, one axis has a line for every element, too,
-// and lines begin with the coordinates.
+// writeCSV writes one line for every index of all axes but the last. Structs, and
+// arrays with one axis, get one line for every element. With headings, lines begin with
+// the coordinates.
 func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if s.Type.Kind() == dtype.Struct {
 		return writeRecords(cmd, s, w)
@@ -64,8 +64,7 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	})
 }
 
-// appendIndex appends an index, or the coordinates that it stands for, as the first cells
-// of a line.
+// appendIndex appends an index, or its coordinates, as the first cells of a line.
 func appendIndex(s *source.Source, text []byte, index []int64) []byte {
 	for axis, i := range index {
 		if s.Headings != nil {
@@ -78,8 +77,8 @@ func appendIndex(s *source.Source, text []byte, index []int64) []byte {
 	return text
 }
 
-// writeTitles writes the line of names, if there are headings: of the axes that lines
-// begin with, and then of the array, or the coordinates along the last axis.
+// writeTitles writes the line of names, if there are headings: first the names of the
+// axes, then that of the array or the coordinates along the last axis.
 func writeTitles(s *source.Source, w *bufio.Writer, axes int) error {
 	if s.Headings == nil {
 		return nil
@@ -102,8 +101,8 @@ func writeTitles(s *source.Source, w *bufio.Writer, axes int) error {
 	return err
 }
 
-// columnsOf returns how many values follow those of the first axes on a line, 0 where there
-// is one alone.
+// columnsOf returns the number of columns along the last axis, or 0 if a line has one
+// value.
 func columnsOf(s *source.Source, axes int) int64 {
 	if axes == len(s.Shape) {
 		return 0
@@ -128,8 +127,7 @@ func appendText(text []byte, word string) []byte {
 	return AppendCell(text, dtype.Of[string](), []byte(word))
 }
 
-// AppendCell appends an element as a cell, in quotes where it would be taken for
-// something else without (RFC 4180).
+// AppendCell appends an element as a cell, in quotes if necessary (RFC 4180).
 func AppendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	from := len(dst)
 	dst = t.AppendText(dst, elem)
@@ -140,14 +138,14 @@ func AppendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	return dst
 }
 
-// needsQuotes reports whether a cell would be taken for something else without quotes.
+// needsQuotes reports whether a cell would be misread without quotes.
 func needsQuotes(text []byte) bool {
 	return len(text) == 0 || bytes.ContainsAny(text, ",\"\r\n") || text[0] == ' ' || text[len(text)-1] == ' '
 }
 
-// field is a field of a struct, or of a struct in it, that is none itself.
+// field is a field of a struct that is not a struct itself. It may be nested.
 type field struct {
-	name string // with those of the structs that it is in before it: a.b
+	name string // path from the outer struct: a.b
 	typ  dtype.Type
 	at   int // bytes from the start of the element
 }
@@ -164,9 +162,9 @@ func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 	return list
 }
 
-// writeRecords writes a line for every struct, with a column for every field, below a
-// line of their names. Where there are several axes, the index of the element comes
-// before the fields.
+// writeRecords writes a line of field names, and one line for every struct with a
+// column for every field. If there are several axes, lines begin with the index of the
+// element.
 func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	fields := appendFields(nil, s.Type, "", 0)
 	var text []byte

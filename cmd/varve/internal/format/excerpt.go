@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	edgeItems = 3       // shown at either end of a long axis
-	threshold = 1000    // values that are shown in full
-	maxShown  = 1 << 20 // values that are shown at most, of many axes
+	edgeItems = 3       // elements shown at either end of a long axis
+	threshold = 1000    // most values that are shown in full
+	maxShown  = 1 << 20 // most values that are shown
 )
 
-// excerpt is what people are shown of a selection: everything, or the ends of its long
-// axes.
+// excerpt is the part of a selection that is shown to people: all of it, or the ends of
+// its long axes.
 type excerpt struct {
-	shape []int64 // of what is shown
+	shape []int64 // of the shown part
 	cut   []bool  // axes whose middle is left out
 	texts []string
 	width int // characters of the longest text
 	whole []int64
 }
 
-// NewExcerpt reads what is shown of a selection.
+// NewExcerpt reads the part of a selection that is shown.
 func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	full := s.Selection.FullShape()
 	n := s.Selection.Len()
 	shown := shownShape(full, n)
 	places, ok := checked.Product(shown...)
 	if !ok || places > maxShown {
-		return nil, fmt.Errorf("%w: even the ends of %d axes are %d values; select fewer (--select)", zarr.ErrLimit, len(full), places)
+		return nil, fmt.Errorf("%w: even the ends of %d axes have %d values; select fewer (--select)", zarr.ErrLimit, len(full), places)
 	}
 	e := &excerpt{shape: shownShape(s.Shape, n), whole: s.Shape, texts: make([]string, places)}
 	e.cut = make([]bool, len(e.shape))
@@ -60,7 +60,7 @@ func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	return e, nil
 }
 
-// settleEnds is settle as far as a selection is shown.
+// settleEnds is like [source.Source.Settle], but checks only the shown elements.
 func settleEnds(ctx context.Context, s *source.Source, full, shown []int64) error {
 	if s.Decoding == nil || !s.Decoding.MayOverflow() {
 		return nil
@@ -73,7 +73,7 @@ func settleEnds(ctx context.Context, s *source.Source, full, shown []int64) erro
 	return s.BecomeText()
 }
 
-// shownShape returns how many values are shown along every axis of a selection of n
+// shownShape returns the number of values shown along every axis of a selection of n
 // values.
 func shownShape(shape []int64, n int64) []int64 {
 	shown := slices.Clone(shape)
@@ -88,7 +88,7 @@ func shownShape(shape []int64, n int64) []int64 {
 // ends reads the ends of every axis of a selection.
 type ends struct {
 	*source.Reader
-	full, shown []int64 // shapes of all and of what is read, with every axis of the array
+	full, shown []int64 // shapes of the selection and of its shown part, with every axis of the array
 	put         func(place int64, elem []byte)
 }
 
@@ -117,8 +117,8 @@ func (r *ends) all(ctx context.Context) error {
 	return nil
 }
 
-// part reads the places of the selection that lie in one box, counted without its steps,
-// as those that lie in another of what is shown.
+// part reads the elements of the selection at the positions in from, and puts them at
+// the positions in to of the shown part.
 func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 	n, _ := from.Len()
 	if n == 0 {
@@ -140,19 +140,18 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 	return nil
 }
 
-// lineWidth is how many characters a line of values has at most, if it has more than one
-// value.
+// lineWidth bounds the characters of a line with more than one value.
 const lineWidth = 78
 
-// Print writes the values as NumPy does: nested brackets, aligned, with … for what is
-// left out.
+// Print writes the values as NumPy does: in nested brackets, aligned, and with … for
+// omitted values.
 func (e *excerpt) Print(w *bufio.Writer) error {
 	if slices.Contains(e.shape, 0) {
 		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", phrase.Shape(e.whole))
 		return err
 	}
 	e.printAxis(w, 0, e.texts)
-	return w.WriteByte('\n') // a bufio.Writer tells of earlier errors now
+	return w.WriteByte('\n') // returns earlier errors of the bufio.Writer, too
 }
 
 // printAxis writes the values from an axis on.
@@ -192,7 +191,7 @@ func (e *excerpt) printLine(w *bufio.Writer, axis int, texts []string) {
 	}
 }
 
-// printBlocks writes what lies along an axis that is not the last, with an empty line
+// printBlocks writes the blocks along an axis that is not the last, with empty lines
 // between blocks of several lines.
 func (e *excerpt) printBlocks(w *bufio.Writer, axis int, texts []string) {
 	n := len(texts) / int(e.shape[axis])

@@ -41,23 +41,24 @@ func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	})
 }
 
-// CheckOneLength refuses elements that differ in length, for formats that have no ends of
-// elements.
+// CheckOneLength returns an error for variable-length elements. It is for formats that
+// do not store the lengths of elements.
 func CheckOneLength(t dtype.Type, f Format) error {
 	if !t.Variable() {
 		return nil
 	}
-	return failure.BadArgument("elements of type %s differ in length, which %s cannot say: --format json can", t, f)
+	return failure.BadArgument("elements of type %s have variable lengths, which %s does not support: use --format json", t, f)
 }
 
-// checkOneLength refuses texts, and says of times why they are some.
+// checkOneLength is like [CheckOneLength]. For decoded times the error says why they
+// are text.
 func checkOneLength(s *source.Source, f Format) error {
 	if axis, ok := s.Units.Times(); ok && s.Decoding != nil && s.Type.Variable() {
-		why := "one of them is a day that datetime64 has not"
+		why := "datetime64 lacks the day of one of them"
 		if !axis.IsReal() {
-			why = fmt.Sprintf("datetime64 has not the days of the calendar %s", axis.Calendar())
+			why = fmt.Sprintf("datetime64 lacks days of the calendar %s", axis.Calendar())
 		}
-		return failure.BadArgument("these times are text, since %s, and %s has no text of any length: --format json or csv has it, and without --decode they are numbers", why, f)
+		return failure.BadArgument("these times are text, because %s, and %s does not support text: use --format json or csv, or omit --decode to get numbers", why, f)
 	}
 	return CheckOneLength(s.Type, f)
 }
@@ -68,7 +69,7 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	}
 	h := npy.Header{Type: s.Type, Shape: s.Shape}
 	if err := h.Check(); err != nil {
-		return failure.Unsupported("%w: --format raw, csv and json take it", err)
+		return failure.Unsupported("%w: use --format raw, csv or json", err)
 	}
 	if _, err := w.Write(h.Append(nil)); err != nil {
 		return err
@@ -76,7 +77,7 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return writeRaw(cmd, s, w)
 }
 
-// WriteJSON writes the elements as nested lists, spelled as fill values are.
+// WriteJSON writes the elements as nested lists, in the notation of fill values.
 func WriteJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if err := WriteLists(cmd, s, w); err != nil {
 		return err
@@ -131,10 +132,10 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 // second returns the error of a call that also returns a number.
 func second(_ int, err error) error { return err }
 
-// quotes is how many bytes stand around a text.
+// quotes is the number of bytes around a text.
 const quotes = 2
 
-// maxEmptyLists is how many lists are printed of a selection that has no element.
+// maxEmptyLists bounds the lists that are printed for a selection without elements.
 const maxEmptyLists = 1 << 20
 
 // writeEmpty writes the lists of a shape with an axis of length 0.
@@ -144,7 +145,7 @@ func writeEmpty(shape []int64, w *bufio.Writer) error {
 		depth++
 	}
 	if n, ok := checked.Product(shape[:depth]...); !ok || n > maxEmptyLists {
-		return fmt.Errorf("%w: shape %v has no element but more than %d empty lists", zarr.ErrLimit, shape, maxEmptyLists)
+		return fmt.Errorf("%w: shape %v has no elements, but more than %d empty lists", zarr.ErrLimit, shape, maxEmptyLists)
 	}
 	return writeEmptyLists(shape, w)
 }
@@ -164,12 +165,12 @@ func writeEmptyLists(shape []int64, w *bufio.Writer) error {
 	return w.WriteByte(']')
 }
 
-// Format is how the elements of an array are spelled in a file.
+// Format is the name of a file format for elements.
 type Format string
 
 const (
 	Raw  Format = "raw"  // C order, little endian, no header
-	NPY  Format = "npy"  // a file of NumPy
+	NPY  Format = "npy"  // a NumPy file
 	CSV  Format = "csv"  // a line for each row
 	JSON Format = "json" // nested lists
 )
@@ -179,28 +180,28 @@ var Writers = map[Format]func(*cobra.Command, *source.Source, *bufio.Writer) err
 	Raw: writeRaw, NPY: writeNPY, CSV: writeCSV, JSON: WriteJSON,
 }
 
-// Flag gives a command the flag --format.
+// Flag adds the flag --format to a command.
 func Flag(c *cobra.Command, formats ...Format) *string {
 	words := make([]string, len(formats))
 	for i, f := range formats {
 		words[i] = string(f)
 	}
 	name := new(string)
-	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default as the extension of the file says, raw where it has none"
+	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default from the extension of the file, or raw without one"
 	flagtext.Var(c.Flags(), name, "format", "", usage, func(s string) error {
 		err := flagtext.OneOf(words...)(s)
 		if s == string(CSV) && err != nil {
-			err = fmt.Errorf("%w; csv is not read: in Python, numpy.loadtxt reads it and numpy.save makes npy of that (skiprows=1 and usecols of a table with a header)", err)
+			err = fmt.Errorf("%w; csv cannot be read: convert it to npy in Python with numpy.loadtxt and numpy.save (skiprows=1 and usecols of a table with a header)", err)
 		}
 		return err
 	})
 	return name
 }
 
-// Of returns the format that is named, or else the one that the name of a file
-// says: no name and no extension are raw. An extension that says nothing is wrong usage.
-// Raw data has no header, so a guess would write files that no other program reads, and
-// would take any file of the right size for values.
+// Of returns the named format, or else the format for the extension of a file. Files
+// without a name or extension are raw. An unknown extension is a usage error: raw data
+// has no header, so a guess would write files that no program reads, and would accept
+// any file of the right size as values.
 func Of(name, file string, read bool) (Format, error) {
 	if name != "" {
 		return Format(name), nil
@@ -216,24 +217,24 @@ func Of(name, file string, read bool) (Format, error) {
 	if read {
 		known = ".npy, .json, .raw or .bin"
 	}
-	return "", failure.BadUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
+	return "", failure.BadUsage("%s: the extension %s is unknown; name the file %s, or give --format%s",
 		file, filepath.Ext(base), known, otherFormat(file, read))
 }
 
-// otherFormat returns how a file of another format is read or written.
+// otherFormat returns advice how to read or write a file of another format.
 func otherFormat(file string, read bool) string {
 	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {
 	case slices.Contains(node.NetCDF, ext) && read:
-		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, node.WithoutExtension(file)+".zarr")
+		return fmt.Sprintf("; to read NetCDF, use Python: xarray.open_dataset(%q).to_zarr(%q)", base, node.WithoutExtension(file)+".zarr")
 	case slices.Contains(node.NetCDF, ext):
-		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
+		return fmt.Sprintf("; to write NetCDF, use Python: xarray.open_zarr(GROUP).to_netcdf(%q)", base)
 	case ext == ".zarr" && !read:
 		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", phrase.Word(file))
 	case ext == ".npz":
-		return "; .npz is an archive of .npy files, which unzip takes out"
+		return "; .npz is an archive of .npy files; extract them with unzip"
 	case ext == ".gz" || ext == ".zst" || ext == ".bz2" || ext == ".xz":
-		return "; compressed files go through a pipe, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
+		return "; use a pipe for compressed files, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
 	}
 	return ""
 }

@@ -31,7 +31,8 @@ func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 	return strconv.AppendInt(dst, i, 10)
 }
 
-// AddHeadings gives CSV of a source a line of names, and values of coordinates.
+// AddHeadings adds a line of names and the values of coordinates to the CSV of a
+// source.
 func AddHeadings(ctx context.Context, s *source.Source) error {
 	s.Headings = make([]source.Heading, len(s.Shape))
 	axes, names := s.Selection.Axes(), s.Array.DimensionNames()
@@ -39,7 +40,7 @@ func AddHeadings(ctx context.Context, s *source.Source) error {
 		h := &s.Headings[i]
 		h.Name = fmt.Sprintf("index_%d", i)
 		if i >= len(axes) {
-			continue // points are along none of the axes
+			continue // points do not correspond to an axis
 		}
 		coordinate := len(names) > 0 && names[axes[i]] != "" && names[axes[i]] != nameOf(s)
 		if coordinate {
@@ -69,8 +70,8 @@ func nameOf(s *source.Source) string {
 	return "value"
 }
 
-// valueNameOf returns what the values are called: as the array, or the one field of its
-// structs that is selected.
+// valueNameOf returns the name of the values: the only selected field of structs, or
+// else the array.
 func valueNameOf(s *source.Source) string {
 	if f := s.Selection.Fields(); len(f) == 1 {
 		return strings.Join(f[0], ".")
@@ -81,7 +82,7 @@ func valueNameOf(s *source.Source) string {
 // findAlong finds the elements along an axis of an array, which is axis i of a source.
 func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	if s.Shape[i] > cf.MaxCoordinate {
-		return fmt.Errorf("%w: --header takes axes of at most %s, axis %d has %s selected; select a part (--select)",
+		return fmt.Errorf("%w: --header supports axes of at most %s, but axis %d has %s selected; select a part (--select)",
 			zarr.ErrLimit, phrase.Plural(cf.MaxCoordinate, "element"), axis, phrase.Count(s.Shape[i]))
 	}
 	line := make(selection.Basic, len(s.Shape))
@@ -94,8 +95,8 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 		return err
 	}
 	shape := s.Array.Shape()
-	if _, ok := checked.Product(shape...); !ok { // places are counted in all of the array
-		return fmt.Errorf("%w: --header takes arrays of less than 2^63 elements", zarr.ErrOverflow)
+	if _, ok := checked.Product(shape...); !ok { // Places are positions in the whole array
+		return fmt.Errorf("%w: --header supports arrays of less than 2^63 elements", zarr.ErrOverflow)
 	}
 	step, _ := checked.Product(shape[axis:]...)
 	h.Index = r.Places()
@@ -109,7 +110,7 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 func readHeading(ctx context.Context, h *source.Heading, a *zarr.Array) error {
 	c, err := cf.Coordinate(ctx, a, h.Name)
 	if errors.Is(err, zarr.ErrInvalidArgument) {
-		return nil // there is none, or what has the name is none
+		return nil // there is no usable coordinate
 	}
 	if err != nil {
 		return err

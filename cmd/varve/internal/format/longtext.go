@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// LongText is how many bytes of a text are spelled at a time. A text of control
-// characters is six times as long in JSON, and whole texts may be as long as a block.
+// LongText is the number of bytes of a text that are encoded at a time. Texts may be as
+// long as a block, and six times longer in JSON if they contain control characters.
 const LongText = 64 << 10
 
 // isLong reports whether an element is a text that is written in parts.
@@ -22,7 +22,7 @@ func isLong(t dtype.Type, elem []byte) bool { return t.Kind() == dtype.String &&
 
 // WriteLongJSON writes a text as a JSON string, part by part.
 func WriteLongJSON(w *bufio.Writer, text []byte) error {
-	var spelled, safe []byte // used again: little garbage beside a long text
+	var spelled, safe []byte // reused, to create little garbage
 	w.WriteByte('"')         // the error of a bufio.Writer stays until the next call
 	for len(text) > 0 {
 		n := partOf(text)
@@ -40,8 +40,8 @@ func WriteLongJSON(w *bufio.Writer, text []byte) error {
 	return w.WriteByte('"')
 }
 
-// WriteLongCell writes a text as a cell of CSV, part by part. It has the quotes that
-// appendCell gives it.
+// WriteLongCell writes a text as a cell of CSV, part by part. The result is that of
+// [AppendCell].
 func WriteLongCell(w *bufio.Writer, text []byte) error {
 	if !needsQuotes(text) {
 		_, err := w.Write(text)
@@ -58,8 +58,8 @@ func WriteLongCell(w *bufio.Writer, text []byte) error {
 	return w.WriteByte('"')
 }
 
-// partOf returns how many bytes of a text are spelled next: whole characters, as long as
-// there are any.
+// partOf returns the number of bytes of a text to encode next. It does not split valid
+// characters.
 func partOf(text []byte) int {
 	if len(text) <= LongText {
 		return len(text)

@@ -17,25 +17,25 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// CheckLimit refuses output that is longer than the limit, as far as that is known before it
-// is made; 0 is no limit.
+// CheckLimit returns an error if output will certainly exceed the limit in bytes. A
+// limit of 0 means none.
 func CheckLimit(s *source.Source, limit int64, f Format) error {
 	if s.Bytes == source.TooMany {
 		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.Selection.Len(), "value"))
 	}
 	if least := leastBytes(s, f); limit > 0 && least > limit {
-		return fmt.Errorf("%w: %s as %s has %s or more, --limit is %s; select a part (--select), or raise it",
+		return fmt.Errorf("%w: %s as %s has %s or more, but --limit is %s; select a part (--select), or raise it",
 			zarr.ErrLimit, phrase.Plural(s.Selection.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(limit))
 	}
 	return nil
 }
 
-// leastBytes returns how many bytes the values have at least in a format.
+// leastBytes returns a lower bound for the bytes of the values in a format.
 func leastBytes(s *source.Source, f Format) int64 {
 	switch f {
 	case CSV, JSON:
 		n := s.Selection.Len()
-		return n + min(n, source.TooMany-n) // a digit and what follows it
+		return n + min(n, source.TooMany-n) // at least a digit and a separator each
 	case NPY:
 		h := npy.Header{Type: s.Type, Shape: s.Shape}
 		if h.Check() == nil {
@@ -45,22 +45,23 @@ func leastBytes(s *source.Source, f Format) int64 {
 	return s.Bytes
 }
 
-// CheckRoom refuses a file that the file system has no room for, rather than to fill the
-// file system first. Where the file system compresses, as much may fit after all, which a
-// stream tries.
+// CheckRoom returns an error if the file system has no room for a file, so that the
+// export does not fill it first. On a compressing file system the file may fit
+// nevertheless; writing to standard output skips this check.
 func CheckRoom(s *source.Source, file string, f Format, free func(dir string) (int64, bool)) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil // a device or a pipe
 	}
 	least := leastBytes(s, f)
 	if room, known := free(filepath.Dir(file)); known && least > room {
-		return failure.OfKind(syscall.ENOSPC, "write %s: %s as %s has %s or more, and there is room for %s; select a part (--select), or write to standard output",
+		return failure.OfKind(syscall.ENOSPC, "write %s: %s as %s has %s or more, but there is room for %s; select a part (--select), or write to standard output",
 			file, phrase.Plural(s.Selection.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(room))
 	}
 	return nil
 }
 
-// Within calls print with a writer to w of at most so many bytes; 0 is no limit.
+// Within calls print with a writer to w that accepts at most limit bytes. A limit of 0
+// means none.
 func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) error {
 	if limit <= 0 {
 		return print(w)
@@ -69,7 +70,7 @@ func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) err
 	return cmp.Or(print(l), l.Flush())
 }
 
-// limited writes no more bytes than it may.
+// limited is a writer that fails beyond a limit of bytes.
 type limited struct {
 	to          *bufio.Writer
 	left, limit int64
@@ -77,7 +78,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= int64(len(p)); l.left < 0 {
-		return 0, fmt.Errorf("%w: the output is longer than --limit %s; select a part (--select), or raise it", zarr.ErrLimit, phrase.Bytes(l.limit))
+		return 0, fmt.Errorf("%w: the output exceeds --limit %s; select a part (--select), or raise it", zarr.ErrLimit, phrase.Bytes(l.limit))
 	}
 	return l.to.Write(p)
 }

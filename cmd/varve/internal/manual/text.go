@@ -4,19 +4,19 @@ package manual
 
 import "strings"
 
-// kind is what a passage of a help text is.
+// kind is the kind of a passage in a help text.
 type kind int
 
 const (
 	paragraph kind = iota
-	entry          // of a list, with a term and its meaning
-	literal        // lines that stay as they are
+	entry          // entry of a list, with a term and its meaning
+	literal        // lines that are not reflowed
 )
 
 // passage is a section of a help text.
 type passage struct {
 	kind       kind
-	term, text string // term of an entry alone; "" where the entry has none
+	term, text string // only entries have a term; it may be ""
 }
 
 // passages splits a help text by its layout. Lines without an indent are paragraphs. A

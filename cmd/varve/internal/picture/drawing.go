@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package picture prepares the drawing of a chunk grid: stored chunks, and names of
-// times.
+// Package picture prepares drawings of chunk grids. It finds stored chunks and the
+// names of times.
 package picture
 
 import (
@@ -18,15 +18,15 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Grid is a grid that is to be shown, with what is known besides.
+// Grid is a grid to draw, with the known facts about its array.
 type Grid struct {
 	Title  string
 	Chunks *grid.Grid
-	Inner  *grid.Grid                                                     // nil where chunks are no shards
-	Array  *zarr.Array                                                    // nil where the grid is of no array, or of one that cannot be opened
-	Each   func(ctx context.Context, use func(index []int64) error) error // visits the stored chunks; nil where they are not known
+	Inner  *grid.Grid                                                     // nil if chunks are not shards
+	Array  *zarr.Array                                                    // nil if there is no array or it cannot be opened
+	Each   func(ctx context.Context, use func(index []int64) error) error // visits the stored chunks; nil if they are unknown
 	Names  []string
-	Axes   []int // that are drawn
+	Axes   []int // axes to draw
 }
 
 // OfArray returns the grid of an array.
@@ -41,12 +41,13 @@ func OfArray(title string, a *zarr.Array) *Grid {
 	}
 	d := &Grid{Title: title, Chunks: a.Grid(), Array: a, Each: each, Names: a.DimensionNames()}
 	if n := a.Inner(); n != nil {
-		d.Inner, _ = n.Grid() // too many lists are not drawn either
+		d.Inner, _ = n.Grid() // on errors draw the shards only
 	}
 	return d
 }
 
-// OfDocument returns the grid of an array that cannot be opened for another reason.
+// OfDocument returns the grid of an array that cannot be opened, if its document
+// defines a usable grid. Otherwise it returns reason, the error of opening it.
 func OfDocument(cmd *cobra.Command, location string, reason error) (*Grid, error) {
 	if !consolidated.Undecodable(reason) {
 		return nil, reason
@@ -77,11 +78,11 @@ func OfDocument(cmd *cobra.Command, location string, reason error) (*Grid, error
 	return d, nil
 }
 
-// ParseAxes reads one or two different axes; without text there are none.
+// ParseAxes parses one or two different axes. Empty text gives none.
 func ParseAxes(text string) ([]string, error) {
 	axes, err := argument.ParseAxes(text)
 	if err == nil && (len(axes) > 2 || len(axes) == 2 && axes[0] == axes[1]) {
-		err = errors.New("one or two different axes are needed, as numbers from 0 or names of dimensions")
+		err = errors.New("give one or two different axes, as numbers from 0 or names of dimensions")
 	}
 	return axes, err
 }

@@ -15,31 +15,32 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// A drawing has to be there at once, whatever an array holds: stored chunks are shaded
-// where it is cheap to know them.
+// A drawing must appear quickly, whatever the array holds. Stored chunks are therefore
+// shaded only if finding them is cheap.
 const (
-	fewChunks = 4096                   // of an array, for which there is always time
-	fewTime   = 200 * time.Millisecond // unless something is wrong with the store
-	listTime  = 25 * time.Millisecond  // for a list of more
-	listMost  = 1 << 15                // chunks in a list
-	probeMost = 512                    // chunks that are asked for singly, where there is no list
-	sampled   = 512                    // chunks of a list that is not whole, which tell of the rest
+	fewChunks = 4096                   // chunks of an array that is always listed fully,
+	fewTime   = 200 * time.Millisecond // unless the store takes longer than this
+	listTime  = 25 * time.Millisecond  // time for listing more chunks
+	listMost  = 1 << 15                // most chunks in a list
+	probeMost = 512                    // most chunks that are looked up singly, without a list
+	sampled   = 512                    // chunks that are kept of an incomplete list
 )
 
 var errTooMany = errors.New("too many chunks to count them for a drawing")
 
-// Shading finds out which chunks of a drawing are stored.
+// Shading finds the stored chunks of a drawing.
 type Shading struct {
 	Context  context.Context
 	Of       *Grid
-	all      [][]int64 // the stored chunks by their first index if listed, else some of them
+	all      [][]int64 // stored chunks: all, sorted by their first index, if listed; else a sample
 	listed   bool
-	Asked    int64 // chunks, one by one
+	Asked    int64 // chunks that were looked up singly
 	Deadline time.Time
 }
 
-// Stored returns what counts the stored chunks of a box: fewer than none where that takes
-// too long. It is nil where they cannot be known.
+// Stored returns a function that counts the stored chunks in a box. The function
+// returns -1 if counting would take too long. Stored returns nil if chunks cannot be
+// counted.
 func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	n, ok := d.Chunks.NumChunks()
 	if d.Each == nil || ok && n == 0 {
@@ -60,7 +61,7 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	return s.Probe, nil
 }
 
-// list looks for all stored chunks, as far as it gets in some time.
+// list lists stored chunks until all are found or the time limit expires.
 func (s *Shading) list(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(s.Context, limit)
 	defer cancel()
@@ -85,7 +86,7 @@ func (s *Shading) list(limit time.Duration) error {
 	return err
 }
 
-// first returns the index along the first axis, 0 where there is none.
+// first returns the index along the first axis, or 0 if there are no axes.
 func first(index []int64) int64 {
 	if len(index) == 0 {
 		return 0
@@ -110,8 +111,8 @@ func (s *Shading) among(chunks grid.Box) (n int64) {
 	return n
 }
 
-// Probe asks for each chunk of a box, if they are not too many, and else for one that is
-// known. Nothing is said of what cannot be looked at.
+// Probe looks up each chunk of a box if they are few. Otherwise it returns 1 if the
+// sample contains a chunk of the box. It returns -1 if the number is unknown.
 func (s *Shading) Probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
 	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {

@@ -14,18 +14,19 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// mostNamed is how long a coordinate may be for a picture to read it: hours of a century.
+// mostNamed bounds the length of a coordinate that is read for a drawing: the hours of
+// a century.
 const mostNamed = 1 << 20
 
 // moments are the times of the elements along an axis.
 type moments struct {
 	calendar calendar.Calendar
-	at       func(i int64) (calendar.Instant, bool) // false where an element has no time
+	at       func(i int64) (calendar.Instant, bool) // false if an element has no time
 }
 
-// TimeNames returns what names the elements of a picture by months and days, where times
-// of an axis are known. A coordinate that cannot be read names nothing: the picture is
-// true without.
+// TimeNames returns a function that names elements of an axis by months and days. The
+// function returns "" if the times are unknown or cannot be read. Drawings are correct
+// without names.
 func (d *Grid) TimeNames(ctx context.Context) func(axis int, elements grid.Interval) string {
 	if d.Array == nil {
 		return nil
@@ -44,8 +45,8 @@ func (d *Grid) TimeNames(ctx context.Context) func(axis int, elements grid.Inter
 	}
 }
 
-// momentsOf returns the times along an axis: of its coordinate, or of a calendar that is
-// stored with the array. It is nil where there are none.
+// momentsOf returns the times along an axis: those of its coordinate, or of a calendar
+// policy stored with the array. It returns nil if there are none.
 func momentsOf(ctx context.Context, a *zarr.Array, axis int) *moments {
 	if names := a.DimensionNames(); axis < len(names) && names[axis] != "" && a.Shape()[axis] <= mostNamed {
 		if c, err := cf.Coordinate(ctx, a, names[axis]); err == nil {
@@ -69,7 +70,7 @@ func momentsOf(ctx context.Context, a *zarr.Array, axis int) *moments {
 	}}
 }
 
-// coordinateMoments reads the times of a coordinate, nil where it has none.
+// coordinateMoments reads the times of a coordinate. It returns nil if there are none.
 func coordinateMoments(ctx context.Context, c *zarr.Array) *moments {
 	at, in, ok, err := cf.Instants(ctx, c)
 	if err != nil || !ok {
@@ -85,7 +86,7 @@ func coordinateMoments(ctx context.Context, c *zarr.Array) *moments {
 	return m
 }
 
-// date returns the day of an element, false where it has none.
+// date returns the day of an element. ok is false if it has no time.
 func (m *moments) date(i int64) (d calendar.Date, ok bool) {
 	t, ok := m.at(i)
 	if !ok {
@@ -95,7 +96,7 @@ func (m *moments) date(i int64) (d calendar.Date, ok bool) {
 	return d, err == nil
 }
 
-// name returns when elements are: whole years or months by their names, else by their
+// name returns the period of elements: the names of whole years or months, or else
 // days.
 func (m *moments) name(e grid.Interval) string {
 	first, ok := m.date(e.Start)
@@ -113,15 +114,16 @@ func (m *moments) name(e grid.Interval) string {
 	return daysText(first, last)
 }
 
-// falls reports whether the last of some elements is before the first one.
+// falls reports whether the last of the elements is earlier than the first.
 func (m *moments) falls(e grid.Interval) bool {
 	first, _ := m.at(e.Start)
 	last, _ := m.at(e.Stop - 1)
 	return last.Compare(first) < 0
 }
 
-// isWhole reports whether no element of the first and the last month is outside, and none
-// is missing as far as one can tell where the axis begins and ends.
+// isWhole reports whether the interval contains all elements of its first and last
+// month. At the ends of the axis it also checks, as far as possible, that no days are
+// missing.
 func (m *moments) isWhole(e grid.Interval, first, last calendar.Date) bool {
 	before, hasBefore := m.date(e.Start - 1)
 	begins := hasBefore && !sameMonth(before, first) || !hasBefore && (first.Day == 1 || m.isMonthly(e.Start))
@@ -131,8 +133,8 @@ func (m *moments) isWhole(e grid.Interval, first, last calendar.Date) bool {
 	return begins && ends
 }
 
-// isMonthly reports whether about a month or more lies between an element and the next
-// one.
+// isMonthly reports whether an element and the next one are at least about a month
+// apart.
 func (m *moments) isMonthly(i int64) bool {
 	t, ok := m.at(i)
 	next, also := m.at(i + 1)

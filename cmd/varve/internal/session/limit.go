@@ -16,7 +16,7 @@ const LimitFlag = "limit"
 
 // limitVar defines --limit.
 func limitVar(f *pflag.FlagSet) {
-	f.Var(new(sizeValue), LimitFlag, "hold chunks and blocks of at most `SIZE` in memory, as 4GiB, and make none that are larger; a chunk has at most 1 GiB by default")
+	f.Var(new(sizeValue), LimitFlag, "limit chunks and blocks, read or created, to `SIZE`, as 4GiB; by default a chunk has at most 1 GiB")
 }
 
 // sizeValue is the value of a flag for a number of bytes with a unit, or "" if it is not
@@ -49,7 +49,7 @@ func LimitOf(cmd *cobra.Command) int64 {
 	return s.bytes
 }
 
-// mostText is how many bytes of text one block may have without --limit.
+// mostText bounds the bytes of text in one block without --limit.
 const mostText = 256 << 20
 
 // Limits returns the limits for the nodes that a command opens. --limit sets those of a

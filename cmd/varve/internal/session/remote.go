@@ -20,7 +20,7 @@ const missingFlag = "missing"
 
 // missingVar defines --missing.
 func missingVar(f *pflag.FlagSet) {
-	f.Var(new(statuses), missingFlag, "take `STATUS`, several with commas, of a web server for a value that is missing; 404 and 410 are, 403 often is")
+	f.Var(new(statuses), missingFlag, "treat HTTP `STATUS` (or several, with commas) as a missing value, besides 404 and 410; 403 often means this")
 }
 
 // lanFlag is the flag that permits redirections into private networks.
@@ -36,7 +36,7 @@ const serverFlag = "http-timeout"
 
 // serverVar defines --http-timeout.
 func serverVar(f *pflag.FlagSet) {
-	f.Var(new(patience), serverFlag, "give up a web server that sends nothing, or less than 1 KiB a second, for `DURATION`; 0 waits for ever (default: 30s)")
+	f.Var(new(patience), serverFlag, "give up on a web server that sends nothing, or less than 1 KiB a second, for `DURATION`; 0 waits forever (default: 30s)")
 }
 
 // awaitServers sets how long a command waits for web servers, and makes it report that it
@@ -64,7 +64,7 @@ func (s *statuses) Set(text string) error {
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 400 || n > 499 {
-			return fmt.Errorf("%q is no status from 400 to 499", word)
+			return fmt.Errorf("%q is not a status from 400 to 499", word)
 		}
 		if !slices.Contains(*s, n) {
 			*s = append(*s, n)
