@@ -94,7 +94,7 @@ func ExampleBoundaries() {
 	// Output:
 	// <nil> true
 	// 731 <nil>
-	// calendar: coordinate too short: it has 731 values, element 731 has none; extend the coordinate first
+	// calendar: coordinate too short: it has 731 values, but none for element 731; extend the coordinate first
 }
 
 func ExampleUnits() {

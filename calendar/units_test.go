@@ -74,15 +74,15 @@ func TestUnitsThatAreNone(t *testing.T) {
 		{"eons since 2000-01-01", Standard, ErrInvalid, `"eons"`},
 		{"months since 2000-01-01", Standard, ErrUnsupported, "no fixed length"},
 		{"years since 2000-01-01", NoLeap, ErrUnsupported, "no fixed length"},
-		{"days since yesterday", Standard, ErrInvalid, "a year is wanted"}, {"days since 2000-", Standard, ErrInvalid, "a month is wanted"},
+		{"days since yesterday", Standard, ErrInvalid, "expected a year"}, {"days since 2000-", Standard, ErrInvalid, "expected a month"},
 		{"days since 2000-13-01", Standard, ErrInvalid, "no month 13"}, {"days since 2001-02-29", Standard, ErrInvalid, "2001-02-29"},
 		{"days since 1582-10-10", Standard, ErrInvalid, "1582-10-10"}, {"days since 19500101", Standard, ErrInvalid, "1950-01-31"},
 		{"days since 2000-01-01 24:00", Standard, ErrInvalid, "hour of 24"}, {"days since 2000-01-01 10:60", Standard, ErrInvalid, "minutes of 60"},
 		{"days since 2000-01-01 10:10:60", Standard, ErrInvalid, "seconds of 60"},
-		{"days since 2000-01-01T", Standard, ErrInvalid, "an hour is wanted"}, {"days since 2000-01-01 10:", Standard, ErrInvalid, "minutes is wanted"},
+		{"days since 2000-01-01T", Standard, ErrInvalid, "expected an hour"}, {"days since 2000-01-01 10:", Standard, ErrInvalid, "expected minutes"},
 		{"days since 2000-01-01 10:10 CET", Standard, ErrInvalid, `unexpected "CET"`}, {"days since 2000-01-01 10 +24", Standard, ErrInvalid, "time zone"},
 		{"days since 2000-01-01 10 +", Standard, ErrInvalid, "time zone"}, {"days since 2000-01-01 00:00:00.0000000001", Standard, ErrInvalid, "nanoseconds"},
-		{"days since 2000-01-01 00:00:00.0 0:00", Standard, ErrInvalid, "left over"},
+		{"days since 2000-01-01 00:00:00.0 0:00", Standard, ErrInvalid, "unexpected"},
 		{"days since " + strings.Repeat("9", 1000), Standard, ErrInvalid, "too many digits"},
 	} {
 		_, err := ParseUnits(c.text, c.calendar)

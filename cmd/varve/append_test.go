@@ -149,16 +149,16 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 	for _, c := range []struct {
 		name, values, dtype, attributes, want string
 	}{
-		{"shorter than the axis", numbers(0, 9), "int32", sinceLeapYear, "has 9 elements, the axis has 10"},
+		{"shorter than the axis", numbers(0, 9), "int32", sinceLeapYear, "has 9 elements, but the axis has 10"},
 		{"irregular and at its end", "[0,1,2,3,4,5,6,7,9,11]", "int32", sinceLeapYear, "coordinate too short"},
 		{"falls", "[9,8,7,6,5,4,3,2,1,0]", "int32", sinceLeapYear, "times must increase"},
 		{"no number", `[0,1,2,3,4,5,6,7,8,"NaN"]`, "float64", sinceLeapYear, "times must increase"},
-		{"no units", numbers(0, 10), "int32", `{}`, "no attribute units"},
+		{"no units", numbers(0, 10), "int32", `{}`, "lacks the attribute units"},
 		{"wrong units", numbers(0, 10), "int32", `{"units": "K"}`, "days since 1950-01-01"},
 		{"wrong calendar", numbers(0, 10), "int32", `{"units": "days since 2024-02-20", "calendar": "maya"}`, "maya"},
 		{"months", numbers(0, 10), "int32", `{"units": "months since 2024-02-20"}`, "no fixed length"},
 		{"truths", "[true,true,true,true,true,true,true,true,true,true]", "bool", sinceLeapYear, "type bool"},
-		{"too large", "[0,1,2,3,4,5,6,7,8,18446744073709551615]", "uint64", sinceLeapYear, "at index 9 is no time"},
+		{"too large", "[0,1,2,3,4,5,6,7,8,18446744073709551615]", "uint64", sinceLeapYear, "at index 9 is not a time"},
 	} {
 		array := timed(t, "[[4,6]]", c.values, c.dtype, c.attributes)
 		out, errs, status := execute(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", "time", "--json")

@@ -92,7 +92,7 @@ func TestCreateByCoordinate(t *testing.T) {
 		t.Error(got)
 	}
 	_, errs, status := execute(t, "", "create", group+"/longer", "--shape", "61", "--dtype", "int8", "--chunks", "calendar:month", "--time", "time")
-	if status != 1 || !strings.Contains(errs, "has 60 elements, the axis has 61") {
+	if status != 1 || !strings.Contains(errs, "has 60 elements, but the axis has 61") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

@@ -87,7 +87,7 @@ func TestCheckUnpacked(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/lat", "--shape", "3", "--dtype", "int16", "--dimension-names", "lat", "--attributes", `{"scale_factor": 0.5, "add_offset": 10}`)
 	must(t, "[2,4,3]", "write", group+"/lat", "--format", "json")
-	if out := must(t, "", "check", group); !strings.Contains(out, "element 2 is 11.5, but element 1 before it 12") {
+	if out := must(t, "", "check", group); !strings.Contains(out, "element 2 is 11.5, but element 1 before it is 12") {
 		t.Error(out)
 	}
 }
@@ -96,14 +96,14 @@ func TestCheckUnpacked(t *testing.T) {
 // 2026.9 does, and says that it masks none.
 func TestDecodeUnmet(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, want, unmet string }{
-		{"uint8", "2", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 is _FillValue -1"},
-		{"uint8", "3", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 is _FillValue -1"},
-		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "true"}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 is _FillValue -1"},
+		{"uint8", "2", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can equal the missing value _FillValue -1"},
+		{"uint8", "3", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can equal the missing value _FillValue -1"},
+		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "true"}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can equal the missing value _FillValue -1"},
 		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "false"}`, "[0,255,5]", `[0.0,"NaN",5.0]`, ""},
-		{"int16", "2", `{"_FillValue": "-9999"}`, "[0,-9999,5]", "[0.0,-9999.0,5.0]", `int16 is _FillValue "-9999"`},
-		{"float32", "2", `{"_FillValue": "-9999"}`, "[0.0,-9999.0,5.0]", "[0.0,-9999.0,5.0]", `float32 is _FillValue "-9999"`},
-		{"int16", "3", `{"missing_value": [99999, 5]}`, "[0,-9999,5]", `[0.0,-9999.0,"NaN"]`, "int16 is missing_value 99999"},
-		{"int16", "3", `{"missing_value": 1.5, "_FillValue": null}`, "[0,1,5]", "[0.0,1.0,5.0]", "int16 is missing_value 1.5"},
+		{"int16", "2", `{"_FillValue": "-9999"}`, "[0,-9999,5]", "[0.0,-9999.0,5.0]", `int16 can equal the missing value _FillValue "-9999"`},
+		{"float32", "2", `{"_FillValue": "-9999"}`, "[0.0,-9999.0,5.0]", "[0.0,-9999.0,5.0]", `float32 can equal the missing value _FillValue "-9999"`},
+		{"int16", "3", `{"missing_value": [99999, 5]}`, "[0,-9999,5]", `[0.0,-9999.0,"NaN"]`, "int16 can equal the missing value missing_value 99999"},
+		{"int16", "3", `{"missing_value": 1.5, "_FillValue": null}`, "[0,1,5]", "[0.0,1.0,5.0]", "int16 can equal the missing value missing_value 1.5"},
 		{"int16", "3", `{"missing_value": []}`, "[0,1,5]", "[0,1,5]", ""},
 	} {
 		node := newNode(t, "--shape", "3", "--dtype", c.dtype, "--zarr-format", c.format, "--attributes", c.attributes)

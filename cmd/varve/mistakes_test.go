@@ -80,7 +80,7 @@ func TestMistakes(t *testing.T) {
 		{create + "--shape 1_000", 2, "is 1000 meant?"},
 		{create + "--shape 1e3", 2, "is 1000 meant?"},
 		{create + "--shape -1,5", 2, "is less than 0"},
-		{create + "--shape 3.5", 2, "no whole number"},
+		{create + "--shape 3.5", 2, "not a whole number"},
 		{"create new --shape --dtype int8", 2, "--shape needs a value, and --dtype follows it"},
 		{"create new --shape 3 --dtype", 2, "--dtype needs a value: TYPE is missing"},
 		{"export a -o", 2, "--output needs a value: FILE is missing"},

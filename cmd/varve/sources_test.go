@@ -96,7 +96,7 @@ func TestAppendFilesRefused(t *testing.T) {
 	for _, more := range [][]string{nil, {"--json"}} {
 		node := newNode(t, "--shape", "1,2", "--dtype", "int8")
 		_, errs, status := execute(t, "", append([]string{"append", node, good, good, late, good}, more...)...)
-		if status != 1 || !strings.Contains(errs, "y.json") || !strings.Contains(errs, "the first 2 of 4 files are appended") || firstColumn(t, node) != "[0,1,1]" {
+		if status != 1 || !strings.Contains(errs, "y.json") || !strings.Contains(errs, "the first 2 of 4 files are already appended") || firstColumn(t, node) != "[0,1,1]" {
 			t.Errorf("status %d, %s", status, errs)
 		}
 	}

@@ -92,7 +92,7 @@ func plantGrowth(t *testing.T, node, value string) {
 func TestStoredGrowthMalformed(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
 	for _, c := range [][2]string{
-		{`"calendar:month"`, "no object"}, {`{"policy": 5}`, "no object"}, {`{}`, `policy ""`}, {`{"policy": "calendr:month"}`, `"calendr:month"`},
+		{`"calendar:month"`, "not an object"}, {`{"policy": 5}`, "not an object"}, {`{}`, `policy ""`}, {`{"policy": "calendr:month"}`, `"calendr:month"`},
 		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "beside this one"},
 		{`{"policy": "calendar:month", "time": "time", "step": "1d"}`, "time excludes"}, {`{"policy": "fixed:2", "time": "time"}`, "only a calendar"},
 		{`{"policy": "fixed:2", "axis": "lat"}`, "lat"}, {`{"policy": "fixed:2", "axis": 1}`, "no axis 1"}, {`{"policy": "fixed:0"}`, "fixed:0"},

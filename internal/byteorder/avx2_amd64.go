@@ -4,72 +4,72 @@
 
 package byteorder
 
-// turn1to32 turns groups of 16 columns of 32 rows, elements of 1 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn1to32 transposes groups of 16 columns of 32 rows with elements of 1 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn1to32(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn1to64 turns groups of 16 columns of 64 rows, elements of 1 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn1to64 transposes groups of 16 columns of 64 rows with elements of 1 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn1to64(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn2to32 turns groups of 8 columns of 16 rows, elements of 2 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn2to32 transposes groups of 8 columns of 16 rows with elements of 2 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn2to32(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn2to64 turns groups of 8 columns of 32 rows, elements of 2 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn2to64 transposes groups of 8 columns of 32 rows with elements of 2 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn2to64(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn4to32 turns groups of 4 columns of 8 rows, elements of 4 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn4to32 transposes groups of 4 columns of 8 rows with elements of 4 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn4to32(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn4to64 turns groups of 4 columns of 16 rows, elements of 4 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn4to64 transposes groups of 4 columns of 16 rows with elements of 4 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn4to64(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn8to32 turns groups of 2 columns of 4 rows, elements of 8 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn8to32 transposes groups of 2 columns of 4 rows with elements of 8 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn8to32(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn8to64 turns groups of 2 columns of 8 rows, elements of 8 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn8to64 transposes groups of 2 columns of 8 rows with elements of 8 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn8to64(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn16to32 turns groups of 1 columns of 2 rows, elements of 16 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn16to32 transposes groups of 1 columns of 2 rows with elements of 16 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn16to32(dst *byte, src *byte, ds int, ss int, groups int)
 
-// turn16to64 turns groups of 1 columns of 4 rows, elements of 16 bytes. The rows of src begin ss bytes apart, those of dst ds bytes.
+// turn16to64 transposes groups of 1 columns of 4 rows with elements of 16 bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func turn16to64(dst *byte, src *byte, ds int, ss int, groups int)
 
-// copyRows copies rows of some bytes, a multiple of 64 that is not 0. Those of src begin ss bytes apart, those of dst ds bytes.
+// copyRows copies rows of bytes, a positive multiple of 64. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func copyRows(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
 
-// stream copies rows of some bytes to the lines of dst that they complete, together with what is kept before them in src, and keeps
-// their last 64 bytes there. With a skip of 64, not 0, the line in which a row of dst begins is left out if it begins within it.
-// Rows that are read afterwards begin at next, ns bytes apart; they are fetched to the second cache, as the first one has no room for them.
+// stream copies rows of bytes, preceded by the bytes kept before them in src, to the complete lines of dst, and keeps
+// their last 64 bytes there. With a skip of 64 instead of 0 it omits the first line of a row of dst if the row begins within that line.
+// The rows to read next begin at next, ns bytes apart. They are prefetched to the second-level cache, because the first level has no room.
 //
 //go:noescape
 func stream(dst *byte, src *byte, next *byte, ds int, ss int, ns int, rows int, bytes int, skip int)
 
-// fence returns when what was written past the cache is seen by everyone who sees what is written afterwards.
+// fence orders earlier non-temporal stores before all later stores.
 func fence()
 
-// swap128 copies groups of 128 bytes, of which every 16 are in the order that 16 numbers tell. dst may be src.
+// swap128 copies groups of 128 bytes and permutes every 16 bytes by order, which holds 16 indices. dst may be src.
 //
 //go:noescape
 func swap128(dst *byte, src *byte, order *byte, groups int)

@@ -4,10 +4,10 @@
 
 package nontemporal
 
-// lines copies n times 64 bytes past the cache, at least one time. dst is where a line of the cache begins.
+// lines copies n blocks of 64 bytes with non-temporal stores. n must be positive, and dst aligned to 64 bytes.
 //
 //go:noescape
 func lines(dst *byte, src *byte, n int)
 
-// fence returns when what was written past the cache is seen by everyone who sees what is written afterwards.
+// fence orders earlier non-temporal stores before all later stores.
 func fence()

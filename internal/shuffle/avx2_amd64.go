@@ -44,22 +44,22 @@ func shuffleColumns(dst *byte, src *byte, stride int, step int, groups int)
 //go:noescape
 func unshuffleColumns(dst *byte, src *byte, stride int, step int, groups int)
 
-// copyRows copies rows of some bytes, a multiple of 64 that is not 0. Those of src begin ss bytes apart, those of dst ds bytes.
+// copyRows copies rows of bytes, a positive multiple of 64. Rows of src begin ss bytes apart, rows of dst ds bytes.
 //
 //go:noescape
 func copyRows(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
 
-// pack writes elements of size bytes one after the other, each with the 16 bytes of it in src, of which the next takes back what is too much.
+// pack writes elements of size bytes consecutively. It copies 16 bytes of each from src; the next element overwrites the excess.
 //
 //go:noescape
 func pack(dst *byte, src *byte, size int, count int)
 
-// splitBits32 splits the bits of groups of 256 bytes: of each group 32 bytes go to each of eight rows, stride bytes apart.
+// splitBits32 splits the bits of groups of 256 bytes. Each group gives 32 bytes to each of eight rows, which are stride bytes apart.
 //
 //go:noescape
 func splitBits32(dst *byte, src *byte, stride int, groups int)
 
-// joinBits32 undoes splitBits32.
+// joinBits32 reverts splitBits32.
 //
 //go:noescape
 func joinBits32(dst *byte, src *byte, stride int, groups int)

@@ -6,10 +6,10 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 )
 
-// Fence makes a function that stands behind writing past the cache.
+// Fence generates a fence to call after non-temporal stores.
 func Fence() {
 	TEXT("fence", NOSPLIT, "func()")
-	Doc("fence returns when what was written past the cache is seen by everyone who sees what is written afterwards.")
+	Doc("fence orders earlier non-temporal stores before all later stores.")
 	SFENCE()
 	RET()
 }

@@ -7,13 +7,12 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// CopyRows makes a function that copies rows. Both halves of a line of the cache are
-// written one after the other, so that it does not matter how soon the line leaves the
-// cache.
+// CopyRows generates a function that copies rows. It writes both halves of a cache line
+// in sequence, so the line may leave the cache at any time.
 func CopyRows() {
 	TEXT("copyRows", NOSPLIT, "func(dst, src *byte, ds, ss, rows, bytes int)")
 	Pragma("noescape")
-	Doc("copyRows copies rows of some bytes, a multiple of 64 that is not 0. Those of src begin ss bytes apart, those of dst ds bytes.")
+	Doc("copyRows copies rows of bytes, a positive multiple of 64. Rows of src begin ss bytes apart, rows of dst ds bytes.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	ds, ss := Load(Param("ds"), GP64()), Load(Param("ss"), GP64())
 	rows, size := Load(Param("rows"), GP64()), Load(Param("bytes"), GP64())

@@ -3,14 +3,15 @@
 // Command byteorder generates the AVX2 assembly of package internal/byteorder.
 //
 // A register holds 16 bytes of one row of a plane in its lower lane, and 16 bytes of
-// another row in the upper one. As many registers as 16 bytes have elements are a square
-// of each lane. The place of an element there is a number: the register, then the element
-// in the lane. To turn the square is to exchange the two halves of the bits of that
-// number, and to interleave the elements of the registers i and i+half rotates it by one
-// bit. So four rounds turn bytes, three turn pairs of them, and so on.
+// another row in the upper one. If 16 bytes hold n elements, n registers form a square
+// of elements in each lane. The position of an element is a number: the bits of the
+// register, then those of the element in the lane. Transposing the square exchanges the
+// two halves of these bits. Interleaving the elements of the registers i and i+half
+// rotates the bits by one. So four rounds transpose bytes, three transpose pairs of
+// bytes, and so on.
 //
-// The lanes of a turned register are 32 bytes of a row of the destination, and the next
-// rows of the source give it as many more, so that whole lines of the cache are written.
+// The lanes of a transposed register are 32 bytes of a row of the destination. The next
+// rows of the source give 32 more, so that whole cache lines are written.
 package main
 
 import (
@@ -37,12 +38,12 @@ func main() {
 	Generate()
 }
 
-// genTurn makes a function that fills bytes of each row of dst.
+// genTurn generates a function that fills the given bytes of each row of dst.
 func genTurn(size, bytes int) {
 	name := fmt.Sprintf("turn%dto%d", size, bytes)
 	TEXT(name, NOSPLIT, "func(dst, src *byte, ds, ss, groups int)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s turns groups of %d columns of %d rows, elements of %d bytes. The rows of src begin ss bytes apart, those of dst ds bytes.",
+	Doc(fmt.Sprintf("%s transposes groups of %d columns of %d rows with elements of %d bytes. Rows of src begin ss bytes apart, rows of dst ds bytes.",
 		name, 16/size, bytes/size, size))
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	ds, ss := Load(Param("ds"), GP64()), Load(Param("ss"), GP64())
@@ -70,7 +71,7 @@ func genTurn(size, bytes int) {
 	})
 }
 
-// step goes columns rows on.
+// step advances by columns rows.
 func step(to avx.Rows, ds reg.Register, columns int) {
 	for _, b := range to.Base {
 		switch columns {
@@ -91,7 +92,7 @@ func loadSquares(from avx.Rows, row, columns int) []reg.VecVirtual {
 	return v
 }
 
-// turned turns the squares in both lanes of v.
+// turned transposes the squares in both lanes of v.
 func turned(v []reg.VecVirtual, size int) []reg.VecVirtual {
 	for n := 1; n < 16/size; n *= 2 {
 		v = avx.Interleave(v, size)
@@ -99,11 +100,11 @@ func turned(v []reg.VecVirtual, size int) []reg.VecVirtual {
 	return v
 }
 
-// turnFar turns a group of small elements, for whose rows there are too few registers to
-// hold all addresses. Of bytes there would be sixteen registers and one more, so their
-// first round keeps eight columns, and all is done twice.
+// turnFar transposes a group of small elements, whose rows have more addresses than
+// there are registers. Bytes would take all sixteen registers and one more. So their
+// first round keeps only eight columns, and turnFar makes two passes.
 func turnFar(size, bytes int, src, ss, three reg.Register, to avx.Rows, ds reg.Register) {
-	passes := 2 / size // of eight columns each
+	passes := 2 / size // eight columns each
 	for half := range passes {
 		p := GP64()
 		MOVQ(src, p)
@@ -122,7 +123,7 @@ func turnFar(size, bytes int, src, ss, three reg.Register, to avx.Rows, ds reg.R
 	ADDQ(Imm(16), src)
 }
 
-// eights are the addresses of four rows each, eight rows apart.
+// eights are groups of addresses of four rows each. The groups are eight rows apart.
 type eights []avx.Rows
 
 func newEights(base, ss, three reg.Register, n int) eights {
@@ -139,15 +140,15 @@ func newEights(base, ss, three reg.Register, n int) eights {
 	return e
 }
 
-// four goes four rows on.
+// four advances by four rows.
 func (e eights) four() {
 	for _, r := range e {
 		LEAQ(Mem{Base: r.Base[0], Index: r.One, Scale: 4}, r.Base[0])
 	}
 }
 
-// turnedFar loads 32 rows of bytes or 16 of pairs and returns eight columns, one a
-// register.
+// turnedFar loads 32 rows of bytes, or 16 rows of pairs, and returns eight columns, one
+// per register.
 func turnedFar(e eights, size, half int) []reg.VecVirtual {
 	var v []reg.VecVirtual
 	for i := range 8 {
@@ -173,14 +174,14 @@ func turnedFar(e eights, size, half int) []reg.VecVirtual {
 	return v
 }
 
-// genStream makes the function that writes lines past the cache, as all that is written
-// once and is too large for it.
+// genStream generates the function that writes lines with non-temporal stores. It is
+// for data that is too large for the cache and not read again soon.
 func genStream() {
 	TEXT("stream", NOSPLIT, "func(dst, src, next *byte, ds, ss, ns, rows, bytes, skip int)")
 	Pragma("noescape")
-	Doc("stream copies rows of some bytes to the lines of dst that they complete, together with what is kept before them in src, and keeps",
-		"their last 64 bytes there. With a skip of 64, not 0, the line in which a row of dst begins is left out if it begins within it.",
-		"Rows that are read afterwards begin at next, ns bytes apart; they are fetched to the second cache, as the first one has no room for them.")
+	Doc("stream copies rows of bytes, preceded by the bytes kept before them in src, to the complete lines of dst, and keeps",
+		"their last 64 bytes there. With a skip of 64 instead of 0 it omits the first line of a row of dst if the row begins within that line.",
+		"The rows to read next begin at next, ns bytes apart. They are prefetched to the second-level cache, because the first level has no room.")
 	dst, src, next := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("next"), GP64())
 	rows, size := Load(Param("rows"), GP64()), Load(Param("bytes"), GP64())
 	a, b := YMM(), YMM()
@@ -194,7 +195,7 @@ func genStream() {
 		SUBQ(part, to)
 		LEAQ(Mem{Base: dst, Index: size, Scale: 1}, end)
 		ANDQ(I8(-64), end)
-		NEGQ(part) // sets the carry where a row begins within a line
+		NEGQ(part) // sets the carry if a row begins within a line
 		SBBQ(part, part)
 		ANDQ(NewParamAddr("skip", 64), part)
 		ADDQ(part, from)
@@ -226,7 +227,7 @@ func genStream() {
 func genSwap() {
 	TEXT("swap128", NOSPLIT, "func(dst, src, order *byte, groups int)")
 	Pragma("noescape")
-	Doc("swap128 copies groups of 128 bytes, of which every 16 are in the order that 16 numbers tell. dst may be src.")
+	Doc("swap128 copies groups of 128 bytes and permutes every 16 bytes by order, which holds 16 indices. dst may be src.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	order := Load(Param("order"), GP64())
 	groups := Load(Param("groups"), GP64())

@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	ConstraintExpr("amd64,!purego,!race") // the race detector sees what Go code writes
+	ConstraintExpr("amd64,!purego,!race") // the race detector needs Go code
 	genLines()
 	avx.Fence()
 	Generate()
@@ -20,7 +20,7 @@ func main() {
 func genLines() {
 	TEXT("lines", NOSPLIT, "func(dst, src *byte, n int)")
 	Pragma("noescape")
-	Doc("lines copies n times 64 bytes past the cache, at least one time. dst is where a line of the cache begins.")
+	Doc("lines copies n blocks of 64 bytes with non-temporal stores. n must be positive, and dst aligned to 64 bytes.")
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
 	a, b := YMM(), YMM()
 	avx.Loop(n, func() {

@@ -13,8 +13,8 @@ import (
 // Eight bytes in a row are taken for eight rows of bits and transposed; to split the bits
 // of many bytes is then to shuffle elements of eight bytes.
 
-// swaps are the three steps that transpose 8 by 8 bits: what mask selects changes place
-// with what is shift bits above.
+// swaps are the three steps that transpose 8 by 8 bits. Each exchanges the bits in mask
+// with the bits that are shift positions higher.
 var swaps = []struct {
 	shift uint64
 	mask  uint64
@@ -49,7 +49,7 @@ func transposeBits(x reg.VecVirtual, masks []reg.VecVirtual) {
 func genSplitBits() {
 	TEXT("splitBits32", NOSPLIT, "func(dst, src *byte, stride, groups int)")
 	Pragma("noescape")
-	Doc("splitBits32 splits the bits of groups of 256 bytes: of each group 32 bytes go to each of eight rows, stride bytes apart.")
+	Doc("splitBits32 splits the bits of groups of 256 bytes. Each group gives 32 bytes to each of eight rows, which are stride bytes apart.")
 	dst, src, stride, groups := arguments()
 	m, to := masks(), avx.NewRows(dst, stride, 8)
 	avx.Loop(groups, func() {
@@ -71,7 +71,7 @@ func genSplitBits() {
 func genJoinBits() {
 	TEXT("joinBits32", NOSPLIT, "func(dst, src *byte, stride, groups int)")
 	Pragma("noescape")
-	Doc("joinBits32 undoes splitBits32.")
+	Doc("joinBits32 reverts splitBits32.")
 	dst, src, stride, groups := arguments()
 	m, from := masks(), avx.NewRows(src, stride, 8)
 	avx.Loop(groups, func() {

@@ -14,11 +14,11 @@ import (
 // round nothing of the upper half of a register meets anything of the lower half any
 // more, so that each half is shuffled by itself in eight registers.
 
-// halves are the sixteen rows of bytes, of which the first or the last eight have
-// addresses.
+// halves are the addresses of eight of the sixteen rows of bytes: the first or the
+// last.
 type halves struct {
 	avx.Rows
-	back reg.Register // from the last eight to the first, 32 bytes on
+	back reg.Register // distance from the last eight rows to the first, 32 bytes further
 }
 
 func newHalves(base, stride reg.Register) halves {
@@ -29,22 +29,22 @@ func newHalves(base, stride reg.Register) halves {
 	return h
 }
 
-// up goes from the first eight rows to the last.
+// up moves from the first eight rows to the last.
 func (h halves) up() {
 	for _, b := range h.Base {
 		LEAQ(Mem{Base: b, Index: h.One, Scale: 8}, b)
 	}
 }
 
-// next goes from the last eight rows to the first of the next group.
+// next moves from the last eight rows to the first of the next group.
 func (h halves) next() {
 	for _, b := range h.Base {
 		SUBQ(h.back, b)
 	}
 }
 
-// elements are the addresses of four elements of each quarter of a group, which begin
-// step bytes apart.
+// elements are the addresses of four elements in each quarter of a group. Elements
+// begin step bytes apart.
 type elements [4]avx.Rows
 
 func newElements(base, step, three reg.Register) elements {
@@ -61,7 +61,7 @@ func newElements(base, step, three reg.Register) elements {
 	return e
 }
 
-// four goes four elements on.
+// four advances by four elements.
 func (e elements) four() {
 	for _, r := range e {
 		LEAQ(Mem{Base: r.Base[0], Index: r.One, Scale: 4}, r.Base[0])
@@ -102,8 +102,8 @@ func genShuffleColumns() {
 	})
 }
 
-// loadColumns loads 32 elements, the registers of a lane, and makes the first round, of
-// which it keeps one half.
+// loadColumns loads 32 elements, performs the first round, and keeps one half of the
+// result.
 func loadColumns(e elements, half int) []reg.VecVirtual {
 	var v []reg.VecVirtual
 	for i := range 8 {
@@ -146,8 +146,9 @@ func genUnshuffleColumns() {
 	})
 }
 
-// loadHalf loads 32 bytes of each of sixteen rows and makes the first round, of which it
-// keeps one half. The second time it leaves the addresses at the last eight.
+// loadHalf loads 32 bytes of each of sixteen rows, performs the first round, and keeps
+// one half of the result. In the second pass it leaves the addresses at the last eight
+// rows.
 func loadHalf(from halves, half int) []reg.VecVirtual {
 	v := loadRows(from.Rows, 8)
 	from.up()
@@ -167,7 +168,7 @@ func loadHalf(from halves, half int) []reg.VecVirtual {
 	return v
 }
 
-// storeColumns stores eight elements of each lane: the first or the last of its sixteen.
+// storeColumns stores the first or the last eight of the sixteen elements in each lane.
 func storeColumns(v []reg.VecVirtual, e elements, half int) {
 	for i, y := range v {
 		if i == 4 {
@@ -180,7 +181,7 @@ func storeColumns(v []reg.VecVirtual, e elements, half int) {
 func genPack() {
 	TEXT("pack", NOSPLIT, "func(dst, src *byte, size, count int)")
 	Pragma("noescape")
-	Doc("pack writes elements of size bytes one after the other, each with the 16 bytes of it in src, of which the next takes back what is too much.")
+	Doc("pack writes elements of size bytes consecutively. It copies 16 bytes of each from src; the next element overwrites the excess.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	size, count := Load(Param("size"), GP64()), Load(Param("count"), GP64())
 	x := XMM()

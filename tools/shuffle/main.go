@@ -34,8 +34,7 @@ func main() {
 	Generate()
 }
 
-// arguments loads dst, src, stride and the number of groups, of which there is at least
-// one.
+// arguments loads dst, src, stride and the number of groups, which is at least one.
 func arguments() (dst, src, stride, groups reg.Register) {
 	return Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("stride"), GP64()), Load(Param("groups"), GP64())
 }
@@ -59,7 +58,7 @@ func genShuffle(size int) {
 	})
 }
 
-// loadGroup loads 32 elements that follow each other.
+// loadGroup loads 32 consecutive elements.
 func loadGroup(src reg.Register, size int) []reg.VecVirtual {
 	var v []reg.VecVirtual
 	for i := range size {
@@ -96,7 +95,7 @@ func loadRows(from avx.Rows, n int) []reg.VecVirtual {
 	return v
 }
 
-// storeGroup stores 32 elements one after the other.
+// storeGroup stores 32 consecutive elements.
 func storeGroup(v []reg.VecVirtual, dst reg.Register) {
 	for i, y := range v {
 		avx.StorePair(y, Mem{Base: dst, Disp: 16 * i}, Mem{Base: dst, Disp: 16 * (i + len(v))})
