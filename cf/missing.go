@@ -24,7 +24,7 @@ type mask struct {
 	unmet  []string // missing values that no element can equal, as "_FillValue -1"
 }
 
-// notATime is the int64 that stands for NaT, as in NumPy.
+// notATime is the int64 that encodes NaT in NumPy.
 var notATime = binary.NativeEndian.AppendUint64(nil, 1<<63)
 
 // maskOf returns the missing values of an array. As in xarray, the fill value of format

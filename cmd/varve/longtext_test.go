@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -15,34 +14,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/racing"
-	"varve.dev/zarr/dtype"
 )
-
-// TestLongTextInParts spells long texts part by part, as short ones are spelled at once.
-func TestLongTextInParts(t *testing.T) {
-	text := dtype.Of[string]()
-	for _, piece := range []string{"a", "\x00", "é", "日本x", "\"", "a,b\r\n", "\u009b\u202e", "😀\\", " "} {
-		for _, more := range []int{0, 1, 2, 3, format.LongText} {
-			word := []byte(strings.Repeat(piece, format.LongText/len(piece)+1+more))
-			for name, c := range map[string]struct {
-				write func(*bufio.Writer, []byte) error
-				want  []byte
-			}{
-				"json": {format.WriteLongJSON, output.AppendSafe(nil, text.AppendJSON(nil, word))},
-				"csv":  {format.WriteLongCell, format.AppendCell(nil, text, word)},
-			} {
-				var got bytes.Buffer
-				w := bufio.NewWriter(&got)
-				if err := c.write(w, word); err != nil || w.Flush() != nil || !bytes.Equal(got.Bytes(), c.want) {
-					t.Errorf("%s of %d times %q differs (%v)", name, len(word)/len(piece), piece, err)
-				}
-			}
-		}
-	}
-}
 
 // TestExportOfLongText exports one text that is a chunk by itself in little more memory
 // than it takes.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/npy"
 )
@@ -126,15 +125,5 @@ func TestAppendNodes(t *testing.T) {
 	node, other := newNode(t, "--shape", "1", "--dtype", "int8"), newNode(t, "--shape", "1", "--dtype", "int16")
 	if _, errs, status := execute(t, "", "append", node, other); status != 1 || !strings.Contains(errs, "elements of type int16") {
 		t.Errorf("status %d, %s", status, errs)
-	}
-}
-
-func TestCompareNaturally(t *testing.T) {
-	want := []string{"a", "a1", "a2", "a02b", "a10", "a10b2", "a10b11", "a99999999999999999999998", "a99999999999999999999999", "b"}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, input.CompareNaturally)
-	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
 	}
 }

@@ -58,7 +58,7 @@ func TestGrowOverrules(t *testing.T) {
 	if got := chunkShapes(t, node); got != "[[31,28,5]]" {
 		t.Error(got)
 	}
-	if _, errs, status := execute(t, "x", "append", node); status != 1 || !strings.Contains(errs, "end at element 64") || !strings.Contains(errs, "in place of the attribute") {
+	if _, errs, status := execute(t, "x", "append", node); status != 1 || !strings.Contains(errs, "end at element 64") || !strings.Contains(errs, "instead of the attribute") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	must(t, "", "attrs", node, "unset", "varve:growth")

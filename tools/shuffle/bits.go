@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/tools/avx"
 )
 
-// Eight bytes in a row are taken for eight rows of bits and transposed; to split the bits
-// of many bytes is then to shuffle elements of eight bytes.
+// The generated code transposes eight consecutive bytes as an 8 by 8 matrix of bits.
+// Splitting the bits of many bytes is then the same as shuffling elements of eight
+// bytes.
 
 // swaps are the three steps that transpose 8 by 8 bits. Each exchanges the bits in mask
 // with the bits that are shift positions higher.

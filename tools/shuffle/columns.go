@@ -10,9 +10,9 @@ import (
 	"varve.dev/zarr/tools/avx"
 )
 
-// Sixteen bytes an element would take all registers and one more. But after the first
-// round nothing of the upper half of a register meets anything of the lower half any
-// more, so that each half is shuffled by itself in eight registers.
+// Elements of sixteen bytes would take all registers and one more. But after the first
+// round, the upper and lower halves of a register no longer mix. So each half is
+// shuffled separately, in eight registers.
 
 // halves are the addresses of eight of the sixteen rows of bytes: the first or the
 // last.

@@ -2,11 +2,11 @@
 
 // Command shuffle generates the AVX2 assembly of package internal/shuffle.
 //
-// Registers hold 16 bytes a lane, and the two lanes of one hold two groups of 16
-// elements. The place of a byte in the size registers of a group is a number: the
-// register, then the byte in it. To shuffle is to rotate the bits of that number by four,
-// and to interleave the bytes of the registers i and i+size/2 rotates it by one. So four
-// rounds shuffle, and as many rounds as the size has bits unshuffle.
+// A register has two lanes of 16 bytes, one for each of two groups of 16 elements. The
+// position of a byte in the size registers of a group is a number: the bits of the
+// register, then those of the byte in it. Shuffling rotates these bits by four.
+// Interleaving the bytes of the registers i and i+size/2 rotates them by one. So four
+// rounds shuffle, and log2(size) rounds unshuffle.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 // ChunkGrid parses a chunk_grid object. It also accepts the form in the draft of ZEP 3.
 func ChunkGrid(text string) (metadata.Extension, error) {
 	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
-	return e, failure.Known(err)
+	return e, failure.AsUnsupported(err)
 }
 
 // ChunkGridMeant returns a hint for a malformed chunk_grid: the object for a list of

@@ -31,7 +31,7 @@ func Codecs(text string) ([]metadata.Extension, error) {
 	for _, v := range list.Elements() {
 		e, err := metadata.ParseExtension(v.Raw(), metadata.Limits{})
 		if err != nil {
-			return nil, failure.Known(fmt.Errorf("codec %s: %w", v.Pointer(), err))
+			return nil, failure.AsUnsupported(fmt.Errorf("codec %s: %w", v.Pointer(), err))
 		}
 		if names := codec.Default.Names(); !slices.Contains(names, e.Name) {
 			return nil, failure.Unsupported("codec %q is unknown%s", e.Name, spelling.Meant(e.Name, names))

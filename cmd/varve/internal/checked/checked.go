@@ -37,12 +37,3 @@ func Product(values ...int64) (int64, bool) {
 	}
 	return p, ok
 }
-
-// CeilDiv returns a/b rounded up. a must be non-negative and b positive.
-func CeilDiv(a, b int64) int64 {
-	q := a / b
-	if a%b != 0 {
-		q++
-	}
-	return q
-}

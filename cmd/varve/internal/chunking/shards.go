@@ -170,7 +170,7 @@ func commonLength(a grid.Axis) int64 {
 func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	lengths, err := grid.Target(common, size, bytes)
 	for i, most := range lengths {
-		lengths[i] = Divisor(common[i], most)
+		lengths[i] = divisor(common[i], most)
 	}
 	return lengths, err
 }
@@ -179,9 +179,9 @@ func dividing(common []int64, size, bytes int64) ([]int64, error) {
 // mostTrials squared.
 const mostTrials = 1 << 20
 
-// Divisor returns the largest divisor of number that is at most most. most must be at
+// divisor returns the largest divisor of number that is at most most. most must be at
 // least 1.
-func Divisor(number, most int64) int64 {
+func divisor(number, most int64) int64 {
 	largest := int64(1)
 	for d := int64(1); d <= min(most, mostTrials) && d <= number/d; d++ {
 		if number%d != 0 {

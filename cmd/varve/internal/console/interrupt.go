@@ -26,8 +26,8 @@ func (i *Interrupt) status() int {
 	return 1
 }
 
-// UntilSignal returns a context that ends with the first signal that asks the program to
-// end. The second one ends the program at once. A signal that the parent process ignores,
+// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or SIGHUP. The
+// second signal ends the program at once. A signal that the parent process ignores,
 // such as SIGHUP under nohup, stays ignored.
 func UntilSignal(ctx context.Context) context.Context {
 	var ends []os.Signal

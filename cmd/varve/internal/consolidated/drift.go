@@ -100,7 +100,7 @@ func (d *Drift) compare(recorded *metadata.Consolidated, there *NodeWalk) {
 		switch {
 		case err == nil && was == nil:
 			d.New = append(d.New, path)
-		case err != nil || !Alike(there.records[path], was): // damaged entries count as changed
+		case err != nil || !alike(there.records[path], was): // damaged entries count as changed
 			d.Changed = append(d.Changed, path)
 		}
 	}

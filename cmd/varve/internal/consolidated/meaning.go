@@ -17,10 +17,10 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Alike reports whether two records of a node mean the same. zarr-python writes
+// alike reports whether two records of a node mean the same. zarr-python writes
 // consolidated metadata from parsed documents. It writes some members that Varve omits,
 // and omits some that Varve writes.
-func Alike(a, b []byte) bool {
+func alike(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}

@@ -86,7 +86,7 @@ func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, mor
 			shown[i].Configuration = nested[i].rest
 		}
 	}
-	s.Add(indent+label, ExtensionsText(shown)+more)
+	s.Add(indent+label, extensionsText(shown)+more)
 	for _, n := range nested {
 		if n != nil {
 			s.addCodecs("inner", indent+"  ", n.inner, "")

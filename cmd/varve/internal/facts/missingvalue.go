@@ -20,11 +20,11 @@ import (
 // millions.
 const shownMissing = 100
 
-// MissingText returns the missing values of the array as readable text, or "" if there
+// missingText returns the missing values of the array as readable text, or "" if there
 // are none. In format 3 the attribute _FillValue of floats is base64; in format 2 the
 // fill value replaces it. Malformed values are left out, because info also prints the
 // attributes.
-func (f *Array) MissingText() string {
+func (f *Array) missingText() string {
 	t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration)
 	if err != nil {
 		return ""

@@ -35,12 +35,12 @@ const (
 
 // ReadersOf returns the programs that read an array as it is stored.
 func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
-	return ReadersOfDocument(a.Metadata(), formOf(ctx, a))
+	return readersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
-// ReadersOfDocument returns the programs that read an array with a document in the
+// readersOfDocument returns the programs that read an array with a document in the
 // given form. For each program it gives the oldest version that reads the array.
-func ReadersOfDocument(doc *metadata.Array, stored form) Readers {
+func readersOfDocument(doc *metadata.Array, stored form) Readers {
 	r := Readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
 	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: Unnamed(doc)}

@@ -77,8 +77,8 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return writeRaw(cmd, s, w)
 }
 
-// WriteJSON writes the elements as nested lists, in the notation of fill values.
-func WriteJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+// writeJSON writes the elements as nested lists, in the notation of fill values.
+func writeJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if err := WriteLists(cmd, s, w); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 			text = append(text, '[')
 		}
 		if isLong(t, elem) {
-			if err := cmp.Or(second(w.Write(text)), WriteLongJSON(w, elem)); err != nil {
+			if err := cmp.Or(second(w.Write(text)), writeLongJSON(w, elem)); err != nil {
 				return err
 			}
 			text = text[:0]
@@ -177,7 +177,7 @@ const (
 
 // Writers are the formats that arrays can be exported in.
 var Writers = map[Format]func(*cobra.Command, *source.Source, *bufio.Writer) error{
-	Raw: writeRaw, NPY: writeNPY, CSV: writeCSV, JSON: WriteJSON,
+	Raw: writeRaw, NPY: writeNPY, CSV: writeCSV, JSON: writeJSON,
 }
 
 // Flag adds the flag --format to a command.

@@ -24,7 +24,7 @@ import (
 func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 	switch {
 	case !h.Cells.Type.IsZero():
-		return AppendCell(dst, h.Cells.Type, h.Cells.At(int(i)))
+		return appendCell(dst, h.Cells.Type, h.Cells.At(int(i)))
 	case h.Index != nil:
 		i = h.Index[i]
 	}

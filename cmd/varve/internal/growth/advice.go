@@ -80,7 +80,7 @@ func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) e
 	}
 	instead := ""
 	if p.Stored {
-		instead = ", in place of the attribute " + rewrite.GrowthAttribute
+		instead = ", instead of the attribute " + rewrite.GrowthAttribute
 	}
 	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which completes the %v, and use the calendar from there on",
 		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)

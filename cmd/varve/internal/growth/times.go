@@ -39,7 +39,7 @@ func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 	if unit == 0 {
 		for _, name := range []string{"time", "start", "step", "calendar"} {
 			if given(name) {
-				return failure.BadUsage("--%s goes with %s calendar:month and calendar:year only", name, flag)
+				return failure.BadUsage("--%s needs %s calendar:month or calendar:year", name, flag)
 			}
 		}
 		return nil

@@ -11,15 +11,15 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// MagicNPY is the magic number at the start of every .npy file.
-const MagicNPY = "\x93NUMPY"
+// magicNPY is the magic number at the start of every .npy file.
+const magicNPY = "\x93NUMPY"
 
-// PeekNPY reports whether the input begins with [MagicNPY], without consuming it. It
+// peekNPY reports whether the input begins with magicNPY, without consuming it. It
 // stops at the first byte that differs, so it does not block on a slow stream for
 // longer than necessary.
-func (v *Values) PeekNPY() (bool, error) {
-	seen := make([]byte, 0, len(MagicNPY))
-	for len(seen) < len(MagicNPY) && MagicNPY[:len(seen)] == string(seen) {
+func (v *Values) peekNPY() (bool, error) {
+	seen := make([]byte, 0, len(magicNPY))
+	for len(seen) < len(magicNPY) && magicNPY[:len(seen)] == string(seen) {
 		n, err := v.Reader.Read(seen[len(seen):cap(seen)])
 		seen = seen[:len(seen)+n]
 		if err == io.EOF {
@@ -36,13 +36,13 @@ func (v *Values) PeekNPY() (bool, error) {
 	} else {
 		v.Reader = io.MultiReader(bytes.NewReader(seen), v.Reader)
 	}
-	return MagicNPY == string(seen), nil
+	return magicNPY == string(seen), nil
 }
 
 // openRaw prepares to read raw bytes. Without --format, a .npy file is read as such
 // even if its name suggests raw data. Its header would otherwise become values.
 func (v *Values) openRaw(named bool) (err error) {
-	if v.npy, err = v.PeekNPY(); err != nil {
+	if v.npy, err = v.peekNPY(); err != nil {
 		return err
 	}
 	if v.npy && !named {

@@ -20,9 +20,9 @@ const (
 	maxDepth = 66 // lists: 64 axes and an element that is a list
 )
 
-// OpenJSON reads nested lists of values, written as fill values are in metadata. Times
+// openJSON reads nested lists of values, written as fill values are in metadata. Times
 // and durations may also be written as text.
-func (v *Values) OpenJSON() error {
+func (v *Values) openJSON() error {
 	if v.Type.IsZero() {
 		return failure.BadArgument("%s: JSON does not define a data type; give --dtype", v.Name)
 	}
@@ -37,18 +37,18 @@ func (v *Values) OpenJSON() error {
 	if err != nil {
 		return failure.BadArgument("%s: %w", v.Name, err)
 	}
-	v.Shape = NestedShape(doc, v.Type)
+	v.Shape = nestedShape(doc, v.Type)
 	e := element.Values{Type: v.Type}
-	if err := AppendNested(&e, doc, v.Shape); err != nil {
+	if err := appendNested(&e, doc, v.Shape); err != nil {
 		return failure.BadArgument("%s: %w", v.Name, err)
 	}
 	v.provide(e)
 	return nil
 }
 
-// NestedShape returns the shape of nested lists. It looks at the first element of each
+// nestedShape returns the shape of nested lists. It looks at the first element of each
 // list only.
-func NestedShape(doc strictjson.Value, t dtype.Type) []int64 {
+func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	shape := []int64{}
 	for doc.Kind() == strictjson.Array {
 		n := int64(doc.Len())
@@ -101,8 +101,8 @@ func (e *elementError) Error() string {
 	return strings.Replace(e.err.Error(), ": fill value ", ": value ", 1)
 }
 
-// AppendNested appends the elements of nested lists of the given shape.
-func AppendNested(e *element.Values, doc strictjson.Value, shape []int64) error {
+// appendNested appends the elements of nested lists of the given shape.
+func appendNested(e *element.Values, doc strictjson.Value, shape []int64) error {
 	if len(shape) == 0 {
 		elem, err := parseValue(e.Type, doc)
 		switch {
@@ -123,7 +123,7 @@ func AppendNested(e *element.Values, doc strictjson.Value, shape []int64) error 
 		return doc.Errorf("expected a list of %d, %s", shape[0], has)
 	}
 	for _, below := range doc.Elements() {
-		if err := AppendNested(e, below, shape[1:]); err != nil {
+		if err := appendNested(e, below, shape[1:]); err != nil {
 			return err
 		}
 	}

@@ -86,6 +86,7 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 		err := file.Read(ctx, box, dst)
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
+			// Another program truncated the file after Gather measured it.
 			return fmt.Errorf("%w: %s was truncated while it was appended: %w", zarr.ErrSourceChanged, v.Name, err)
 		case err != nil:
 			return fmt.Errorf("read %s: %w", v.Name, err)

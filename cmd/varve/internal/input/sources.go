@@ -48,14 +48,14 @@ func Sources(args []string) ([]string, error) {
 		if len(found) == 0 {
 			return nil, failure.NotFound("no file matches %q", arg)
 		}
-		slices.SortFunc(found, CompareNaturally)
+		slices.SortFunc(found, compareNaturally)
 		sources = append(sources, found...)
 	}
 	return sources, nil
 }
 
-// CompareNaturally compares names of files. It compares whole numbers in them by value.
-func CompareNaturally(a, b string) int {
+// compareNaturally compares names of files. It compares whole numbers in them by value.
+func compareNaturally(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		n, m := leadingDigits(x), leadingDigits(y)
 		if n == 0 || m == 0 {

@@ -94,7 +94,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	case format.NPY:
 		err = v.OpenNPY()
 	case format.JSON:
-		err = v.OpenJSON()
+		err = v.openJSON()
 	default:
 		err = failure.BadUsage("%s: values cannot be read from %s, only from raw, npy and json; %s", v.Name, f, NPYOfCSV(v.Name))
 	}
@@ -129,7 +129,7 @@ func (v *Values) Secure(cmd *cobra.Command, to *zarr.Array) error {
 	}
 	same, err := isSameArray(v.array, to)
 	if same {
-		v.Whole = false
+		v.Whole = false // Settle then spools the values before the first write
 		v.Watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
 	}
 	return err
@@ -268,7 +268,7 @@ func (v *Values) All() (e element.Values, err error) {
 	if v.Type.Variable() {
 		return element.Values{Type: v.Type, Words: v.words}, nil
 	}
-	data, err := v.Rest()
+	data, err := v.rest()
 	v.taken += int64(len(data))
 	if err != nil {
 		return e, fmt.Errorf("read %s: %w", v.Name, err)
@@ -302,8 +302,8 @@ func toEnd(r io.Reader) (int64, error) {
 	return max(0, end-at), err
 }
 
-// Rest returns the remaining bytes.
-func (v *Values) Rest() ([]byte, error) {
+// rest returns the remaining bytes.
+func (v *Values) rest() ([]byte, error) {
 	n, err := toEnd(v.Reader)
 	if err != nil {
 		if n, err = io.Copy(&v.aside, v.Reader); err != nil {

@@ -28,8 +28,8 @@ const (
 
 var errTooMany = errors.New("too many chunks to count them for a drawing")
 
-// Shading finds the stored chunks of a drawing.
-type Shading struct {
+// shading finds the stored chunks of a drawing.
+type shading struct {
 	Context  context.Context
 	Of       *Grid
 	all      [][]int64 // stored chunks: all, sorted by their first index, if listed; else a sample
@@ -46,7 +46,7 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	if d.Each == nil || ok && n == 0 {
 		return nil, nil
 	}
-	s := &Shading{Context: cmd.Context(), Of: d}
+	s := &shading{Context: cmd.Context(), Of: d}
 	limit := listTime
 	if ok && n <= fewChunks {
 		limit = fewTime
@@ -58,11 +58,11 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 		return s.among, nil
 	}
 	s.Deadline = time.Now().Add(fewTime)
-	return s.Probe, nil
+	return s.probe, nil
 }
 
 // list lists stored chunks until all are found or the time limit expires.
-func (s *Shading) list(limit time.Duration) error {
+func (s *shading) list(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(s.Context, limit)
 	defer cancel()
 	var flat []int64
@@ -95,7 +95,7 @@ func first(index []int64) int64 {
 }
 
 // among counts the listed chunks in a box.
-func (s *Shading) among(chunks grid.Box) (n int64) {
+func (s *shading) among(chunks grid.Box) (n int64) {
 	all := s.all
 	if len(chunks) > 0 {
 		all = all[sort.Search(len(all), func(i int) bool { return all[i][0] >= chunks[0].Start }):]
@@ -111,9 +111,9 @@ func (s *Shading) among(chunks grid.Box) (n int64) {
 	return n
 }
 
-// Probe looks up each chunk of a box if they are few. Otherwise it returns 1 if the
+// probe looks up each chunk of a box if they are few. Otherwise it returns 1 if the
 // sample contains a chunk of the box. It returns -1 if the number is unknown.
-func (s *Shading) Probe(chunks grid.Box) (n int64) {
+func (s *shading) probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
 	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {
 		if slices.ContainsFunc(s.all, chunks.Contains) {

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// DecodeFlag gives a command the flag --decode.
+// DecodeFlag adds the flag --decode to a command.
 func DecodeFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("decode", false, "decode numbers as CF attributes describe: scale_factor, add_offset, _FillValue, missing_value, _Unsigned, times and durations")
 }

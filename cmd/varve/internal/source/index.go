@@ -28,7 +28,7 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// SelectionFlag gives a command the flag --select.
+// SelectionFlag adds the flag --select to a command.
 func SelectionFlag(cmd *cobra.Command) *string {
 	sel := new(string)
 	flagtext.Var(cmd.Flags(), sel, "select", "", "the `ELEMENTS` to select, as 0:10,...,3 or time=0:10, by coordinate values as "+

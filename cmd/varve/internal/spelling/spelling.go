@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spelling finds which known word an unknown one may stand for.
+// Package spelling proposes known words for a misspelled one.
 package spelling
 
 import (
@@ -9,7 +9,7 @@ import (
 )
 
 // Meant returns a question such as " (is time meant?)" for an unknown word, or "" if no
-// known word is near.
+// known word is similar.
 func Meant(word string, known []string) string {
 	if near := Nearest(word, known); len(near) > 0 {
 		return " (is " + strings.Join(near, " or ") + " meant?)"
@@ -17,15 +17,16 @@ func Meant(word string, known []string) string {
 	return ""
 }
 
-// Most is how many words Nearest returns at most.
+// Most bounds the words that [Nearest] returns.
 const Most = 3
 
-// leastBegun is the least length of a word that may stand for a longer one.
+// leastBegun is the minimum length of a known word that is proposed as a prefix of
+// word.
 const leastBegun = 3
 
-// Nearest returns the known words that are nearest to word: those that differ by the
-// fewest letters, up to a third of them. If there are none, it returns words that begin
-// with word, or that word begins with, as latitude begins with lat.
+// Nearest returns the known words that differ from word by the fewest letters, and by
+// at most a third of them. If there are none, it returns words that begin with word, or
+// else words that are a prefix of word, as lat is of latitude.
 func Nearest(word string, known []string) []string {
 	var near []string
 	least := max(1, len([]rune(word))/3)
@@ -56,12 +57,12 @@ func Nearest(word string, known []string) []string {
 	return near[:min(len(near), Most)]
 }
 
-// longestMeant bounds the words that are compared, since the cost is the product of their
-// lengths.
+// longestMeant bounds the length of compared words, because the cost is the product of
+// the lengths.
 const longestMeant = 200
 
-// Distance returns how many letters have to be changed, put in, left out or swapped with
-// their neighbour to make one word of another.
+// Distance returns the number of letters to change, insert, delete or swap with their
+// neighbour to convert one word to another.
 func Distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if len(x) > longestMeant || len(y) > longestMeant {

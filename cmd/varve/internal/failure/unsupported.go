@@ -9,9 +9,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Known converts the errors for unsupported features of lower layers to that of the
-// library.
-func Known(err error) error {
+// AsUnsupported converts errors of lower layers for unsupported features to
+// [zarr.ErrUnsupported]. It returns other errors unchanged.
+func AsUnsupported(err error) error {
 	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
 		return Unsupported("%w", err)
 	}
