@@ -73,7 +73,7 @@ func ExampleContinue() {
 	// [12 12 12] <nil>
 }
 
-// Daily data of one year in the archive and of another that is appended.
+// Daily data of one year in the archive, and of a second year that is appended.
 func ExampleBoundaries() {
 	u, err := calendar.ParseUnits("days since 2023-01-01", calendar.Standard)
 	if err != nil {

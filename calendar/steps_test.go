@@ -133,7 +133,7 @@ func anySteps(t *rapid.T) Steps {
 	return s
 }
 
-// TestBucketsEqualModel compares the arithmetic with a look at every element.
+// TestBucketsEqualModel compares the arithmetic with a model that checks every element.
 func TestBucketsEqualModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, unit := anySteps(t), rapid.SampledFrom([]Unit{Month, Year}).Draw(t, "unit")

@@ -23,7 +23,7 @@ type Packing struct {
 	mask
 }
 
-// PackingOf returns how the elements of an array are packed. If an attribute is malformed,
+// PackingOf returns the packing of an array. If an attribute is malformed,
 // the error wraps [zarr.ErrInvalidArgument]. Elements that are not numbers have missing
 // values only.
 func PackingOf(a *zarr.Array) (*Packing, error) { return packingOf(a, UnitsOf(a)) }

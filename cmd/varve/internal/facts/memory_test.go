@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestAttributesTakeNoMemory shows the beginning of long attributes without copies of
-// them.
+// TestAttributesTakeNoMemory checks that showing the beginning of long attributes does
+// not copy them.
 func TestAttributesTakeNoMemory(t *testing.T) {
 	var object bytes.Buffer
 	object.WriteString(`{"long": "` + strings.Repeat("é", 1<<20) + `", "list": [1,` + strings.Repeat("\n  2,", 1<<19) + ` 3]`)
@@ -44,8 +44,8 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestReadersTakeNoMemory finds out who reads an array, and its missing values, without
-// looking at very many attributes anew for each program and each name.
+// TestReadersTakeNoMemory checks that finding readers and missing values does not copy
+// the attributes for each program and name.
 func TestReadersTakeNoMemory(t *testing.T) {
 	var attributes bytes.Buffer
 	attributes.WriteString(`{"_FillValue": 3`)
@@ -72,7 +72,7 @@ func TestReadersTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCut shows names and texts of a megabyte to people by their beginning.
+// TestLongTextsAreCut checks that names and texts of a megabyte are shortened.
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)
 	s := Sheet{Title: "x"}
@@ -87,7 +87,8 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// TestManyMissingValues looks at the first of very many missing values.
+// TestManyMissingValues checks that only the first of very many missing values are
+// shown.
 func TestManyMissingValues(t *testing.T) {
 	var list strings.Builder
 	for i := range 100_000 {

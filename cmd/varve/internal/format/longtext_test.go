@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TestLongTextInParts spells long texts part by part, as short ones are spelled at once.
+// TestLongTextInParts checks that encoding long texts part by part equals encoding them
+// at once.
 func TestLongTextInParts(t *testing.T) {
 	text := dtype.Of[string]()
 	for _, piece := range []string{"a", "\x00", "é", "日本x", "\"", "a,b\r\n", "\u009b\u202e", "😀\\", " "} {

@@ -26,7 +26,7 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// encodingAttributes are the attributes that define how the numbers of an array are encoded.
+// encodingAttributes are the attributes that define the encoding of numbers.
 var encodingAttributes = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.FillValue, cf.MissingValue, "units", "calendar"}
 
 // CheckEncoding returns an error if v comes from an array that encodes its numbers

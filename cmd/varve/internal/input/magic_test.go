@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 )
 
-// TestPeekNPY leaves every byte to be read, and reads no further than it has to.
+// TestPeekNPY checks that no byte is consumed, and that no more is read than necessary.
 func TestPeekNPY(t *testing.T) {
 	for _, c := range []struct {
 		data string

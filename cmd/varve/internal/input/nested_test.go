@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// TestNestedRoundTrip checks that what is exported as JSON can be written again.
+// TestNestedRoundTrip checks that exported JSON can be read again.
 func TestNestedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool && !d.Variable() }).Draw(t, "type")
@@ -41,8 +41,7 @@ func TestNestedRoundTrip(t *testing.T) {
 	})
 }
 
-// nestedText writes elements as nested lists in the plainest way, and moves data behind
-// them.
+// nestedText writes elements as nested lists, and advances data.
 func nestedText(t dtype.Type, shape []int64, data *[]byte) string {
 	if len(shape) == 0 {
 		elem := (*data)[:t.Size()]

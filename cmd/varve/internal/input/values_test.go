@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 )
 
-// TestRest reads what is left of files and streams, whose memory is taken once.
+// TestRest reads the rest of files and streams, and checks that memory is allocated
+// once.
 func TestRest(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), localfile.SpoolMemory/8)
 	name := t.TempDir() + "/data.bin"

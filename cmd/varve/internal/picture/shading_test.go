@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestShadingCounts checks that lists and single questions count alike, and rightly.
+// TestShadingCounts checks that listing and single look-ups give the correct counts.
 func TestShadingCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
