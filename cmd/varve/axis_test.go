@@ -43,8 +43,8 @@ func TestAxisRefused(t *testing.T) {
 		args []string
 	}{
 		{`is time meant?`, []string{"append", group + "/t2m", "--axis", "tmie"}},
-		{`there are time, lat, lon`, []string{"unlock", group + "/t2m", "--axis", "x"}},
-		{`there are time, lat, lon`, []string{"grid", group + "/t2m", "--axes", "x"}},
+		{`the names are time, lat, lon`, []string{"unlock", group + "/t2m", "--axis", "x"}},
+		{`the names are time, lat, lon`, []string{"grid", group + "/t2m", "--axes", "x"}},
 		{"axis 2", []string{"append", group + "/lat", "--axis", "2"}},
 		{"axis 7", []string{"unlock", group + "/lat", "--axis", "7"}},
 		{"have no names", []string{"append", bare, "--axis", "time"}},
