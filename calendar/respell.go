@@ -38,7 +38,7 @@ func Respell(text string, c Calendar) string {
 // about a text that [ParseInstant] rejects.
 func Hint(text string, c Calendar) string {
 	if made := Respell(text, c); made != "" {
-		return fmt.Sprintf(" (is %s meant?)", made)
+		return fmt.Sprintf(" (did you mean %s?)", made)
 	}
 	if strings.Trim(text, "0123456789-") == "" {
 		return "" // a day that the calendar does not have

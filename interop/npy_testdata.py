@@ -1,7 +1,7 @@
-"""Writes a .npy file of records in big-endian order: testdata/records.npy of internal/npy.
+"""Writes a .npy file of records in big-endian order: testdata/records.npy of npy.
 
     pip install numpy
-    python npy_testdata.py ../internal/npy/testdata/records.npy
+    python npy_testdata.py ../npy/testdata/records.npy
 """
 
 import sys

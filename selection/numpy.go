@@ -21,7 +21,7 @@ var (
 // refused here with err. Any other text keeps that error.
 func numpyMeant(text string, err error) error {
 	if plain := calledSlice.ReplaceAllStringFunc(text, withColons); plain != text {
-		return fmt.Errorf("%w: %q: slices have colons (is %s meant?)", ErrInvalid, text, plain)
+		return fmt.Errorf("%w: %q: slices have colons (did you mean %s?)", ErrInvalid, text, plain)
 	}
 	switch {
 	case newAxis.MatchString(text):

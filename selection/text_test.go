@@ -132,7 +132,7 @@ func TestSyntax(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"[0, 1:3]": "without brackets, as 0, 1:3", "(0,1)": "without brackets, as 0,1", " [3] ": "as 3", "()": "without brackets",
-		"slice(3)": "is :3 meant?", "0, x=slice(1, None, 2)": "is 0, x=1::2 meant?", "None,0": "no new axes", "0,numpy.newaxis": "no new axes", "[0, 2], 1": `{"orthogonal": [[0, 2, 5]`,
+		"slice(3)": "did you mean :3?", "0, x=slice(1, None, 2)": "did you mean 0, x=1::2?", "None,0": "no new axes", "0,numpy.newaxis": "no new axes", "[0, 2], 1": `{"orthogonal": [[0, 2, 5]`,
 		",":       "an item is empty",
 		"[x=0:3]": "as x=0:3", "y=1, x=[0, 2]": `{"orthogonal": {"x": [0, 2]}}`,
 	} {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestAdvice does what the messages of refused appends and resizes say, to the letter,
-// and then the same command again.
+// TestAdvice follows the advice in the messages of refused appends and resizes, and then
+// repeats the command.
 func TestAdvice(t *testing.T) {
 	for name, c := range map[string]struct {
 		create []string // NODE is the array
@@ -75,8 +75,8 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// follow does what a message says, and returns the command that has to work then; nil
-// where it has worked.
+// follow follows the advice of a message. It returns the command that must work then, or
+// nil if the advice already included it.
 func follow(t *testing.T, errs string, args []string, in string, file *strings.Replacer, leave []string) []string {
 	t.Helper()
 	ran := false
@@ -105,7 +105,7 @@ func follow(t *testing.T, errs string, args []string, in string, file *strings.R
 		must(t, "", instead...)
 		return args
 	}
-	if _, errs, status := execute(t, in, instead...); status != 0 { // it says that it departs from a policy that is stored
+	if _, errs, status := execute(t, in, instead...); status != 0 { // it notes that it differs from the stored policy
 		t.Fatal(errs)
 	}
 	rest := most - strings.Count(in, ",") - 1

@@ -31,35 +31,38 @@ import (
 func newAppendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "append NODE [FILE|-] …, append GROUP NAME=FILE …",
-		Short: "Grow an array, or several of a group together, by the values of files or of standard input",
-		Long: `Grow an array, or several of a group together, by the values of files or of standard input.
+		Short: "Append values from files or standard input to an array, or to several arrays of a group",
+		Long: `Append values from files or standard input to an array, or to several arrays of a group.
 
-The values have to be as long as the array along all axes but the one that grows. They are one new chunk where the chunks
-of that axis are listed; regular chunks are filled up first, and so is the chunk that a policy has left open, as a month. A chunk that
-is filled up is written again. No other one is touched.
+The values must have the extents of the array along all axes except the one that grows. On an axis with listed chunks
+they become one new chunk. Regular chunks are filled up first. So is a chunk that a growth policy has left open, such
+as the present month. A chunk that is filled up is written again; no other stored chunk is touched.
 
-A .npy file is read as one whatever it is called, unless --format says raw.
-A FILE may also be a Zarr array, or a pattern in quotes, as 'days/*.npy', whose files are taken in natural order: day-9 before
-day-10. Several files are appended one after the other, as if the command were run for each, so an axis whose chunks are listed
-gets a chunk for each of them. Before the first one is appended, all are looked at as far as that can be done without reading their
-values. Where one fails, those before it stay appended, and the message says which they are.
+A file in .npy format is recognized whatever its name, unless --format says raw.
 
-The numbers of another Zarr array are stored as they are. Where its attributes say that they mean something else than here, of other
-units or packed in another way, that is refused. One without such attributes has raw numbers.
+FILE may also be a Zarr array, or a pattern in quotes such as 'days/*.npy'. Its files are taken in natural order: day-9
+before day-10. Several files are appended one after another, as if the command ran once for each. So an axis with
+listed chunks gets one chunk for each file. Before the first append, all files are checked as far as possible without
+reading their values. If one fails later, the files before it stay appended, and the message names them.
 
-Where chunks are shards, a new one has to have whole inner chunks. With --round-up it is declared as long as that takes, and reaches
-beyond the extent until the next append fills it.
+The numbers of another Zarr array are stored unchanged. If its attributes give them another meaning than they have
+here, such as other units or another packing, the command refuses. An array without such attributes holds raw numbers.
 
-With NAME=FILE, as t2m=a.npy time=b.npy, all arrays named grow or none does, whatever happens meanwhile. FILE may be a pattern
-here, too, and a name may stand several times: the first files of all names are appended together, then the second ones. Names are relative to the
-group, and so is the COORD of --time, which may be one of those that grow. The policy holds for all of them that have listed chunks,
-and --expect is the length of the axis before it grows. Where arrays name their dimensions, AXIS is found by the name that the
-array of the highest rank has for it.
+A new shard must consist of whole inner chunks. With --round-up its declared length is rounded up to that, and it
+reaches beyond the extent until the next append fills it.
+
+With NAME=FILE, as in t2m=a.npy time=b.npy, either all named arrays grow or none does, even after a crash. FILE may be
+a pattern here, too, and a name may be repeated: the first files of all names are appended together, then the second
+files. Names are relative to the group. So is the COORD of --time, which may be one of the arrays that grow. The policy
+applies to all of them that have listed chunks. --expect is the length of the axis before the append. If the arrays
+name their dimensions, a number AXIS gives the dimension of the array with the highest rank, and all arrays grow along
+the dimension with that name.
 
 ` + dimensions.Text + `
 
-Times that run backwards or repeat, as those of a month that is appended twice, are refused where a calendar cuts by them. Elsewhere
-the coordinate, which is the array with one axis that has its name, gets a note. --expect keeps a change from being made twice.
+Times that run backwards or repeat, as after a month is appended twice, are an error if a calendar policy depends on
+them. Otherwise a coordinate (an array with one axis, named like that axis) gets a note. --expect prevents an append
+from being made twice.
 
 ` + growth.PoliciesText + `
 
@@ -100,7 +103,8 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 	return c
 }
 
-// notOfGroup refuses NAME=FILE for an array, unless it is a file that has such a name.
+// notOfGroup returns an error for NAME=FILE if the node is an array, unless a file of
+// that name exists.
 func notOfGroup(args []string) error {
 	name, _, _ := strings.Cut(args[1], "=")
 	group, array := path.Split(node.Clean(args[0]))
@@ -110,34 +114,34 @@ func notOfGroup(args []string) error {
 	}
 	hint := ""
 	if own && group != "" {
-		hint = " (is varve append " + phrase.Word(node.Clean(group))
+		hint = " (did you mean varve append " + phrase.Word(node.Clean(group))
 		for _, arg := range args[1:] {
 			hint += " " + phrase.Word(arg)
 		}
-		hint += " meant?)"
+		hint += "?)"
 	}
 	return failure.BadArgument("NAME=FILE names an array of a group, and this is an array%s", hint)
 }
 
-// appendArguments checks the arguments: any number of files for an array, of names and
-// files for a group.
+// appendArguments checks the arguments: any number of FILE for an array, or of NAME=FILE
+// for a group.
 func appendArguments(cmd *cobra.Command, args []string) error {
 	if len(args) < 3 {
 		return arguments("NODE", "[FILE]")(cmd, args)
 	}
 	if slices.Contains(args[1:], "") {
-		return errors.New("FILE is empty: is a variable of the shell not set?")
+		return errors.New("FILE is empty: is a shell variable not set?")
 	}
 	named := strings.Contains(args[1], "=")
 	for _, arg := range args[2:] {
 		if strings.Contains(arg, "=") != named {
-			return fmt.Errorf("unexpected argument %q: several arrays of a group are NAME=FILE each, files of one array have no name", arg)
+			return fmt.Errorf("unexpected argument %q: for arrays of a group every argument is NAME=FILE, for one array every argument is FILE", arg)
 		}
 	}
 	return nil
 }
 
-// grow appends files or nodes to an array, one after the other.
+// grow appends files or other arrays to an array, one after another.
 func grow(cmd *cobra.Command, location string, sources []string, formatName, axisText string, c *growth.Change) error {
 	p, err := c.Policy(cmd)
 	if err != nil {
@@ -151,66 +155,72 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	a, err := zarr.OpenArray(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
 		if many, _ := isGroup(cmd, location); many {
-			err = failure.BadArgument("it is a group: say which of its arrays grow, as NAME=FILE")
+			err = failure.BadArgument("it is a group: name the arrays that grow, as NAME=FILE")
 		}
 		return err
 	}
 	defer a.Close()
 	session.RehearseIn(cmd, a.Location().Root())
 	if a.Rank() == 0 {
-		return failure.BadArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", phrase.Word(location))
+		return failure.BadArgument("it is a single value and has no axis that could grow; varve write %s --value V replaces it", phrase.Word(location))
 	}
 	at, err := argument.AxisOfArray(axisText, a)
 	if err != nil {
 		return err
 	}
 	g := &appending{location, formatName, a, at, p, expect, c}
+	return g.addAll(cmd, sources, was)
+}
+
+// appending is an append of one or more sources to an array along an axis.
+type appending struct {
+	location, formatName string
+	array                *zarr.Array
+	axis                 int
+	policy               growth.Policy
+	expect               []int64 // the shape that the array must have; nil accepts any
+	change               *growth.Change
+}
+
+// addAll appends the sources one after another and prints the result. was is the change
+// that opening the array may have finished.
+func (g *appending) addAll(cmd *cobra.Command, sources []string, was *facts.Interruption) error {
 	if len(sources) > 1 {
 		for _, source := range sources {
-			if err := g.foresee(cmd, source); err != nil {
+			if err := g.precheck(cmd, source); err != nil {
 				return err
 			}
 		}
 	}
 	var done []input.File
 	var notes []string
-	if text := was.Finished(a); text != "" {
-		session.Note(cmd, location, text)
-		notes = append(notes, text)
+	note := func(text string) {
+		if text != "" {
+			session.Note(cmd, g.location, text)
+			notes = append(notes, text)
+		}
 	}
+	note(was.Finished(g.array))
 	for _, source := range sources {
-		file, err := g.by(cmd, source)
+		file, err := g.add(cmd, source)
 		if err != nil {
 			return input.Partial(cmd, err, done, sources)
 		}
-		if file.Note != "" {
-			session.Note(cmd, location, file.Note)
-			notes = append(notes, file.Note)
-		}
+		note(file.Note)
 		done = append(done, file)
 	}
-	facts := growth.ReshapedTo(location, done[0].Before, a)
-	facts.Notes = notes
+	result := growth.ReshapedTo(g.location, done[0].Before, g.array)
+	result.Notes = notes
 	if len(done) > 1 {
-		facts.Files = done
+		result.Files = done
 	}
-	return facts.Tell(cmd)
+	return result.Tell(cmd)
 }
 
-// appending is an array that is about to grow along an axis.
-type appending struct {
-	location, formatName string
-	array                *zarr.Array
-	axis                 int
-	policy               growth.Policy
-	expect               []int64 // the shape that it has to have; nil is any
-	change               *growth.Change
-}
-
-// foresee refuses a source that cannot be appended, without reading its values, unless
-// those of a node may be missing here. Of a stream, a pipe and of JSON nothing is known
-// before they are read.
-func (g *appending) foresee(cmd *cobra.Command, source string) error {
+// precheck reports an error if a source cannot be appended. It reads no values, unless
+// the source is an array whose missing values may be ordinary numbers in this one.
+// Streams, pipes and JSON are not checked: their shape is unknown until they are read.
+func (g *appending) precheck(cmd *cobra.Command, source string) error {
 	if source == "-" || source == "" {
 		return nil
 	}
@@ -219,7 +229,7 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 		if err != nil {
 			return err
 		}
-		// What is read from a pipe is gone for the append itself.
+		// Reading a pipe here would take its bytes from the append.
 		if info, err := os.Stat(source); err != nil || f == format.JSON || !info.Mode().IsRegular() {
 			return err
 		}
@@ -240,8 +250,8 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 	return err
 }
 
-// by makes the array grow by a source, and returns its shapes around that.
-func (g *appending) by(cmd *cobra.Command, source string) (done input.File, err error) {
+// add appends one source. It returns the shapes of the array before and after.
+func (g *appending) add(cmd *cobra.Command, source string) (done input.File, err error) {
 	a, at := g.array, g.axis
 	more, err := growth.Open(cmd, source, g.formatName, a, at, true)
 	if err != nil {
@@ -279,14 +289,15 @@ func (g *appending) by(cmd *cobra.Command, source string) (done input.File, err 
 		return done, err
 	}
 	if g.expect != nil {
-		g.expect = dimensions.Longer(g.expect, at, planes) // so that the next source follows this one
+		g.expect = dimensions.Longer(g.expect, at, planes) // for the next source
 	}
 	done.Source = source
 	done.Before, done.Shape = shapesAround(a, at, planes)
 	return done, nil
 }
 
-// placeEdges makes the policy for an axis that grows a part of the options.
+// placeEdges sets the growth of an axis in opt according to a policy. A policy that
+// takes its edges from times also sets the expected shape.
 func placeEdges(p growth.Policy, l growth.Timeline, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
 	if axis < 0 || axis >= a.Rank() {
 		return nil // the library refuses the axis
@@ -294,14 +305,17 @@ func placeEdges(p growth.Policy, l growth.Timeline, a *zarr.Array, axis int, opt
 	shape := a.Shape()
 	b, err := l.Buckets(shape[axis])
 	if _, ends := b.Len(); ends && p.Unit != 0 && opt.Expect == nil {
-		opt.Expect = shape // times that are known one by one are those of the elements behind just this extent
+		// These times belong to the elements that follow the present extent. If a
+		// concurrent writer appends first, they would cut the wrong elements.
+		opt.Expect = shape
 	}
 	opt.Grow = p.Along(l, b, shape[axis])
 	return err
 }
 
-// shapesAround returns the shapes of an array before and after it has grown. Others may
-// have appended before it did.
+// shapesAround returns the shapes of an array before and after an append of planes. It
+// computes the first from the second, since a concurrent writer may have appended after
+// the array was opened.
 func shapesAround(a *zarr.Array, axis int, planes int64) (before, after []int64) {
 	after = a.Shape()
 	before = slices.Clone(after)

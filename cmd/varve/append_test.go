@@ -59,7 +59,7 @@ func TestAppendPolicies(t *testing.T) {
 	}
 }
 
-// TestAppendNothing appends a file of no length, which changes nothing.
+// TestAppendNothing appends a file without elements, which changes nothing.
 func TestAppendNothing(t *testing.T) {
 	node := newNode(t, "--shape", "3,2", "--dtype", "int8", "--chunks", "[[1,2],2]")
 	empty := filepath.Join(t.TempDir(), "none.npy")
@@ -132,7 +132,7 @@ func TestAppendByCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendToCoordinate cuts a coordinate by itself: its old numbers and the new ones.
+// TestAppendToCoordinate cuts a coordinate by its own values, old and new.
 func TestAppendToCoordinate(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	coordinate := strings.TrimSuffix(array, "t2m") + "time"
@@ -170,8 +170,8 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendByOtherNodes takes coordinates that are elsewhere, of another rank, or longer
-// than anything that is read.
+// TestAppendByOtherNodes uses coordinates in other places, of another rank, or too long to
+// read.
 func TestAppendByOtherNodes(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	elsewhere := filepath.Join(t.TempDir(), "c.zarr")
@@ -190,7 +190,7 @@ func TestAppendByOtherNodes(t *testing.T) {
 	}
 }
 
-// TestAppendExpects repeats an append of which nobody knows how it ended.
+// TestAppendExpects repeats an append with an unknown outcome.
 func TestAppendExpects(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "int8", "--chunks", "[[2],3]")
 	args := []string{"append", node, "--format", "json", "--expect", "2,3", "--json"}
@@ -217,8 +217,8 @@ func TestCompletionOfPolicies(t *testing.T) {
 	}
 }
 
-// TestAppendRefuses gives policies and data that do not fit, and checks that nothing has
-// changed.
+// TestAppendRefuses appends with policies and data that do not fit, and checks that
+// nothing changes.
 func TestAppendRefuses(t *testing.T) {
 	regular := []string{"--chunks", "[4]"}
 	listed := []string{"--chunks", "[[4,6]]"}
@@ -253,8 +253,7 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendAtOnce appends from several commands at once: nothing is lost, whoever comes
-// first.
+// TestAppendAtOnce appends from several commands concurrently. Nothing may be lost.
 func TestAppendAtOnce(t *testing.T) {
 	node := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[[1]]")
 	var wg sync.WaitGroup

@@ -13,8 +13,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// flagMeant returns which flag may be meant by an argument that a command does not take:
-// the selection, or the shape, which stand without one. Those from most on are too many.
+// flagMeant returns a hint in parentheses if surplus arguments look like the value of a
+// flag, such as a selection or a shape without its flag, and "" otherwise. The command
+// takes only the first most arguments.
 func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	isList := func(text string) bool {
 		_, err := argument.ParseIntegers(strings.Trim(text, "[]()"))
@@ -24,23 +25,23 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	extra := strings.Join(args[most:], ",")
 	switch shape, whole := f.Lookup("shape"), listContinued(cmd, args[most]); {
 	case whole != "":
-		return fmt.Sprintf(" (a list has commas and no spaces: is %s meant?)", whole)
+		return fmt.Sprintf(" (a list has commas and no spaces: did you mean %s?)", whole)
 	case f.Lookup("output") != nil && filepath.Ext(extra) != "" && len(args) == most+1:
-		return fmt.Sprintf(" (is -o %s meant?)", extra)
+		return fmt.Sprintf(" (did you mean -o %s?)", extra)
 	case shape != nil && shape.Changed && isList(extra):
-		return fmt.Sprintf(" (lengths have commas and no spaces: is --shape %s meant?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
+		return fmt.Sprintf(" (lengths have commas and no spaces: did you mean --shape %s?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
 	case shape != nil && !shape.Changed && isList(extra):
-		return fmt.Sprintf(" (is --shape %s meant?)", extra)
+		return fmt.Sprintf(" (did you mean --shape %s?)", extra)
 	case shape != nil && !shape.Changed && isList(args[0]):
-		return fmt.Sprintf(" (is --shape %s meant?)", args[0])
+		return fmt.Sprintf(" (did you mean --shape %s?)", args[0])
 	case f.Lookup("select") != nil && selection.Syntax(extra) == nil:
-		return fmt.Sprintf(" (is --select '%s' meant?)", extra)
+		return fmt.Sprintf(" (did you mean --select '%s'?)", extra)
 	}
 	return ""
 }
 
-// arguments checks the number of a command's arguments by their names; those that may be
-// missing stand in brackets.
+// arguments returns a check of the number of arguments. Names in brackets are optional.
+// An empty argument is an error, except for KEY and JSON.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
@@ -51,7 +52,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 		}
 		for i, arg := range args {
 			if name := strings.Trim(names[i], "[]"); arg == "" && name != "KEY" && name != "JSON" {
-				return fmt.Errorf("%s is empty: is a variable of the shell not set?", name)
+				return fmt.Errorf("%s is empty: is a shell variable not set?", name)
 			}
 		}
 		return nil

@@ -28,7 +28,8 @@ func newAttributesCommand() *cobra.Command {
 		Short: "Show or change the user attributes of a node",
 		Long: `Show or change the user attributes of a node.
 
-varve attrs NODE shows all attributes, get KEY shows one. JSON is the value: 4, -5, true, '[1, 2]'; text has quotes of its own, '"K"'.
+varve attrs NODE prints all attributes, get KEY prints one. JSON is the value: 4, -5, true, '[1, 2]'. Text needs double
+quotes inside the quotes of the shell: '"K"'.
 
 ` + missingHelp,
 		Example: `  varve attrs era5.zarr/t2m
@@ -43,7 +44,7 @@ varve attrs NODE shows all attributes, get KEY shows one. JSON is the value: 4, 
 	return c
 }
 
-// attributeArguments checks the grammar: every verb has its own number of arguments.
+// attributeArguments checks the arguments; their number depends on the verb.
 func attributeArguments(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return arguments("NODE")(cmd, args)
@@ -57,7 +58,7 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 	case "unset":
 		names = append(names, "KEY")
 	default:
-		return fmt.Errorf("%q is none of get, set and unset%s", args[1], cmp.Or(spelling.Meant(args[1], []string{"get", "set", "unset"}), " (varve attrs NODE set KEY JSON sets an attribute)"))
+		return fmt.Errorf("%q is not get, set or unset%s", args[1], cmp.Or(spelling.Meant(args[1], []string{"get", "set", "unset"}), " (varve attrs NODE set KEY JSON sets an attribute)"))
 	}
 	return arguments(names...)(cmd, args)
 }
@@ -74,7 +75,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	}
 	if verb == "set" {
 		if _, err := strictjson.Parse([]byte(args[1]), anyDepth); err != nil {
-			return failure.BadUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
+			return failure.BadUsage("attribute %q: %q is not JSON (text needs double quotes, '\"K\"'): %w", args[0], args[1], err)
 		}
 		if args[0] == rewrite.GrowthAttribute {
 			if err := growth.Followable([]byte(args[1])); err != nil {
@@ -113,8 +114,8 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	return showAttributes(cmd, location, nil)
 }
 
-// noteAttribute tells people what xarray makes of an array one of whose attributes was
-// changed.
+// noteAttribute prints a note if xarray reads an array differently, or not at all, after
+// the change of one attribute.
 func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key string) {
 	switch {
 	case verb == "set" && (key == cf.FillValue || key == cf.Unsigned):
@@ -128,7 +129,7 @@ func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key
 	}
 }
 
-// unset removes an attribute that has to be there.
+// unset removes an attribute from a JSON object. It fails if there is no such attribute.
 func unset(object []byte, key string) ([]byte, error) {
 	if _, ok, err := metadata.Attribute(object, key); err != nil || !ok {
 		return nil, noAttribute(object, key, err)
@@ -136,8 +137,7 @@ func unset(object []byte, key string) ([]byte, error) {
 	return metadata.UnsetAttribute(object, key)
 }
 
-// noAttribute returns err, or where that is nil the error for an attribute that an object
-// does not have.
+// noAttribute returns err, or, if that is nil, the error for a missing attribute.
 func noAttribute(object []byte, key string, err error) error {
 	if err != nil {
 		return err
@@ -151,11 +151,11 @@ func noAttribute(object []byte, key string, err error) error {
 	return failure.NotFound("there is no attribute %q%s", key, spelling.Meant(key, names))
 }
 
-// showAttributes prints all attributes, or the one named, as JSON. People see a bare NaN
-// as it is stored.
+// showAttributes prints all attributes, or the one named, as JSON. Without --json, a bare
+// NaN, which strict JSON does not allow, is printed the way it is stored.
 func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 	opt := session.Reading(cmd)
-	opt.Rehearsal = session.LedgerOf(cmd.Context()) // where attributes were set for a dry run
+	opt.Rehearsal = session.LedgerOf(cmd.Context()) // a dry run shows what it would have set
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
 		return err

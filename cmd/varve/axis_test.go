@@ -42,14 +42,14 @@ func TestAxisRefused(t *testing.T) {
 		want string
 		args []string
 	}{
-		{`is time meant?`, []string{"append", group + "/t2m", "--axis", "tmie"}},
-		{`the names are time, lat, lon`, []string{"unlock", group + "/t2m", "--axis", "x"}},
-		{`the names are time, lat, lon`, []string{"grid", group + "/t2m", "--axes", "x"}},
+		{`did you mean time?`, []string{"append", group + "/t2m", "--axis", "tmie"}},
+		{`the array has time, lat, lon`, []string{"unlock", group + "/t2m", "--axis", "x"}},
+		{`the array has time, lat, lon`, []string{"grid", group + "/t2m", "--axes", "x"}},
 		{"axis 2", []string{"append", group + "/lat", "--axis", "2"}},
 		{"axis 7", []string{"unlock", group + "/lat", "--axis", "7"}},
 		{"have no names", []string{"append", bare, "--axis", "time"}},
 		{"have no names", []string{"unlock", bare, "--axis", "time"}},
-		{"is lat meant?", []string{"unlock", group, "--axis", "lst"}},
+		{"did you mean lat?", []string{"unlock", group, "--axis", "lst"}},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
 			out, errs, status := execute(t, "ab", append(c.args, more...)...)
@@ -87,7 +87,7 @@ func TestUnlockGroup(t *testing.T) {
 	}
 }
 
-// TestUnlockGroupVersion2 refuses a group whose format has no other grid.
+// TestUnlockGroupVersion2 checks that groups of format 2 are refused.
 func TestUnlockGroupVersion2(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group", "--zarr-format", "2")
@@ -122,25 +122,25 @@ func TestCheckGroup(t *testing.T) {
 	}
 }
 
-// TestMeant proposes flags, commands, and nodes beside one that is not there.
+// TestMeant checks the proposals for misspelled flags, commands and nodes.
 func TestMeant(t *testing.T) {
 	group := newArchive(t)
 	for _, c := range []struct {
 		want string
 		args []string
 	}{
-		{"is --shape meant?", []string{"create", "a", "--shpae", "3"}},
-		{"is --select meant?", []string{"cat", "a", "--selcet", "3"}},
+		{"did you mean --shape?", []string{"create", "a", "--shpae", "3"}},
+		{"did you mean --select?", []string{"cat", "a", "--selcet", "3"}},
 		{"unknown flag: --frobnicate", []string{"cat", "a", "--frobnicate"}},
-		{"is export meant?", []string{"exprot", "a"}},
-		{"is t2m meant?", []string{"info", group + "/t2n"}},
-		{"is t2m meant?", []string{"cat", group + "/t2n/"}},
-		{"is deep meant?", []string{"ls", group + "/dep"}},
-		{"is rain meant?", []string{"equal", group + "/deep/rain", group + "/deep/rian"}},
-		{"is time meant?", []string{"append", group, "tiem=-"}},
+		{"did you mean export?", []string{"exprot", "a"}},
+		{"did you mean t2m?", []string{"info", group + "/t2n"}},
+		{"did you mean t2m?", []string{"cat", group + "/t2n/"}},
+		{"did you mean deep?", []string{"ls", group + "/dep"}},
+		{"did you mean rain?", []string{"equal", group + "/deep/rain", group + "/deep/rian"}},
+		{"did you mean time?", []string{"append", group, "tiem=-"}},
 	} {
 		out, errs, status := execute(t, "", c.args...)
-		if status == 0 || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "meant?") > 1 {
+		if status == 0 || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "did you mean") > 1 {
 			t.Errorf("%q: status %d, %q, %s", c.args, status, out, errs)
 		}
 		_, errs, _ = execute(t, "", append(c.args, "--json")...)
@@ -149,13 +149,13 @@ func TestMeant(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"info", group + "/xyz"}, {"info", "nowhere.zarr"}, {"write", group + "/t2m", group + "/t2n"}} {
-		if _, errs, status := execute(t, "", args...); status != 1 || strings.Contains(errs, "meant?") {
+		if _, errs, status := execute(t, "", args...); status != 1 || strings.Contains(errs, "did you mean") {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 	}
 }
 
-// TestMessagesHaveNoTypeNames keeps types of Go and of libraries out of what people read.
+// TestMessagesHaveNoTypeNames checks that messages name no Go types or libraries.
 func TestMessagesHaveNoTypeNames(t *testing.T) {
 	for _, args := range [][]string{
 		{"create", "a", "--shape", "x", "--dtype", "int8"}, {"append", "a", "--grow", "x"}, {"create", "a", "--zarr-format", "x"}, {"create", "a", "--group=perhaps"},

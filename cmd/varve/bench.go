@@ -23,13 +23,14 @@ import (
 func newBenchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench NODE",
-		Short: "Measure how fast an array is read on this machine, and say what bounds it",
-		Long: `Measure how fast an array is read on this machine, and say what bounds it.
+		Short: "Measure how fast an array is read on this machine, and name the bottleneck",
+		Long: `Measure how fast an array is read on this machine, and name the bottleneck.
 
-A part of the array is read again and again: with 1, 2, 4 and more chunks in flight on as many processors, and in the end as all
-other commands read. The part begins where the array or --select does, and is as large as the time of a round permits.
-It is read in slabs of at most 128 MiB or one chunk. The same requests are then repeated without decoding ("raw"): that is the
-speed of the store. The first round is not counted, so files that fit into the memory of the system are read from there.
+The beginning of the array, or of --select, is read repeatedly, as much of it as fits the time of a round. The first
+rounds have 1, 2, 4 and more chunks in flight on as many processors; the last round has the settings of all other
+commands. The elements are read in slabs of at most 128 MiB or one chunk. The same requests are also repeated without
+decoding ("raw"), which gives the speed of the store. A first round is not counted, so files that fit into the page
+cache are read from there.
 
 Times in I/O and in codecs are sums over all goroutines, so they can exceed the elapsed time.`,
 		Example: `  varve bench era5.zarr/t2m
@@ -38,35 +39,35 @@ Times in I/O and in codecs are sums over all goroutines, so they can exceed the 
 		ValidArgsFunction: node.Complete,
 	}
 	sel := source.SelectionFlag(c)
-	seconds := c.Flags().Float64("seconds", 5, "about how `LONG` to measure; every round reads one slab at least")
+	seconds := c.Flags().Float64("seconds", 5, "measure for about `N` seconds; every round reads at least one slab")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !(*seconds > 0 && *seconds <= 3600) {
-			return failure.BadUsage("--seconds is from more than 0 to 3600")
+			return failure.BadUsage("--seconds must be more than 0 and at most 3600")
 		}
 		return bench(cmd, args[0], *sel, time.Duration(*seconds*float64(time.Second)))
 	}
 	return c
 }
 
-// readTrial is a part of an array that is read again and again.
+// readTrial measures repeated reads of a part of an array.
 type readTrial struct {
-	hierarchy *zarr.Location // whose store notes requests
+	hierarchy *zarr.Location // on the store noted
 	noted     *trial.Recorder
 	path      string
 	sel       string
 	options   zarr.Options
 
-	share time.Duration // of one round
+	share time.Duration // the time of one round
 	slabs []slab
 	shape []int64
 	typ   string
 }
 
-// slab is what is read at a time.
+// slab is what one call reads.
 type slab struct {
 	sel    selection.Selection
 	n      int   // elements
-	chunks int64 // that it touches
+	chunks int64 // chunks that it touches
 }
 
 func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err error) {
@@ -78,7 +79,7 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 	defer node.Close(at)
 	noted := &trial.Recorder{Store: at.Store()}
 	t := &readTrial{hierarchy: zarr.At(noted, ""), noted: noted, path: at.Path(), sel: sel, options: *session.Reading(cmd)}
-	t.options.Observer = nil // what is measured is not to be slowed down
+	t.options.Observer = nil // the observer of --stats would slow the reads down
 	levels := levelsOf(runtime.GOMAXPROCS(0))
 	t.share = all / time.Duration(len(levels)+2)
 	r, err := t.run(ctx, levels)
@@ -117,14 +118,14 @@ func (t *readTrial) run(ctx context.Context, levels []level) (*trial.Measured, e
 	return r, nil
 }
 
-// level is how much is done at a time.
+// level is the concurrency of a round.
 type level struct {
-	inFlight   int // chunks, 0 for what the library does unless told otherwise
+	inFlight   int // chunks; 0 is the default of the library
 	processors int
 }
 
-// levelsOf returns the levels that are measured where there are so many processors:
-// powers of two, all, and what is usual.
+// levelsOf returns the levels to measure on a machine with a number of processors: the
+// powers of two below it, all processors, and the defaults of the library.
 func levelsOf(processors int) []level {
 	var levels []level
 	for n := 1; n < processors; n *= 2 {
@@ -133,13 +134,13 @@ func levelsOf(processors int) []level {
 	return append(levels, level{processors, processors}, level{0, processors})
 }
 
-// inFlight is how many requests or chunks are in flight where nobody says anything
+// inFlight returns the default number of requests or chunks in flight
 // (zarr.Options.Concurrency).
 func (t *readTrial) inFlight(processors int) int {
 	return zarr.DefaultConcurrency(t.noted.Store, processors)
 }
 
-// open opens the array anew, so that it knows nothing of an earlier round, and binds the
+// open opens the array again, without what an earlier round cached, and binds the
 // selection.
 func (t *readTrial) open(ctx context.Context, opt zarr.Options) (*source.Source, error) {
 	a, err := t.hierarchy.At(t.path).OpenArray(ctx, &opt)
@@ -149,8 +150,7 @@ func (t *readTrial) open(ctx context.Context, opt zarr.Options) (*source.Source,
 	return source.New(ctx, a, t.sel, false)
 }
 
-// warm reads slabs for the time of one round, and notes them and the requests that they
-// take.
+// warm reads slabs for the time of one round. It records the slabs and their requests.
 func (t *readTrial) warm(ctx context.Context) error {
 	s, err := t.open(ctx, t.options)
 	if err != nil {
@@ -188,14 +188,13 @@ const (
 	leastSlab = 16 << 20 // bytes
 	mostSlab  = 1 << 30  // bytes, of one chunk
 
-	// mostRequested is how many chunks a slab has at most: every round reads one slab at
-	// least, and millions of short chunks, or of chunks that are not stored, would take
-	// minutes.
+	// mostRequested bounds the chunks of a slab. Every round reads at least one slab,
+	// and millions of short or missing chunks would take minutes.
 	mostRequested = 1 << 12
 )
 
-// slabFor returns how many bytes are read at a time: enough for all processors, and no
-// more than other commands do unless one chunk is longer.
+// slabFor returns the size of a slab in bytes: enough for all processors, but no more
+// than other commands read at once, unless one chunk is longer.
 func slabFor(s *source.Source) int64 {
 	chunk := source.LongestChunk(source.Finest(s.Array), element.Width(s.Stored))
 	most := source.SlabOf(s.Stored)
@@ -209,7 +208,7 @@ func slabFor(s *source.Source) int64 {
 	return n
 }
 
-// raw repeats the requests that were noted, and decodes nothing.
+// raw repeats the recorded requests for the time of one round, and decodes nothing.
 func (t *readTrial) raw(ctx context.Context) (trial.RawRound, error) {
 	start := time.Now()
 	var r trial.RawRound
@@ -228,7 +227,7 @@ func (t *readTrial) raw(ctx context.Context) (trial.RawRound, error) {
 	return r, nil
 }
 
-// round reads the slabs again and again at one level.
+// round reads the slabs repeatedly at one level, for the time of one round.
 func (t *readTrial) round(ctx context.Context, l level) (trial.Round, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(l.processors))
 	counter, opt := new(observe.Counter), t.options

@@ -97,7 +97,7 @@ func TestBenchOfShards(t *testing.T) {
 	}
 }
 
-// TestReplay checks that what was noted is repeated, byte for byte.
+// TestReplay checks that recorded requests are repeated, byte for byte.
 func TestReplay(t *testing.T) {
 	ctx, m, counter := t.Context(), memstore.New(), new(observe.Counter)
 	h := zarr.At(m, "")
@@ -150,8 +150,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestSlabFor checks that what is read at a time stays within bounds, whatever a chunk
-// is.
+// TestSlabFor checks the bounds of a slab for chunks of all sizes.
 func TestSlabFor(t *testing.T) {
 	for _, chunk := range []int64{1, 1 << 10, 1 << 20, 100 << 20, 1 << 29, 1 << 40} {
 		a, err := zarr.At(memstore.New(), "").CreateArray(t.Context(), zarr.Spec{

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// progressLine is what a command that lasts shows meanwhile.
+// progressLine is a progress line in the terminal session.
 var progressLine = regexp.MustCompile(`\r[^\n]*?\x1b\[K`)
 
 // TestSession compares docs/session.svg with what its commands print: VARVE_UPDATE=1 go
@@ -59,8 +59,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// fieldFile makes a file of daily fields: smooth, with noise in the last bits, as fields
-// of measurements are.
+// fieldFile makes a file of daily fields. They are smooth, with noise in the last bits,
+// like measurements.
 func fieldFile(t *testing.T, name string, days int) {
 	t.Helper()
 	var b bytes.Buffer

@@ -17,12 +17,12 @@ import (
 func newCatCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cat NODE [--select ELEMENTS]",
-		Short: "Show the values of an array, the middle of long axes left out",
-		Long: `Show the values of an array, the middle of long axes left out.
+		Short: "Print the values of an array, without the middle of long axes",
+		Long: `Print the values of an array, without the middle of long axes.
 
-Of more than 1,000 values only the first and the last three along every axis are read and shown; export writes them all.
-Times of the CF conventions (units as "days since 2000-01-01") of an array with one axis are shown as dates; --decode does so for
-any array, and makes of packed numbers what scale_factor, add_offset, _FillValue and missing_value say.`,
+Of more than 1,000 values, only the first and last three along every axis are read and printed; export writes them all.
+CF times (units such as "days since 2000-01-01") of an array with one axis are printed as dates. --decode does so for
+any array, and also unpacks numbers by their attributes scale_factor, add_offset, _FillValue and missing_value.`,
 		Example: `  varve cat era5.zarr/t2m --select 0
   varve cat era5.zarr/time`,
 		Args:              arguments("NODE"),
@@ -34,19 +34,11 @@ any array, and makes of packed numbers what scale_factor, add_offset, _FillValue
 }
 
 func show(cmd *cobra.Command, location, sel string, decoded bool) error {
-	a, err := node.OpenArray(cmd, location)
+	a, src, err := openSource(cmd, location, sel, decoded)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	src, err := source.New(cmd.Context(), a, sel, decoded)
-	if err != nil {
-		return err
-	}
-	if decoded {
-		source.TellUndecoded(cmd, location, src)
-		source.TellUnmet(cmd, location, src)
-	}
 	if session.WantsJSON(cmd) {
 		if err := format.CheckLimit(src, session.LimitOf(cmd), format.JSON); err != nil {
 			return err

@@ -109,8 +109,8 @@ func TestCatTimes(t *testing.T) {
 	}
 }
 
-// TestCatTooManyBytes shows the ends of an array with more bytes than 64 bits count. All
-// of them are refused.
+// TestCatTooManyBytes prints the ends of an array whose size in bytes overflows 64 bits.
+// Commands that need all elements must fail.
 func TestCatTooManyBytes(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "b.zarr")

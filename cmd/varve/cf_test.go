@@ -69,7 +69,7 @@ func TestDecodeTimes(t *testing.T) {
 	}
 }
 
-// TestCalendars shows dates of every calendar, and decodes those of days that there were.
+// TestCalendars prints dates of every calendar, and decodes those that exist.
 func TestCalendars(t *testing.T) {
 	for _, c := range []struct{ units, calendar, cat, csv string }{
 		{"days since 2000-02-28", "noleap", "[2000-02-28 2000-03-01 2000-03-02]", "2000-02-28\n2000-03-01\n2000-03-02\n"},
@@ -160,11 +160,12 @@ func TestDecodeDurations(t *testing.T) {
 	}
 }
 
-// TestTextTimesRefused says why decoded times are text where a format has no text.
+// TestTextTimesRefused checks the error if decoded times are text and the format has no
+// text.
 func TestTextTimesRefused(t *testing.T) {
 	for attributes, want := range map[string]string{
-		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 lacks days of the calendar 360_day",
-		`{"units": "days since 0001-01-01"}`:                        "datetime64 lacks the day of one of them",
+		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 does not have the days of the calendar 360_day",
+		`{"units": "days since 0001-01-01"}`:                        "datetime64 does not have one of their days",
 	} {
 		node := newNode(t, "--shape", "2", "--dtype", "int32", "--attributes", attributes)
 		for _, format := range []string{"npy", "raw"} {
@@ -176,8 +177,8 @@ func TestTextTimesRefused(t *testing.T) {
 	}
 }
 
-// TestUndecodedTimes says of times that stay numbers why they do, where one selects by
-// them and in info.
+// TestUndecodedTimes checks the reason for times that stay numbers, in info and after a
+// selection by them.
 func TestUndecodedTimes(t *testing.T) {
 	for units, want := range map[string]string{
 		"months since 2000-01-01": "no fixed length", "days since 2000-02-31": "2000-02-31", "days since nowhere": "nowhere",

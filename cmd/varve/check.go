@@ -22,49 +22,50 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// mostFaults is how many faults are told one by one.
+// mostFaults bounds the faults that are listed one by one.
 const mostFaults = 1000
 
 func newCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check NODE",
-		Short: "Look for damage in the stored chunks of an array, or of all arrays of a group; status 1 where there is any",
-		Long: `Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 where there is any.
+		Short: "Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 if there is any",
+		Long: `Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 if there is any.
 
-Every stored chunk is read and decoded. Of a shard the index and all inner chunks are looked at: each has to lie within the shard,
-to have its bytes for itself and to decode. Bytes that belong to nothing are counted and are no damage; varve compact --shards
-gives them back. Without a checksum, wrong values may go unseen.
+Every stored chunk is read and decoded. In a shard, every inner chunk must lie within the shard, must not share its
+bytes with another one, and must decode. Bytes that belong to no inner chunk are counted, but they are no damage;
+varve compact --shards frees them. Without a checksum, wrong values may go unnoticed.
 
-A chunk that is not stored is no fault, since chunks that hold only the fill value are not stored as a rule. Where all
-chunks should be there, --complete lists those that are not.
+A chunk that is not stored is no fault, because chunks that hold only the fill value are usually not stored. If all
+chunks should be stored, --complete lists the missing ones.
 
-Of a group, all arrays that are stored below it are checked. Consolidated metadata that another program has left stale counts as a
-finding, too; varve consolidate makes it new.
+For a group, all arrays stored below it are checked. Consolidated metadata that another program has left stale is a
+finding, too; varve consolidate updates it.
 
-A change of several arrays that is decided and not finished is a finding: its writer was killed or is at work, and some arrays
+A decided but unfinished change of several arrays is a finding. Its writer crashed or is still running, and some arrays
 may be longer than others.
 
---finish first completes what a killed writer left: such a change, and chunks that it cut but did not move to their places, which
-other programs cannot decode until then. Nothing is changed if the writer may still be at work or the store is read-only.
+--finish first completes what a crashed writer left: such a change, and cut chunks that were not yet moved to their
+keys, which other programs cannot decode until then. Nothing is changed if the writer may still be running or the
+store is read-only.
 
-Coordinates, arrays with one axis that has their name, are read in full. Times that run backwards or repeat are a finding, as
-where a month was appended twice; other numbers that neither rise nor fall get a line, but do not change the status. Elements at the
-end that were not written yet, which are the fill value, do not count; between times that were written they are a finding.
+Coordinates (arrays with one axis, named like that axis) are read in full. Times that run backwards or repeat, as after
+a month was appended twice, are a finding. Other numbers that neither rise nor fall get a line, but do not change the
+status. Elements at the end that are still the fill value do not count; between written times they are a finding.
 
-A chunk that cannot be read, for lack of permission or because of an error of the disk or the server, is a finding; the others
-are checked all the same. More than 100 of these in a row end the check.
+A chunk that cannot be read, for lack of permission or because of a disk or server error, is a finding; the other
+chunks are still checked. After more than 100 such chunks in a row the check ends.
 
-Temporary files are listed and are no damage: of a write that is under way, or of a writer that was
-killed. The next command that writes here removes those of killed writers.`,
+Temporary files are listed, but they are no damage. They belong to a write in progress or to a crashed writer. The next
+command that writes here removes those of crashed writers.`,
 		Example: `  varve check era5.zarr
   varve check era5.zarr/t2m --index-only --json`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	only := c.Flags().Bool("index-only", false, "look at the indexes of shards, and decode nothing")
-	finish := c.Flags().Bool("finish", false, "finish first what a writer that died has left: a decided change of several arrays, cut chunks that were not moved to their places")
-	complete := c.Flags().Bool("complete", false, "count chunks that are not stored as faults, where all should be")
-	dry := c.Flags().Bool("dry-run", false, "change nothing, which check never does without --finish")
+	only := c.Flags().Bool("index-only", false, "check only the indexes of shards, and decode nothing")
+	finish := c.Flags().Bool("finish", false, "first complete what a crashed writer left: a decided change of several arrays, cut chunks not yet moved to their keys")
+	complete := c.Flags().Bool("complete", false, "count chunks that are not stored as faults")
+	dry := c.Flags().Bool("dry-run", false, "change nothing; only --finish changes anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if *finish && !*dry {
 			if err := finishLeft(cmd, args[0]); err != nil {
@@ -76,8 +77,8 @@ killed. The next command that writes here removes those of killed writers.`,
 	return c
 }
 
-// finishLeft finishes what writers that died have left in an array, or in all arrays of a
-// group, as far as it can be.
+// finishLeft completes interrupted changes of an array, or of all arrays below a group,
+// as far as possible.
 func finishLeft(cmd *cobra.Command, location string) error {
 	opt := session.Reading(cmd)
 	opt.Finish = true
@@ -92,13 +93,14 @@ func finishLeft(cmd *cobra.Command, location string) error {
 	}
 	for m, err := range g.Members(cmd.Context(), true) {
 		if _, isArray := m.Node.(*zarr.Array); err == nil && isArray {
-			_, _ = g.At(m.Path).OpenArray(cmd.Context(), nil) // which does it; check tells of those that cannot be opened
+			// Opening completes the change. The check reports arrays that do not open.
+			_, _ = g.At(m.Path).OpenArray(cmd.Context(), nil)
 		}
 	}
 	return nil
 }
 
-// findings is what was found out about an array, as programs read it.
+// findings is the result of a check of one array, in the form of --json.
 type findings struct {
 	Path    string      `json:"path"`
 	Chunks  int64       `json:"chunks_stored"`
@@ -109,28 +111,29 @@ type findings struct {
 	Faults  int64       `json:"faults"`
 	Bad     int64       `json:"chunks_damaged"`
 	Found   []faultFact `json:"found"`           // in the order of chunks
-	Order   *string     `json:"unordered"`       // how the values of a coordinate do not follow each other, else null
-	Notes   []string    `json:"notes"`           // what keeps xarray from opening the group
+	Order   *string     `json:"unordered"`       // how a coordinate is out of order, else null
+	Notes   []string    `json:"notes"`           // what prevents xarray from opening the group
 	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
 
-	Pending *facts.Pending `json:"pending,omitempty"` // a change of several arrays that is not finished
+	Pending *facts.Pending `json:"pending,omitempty"` // an unfinished change of several arrays
 
-	Temporary []temporaryFact `json:"temporary,omitzero"` // of the array that was named; a group tells of its members' itself
+	// Temporary is set only if NODE is an array. A group lists the files of its members.
+	Temporary []temporaryFact `json:"temporary,omitzero"`
 
 	sharded bool
-	times   bool // what is not in order is times
+	times   bool // the coordinate that is out of order holds times
 }
 
-// faultFact is one fault. Of a chunk with very many the last stands for those that are
-// not told.
+// faultFact is one fault. If a chunk has very many, its last one stands for those that
+// are not listed.
 type faultFact struct {
 	Key     string    `json:"key"`
 	Chunk   []int64   `json:"chunk"`
-	Inner   [][]int64 `json:"inner"` // leads to the inner chunk
+	Inner   [][]int64 `json:"inner"` // the path to the inner chunk
 	Off     int64     `json:"offset"`
 	Len     int64     `json:"length"`
 	Shared  bool      `json:"shared"`
-	Kind    *string   `json:"kind"` // null where bytes are only shared
+	Kind    *string   `json:"kind"` // null if bytes are only shared
 	Message string    `json:"message"`
 }
 
@@ -157,11 +160,11 @@ func check(cmd *cobra.Command, location string, how zarr.CheckOptions) error {
 	return c.verdict()
 }
 
-// verdict returns the error that says what was found, nil where that is nothing.
+// verdict returns an error that sums up the findings, or nil if there are none.
 func (c *findings) verdict() error {
 	text := faultsText(c.Path, c.Faults, c.Missing, c.Bad, c.Chunks)
 	if c.times {
-		text += "; the times of the coordinate do not follow each other"
+		text += "; the times of the coordinate are out of order"
 	}
 	if c.Pending.IsFinding() {
 		text += "; a change of several arrays is not finished"
@@ -172,8 +175,8 @@ func (c *findings) verdict() error {
 	return nil
 }
 
-// faultsText says how many faults were found, of which so many are chunks that are not
-// stored.
+// faultsText describes the number of faults. Of these, missing are chunks that are not
+// stored; the others are in bad of the stored chunks.
 func faultsText(location string, faults, missing, bad, chunks int64) string {
 	damage := fmt.Sprintf("in %s of %s", phrase.Count(bad), phrase.Plural(chunks, "stored chunk"))
 	text := fmt.Sprintf("check %s: %s ", location, phrase.Plural(faults, "fault"))
@@ -221,7 +224,7 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	return c, nil
 }
 
-// add adds what was found out about one chunk.
+// add adds the result of one chunk.
 func (c *findings) add(found *codec.Check) {
 	c.Chunks++
 	c.Inner += found.Inner
@@ -251,7 +254,7 @@ func (c *findings) print(cmd *cobra.Command) error {
 	return session.Print(cmd, c.write)
 }
 
-// write writes a line for every fault, and one for the array.
+// write writes one line for every fault, and one for the array.
 func (c *findings) write(w *bufio.Writer) error {
 	for _, f := range c.Found {
 		fmt.Fprintln(w, phrase.Printable(f.Message))
@@ -266,7 +269,7 @@ func (c *findings) write(w *bufio.Writer) error {
 	}
 	fmt.Fprintf(w, "%s  %s, %s", phrase.Printable(c.Path), what, phrase.Bytes(c.Bytes))
 	if c.Dead > 0 {
-		fmt.Fprintf(w, ", of which %s belong to nothing (varve compact --shards)", phrase.Bytes(c.Dead))
+		fmt.Fprintf(w, ", of which %s are unused (varve compact --shards)", phrase.Bytes(c.Dead))
 	}
 	if c.Missing > 0 {
 		fmt.Fprintf(w, "; %s missing", phrase.Plural(c.Missing, "chunk"))

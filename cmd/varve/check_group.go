@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// groupFindings is what was found out about the arrays below a group, as programs read
-// it. The sums are of all arrays.
+// groupFindings is the result of a check of all arrays below a group, in the form of
+// --json. The numbers are sums over all arrays.
 type groupFindings struct {
 	Path    string      `json:"path"`
 	Arrays  []*findings `json:"arrays"` // in the order of their paths
@@ -33,23 +33,23 @@ type groupFindings struct {
 	Faults  int64       `json:"faults"`
 	Bad     int64       `json:"chunks_damaged"`
 	Failed  int64       `json:"arrays_not_checked"`
-	Differ  []string    `json:"dimensions"`            // along which arrays of one group differ in length
-	Pending int64       `json:"arrays_pending"`        // part of a change of several that is not finished
-	Times   int64       `json:"coordinates_unordered"` // whose times run backwards or repeat
-	Stale   []staleFact `json:"stale"`                 // consolidated metadata that does not agree with the nodes
+	Differ  []string    `json:"dimensions"`            // dimensions whose arrays differ in length
+	Pending int64       `json:"arrays_pending"`        // arrays in an unfinished change of several
+	Times   int64       `json:"coordinates_unordered"` // coordinates with times out of order
+	Stale   []staleFact `json:"stale"`                 // groups with stale consolidated metadata
 
 	Temporary []temporaryFact `json:"temporary"`
 }
 
-// staleFact is a group whose consolidated metadata differs from the nodes below it.
+// staleFact is a group with stale consolidated metadata.
 type staleFact struct {
 	Path string `json:"path"`
 	*consolidated.Drift
 }
 
-// checkGroup looks for damage in all arrays below a group, those that stale consolidated
-// metadata does not list among them. An array that cannot be checked does not keep it
-// from the others: it is told, and the status is 1.
+// checkGroup looks for damage in all arrays below a group, including those that stale
+// consolidated metadata does not list. If an array cannot be checked, it goes on with
+// the others and returns a verdict in the end.
 func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.CheckOptions) error {
 	all := &groupFindings{Path: location, Arrays: []*findings{}, Differ: []string{}, Stale: []staleFact{}}
 	names := naming{}
@@ -60,7 +60,7 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 			continue
 		}
 		if errors.Is(m.Err, consolidated.ErrGone) {
-			continue // staleness tells of it
+			continue // reported as stale consolidated metadata
 		}
 		if below, ok := m.Node.(*zarr.Group); ok {
 			_, err := all.addGroup(cmd, consolidated.AsStored(below, stale), m.Path)
@@ -89,7 +89,7 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 	return all.verdict()
 }
 
-// verdict returns the error that says what was found, nil where that is nothing.
+// verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
 	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (g *groupFindings) verdict() error {
 		text += fmt.Sprintf("; arrays differ in length along %s", phrase.Plural(n, "dimension"))
 	}
 	if g.Times > 0 {
-		text += fmt.Sprintf("; the times of %s do not follow each other", phrase.Plural(g.Times, "coordinate"))
+		text += fmt.Sprintf("; the times of %s are out of order", phrase.Plural(g.Times, "coordinate"))
 	}
 	if g.Pending > 0 {
 		text += fmt.Sprintf("; a change of %s is not finished", phrase.Plural(g.Pending, "array"))
@@ -113,15 +113,15 @@ func (g *groupFindings) verdict() error {
 	return failure.Verdict(text)
 }
 
-// addGroup adds what is wrong with a group itself: stale consolidated metadata, and
+// addGroup adds the findings of a group itself: stale consolidated metadata, and
 // dimensions along which its arrays differ. path is relative to the group that is
-// checked. It also returns the staleness of the group.
+// checked. It returns how the consolidated metadata differs, nil if it does not.
 func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string) (stale *consolidated.Drift, err error) {
 	prefix, location := "", g.Path
 	if path != "" {
 		prefix, location = path+": ", node.Clean(g.Path)+"/"+path
 	}
-	if path == "" { // its own document is known, and may be long
+	if path == "" { // its document is already read, and may be long
 		stale, err = consolidated.StalenessOf(cmd.Context(), at, at.Metadata(), true)
 	} else {
 		stale, err = consolidated.Staleness(cmd.Context(), at, true)
@@ -135,8 +135,8 @@ func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string
 	return stale, err
 }
 
-// checkMember looks for damage in a member of a group, nil for one that is sound and no
-// array. Its error is one that ends the work: the command was stopped.
+// checkMember looks for damage in a member of a group. The findings are nil for a group
+// that can be read. The error is not nil only if the command was stopped.
 func checkMember(cmd *cobra.Command, location string, m zarr.Member, how zarr.CheckOptions) (*findings, error) {
 	at := node.Clean(location) + "/" + m.Path
 	err := m.Err
@@ -196,10 +196,10 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 	})
 }
 
-// naming has the findings of the arrays of groups by whether they name their dimensions.
+// naming collects, by group, which arrays name their dimensions.
 type naming map[string]*neighbors
 
-// add adds an array at a path, of which c is what was found.
+// add adds an array at a path, with its findings.
 func (n naming) add(at string, a *zarr.Array, c *findings) {
 	group := path.Dir(at)
 	if n[group] == nil {
@@ -213,7 +213,8 @@ func (n naming) add(at string, a *zarr.Array, c *findings) {
 	}
 }
 
-// note adds to the findings of arrays without names that others of their group have some.
+// note adds a note to the findings of arrays without dimension names if other arrays of
+// their group have some.
 func (n naming) note() {
 	for _, g := range n {
 		for _, c := range g.unnamed {
@@ -224,8 +225,8 @@ func (n naming) note() {
 	}
 }
 
-// neighbors are the arrays right below one group.
+// neighbors describes the arrays directly below one group.
 type neighbors struct {
-	named   bool
-	unnamed []*findings
+	named   bool        // some array names its dimensions
+	unnamed []*findings // of the arrays that do not
 }

@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckChunks looks at chunks that are no shards, and at what is none.
+// TestCheckChunks checks chunks that are not shards, and files that are not chunks.
 func TestCheckChunks(t *testing.T) {
 	node := newNode(t, "--shape", "9", "--dtype", "int16", "--chunks", "4")
 	must(t, "", "write", node, "--value", "3", "--select", ":8")
@@ -71,8 +71,8 @@ func TestCheckChunks(t *testing.T) {
 	}
 }
 
-// TestCheckListsTemporaryFiles leaves a file as a killed writer does: check tells of it,
-// in arrays and groups, and the next change removes it.
+// TestCheckListsTemporaryFiles leaves a temporary file, like a crashed writer. check lists
+// it, for arrays and groups, and the next change removes it.
 func TestCheckListsTemporaryFiles(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := filepath.Join(group, "a")
@@ -93,8 +93,8 @@ func TestCheckListsTemporaryFiles(t *testing.T) {
 	}
 }
 
-// TestCheckUnreadable checks an array some of whose chunks the store fails to read: they
-// are findings, and the others are checked all the same.
+// TestCheckUnreadable checks an array with chunks that cannot be read. They are findings,
+// and the others are still checked.
 func TestCheckUnreadable(t *testing.T) {
 	dir := newNode(t, "--shape", "400", "--dtype", "int8", "--chunks", "2")
 	must(t, "", "write", dir, "--value", "1")

@@ -73,8 +73,7 @@ func TestCreateBounded(t *testing.T) {
 	}
 }
 
-// TestCreateByCoordinate cuts a new array by a coordinate that is there, and appends to
-// it.
+// TestCreateByCoordinate cuts a new array by an existing coordinate, and appends to it.
 func TestCreateByCoordinate(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	coordinateNode(t, group+"/time", "60", "days since 2024-02-20", numbers(0, 60))
@@ -144,7 +143,7 @@ func TestCreateWrongGroups(t *testing.T) {
 		"too few labels":   {"a\nb", "2 labels for an axis of 10"},
 		"empty line":       {"a\n\nb", "line 2 is empty"},
 		"nothing":          {"", "0 entries"},
-		"ones":             {strings.Repeat("1\n", 10), "can be labels"},
+		"ones":             {strings.Repeat("1\n", 10), "could be labels"},
 		"mixed":            {`[1,"a"]`, "cannot be mixed"},
 		"no list":          {`[1,`, "labels"},
 		"lists":            {`[[1],[2]]`, "a number or a string"},
@@ -193,7 +192,7 @@ func TestPlan(t *testing.T) {
 		t.Error(huge)
 	}
 	out := must(t, "", "plan", "--shape", "60,100", "--dtype", "int32")
-	for _, part := range []string{"plan for 60 × 100 of int32", "60 × 100, 23 KiB each", "1 chunk, if all are stored", "--chunks '[60,100]'", "with shards  the array is no more than one chunk"} {
+	for _, part := range []string{"plan for 60 × 100 of int32", "60 × 100, 23 KiB each", "1 chunk if all are stored", "--chunks '[60,100]'", "with shards  the array is no more than one chunk"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is not in %s", part, out)
 		}
@@ -212,12 +211,12 @@ func TestPlanShards(t *testing.T) {
   size         2.5 TiB
   chunks       64 × 64 × 64, 256 KiB each
   grid         391 × 282 × 94
-  objects      10,364,628 chunks, if all are stored, and the metadata
+  objects      10,364,628 chunks if all are stored, and the metadata
   create       varve create NODE --shape '25000,18000,6000' --dtype uint8 --chunks '[64,64,64]'
   with shards  2,048 × 2,048 × 2,048, 8.0 GiB each
     chunks     64 × 64 × 64, 256 KiB each, 32,768 in a shard
     grid       13 × 9 × 3
-    objects    351 shards, if all are stored, and the metadata
+    objects    351 shards if all are stored, and the metadata
     holding    10,364,628 chunks
     create     varve create NODE --shape '25000,18000,6000' --dtype uint8 --shards '[2048,2048,2048]' --chunks '[64,64,64]'
 `
@@ -254,8 +253,8 @@ func TestPlanShards(t *testing.T) {
 	}
 }
 
-// TestEmptyAxes looks at the chunks of arrays that are still empty: not one for each
-// element that is appended.
+// TestEmptyAxes checks the chunks of empty arrays. An append must not make one chunk for
+// each element.
 func TestEmptyAxes(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--shape 0 --dtype int32", "every [32768]"},

@@ -2,6 +2,5 @@
 
 package main
 
-// What programs do without unless they say so: the command has LZMA, and writes bzip2,
-// too.
+// The command also has the codecs that need more libraries: LZMA, and writing bzip2.
 import _ "varve.dev/zarr/codec/extra"

@@ -19,23 +19,24 @@ import (
 func newCompactCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact NODE --shards",
-		Short: "Put the inner chunks of every shard in order, and free the bytes that belong to none",
-		Long: `Put the inner chunks of every shard in order, and free the bytes that belong to none. Elements, chunks and objects stay as
-they are, and nothing is decoded. A shard that is in order is not written.
+		Short: "Put the inner chunks of every shard in order, and free unused bytes",
+		Long: `Put the inner chunks of every shard in order, and free unused bytes. Elements and chunks do not change, and nothing
+is decoded. A shard that is already in order is not rewritten.
 
-Every shard is replaced in one step: others may read and write meanwhile, and stopping the command leaves no shard half
-written. A damaged shard is left as it is, and named once the others are done. It is damaged if its index points outside of it,
-gives an inner chunk a length that its codecs cannot produce, or gives the same bytes to several; varve check also decodes.`,
+Every shard is replaced in one step, so concurrent readers and writers are not disturbed, and stopping the command
+leaves no shard half written. A damaged shard is not changed; it is reported after the others are done. A shard is
+damaged if its index points outside of it, gives an inner chunk a length that its codecs cannot produce, or gives the
+same bytes to several inner chunks. Only varve check finds damage inside of inner chunks.`,
 		Example: `  varve compact era5.zarr/tp --shards
   varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	shards := c.Flags().Bool("shards", false, "compact within shards; chunks are not merged yet")
-	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what would be")
+	shards := c.Flags().Bool("shards", false, "compact within shards; merging chunks is not implemented yet")
+	dry := c.Flags().Bool("dry-run", false, "change nothing, and print what would change")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*shards {
-			return failure.Unsupported("chunks cannot be merged yet; --shards compacts within shards")
+			return failure.Unsupported("merging chunks is not implemented yet; --shards compacts within shards")
 		}
 		return compactShards(cmd, args[0], *dry)
 	}
@@ -60,7 +61,7 @@ func compactShards(cmd *cobra.Command, location string, dry bool) error {
 	return errors.Join(printCompacted(cmd, location, dry, report), err)
 }
 
-// compacted is what became of the shards, as programs read it.
+// compacted is the result of the command, in the form of --json.
 type compacted struct {
 	Path    string `json:"path"`
 	DryRun  bool   `json:"dry_run"`
@@ -70,8 +71,7 @@ type compacted struct {
 	After   int64  `json:"bytes_after"`
 }
 
-// printPlan prints what would become of the shards. Inner chunks are moved as they are
-// encoded.
+// printPlan prints the plan of a dry run. Inner chunks are moved without decoding them.
 func (c compacted) printPlan(cmd *cobra.Command) error {
 	p := struct {
 		dryrun.Head
@@ -92,7 +92,7 @@ func (c compacted) printPlan(cmd *cobra.Command) error {
 	return session.PrintJSON(cmd, p)
 }
 
-// printCompacted tells what became of the shards.
+// printCompacted prints the result.
 func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.CompactReport) error {
 	facts := compacted{location, dry, r.Shards, r.Changed, r.Before, r.After}
 	switch {
@@ -103,7 +103,7 @@ func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.Compac
 	}
 	done := "put in order"
 	if dry {
-		done = "to be put in order, nothing was changed"
+		done = "to put in order, nothing was changed"
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s, %s %s: %s → %s\n",
 		phrase.Printable(location), phrase.Plural(r.Shards, "shard"), phrase.Count(r.Changed), done, phrase.Bytes(r.Before), phrase.Bytes(r.After))

@@ -46,7 +46,7 @@ func TestCompactShards(t *testing.T) {
 	if dry["path"] != node || dry["dry_run"] != true || dry["shards"] != 2.0 || dry["changed"] != 1.0 || dry["bytes_before"] != before || size() != before {
 		t.Errorf("%v, %g bytes", dry, before)
 	}
-	if out := must(t, "", "compact", node, "--shards", "--dry-run"); !strings.HasPrefix(out, node+"  2 shards, 1 to be put in order, nothing was changed: ") {
+	if out := must(t, "", "compact", node, "--shards", "--dry-run"); !strings.HasPrefix(out, node+"  2 shards, 1 to put in order, nothing was changed: ") {
 		t.Error(out)
 	}
 	if out := must(t, "", "compact", node, "--shards"); !strings.HasPrefix(out, node+"  2 shards, 1 put in order: ") || !strings.Contains(out, " → ") {
@@ -83,8 +83,8 @@ func TestCompactDamaged(t *testing.T) {
 	}
 }
 
-// TestCompactLeavesDamage leaves shards as they are whose index cannot be right, and
-// names them.
+// TestCompactLeavesDamage checks that shards with a wrong index are not changed, and are
+// named.
 func TestCompactLeavesDamage(t *testing.T) {
 	for name, entries := range map[string][]uint64{
 		"no bytes, and bytes of several": {0, 1, 0, 0, 2, 0, 1, 1},
@@ -116,5 +116,5 @@ func TestCompactLeavesDamage(t *testing.T) {
 	}
 }
 
-// absentEntry stands in an index for an inner chunk that is not stored.
+// absentEntry is the index entry of an inner chunk that is not stored.
 const absentEntry = 1<<64 - 1

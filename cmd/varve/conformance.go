@@ -15,11 +15,11 @@ import (
 func newConformanceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "conformance --array_path DIR",
-		Short:   "Print every element in C order, one a line, as zarr-conformance-tests wants it",
+		Short:   "Print every element in C order, one per line, for zarr-conformance-tests",
 		Example: "  varve conformance --array_path era5.zarr/t2m",
 		Args:    arguments(),
 	}
-	path := c.Flags().String("array_path", "", "the array's `DIR`")
+	path := c.Flags().String("array_path", "", "the `DIR` of the array")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *path == "" {
 			return failure.BadUsage("--array_path is missing")

@@ -22,16 +22,17 @@ func newConsolidateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "consolidate GROUP",
 		Short: "Copy the metadata of all nodes below a group into the group's own document",
-		Long: `Copy the metadata of all nodes below a group into the group's own document, so that a reader learns of all of them at once.
+		Long: `Copy the metadata of all nodes below a group into the group's own document. A reader then needs a single request
+for all of them.
 
-Varve keeps the copy up to date when it changes a node. After another program has changed one it is older than the nodes are:
-info says so, --dry-run shows where, and another consolidate makes it new.`,
+Varve updates the copy whenever it changes a node. Other programs may not, and then the copy is stale. info reports
+that, --dry-run shows the differences, and consolidate removes them.`,
 		Example: `  varve consolidate era5.zarr
   varve consolidate era5.zarr --dry-run --json`,
 		Args:              arguments("GROUP"),
 		ValidArgsFunction: node.Complete,
 	}
-	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what differs")
+	dry := c.Flags().Bool("dry-run", false, "change nothing, and print what differs")
 	singleWriter := growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o := session.Writing(cmd)
@@ -54,7 +55,7 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		return err
 	}
 	if !dry {
-		// Every node is read once to find it and once more as it is stored.
+		// Every node is read twice: once to find it, and once for its stored bytes.
 		p = progress.NewTally(cmd, "consolidating", 2*int64(d.Nodes), func(s observe.Stats) int64 { return s.Of(observe.Get).Times })
 		err := g.Consolidate(cmd.Context())
 		p.End()
@@ -75,7 +76,7 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 	return printDrift(cmd.OutOrStdout(), d, location, dry)
 }
 
-// printConsolidation prints what would be published.
+// printConsolidation prints the plan of a dry run.
 func printConsolidation(cmd *cobra.Command, d *consolidated.Drift, location string) error {
 	p := struct {
 		dryrun.Head
@@ -98,9 +99,10 @@ func printConsolidation(cmd *cobra.Command, d *consolidated.Drift, location stri
 	return session.PrintJSON(cmd, p)
 }
 
-// printDrift tells what differed. Where there was nothing to differ from, a number is enough.
+// printDrift prints how the old copy differed from the nodes. If there was no copy, it
+// prints only the number of nodes.
 func printDrift(w io.Writer, d *consolidated.Drift, location string, dry bool) error {
-	done := "the metadata of " + phrase.Plural(int64(d.Nodes), "node") + " is in the group's document now"
+	done := "the metadata of " + phrase.Plural(int64(d.Nodes), "node") + " is now in the group's document"
 	if dry {
 		done = phrase.Plural(int64(d.Nodes), "node") + " below the group, nothing was changed"
 	}
@@ -130,5 +132,5 @@ func printDrift(w io.Writer, d *consolidated.Drift, location string, dry bool) e
 	return nil
 }
 
-// shownPaths is how many paths of one kind people are shown.
+// shownPaths bounds the paths of one kind that are printed without --json.
 const shownPaths = 20

@@ -20,7 +20,7 @@ func consolidatedGroup(t *testing.T) string {
 	for _, name := range []string{"a", "b", "deep/c"} {
 		must(t, "", "create", group+"/"+name, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
 	}
-	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is in the group's document now\n") {
+	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is now in the group's document\n") {
 		t.Error(out)
 	}
 	return group
@@ -98,8 +98,8 @@ func TestConsolidateAnew(t *testing.T) {
 	}
 }
 
-// TestConsolidateManyNodes shows some of the paths only, and info looks at no more nodes
-// than it may.
+// TestConsolidateManyNodes checks that only some paths are printed, and that info reads no
+// more nodes than allowed.
 func TestConsolidateManyNodes(t *testing.T) {
 	group := consolidatedGroup(t)
 	document, err := os.ReadFile(filepath.Join(group, "a", "zarr.json"))
@@ -132,7 +132,7 @@ func TestConsolidateDamaged(t *testing.T) {
 	}
 }
 
-// TestInfoTellsRepairs shows what was read in another way than it is stored.
+// TestInfoTellsRepairs checks the notes about documents that were repaired on reading.
 func TestInfoTellsRepairs(t *testing.T) {
 	node := newNode(t, "--shape", "8", "--dtype", "int8", "--chunks", "[4]")
 	name := filepath.Join(node, "zarr.json")
@@ -152,8 +152,8 @@ func TestInfoTellsRepairs(t *testing.T) {
 	}
 }
 
-// TestConsolidateUnknown lists arrays that can be described and not read, of either
-// format: others are none the worse for them.
+// TestConsolidateUnknown lists arrays, of both formats, that can be described but not
+// read. They must not affect other arrays.
 func TestConsolidateUnknown(t *testing.T) {
 	for format, c := range map[string]struct{ group, name, document string }{
 		"2": {".zgroup", ".zarray", `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "|O", "compressor": null,

@@ -33,43 +33,48 @@ type convertFlags struct {
 func newConvertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert SRC [DST] --to 2|3",
-		Short: "Turn a node and everything below it into the other format version",
-		Long: `Turn a node and everything below it into the other format version.
+		Short: "Convert a node and everything below it to the other format version",
+		Long: `Convert a node and everything below it to the other format version.
 
-Without DST the nodes are converted where they are, by their documents alone: chunks stay as they are. From format 2 to 3 that
-works for all arrays but structs whose fields have different byte orders. From 3 to 2 it needs chunks of one length along each axis,
-chunk keys of format 2, and codecs that format 2 has. All new documents are there before the first old one goes, and format 3 is read where both stand, so that another convert finishes one that was
-stopped. Nobody may change the nodes meanwhile. Where documents of both formats stand beside each other, those of --to 3 win, and the others go.
+Without DST the nodes are converted in place: only their documents change, not their chunks. From format 2 to 3 that
+works for all arrays except structs whose fields have different byte orders. From format 3 to 2 it requires chunks of
+one length along each axis, chunk keys of format 2, and codecs that format 2 has.
 
-With DST the nodes are copied there and SRC stays. Chunks are copied as stored where that is possible, and encoded anew elsewhere.
-Symbolic links out of the store, or to nothing, are left out and counted.
+All new documents are stored before the first old one is deleted, so repeating the command completes an interrupted
+conversion. While documents of both formats exist, readers take those of format 3, and --to 3 deletes the others. No
+other program may change the nodes at the same time.
 
-A growth policy that is stored with an array (varve help growth) is removed on the way to format 2 where regular chunks cannot follow it.
+With DST the nodes are copied there, and SRC stays. Chunks are copied without decoding them if possible, and re-encoded
+otherwise. Symbolic links out of the store, and broken ones, are left out and counted.
 
-The attribute _ARRAY_DIMENSIONS of format 2 and the dimension names of format 3 become each other. Consolidated metadata is
-written anew where there is some.
+On the way to format 2, a growth policy stored with an array (varve help growth) is removed if regular chunks cannot
+follow it.
 
-Missing values stay what they are to xarray, which takes the fill value of format 2 for one and in format 3 the attribute _FillValue
-only. To 3, the fill value becomes the attribute as well. To 2, the attribute becomes the fill value; without one the fill value
-becomes null, and chunks that are missing are stored, full of the old fill value. --dry-run counts them. Above 10,000 chunks or 1 GiB the command asks.`,
+The attribute _ARRAY_DIMENSIONS of format 2 becomes the dimension names of format 3, and vice versa. Existing
+consolidated metadata is updated.
+
+Missing values keep their meaning for xarray, which takes the fill value in format 2, but only the attribute _FillValue
+in format 3. So --to 3 copies the fill value to the attribute. --to 2 makes the attribute the fill value. Without the
+attribute the fill value becomes null, and missing chunks are stored, filled with the old fill value. --dry-run counts
+them. For more than 10,000 chunks or 1 GiB the command asks.`,
 		Example: `  varve convert old.zarr --to 3 --dry-run
   varve convert station.zarr station-v2.zarr --to 2`,
 		Args:              arguments("SRC", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}
 	f := new(convertFlags)
-	flagtext.Var(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", flagtext.OneOf("2", "3"))
+	flagtext.Var(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to convert to: 2 or 3", flagtext.OneOf("2", "3"))
 	flagtext.Propose(c, "to", "2", "3")
-	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and tell what would be converted how")
-	c.Flags().BoolVar(&f.yes, "yes", false, "store any number of missing chunks, replace a group, and do not ask")
-	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace what is at DST; a group with members asks, or needs --yes")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and print what would be converted and how")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before storing many missing chunks or replacing a group")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace the node at DST; asks, or needs --yes, if it is a group with members")
 	f.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.to == "":
 			return failure.BadUsage("--to is missing: 2 or 3")
 		case len(args) == 1 && f.overwrite:
-			return failure.BadUsage("--overwrite goes with DST")
+			return failure.BadUsage("--overwrite needs DST")
 		}
 		if len(args) == 1 {
 			return f.inPlace(cmd, args[0])
@@ -87,15 +92,15 @@ func (f *convertFlags) options(cmd *cobra.Command) *rewrite.Options {
 	return opt
 }
 
-// permitted runs a conversion, and once more where a person at the terminal permits it to
-// store that many missing chunks. Nothing is changed before.
+// permitted runs a conversion. If that would store very many missing chunks, it fails
+// before it changes anything; at a terminal, permitted then asks and runs it again.
 func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (rewrite.Conversion, error)) (rewrite.Conversion, error) {
 	r, err := do(f.options(cmd))
 	if !errors.Is(err, rewrite.ErrManyMissing) || !console.IsTerminal(cmd.InOrStdin()) {
 		return r, err
 	}
 	chunks, size := toFill(r)
-	yes, err := asked(cmd, fmt.Sprintf("Store %s that are missing, %s?", phrase.Plural(chunks, "chunk"), phrase.Bytes(size)))
+	yes, err := asked(cmd, fmt.Sprintf("Store %s, %s?", phrase.Plural(chunks, "missing chunk"), phrase.Bytes(size)))
 	if err != nil {
 		return r, err
 	}
@@ -106,7 +111,7 @@ func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (
 	return do(f.options(cmd))
 }
 
-// toFill returns how many missing chunks a conversion stores, and their bytes.
+// toFill returns the number of missing chunks that a conversion stores, and their bytes.
 func toFill(r rewrite.Conversion) (chunks, size int64) {
 	for _, n := range r.Nodes {
 		chunks += n.Filled
@@ -124,7 +129,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, letGo(at, true)) }()
+	defer func() { err = errors.Join(err, closeStore(at, true)) }()
 	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
 		p := progress.NewCount(cmd, "converting", 0)
 		defer p.End()
@@ -132,12 +137,12 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
 	})
 	if errors.Is(err, zarr.ErrIncomplete) {
-		err = failure.Leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats stand beside each other: repeat the command, which finishes it")
+		err = failure.Leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats are stored: repeat the command to complete the conversion")
 	}
 	if err != nil {
 		return atLocation(cmd.Name(), location, at, err)
 	}
-	return f.tell(cmd, location, "", r)
+	return f.printResult(cmd, location, "", r)
 }
 
 func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error) {
@@ -146,7 +151,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, letGo(src, true)) }()
+	defer func() { err = errors.Join(err, closeStore(src, true)) }()
 	err = f.copying().agreed(cmd, src, from, to, f.options(cmd), func(dst *zarr.Location, opt *rewrite.Options) error {
 		_, err := rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
 		return err
@@ -167,51 +172,51 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	if err != nil {
 		return f.copying().stopped(cmd, from, to, src, dst, err)
 	}
-	if err := letGo(dst, true); err != nil {
+	if err := closeStore(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
 	}
 	f.copying().noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
-	return f.tell(cmd, from, to, r)
+	return f.printResult(cmd, from, to, r)
 }
 
-// copying returns the flags of a copy to the destination of a conversion.
+// copying returns the flags for the copy that a conversion with DST makes.
 func (f *convertFlags) copying() *copyFlags {
 	return &copyFlags{dry: f.dry, overwrite: f.overwrite, yes: f.yes, singleWriter: f.singleWriter}
 }
 
-// conversionFacts is what was converted, as programs read it.
+// conversionFacts is the result of the command, in the form of --json.
 type conversionFacts struct {
 	Source      string           `json:"source"`
-	Destination *string          `json:"destination"` // null where nodes were converted where they are
+	Destination *string          `json:"destination"` // null for a conversion in place
 	To          int              `json:"to"`
 	DryRun      bool             `json:"dry_run"`
 	Arrays      int              `json:"arrays"`
 	Groups      int              `json:"groups"`
-	Filled      int64            `json:"chunks_filled"` // that were missing and are stored
+	Filled      int64            `json:"chunks_filled"` // missing chunks that are now stored
 	FilledBytes int64            `json:"bytes_filled"`
 	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
-	LostLinks   int              `json:"lost_links"`     // symbolic links to what the copy is without
+	LostLinks   int              `json:"lost_links"`     // symbolic links left out
 	Nodes       []convertedFacts `json:"nodes"`
 
-	removed []string // nodes that --overwrite would remove, of a dry run
+	removed []string // nodes that --overwrite would remove; only in a dry run
 }
 
 type convertedFacts struct {
 	Path string  `json:"path"` // relative to the source
 	Kind string  `json:"kind"`
 	From int     `json:"from"`
-	Anew *string `json:"encoded_anew"` // why chunks are, null where they stay as they are stored
+	Anew *string `json:"encoded_anew"` // why chunks are re-encoded, null if they are not
 
-	Missing     *string `json:"missing_values"` // what becomes of them, null where nothing has to change
+	Missing     *string `json:"missing_values"` // how their mark changes, null if it stays
 	Lost        bool    `json:"missing_values_lost"`
 	Filled      int64   `json:"chunks_filled"`
 	FilledBytes int64   `json:"bytes_filled"`
-	Refused     bool    `json:"refused_by_xarray"` // for the attribute _FillValue, see missing_values
-	Growth      *string `json:"growth"`            // why a stored policy is removed, null where none is
+	Refused     bool    `json:"refused_by_xarray"` // for its attribute _FillValue
+	Growth      *string `json:"growth"`            // why a stored policy is removed, else null
 }
 
-func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
+func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
 	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {
@@ -238,15 +243,15 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 	return c.print(cmd.OutOrStdout())
 }
 
-// conversionPlan is what a conversion would do, as programs read it. Of one to another
-// place nothing is known of the chunks before they are looked at.
+// conversionPlan is the plan of a dry run, in the form of --json. For a conversion to
+// DST the number of chunks is unknown.
 type conversionPlan struct {
 	dryrun.Head
 	*conversionFacts
 	dryrun.Counts
 }
 
-// plan returns the plan of the conversion that was looked at.
+// plan returns the plan of a dry run.
 func (c *conversionFacts) plan(cmd *cobra.Command) (p conversionPlan, err error) {
 	nodes := int64(len(c.Nodes))
 	p.Head = dryrun.Head{Operation: cmd.Name(), Node: c.Source, Target: c.Destination, Strategy: "copy-publish", Guarantee: dryrun.Guarantee(cmd)}
@@ -262,7 +267,7 @@ func (c *conversionFacts) plan(cmd *cobra.Command) (p conversionPlan, err error)
 	return p, err
 }
 
-// done says what became of the nodes, or would become of them.
+// done describes what was done with the nodes, or would be.
 func (c *conversionFacts) done() string {
 	already := int64(0)
 	for _, n := range c.Nodes {
@@ -270,12 +275,12 @@ func (c *conversionFacts) done() string {
 			already++
 		}
 	}
-	done, before := fmt.Sprintf("are of format %d now", c.To), ", %s already"
+	done, before := fmt.Sprintf("now have format %d", c.To), ", %s already had it"
 	switch {
 	case c.Destination != nil && c.DryRun:
-		done, before = fmt.Sprintf("to copy in format %d, nothing was changed", c.To), "; the source has %s in it already"
+		done, before = fmt.Sprintf("to copy in format %d, nothing was changed", c.To), "; in the source %s already had it"
 	case c.Destination != nil:
-		done, before = fmt.Sprintf("copied in format %d", c.To), "; the source has %s in it already"
+		done, before = fmt.Sprintf("copied in format %d", c.To), "; in the source %s already had it"
 	case c.DryRun:
 		done = fmt.Sprintf("to convert to format %d, nothing was changed", c.To)
 	}
@@ -298,7 +303,7 @@ func (c *conversionFacts) print(w io.Writer) error {
 	}
 	for _, n := range c.Nodes {
 		if n.Anew != nil {
-			if _, err := fmt.Fprintf(w, "  encoded anew  %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(phrase.Shorten(*n.Anew, 160))); err != nil {
+			if _, err := fmt.Fprintf(w, "  re-encoded    %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(phrase.Shorten(*n.Anew, 160))); err != nil {
 				return err
 			}
 		}
@@ -311,8 +316,8 @@ func (c *conversionFacts) print(w io.Writer) error {
 	return errors.Join(c.printMissing(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved))
 }
 
-// printMissing says what becomes of missing values: of every array in a dry run, else
-// where they are lost or xarray reads no more of the group.
+// printMissing prints how the mark of missing values changes: for all arrays in a dry
+// run, otherwise if it is lost or if xarray no longer opens the group.
 func (c *conversionFacts) printMissing(w io.Writer) error {
 	for _, n := range c.Nodes {
 		if n.Missing == nil || !c.DryRun && !n.Lost && !n.Refused {

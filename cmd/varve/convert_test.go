@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// TestBothFormats tells of documents of format 2 beside those of format 3, and converts
-// them away.
+// TestBothFormats checks the note about documents of both formats, and removes those of
+// format 2 by a conversion.
 func TestBothFormats(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	overwrite(t, filepath.Join(node, ".zarray"), "{}")
 	for _, want := range []bool{true, false} {
 		notes := decode(t, must(t, "", "info", "--json", node))["notes"].([]any)
-		if got := len(notes) == 1 && strings.Contains(notes[0].(string), "both formats stand here"); got != want {
+		if got := len(notes) == 1 && strings.Contains(notes[0].(string), "documents of both formats exist"); got != want {
 			t.Error(notes)
 		}
 		must(t, "", "convert", node, "--to", "3")
@@ -63,7 +63,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertAnew says which arrays are encoded anew, and why.
+// TestConvertAnew says which arrays are re-encoded, and why.
 func TestConvertAnew(t *testing.T) {
 	dir := t.TempDir()
 	_, errs, status := execute(t, "", "convert", "testdata/group_consolidated.zarr", "--to", "2", "--dry-run")
@@ -72,13 +72,13 @@ func TestConvertAnew(t *testing.T) {
 	}
 	for _, dst := range []string{dir + "/x.zarr", dir + "/x.zip"} {
 		got := must(t, "", "convert", "testdata/group_consolidated.zarr", dst, "--to", "2")
-		if !strings.Contains(got, "2 arrays and 2 groups copied in format 2\n") || !strings.Contains(got, "encoded anew  /deep/two: ") {
+		if !strings.Contains(got, "2 arrays and 2 groups copied in format 2\n") || !strings.Contains(got, "re-encoded    /deep/two: ") {
 			t.Error(got)
 		}
 		again := strings.TrimSuffix(dst, filepath.Ext(dst)) + "-again" + filepath.Ext(dst)
 		for _, args := range [][]string{{"--dry-run"}, nil} {
 			got = must(t, "", append([]string{"convert", dst, again, "--to", "2"}, args...)...)
-			if !strings.Contains(got, "; the source has 4 in it already\n") || strings.Contains(got, " now") {
+			if !strings.Contains(got, "; in the source 4 already had it\n") || strings.Contains(got, " now") {
 				t.Error(got)
 			}
 		}
@@ -95,7 +95,7 @@ func TestConvertAnew(t *testing.T) {
 	}
 }
 
-// TestInfoOfUnknownFormat2 describes arrays of format 2 as far as they are known.
+// TestInfoOfUnknownFormat2 describes arrays of format 2 with unknown parts.
 func TestInfoOfUnknownFormat2(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group", "--zarr-format", "2")
@@ -128,7 +128,7 @@ func TestInfoOfUnknownFormat2(t *testing.T) {
 	}
 }
 
-// TestInfoTellsWhatIsUnknown names the part of a document that stands in the way.
+// TestInfoTellsWhatIsUnknown checks that the unknown part of a document is named.
 func TestInfoTellsWhatIsUnknown(t *testing.T) {
 	for add, want := range map[string]string{
 		`"storage_transformers": [{"name": "acme.move"}]`: "storage transformer acme.move is not known",
@@ -198,8 +198,8 @@ func TestConvertStores(t *testing.T) {
 }
 
 // TestConvertGrowth converts arrays with stored policies to format 2 and back, where they
-// are and elsewhere, and appends to them. What regular chunks cannot follow is gone, and
-// told.
+// are and elsewhere, and appends to them. Policies that regular chunks cannot follow must
+// be removed and reported.
 func TestConvertGrowth(t *testing.T) {
 	for name, c := range map[string]struct {
 		chunks, policy string

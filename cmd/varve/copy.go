@@ -39,19 +39,21 @@ type copyFlags struct {
 func newCopyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "copy SRC DST",
-		Short: "Copy a node with everything below it, within a store or to another one",
-		Long: `Copy a node with everything below it, within a store or to another one. DST is the new node itself, and its name may end in .zip,
-which makes an archive. Nothing is decoded: chunks, attributes and consolidated metadata are copied as they are stored, in format 2 as
-in format 3, and so are nodes with types or codecs that are not known here.
+		Short: "Copy a node and everything below it, within a store or to another one",
+		Long: `Copy a node and everything below it, within a store or to another one. DST is the new node itself, not its parent. A
+name that ends in .zip makes an archive. Nothing is decoded: the stored bytes of chunks, attributes and consolidated
+metadata are copied, in both formats, even for data types or codecs that Varve does not know.
 
---overwrite removes what is at DST first. Where that is a group with members, or an array that a group is to replace, it asks, and needs
---yes elsewhere. An archive is replaced once the new one is complete, and stays where the copy fails.
+--overwrite first removes the node at DST. On a terminal it asks before it replaces a group with members, or an array
+by a group; elsewhere it needs --yes for that. An archive is replaced after the new one is complete, and stays if the
+copy fails.
 
---move takes the locks of SRC and all below it once the copy is there, and removes SRC if it is still what was copied. It refuses a SRC behind a
-symbolic link, and one with links to what the copy would not have: out of the store, or to nothing. A plain copy is without those, and counts them.
+--move first copies, then locks SRC and everything below it, and removes SRC if it has not changed since. It refuses a
+SRC behind a symbolic link, and a SRC with symbolic links out of the store or broken ones. A plain copy leaves out such
+links and counts them.
 
-The documents come last, so that a copy which is stopped is not visible; another one to the same place removes what is left
-of it. A source that changes its shape or chunks meanwhile is not copied.`,
+The documents are stored last, so an interrupted copy is not visible. Another copy to the same place removes what it
+left. The copy fails if the shape or the chunks of the source change meanwhile.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy https://example.org/era5.zarr era5.zip --dry-run`,
 		Args:              arguments("SRC", "DST"),
@@ -59,33 +61,36 @@ of it. A source that changes its shape or chunks meanwhile is not copied.`,
 	}
 	f := new(copyFlags)
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and count what would be copied")
-	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace what is at DST, with everything below it")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace the node at DST and everything below it")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group")
-	c.Flags().BoolVar(&f.move, "move", false, "remove SRC once it is copied")
+	c.Flags().BoolVar(&f.move, "move", false, "remove SRC after it is copied")
 	f.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) }
 	return c
 }
 
-// copied is what was copied, as programs read it.
+// copied is the result of the command, in the form of --json.
 type copied struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
 	DryRun      bool   `json:"dry_run"`
-	Moved       bool   `json:"moved"` // in a dry run: it would be
+	Moved       bool   `json:"moved"` // in a dry run: would be
 	Arrays      int    `json:"arrays"`
 	Groups      int    `json:"groups"`
 	Values      int64  `json:"values"`
 	Bytes       int64  `json:"bytes"`
 	Reserved    int    `json:"reserved_names"` // nodes of format 3 that begin with "__"
-	Lost        int    `json:"lost_links"`     // symbolic links to what the copy is without
+	Lost        int    `json:"lost_links"`     // symbolic links left out
 
-	removed []string // nodes that --overwrite would remove, of a dry run
+	removed []string // nodes that --overwrite would remove; only in a dry run
 }
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	ctx := cmd.Context()
-	access := store.Read
+	access, do := store.Read, rewrite.Copy
+	if f.move {
+		do = rewrite.Move
+	}
 	if f.move && !f.dry {
 		access = store.Write
 	}
@@ -94,8 +99,9 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	defer func() {
-		if err = errors.Join(err, letGo(src, true)); err == nil && f.move && !f.dry {
-			_ = os.Remove(node.LocalPath(from)) // the folder of a store that is empty now; whatever is in it stays
+		if err = errors.Join(err, closeStore(src, true)); err == nil && f.move && !f.dry {
+			// Remove the folder of a store that is now empty. Remove fails if it is not.
+			_ = os.Remove(node.LocalPath(from))
 		}
 	}()
 	if f.move {
@@ -105,10 +111,6 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	opt := &rewrite.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
-	do := rewrite.Copy
-	if f.move {
-		do = rewrite.Move
-	}
 	err = f.agreed(cmd, src, from, to, opt, func(dst *zarr.Location, opt *rewrite.Options) error {
 		_, err := do(ctx, src, dst, opt)
 		return err
@@ -116,23 +118,9 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	dst, err := f.destination(cmd, to)
-	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(node.LocalPath(to), ".zip") { // an archive, of which no more than a name is looked at
-		return fmt.Errorf("%w (--overwrite replaces it)", err)
-	}
+	r, err := f.copyTo(cmd, src, from, to, func(dst *zarr.Location) (rewrite.Report, error) { return do(ctx, src, dst, opt) })
 	if err != nil {
 		return err
-	}
-	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
-	stop := measureCopy(ctx, p, from, session.Reading(cmd))
-	r, err := do(ctx, src, dst, opt)
-	stop()
-	p.End()
-	if err != nil {
-		return intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err))
-	}
-	if err := letGo(dst, true); err != nil {
-		return atLocation(cmd.Name(), from, src, err)
 	}
 	f.noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
@@ -147,8 +135,33 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	return c.print(cmd.OutOrStdout())
 }
 
-// removed returns the nodes that --overwrite would remove at the destination of a dry
-// run.
+// copyTo opens the destination, copies to it by do, and closes it.
+func (f *copyFlags) copyTo(
+	cmd *cobra.Command, src *zarr.Location, from, to string, do func(dst *zarr.Location) (rewrite.Report, error),
+) (rewrite.Report, error) {
+	dst, err := f.destination(cmd, to)
+	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(node.LocalPath(to), ".zip") {
+		err = fmt.Errorf("%w (--overwrite replaces it)", err) // an existing archive
+	}
+	if err != nil {
+		return rewrite.Report{}, err
+	}
+	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
+	stop := measureCopy(cmd.Context(), p, from, session.Reading(cmd))
+	r, err := do(dst)
+	stop()
+	p.End()
+	if err != nil {
+		return r, intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err))
+	}
+	if err := closeStore(dst, true); err != nil {
+		return r, atLocation(cmd.Name(), from, src, err)
+	}
+	return r, nil
+}
+
+// removed returns the nodes that --overwrite would remove at the destination. It returns
+// nil unless this is a dry run.
 func (f *copyFlags) removed(ctx context.Context, to string) []string {
 	if !f.dry || !f.overwrite {
 		return nil
@@ -156,8 +169,8 @@ func (f *copyFlags) removed(ctx context.Context, to string) []string {
 	return node.Below(ctx, to)
 }
 
-// intoGroup adds to the error for a destination that is a group how a node is put into
-// it.
+// intoGroup adds a hint to the error for a destination that exists and is a group: the
+// location that puts the node into the group.
 func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	var e *zarr.Error
 	if !errors.Is(err, fs.ErrExist) || !errors.As(err, &e) {
@@ -171,13 +184,13 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	return errors.Join(err, g.Close())
 }
 
-// noteDimensions notes where the copy, or the one that would be made, differs in length
-// from other arrays of its group.
+// noteDimensions prints a note if the copy, or the one that a dry run would make, differs
+// in length from other arrays of its group.
 func (f *copyFlags) noteDimensions(cmd *cobra.Command, from, to string) {
 	a, err := f.copyOf(cmd.Context(), from, to)
 	if err == nil {
 		dimensions.Note(cmd, to, a)
-		_ = a.Close() // it was read only
+		_ = a.Close() // nothing was written
 	}
 }
 
@@ -196,17 +209,18 @@ func (f *copyFlags) copyOf(ctx context.Context, from, to string) (*zarr.Array, e
 	return zarr.CreateArray(ctx, to, a.Spec(), opt)
 }
 
-// refuseLink refuses a local location that is a symbolic link, and says where it leads.
+// refuseLink returns an error with the target if a local location is a symbolic link.
 func refuseLink(cmd *cobra.Command, location string) error {
 	target, err := os.Readlink(node.LocalPath(location))
 	if err != nil {
-		return nil // no link
+		return nil // not a link
 	}
-	return failure.On(cmd.Name(), location, failure.BadArgument("it is a symbolic link to %s; name what it leads to, or remove the link", target))
+	return failure.On(cmd.Name(), location, failure.BadArgument("it is a symbolic link to %s; name its target, or remove the link", target))
 }
 
-// agreed asks before --overwrite removes more than the array that an array replaces. do
-// copies to a place.
+// agreed asks before --overwrite removes anything but an array that another array
+// replaces. Before it asks, it tries the copy, do, as a dry run. It returns an error
+// without an answer, or after the answer no.
 func (f *copyFlags) agreed(
 	cmd *cobra.Command, src *zarr.Location, from, to string, opt *rewrite.Options, do func(*zarr.Location, *rewrite.Options) error,
 ) error {
@@ -216,12 +230,12 @@ func (f *copyFlags) agreed(
 		}
 	}
 	if !f.overwrite || f.yes || f.dry || node.LocalPath(from) == node.LocalPath(to) {
-		return nil // of these nothing is removed
+		return nil // nothing is removed, or there is no need to ask
 	}
 	n, err := src.Metadata(cmd.Context(), nil)
 	_, isArray := n.(*metadata.Array)
 	if err != nil && !errors.Is(err, metadata.ErrUnsupported) {
-		return nil // the copy says so
+		return nil // the copy reports it
 	}
 	return mayReplace(cmd, to, isArray, func() error {
 		dst, err := locate(cmd.Context(), to, store.Read)
@@ -232,10 +246,10 @@ func (f *copyFlags) agreed(
 		try.Observer, try.DryRun = nil, true
 		err = do(dst, &try)
 		if errors.Is(err, rewrite.ErrManyMissing) {
-			err = nil // that is the next question
+			err = nil // permitted asks about these next
 		}
-		_, archive := store.Driver(dst.Store()).(*zipstore.Store) // is replaced as a whole
-		if err = errors.Join(atLocation(cmd.Name(), from, src, err), letGo(dst, true)); archive || err != nil {
+		_, archive := store.Driver(dst.Store()).(*zipstore.Store) // replaced as a whole
+		if err = errors.Join(atLocation(cmd.Name(), from, src, err), closeStore(dst, true)); archive || err != nil {
 			return err
 		}
 		o := opt.Options
@@ -247,8 +261,8 @@ func (f *copyFlags) agreed(
 	})
 }
 
-// measureCopy counts in the background how many bytes there are to copy, for a line of
-// progress that is shown.
+// measureCopy counts the bytes to copy in the background, and gives the sum to a progress
+// line. It does nothing if the line is not shown. The caller must call stop.
 func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Options) (stop func()) {
 	if !p.IsShown() {
 		return func() {}
@@ -259,9 +273,9 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 		defer close(done)
 		at, err := zarr.Locate(ctx, from, store.Read)
 		if err != nil {
-			return // the copy says so
+			return // the copy reports it
 		}
-		defer func() { _ = letGo(at, true) }()
+		defer func() { _ = closeStore(at, true) }()
 		o.Observer = nil
 		r, err := rewrite.Copy(ctx, at, zarr.At(memstore.New(), ""), &rewrite.Options{Options: *o, DryRun: true})
 		if err == nil {
@@ -271,32 +285,33 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 	return func() { cancel(); <-done }
 }
 
-// stopped lets go of a destination that did not become a copy, and returns err with what
-// to do about what was copied so far.
+// stopped closes a destination after a failed copy. It returns err, with advice if the
+// copy has left something there.
 func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.Location, err error) error {
 	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
-	_, archive := store.Driver(dst.Store()).(*zipstore.Archive) // is given up whole
-	err = atLocation(cmd.Name(), from, src, errors.Join(err, letGo(dst, false)))
+	_, archive := store.Driver(dst.Store()).(*zipstore.Archive) // discarded as a whole
+	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
 	if f.dry {
 		return err
 	}
 	if info, lookErr := os.Lstat(node.LocalPath(to)); lookErr == nil && info.IsDir() {
-		_ = os.Remove(node.LocalPath(to)) // one that was made for nothing; whatever is in it stays
+		_ = os.Remove(node.LocalPath(to)) // fails unless the new folder is still empty
 	}
 	if begun && lookErr == nil && !archive {
-		return failure.Leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
+		return failure.Leftover(err, "the incomplete copy at %s is not visible: repeat the command, which starts over, or remove it with varve rm", to)
 	}
 	return err
 }
 
-// copyPlan is what a copy would do, as programs read it.
+// copyPlan is the plan of a dry run, in the form of --json. Its dropped chunks are those
+// of the source of a move; what --overwrite removes is not counted.
 type copyPlan struct {
 	dryrun.Head
 	*copied
-	dryrun.Counts // what is dropped is the source of a move; what --overwrite removes is not counted
+	dryrun.Counts
 }
 
-// plan returns the plan of the copy that was counted.
+// plan returns the plan of a dry run.
 func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
 	p.Head = dryrun.Head{Operation: cmd.Name(), Node: c.Source, Target: &c.Destination, Strategy: "copy-publish", Guarantee: dryrun.Guarantee(cmd)}
 	p.copied = c
@@ -333,7 +348,7 @@ func (c *copied) print(w io.Writer) error {
 	return errors.Join(err, printRemoved(w, c.removed), noteLost(w, c.Lost), noteReserved(w, c.Reserved))
 }
 
-// printRemoved names the nodes that --overwrite would remove, if there are any.
+// printRemoved prints the nodes that --overwrite would remove, if there are any.
 func printRemoved(w io.Writer, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
@@ -342,96 +357,20 @@ func printRemoved(w io.Writer, nodes []string) error {
 	return err
 }
 
-// noteLost says how many symbolic links a copy is without.
+// noteLost prints the number of symbolic links that were left out, if any.
 func noteLost(w io.Writer, n int) error {
-	lead := "lead"
-	switch n {
-	case 0:
+	if n == 0 {
 		return nil
-	case 1:
-		lead = "leads"
 	}
-	_, err := fmt.Fprintf(w, "  note  %s %s out of the store or to nothing: not copied\n", phrase.Plural(int64(n), "symbolic link"), lead)
+	_, err := fmt.Fprintf(w, "  note  not copied: %s out of the store, or broken\n", phrase.Plural(int64(n), "symbolic link"))
 	return err
 }
 
-// noteReserved says how many nodes keep a name that format 3 reserves.
+// noteReserved prints the number of nodes whose name format 3 reserves, if any.
 func noteReserved(w io.Writer, n int) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "  note  %s of format 3 with a name that begins with \"__\", which that format reserves: kept as it is\n", phrase.Plural(int64(n), "node"))
+	_, err := fmt.Fprintf(w, "  note  kept: %s of format 3 with a name that begins with \"__\", which that format reserves\n", phrase.Plural(int64(n), "node"))
 	return err
-}
-
-// locate returns the place that a location names.
-func locate(ctx context.Context, location string, access store.Access) (*zarr.Location, error) {
-	at, err := zarr.Locate(ctx, location, access)
-	if err != nil {
-		return nil, err
-	}
-	return at.Observed(session.ObserverOf(ctx)), nil
-}
-
-// atLocation returns err as one about the node at a location, where package rewrite knows
-// its path in the store only.
-func atLocation(op, location string, at *zarr.Location, err error) error {
-	var e *zarr.Error
-	if errors.As(err, &e) && e.Path == at.Path() {
-		e.Path = location
-	}
-	return failure.On(op, location, err)
-}
-
-// destination returns the place of the copy. A dry run makes none: one that is not there
-// is as good as empty.
-func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Location, error) {
-	ctx := cmd.Context()
-	if f.overwrite && !f.dry {
-		if p, ok, err := replacedArchive(ctx, location); ok || err != nil {
-			return p, err
-		}
-	}
-	if !f.dry {
-		return locate(ctx, location, store.Create)
-	}
-	p, err := locate(ctx, location, store.Read)
-	if errors.Is(err, fs.ErrNotExist) {
-		return zarr.At(memstore.New(), ""), nil
-	}
-	return p, err
-}
-
-// replacedArchive begins an archive in place of the one at a location. It is false where
-// none is there.
-func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool, error) {
-	name := node.LocalPath(location)
-	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
-		return nil, false, nil
-	}
-	old, err := locate(ctx, location, store.Read)
-	if err == nil {
-		err = letGo(old, true)
-	}
-	if err != nil { // whatever it is, it is not what was meant
-		return nil, false, failure.On("copy", location, failure.BadArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
-	}
-	a, err := zipstore.Replace(name)
-	if err != nil {
-		return nil, false, failure.On("copy", location, err)
-	}
-	return zarr.At(a, "").Observed(session.ObserverOf(ctx)), true, nil
-}
-
-// letGo closes the store of a place. An archive appears then, or is given up.
-func letGo(p *zarr.Location, done bool) error {
-	s := p.Store()
-	if a, ok := store.Driver(s).(*zipstore.Archive); ok && !done {
-		return a.Discard()
-	}
-	if c, ok := store.As[io.Closer](s); ok {
-		return c.Close()
-	}
-	return nil
 }

@@ -4,12 +4,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,27 +17,16 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
-	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
-	"varve.dev/zarr/cmd/varve/internal/localfile"
-	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/npy"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zipstore"
-	"varve.dev/zarr/strictjson"
 )
 
-// creation is what the flags of create say.
+// creation has the values of the flags of create.
 type creation struct {
 	shape, dtype, chunks, fill string
 	shards, index              string
@@ -52,7 +37,7 @@ type creation struct {
 	group, overwrite, listed   bool
 	yes                        bool
 	singleWriter               *bool
-	big                        bool // the data type asks for big-endian bytes
+	big                        bool // --dtype asks for big-endian bytes
 	times                      growth.Times
 }
 
@@ -62,9 +47,9 @@ func newCreateCommand() *cobra.Command {
 		Short: "Create an array or a group",
 		Long: `Create an array or a group.
 
-Missing groups above it are created too, up to the topmost group that exists or the topmost folder whose name ends in .zarr.
-Where there is neither, as for plain/g/t2m, the node is a store of its own, and folders above it stay plain folders;
-varve create plain/g --group makes such a folder a group.
+Missing groups above NODE are created too, below the topmost existing group or the topmost folder whose name ends in
+.zarr, which becomes a group. Without either, as for plain/g/t2m, the node is a store of its own, and the folders above
+it stay plain folders. varve create plain/g --group makes such a folder a group.
 
 ` + chunking.Help + `
 
@@ -72,9 +57,9 @@ varve create plain/g --group makes such a folder a group.
 
 ` + missingHelp + `
 
---overwrite first removes what is there and then writes the new array, so a failure in between leaves neither. File and flags
-are checked before. Before it removes a group with members, or an array for a group, it asks on a terminal and needs --yes
-elsewhere. If the values of --from cannot be written, the new array is deleted again.`,
+--overwrite first removes the old node and then writes the new one, so a failure in between leaves neither. Flags and
+file are checked before that. On a terminal it asks before it replaces a group with members, or an array by a group;
+elsewhere it needs --yes for that. If the values of --from cannot be written, the new array is deleted again.`,
 		Example: `  varve create era5.zarr/t2m --shape 1826,36,72 --dtype float32 --chunks '[[365,365,365,366,365],36,72]'
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
   varve create era5.zarr/daily --shape 0,36,72 --dtype float32 --chunks calendar:month --time time --grow calendar:month
@@ -86,28 +71,28 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	}
 	c := new(creation)
 	f := cmd.Flags()
-	argument.ShapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
-	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, float, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", flagtext.Syntax(input.ParseType))
+	argument.ShapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, such as 60,100; empty for rank 0")
+	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`: a name such as int8, float, bfloat16 or string; NumPy's, such as >i4, M8[ns] or U12; or JSON, such as {\"name\": …} or [[\"x\",\"<i4\"], …]", flagtext.Syntax(input.ParseType))
 	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", flagtext.Syntax(chunking.Parse))
-	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", flagtext.Syntax(chunking.Parse))
-	flagtext.Var(f, &c.index, "index-location", "end", "the `END` of a shard that its index is at: start or end", flagtext.OneOf("start", "end"))
-	flagtext.Var(f, &c.grow, "grow", "append-one", "store the `POLICY` by which axis 0 grows with the array, as calendar:month: see varve help growth", flagtext.Syntax(growth.ParsePolicy))
+	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …; a shard is one object that holds many chunks", flagtext.Syntax(chunking.Parse))
+	flagtext.Var(f, &c.index, "index-location", "end", "the `END` of a shard where its index is: start or end", flagtext.OneOf("start", "end"))
+	flagtext.Var(f, &c.grow, "grow", "append-one", "store the growth `POLICY` of axis 0 with the array, such as calendar:month: see varve help growth", flagtext.Syntax(growth.ParsePolicy))
 	c.times.Flags(cmd)
-	f.BoolVar(&c.listed, "list-edges", false, "if the chunks of one axis are listed, list those of the others too: for programs that refuse a bare length beside a list")
+	f.BoolVar(&c.listed, "list-edges", false, "if the chunks of one axis are listed, list those of all axes: for programs that refuse a mixture")
 	flagtext.Propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	flagtext.Propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
 	flagtext.Propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	flagtext.Propose(cmd, "index-location", "end", "start")
-	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as metadata spells it: 0, NaN, [0, 1], 2024-05-05, base64 for bytes; zero by default, null in format 2 with dimension names; null means no fill value there; the text null needs quotes")
-	flagtext.Var(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", flagtext.Syntax(argument.Codecs))
-	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", flagtext.Syntax(argument.Compressor))
-	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
-	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none", flagtext.Syntax(facts.ParseNames))
-	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", flagtext.Syntax(parseAttributes))
-	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from `FILE`, which is .npy", argument.FileName)
+	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, [0, 1], 2024-05-05, base64 for bytes. The default is zero; in format 2 with dimension names it is null, which means no fill value. The text null needs quotes there")
+	flagtext.Var(f, &c.codecs, "codecs", "", "the codec chain as a `JSON` list; with --shards, the chain of inner chunks", flagtext.Syntax(argument.Codecs))
+	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` after the codec bytes: zstd:3, gzip:5 or none; zstd by default", flagtext.Syntax(argument.Compressor))
+	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
+	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat; an empty one leaves an axis without a name", flagtext.Syntax(facts.ParseNames))
+	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
+	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a .npy `FILE`", argument.FileName)
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
-	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
+	f.BoolVar(&c.overwrite, "overwrite", false, "first remove the existing node and everything below it")
 	f.BoolVar(&c.yes, "yes", false, "do not ask before --overwrite removes a group")
 	c.singleWriter = growth.SingleWriterFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -122,7 +107,7 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	return cmd
 }
 
-// check refuses flags that contradict each other, and what is not there yet.
+// check returns an error for flags that contradict each other.
 func (c *creation) check(cmd *cobra.Command) error {
 	for _, pair := range [][2]string{{"codecs", "compressor"}, {"from", "shape"}, {"from", "dtype"}, {"from", "group"}, {"group", "shape"}, {"group", "dtype"}, {"group", "grow"}} {
 		if err := flagtext.Exclusive(cmd, pair[:]...); err != nil {
@@ -130,7 +115,7 @@ func (c *creation) check(cmd *cobra.Command) error {
 		}
 	}
 	if c.shards == "" && cmd.Flags().Changed("index-location") {
-		return failure.BadUsage("--index-location goes with --shards only")
+		return failure.BadUsage("--index-location needs --shards")
 	}
 	s, err := c.sharded(cmd)
 	if err != nil {
@@ -144,9 +129,9 @@ func (c *creation) check(cmd *cobra.Command) error {
 		return err
 	}
 	if given := cmd.Flags().Changed; given("zarr-format") && c.format != 2 && c.format != 3 {
-		return failure.BadUsage("--zarr-format %d; 2 and 3 are known", c.format)
+		return failure.BadUsage("--zarr-format %d: only 2 and 3 are known", c.format)
 	} else if c.format == 2 && given("chunk-key-encoding") && strings.HasPrefix(c.keys, "default") {
-		return failure.BadUsage("--chunk-key-encoding %s is one of format 3; format 2 has v2. and v2/", c.keys)
+		return failure.BadUsage("--chunk-key-encoding %s is for format 3; format 2 has v2. and v2/", c.keys)
 	}
 	return nil
 }
@@ -157,8 +142,8 @@ func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
 	return o
 }
 
-// agreed asks before --overwrite removes more than the array that an array replaces.
-// create creates the node with given options.
+// agreed asks before --overwrite removes anything but an array that another array
+// replaces. Before it asks, it tries create without changing the store.
 func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr.CreateOptions) error) error {
 	if c.overwrite {
 		dryrun.WouldRemove(cmd, location)
@@ -171,8 +156,8 @@ func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr
 		if err := deletable(cmd, location, &o.Options); err != nil {
 			return err
 		}
-		// Without Overwrite it fails in the end since something is there, and a group of
-		// many chunks is not removed to find out.
+		// Without Overwrite, create checks everything else first and then fails, because
+		// the node exists. With it, the trial would visit every chunk of a large group.
 		o.Overwrite, o.Rehearsal, o.Observer = false, new(rehearsal.Ledger), nil
 		if err := create(o); !errors.Is(err, fs.ErrExist) {
 			return err
@@ -233,7 +218,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	}
 	a, err := zarr.CreateArray(cmd.Context(), location, *spec, c.options(cmd))
 	if data != nil && errors.Is(err, zarr.ErrIncomplete) {
-		return c.undo(cmd, location, err) // an array without its values
+		return c.undo(cmd, location, err) // the array exists, but has no values
 	}
 	if err != nil && c.overwrite {
 		return halfRemoved(cmd, location, err)
@@ -242,13 +227,8 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 		return err
 	}
 	if data != nil {
-		if err := pourAll(cmd, data, a); err != nil {
-			err = failure.On(cmd.Name(), location, err)
-			if archive, ok := store.Driver(a.Location().Store()).(*zipstore.Archive); ok {
-				return errors.Join(err, archive.Discard())
-			}
-			defer a.Close()
-			return c.undo(cmd, location, err)
+		if err := c.fillFrom(cmd, location, a, data); err != nil {
+			return err
 		}
 	}
 	dimensions.Note(cmd, location, a)
@@ -262,251 +242,32 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	return errors.Join(err, a.Close())
 }
 
-// undo deletes an array that lacks its values, also after an interrupt, and returns err
-// with what became of the array.
+// fillFrom writes the values of --from to a new array. If that fails, it closes the array
+// and removes it.
+func (c *creation) fillFrom(cmd *cobra.Command, location string, a *zarr.Array, data *input.Values) error {
+	err := pourAll(cmd, data, a)
+	if err == nil {
+		return nil
+	}
+	err = failure.On(cmd.Name(), location, err)
+	if archive, ok := store.Driver(a.Location().Store()).(*zipstore.Archive); ok {
+		return errors.Join(err, archive.Discard())
+	}
+	defer a.Close()
+	return c.undo(cmd, location, err)
+}
+
+// undo deletes an array whose values could not be written, even after an interrupt. It
+// returns err with a note about the array.
 func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 	note := "the new array was deleted again"
 	opt := session.Writing(cmd)
-	opt.SingleWriter = true // nobody else changes what this command has just made
+	opt.SingleWriter = true // this command has just created the array
 	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, opt); failed != nil {
 		note = "the new array lacks values and could not be deleted: " + failure.OneLine(failed)
 	}
 	if c.overwrite {
-		note += "; what --overwrite replaced is gone"
+		note += "; the node that --overwrite replaced was deleted"
 	}
 	return failure.Leftover(err, "%s", note)
-}
-
-// begin returns a specification with shape and type, from the flags or from the file
-// whose values it also opens.
-func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) {
-	if c.from != "" {
-		if node.IsLocation(c.from) {
-			return nil, nil, failure.BadArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
-		}
-		v, err := input.Open(cmd, c.from, string(format.NPY), dtype.Type{}, nil)
-		if errors.Is(err, npy.ErrInvalid) {
-			return nil, nil, fmt.Errorf("%w%s", err, instead(c.from))
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		return &zarr.Spec{Shape: v.Shape, Type: v.Type}, v, nil // in the byte order that is usual, whatever that of the file is
-	}
-	for _, name := range []string{"shape", "dtype"} {
-		if !cmd.Flags().Changed(name) {
-			return nil, nil, failure.BadUsage("--%s is missing (or --from FILE.npy, or --group)", name)
-		}
-	}
-	shape, err := argument.ParseShape(c.shape)
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := input.ParseType(c.dtype)
-	c.big = t.Big
-	return &zarr.Spec{Shape: shape, Type: t.Type}, nil, err
-}
-
-// instead returns how the values of a file get into a new array that is no .npy file,
-// which alone tells shape and type.
-func instead(file string) string {
-	switch format.Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
-	case format.JSON:
-		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", phrase.Word(file))
-	case format.CSV:
-		return fmt.Sprintf(": --from takes .npy; %s", input.NPYOfCSV(file))
-	}
-	return ""
-}
-
-// complete adds to a specification what the other flags say.
-func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
-	s.ListAxes, s.IndexAtStart, s.Format = c.listed, c.index == "start", c.format
-	if err := c.cut(cmd, location, s); err != nil {
-		return err
-	}
-	if err := c.fillValue(cmd, s); err != nil {
-		return err
-	}
-	noteYear(cmd, location, s.Type, "--fill", c.fill)
-	if s.Codecs, err = c.chain(s.Type); err != nil {
-		return err
-	}
-	if s.KeyEncoding, err = keyEncoding(c.keys); err != nil {
-		return err
-	}
-	if s.DimensionNames, err = facts.ParseNames(c.names); err != nil {
-		return failure.BadUsage("--dimension-names: %w", err)
-	}
-	if s.Attributes, err = c.attributesJSON(); err != nil {
-		return err
-	}
-	return c.storeGrowth(cmd, s)
-}
-
-// fillValue adds the fill value to a specification. The word null is the null of format
-// 2, which info tells without quotes; as text it needs them there. Format 3 has no null,
-// so that the word is text where the type is.
-func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
-	if c.fill == "" && !cmd.Flags().Changed("fill") {
-		return nil
-	}
-	if c.format == 2 && c.fill == "null" {
-		s.FillValue = zarr.FillJSON("null")
-		return nil
-	}
-	elem, err := input.ParseGiven(s.Type, c.fill)
-	switch {
-	case err == nil:
-		text, err := s.Type.FormatFill(elem)
-		s.FillValue = zarr.FillJSON(string(text))
-		return err
-	case c.fill == "null":
-		return failure.BadUsage("--fill null goes with --zarr-format 2 only: every array of format 3 has a fill value")
-	}
-	return failure.BadArgument("--fill %s: %w", c.fill, err)
-}
-
-// sharded returns what --shards and --chunks say. Without --shards the chunks are in its
-// place.
-func (c *creation) sharded(cmd *cobra.Command) (s chunking.Shards, err error) {
-	s.Clips = session.Permitted(cmd).InnerChunks
-	if s.Inner, err = chunking.Parse(c.chunks); err != nil {
-		return s, failure.BadUsage("--chunks: %w", err)
-	}
-	if c.shards == "" {
-		s.Shards = s.Inner
-		return s, nil
-	}
-	if s.Shards, err = chunking.Parse(c.shards); err != nil {
-		return s, failure.BadUsage("--shards: %w", err)
-	}
-	s.Shards.Flag = "--shards"
-	return s, s.Check()
-}
-
-// cut adds the chunk grid to a specification, and the inner chunks where there are
-// shards.
-func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) error {
-	s, err := c.sharded(cmd)
-	if err != nil {
-		return err
-	}
-	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
-	at := chunking.Site{Location: location, Times: &c.times, ReadFile: read, Options: session.GridOptions(cmd)}
-	if c.shards == "" {
-		if spec.Grid, err = s.Shards.Grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
-			return err
-		}
-		return chunking.CheckLimit(cmd, spec)
-	}
-	spec.Grid, spec.InnerChunks, err = s.Cut(cmd.Context(), spec.Shape, spec.Type, at)
-	if err != nil {
-		return err
-	}
-	return chunking.CheckLimit(cmd, spec)
-}
-
-// attributesJSON returns the attributes, or nil (of no type) where none are given.
-func (c *creation) attributesJSON() (any, error) {
-	if c.attributes == "" {
-		return nil, nil
-	}
-	return parseAttributes(c.attributes)
-}
-
-// anyDepth leaves it to the library to refuse what is nested too deep: the command line
-// is right, and the limit is not a matter of usage.
-var anyDepth = strictjson.Limits{Depth: math.MaxInt}
-
-// parseAttributes reads a JSON object.
-func parseAttributes(text string) (json.RawMessage, error) {
-	v, err := strictjson.Parse([]byte(text), anyDepth)
-	if err == nil && v.Kind() != strictjson.Object {
-		err = v.Errorf("an object is needed")
-	}
-	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
-		err = fmt.Errorf("%w (is {%s: %s} meant?)", err, output.Text(name), output.Text(value))
-	}
-	return metadata.PlainText(v.Raw()), err
-}
-
-// keyEncoding returns the chunk key encoding that a name and a separator stand for.
-func keyEncoding(text string) (metadata.KeyEncoding, error) {
-	for _, e := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash} {
-		if text == e.Name()+string(e.Separator()) {
-			return e, nil
-		}
-	}
-	return 0, errors.New("default/, default., v2. and v2/ are known")
-}
-
-// chain returns the codecs that --codecs or --compressor ask for, nil for the library's
-// choice.
-func (c *creation) chain(t dtype.Type) ([]metadata.Extension, error) {
-	switch {
-	case c.codecs != "":
-		return argument.Codecs(c.codecs)
-	case c.compressor != "":
-		return c.compressed(t, c.compressor)
-	case c.big:
-		return c.compressed(t, "zstd:0")
-	}
-	return nil, nil
-}
-
-// storeGrowth adds the policy of --grow to the attributes of a new array.
-func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
-	object, _ := s.Attributes.(json.RawMessage)
-	if len(object) == 0 {
-		object = json.RawMessage("{}")
-	}
-	value, there, err := metadata.Attribute(object, rewrite.GrowthAttribute)
-	switch given := cmd.Flags().Changed("grow"); {
-	case err != nil:
-		return err
-	case given && there:
-		return failure.BadUsage("--grow and the attribute %s exclude each other", rewrite.GrowthAttribute)
-	case there:
-		return growth.Followable(value)
-	case !given:
-		return nil
-	}
-	p, err := growth.ParsePolicy(c.grow)
-	if err != nil {
-		return failure.BadUsage("--grow %s: %w", c.grow, err)
-	}
-	if err := growth.GrowsBy(s, p); err != nil {
-		return err
-	}
-	v := growth.Stored{Policy: c.grow}
-	if p.Unit != 0 {
-		v.Time, v.Start, v.Step, v.Calendar = c.times.Coordinate, c.times.Start, c.times.Step, c.times.Calendar
-	}
-	if strings.Contains(v.Time, "/") {
-		return failure.BadArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
-	}
-	if value, err = json.Marshal(v); err != nil {
-		return err
-	}
-	raw, err := metadata.SetAttribute(object, rewrite.GrowthAttribute, value)
-	s.Attributes = json.RawMessage(raw)
-	return err
-}
-
-// compressed returns the codec that makes bytes of elements, and a compressor: zstd:3,
-// gzip:5 or none.
-func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
-	compressor, err := argument.Compressor(text)
-	if t.Variable() {
-		return append([]metadata.Extension{vlen.Extension(t)}, compressor...), err
-	}
-	order := ""
-	switch {
-	case t.Ordered() && c.big:
-		order = "big"
-	case t.Ordered():
-		order = "little"
-	}
-	return append([]metadata.Extension{bytescodec.Extension(order)}, compressor...), err
 }

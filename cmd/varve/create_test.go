@@ -96,7 +96,7 @@ func TestCreateFromNPY(t *testing.T) {
 	}
 }
 
-// TestCreateFromOthers says what to do with what is no .npy file.
+// TestCreateFromOthers checks the hints for files that are not .npy.
 func TestCreateFromOthers(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", filepath.Join(dir, "a.zarr"), "--shape", "2", "--dtype", "int8")
@@ -111,7 +111,7 @@ func TestCreateFromOthers(t *testing.T) {
 	}
 }
 
-// TestCreateTakesItselfBack deletes a new array after an interrupt, and tells where that
+// TestCreateTakesItselfBack deletes a new array after an interrupt, and reports if that
 // fails.
 func TestCreateTakesItselfBack(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{4}}, []byte{1, 2, 3, 4})
@@ -136,8 +136,8 @@ func TestCreateTakesItselfBack(t *testing.T) {
 	}
 }
 
-// TestCreateFromWrongValues creates an array from values that only writing finds to be
-// wrong.
+// TestCreateFromWrongValues creates an array from values whose errors show only when they
+// are written.
 func TestCreateFromWrongValues(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{2}}, []byte{1, 2})
 	node := filepath.Join(t.TempDir(), "s.zarr", "a")
@@ -150,8 +150,7 @@ func TestCreateFromWrongValues(t *testing.T) {
 	}
 }
 
-// breaking is a stream whose second half cannot be had, because the one who waits for it
-// gives up.
+// breaking is a stream that is interrupted before its second half.
 type breaking struct {
 	r      io.Reader
 	cancel func()

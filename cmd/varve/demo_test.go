@@ -82,7 +82,7 @@ func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64)
 		}
 		written += f.NewBytes
 	}
-	files, err := look(dir)
+	files, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64)
 
 func TestDemoFromRectilinear(t *testing.T) {
 	source := fixture(t, "rect_months.zarr")
-	before, err := look(source)
+	before, err := listFiles(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestDemoFromRectilinear(t *testing.T) {
 	if facts.From == nil || *facts.From != source || facts.MadeRectilinear || facts.Values != 376*6 {
 		t.Errorf("%+v", facts)
 	}
-	after, err := look(source)
+	after, err := listFiles(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,8 @@ func TestDemoFromRectilinear(t *testing.T) {
 	}
 }
 
-// TestDemoFromGroup takes the first array that can grow, passing by a scalar; its grid is
-// regular, it is shorter than what is appended, and some of its chunks are not stored.
+// TestDemoFromGroup takes the first array that can grow, after a scalar. Its grid is
+// regular, it is shorter than the appends, and some of its chunks are not stored.
 func TestDemoFromGroup(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "source.zarr")
 	create(t, filepath.Join(source, "a"), nil)
@@ -224,9 +224,9 @@ func TestDemoIsAffordable(t *testing.T) {
 		want        string // part of the error
 	}{
 		{mostCopied, 0, true, ""},
-		{mostCopied + 1, mostCopied, true, "4.0 GiB of elements, too much to copy: there is room for 4.0 GiB"},
+		{mostCopied + 1, mostCopied, true, "4.0 GiB of elements, too much to copy: only 4.0 GiB are free"},
 		{mostCopied + 1, mostCopied + 1, true, ""},
-		{mostCopied + 1, 0, false, "is not known"},
+		{mostCopied + 1, 0, false, "is unknown"},
 	} {
 		d.origin.spec.Shape = []int64{c.bytes}
 		err := d.affordable(func(string) (int64, bool) { return c.room, c.known })
@@ -239,7 +239,7 @@ func TestDemoIsAffordable(t *testing.T) {
 	}
 }
 
-// TestDemoNoticesWrongValues lets the array hold other values than it has to.
+// TestDemoNoticesWrongValues runs the demonstration with wrong values in the array.
 func TestDemoNoticesWrongValues(t *testing.T) {
 	asked := 0
 	from := &origin{
@@ -255,7 +255,7 @@ func TestDemoNoticesWrongValues(t *testing.T) {
 	cmd.SetOut(new(strings.Builder))
 	cmd.SetContext(t.Context())
 	err := newDemo(cmd, t.TempDir(), "wrong", from).run(t.Context())
-	if !errors.Is(err, zarr.ErrCorrupt) || !strings.Contains(err.Error(), "is not what was written") {
+	if !errors.Is(err, zarr.ErrCorrupt) || !strings.Contains(err.Error(), "differs from the one written") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -299,7 +299,7 @@ func TestSnapshotChanges(t *testing.T) {
 	put("replaced", "a")
 	put("removed", "a")
 	put("__varve.lock", "")
-	before, err := look(dir)
+	before, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestSnapshotChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := look(dir)
+	after, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// aligned creates a group of a field and its coordinates, which all name their
-// dimensions.
+// aligned creates a group of a field and its coordinates, all with dimension names.
 func aligned(t *testing.T, format string) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -29,9 +28,9 @@ func TestAppendAlongDimension(t *testing.T) {
 			want string
 			args []string
 		}{
-			{`dimension "time" grows, and lat does not have it`, []string{t2m, time, lat, u10}},
-			{`dimension "time" grows, and lat does not have it`, []string{lat, time, t2m}},
-			{`dimension "time" grows, and lat does not have it`, []string{lat, t2m, time, "--axis", "time"}},
+			{`dimension "time" grows, but lat does not have it`, []string{t2m, time, lat, u10}},
+			{`dimension "time" grows, but lat does not have it`, []string{lat, time, t2m}},
+			{`dimension "time" grows, but lat does not have it`, []string{lat, t2m, time, "--axis", "time"}},
 			{`length 4 here and 3 in u10`, []string{t2m, time}},
 			{`length 4 here and 2 in t2m, u10`, []string{lat, "--axis", "lat"}},
 		} {

@@ -1,36 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Varve is the command line for Zarr version 3 stores with regular and rectilinear chunk
-// grids.
+// Varve is the command line for Zarr stores with regular and rectilinear chunk grids.
 //
-// Data goes to standard output, messages to standard error. The exit status is 0 when
-// done, 1 when it failed, and 2 for wrong usage. With --json there is one JSON document
-// on standard output, and a failure is one on standard error.
+// Data goes to standard output, messages to standard error. The exit status is 0 for
+// success, 1 for a failure, and 2 for wrong usage. With --json, one JSON document is
+// printed on standard output, and one on standard error for a failure.
 //
 // # How commands are written
 //
-// Every command is a file named after it with a constructor new…Command() *cobra.Command,
-// which newRoot lists. A command is presentation: whatever other programs could need
-// lives in a package of the library.
+// Every command is in a file named after it, with a constructor new…Command that newRoot
+// calls. Commands only parse arguments and print results. What other programs could use
+// is in packages of the library.
 //
-//   - RunE does the work and returns errors as the library made them; it prints none. Errors of its own wrap one of
-//     [zarr.ErrInvalidArgument] and [zarr.ErrUnsupported] (failure.BadArgument, unsupported), which decides the kind in JSON.
-//     What RunE returns is status 1, except usageError, which is status 2 like all errors of flags and arguments.
-//   - Streams are cmd.InOrStdin(), cmd.OutOrStdout() and cmd.ErrOrStderr(), never those of package os. Commands that print
-//     much buffer with buffered(cmd, func(w *bufio.Writer) error); documents of any length that may fail use withheld.
-//   - session.WantsJSON(cmd) tells whether --json was given; session.PrintJSON(cmd, v) prints one document. Members that do not apply are null.
-//   - Commands that move data have the flag --stats by session.WithStats. The counter is in their context, reading(cmd), writing(cmd) and locate
-//     pass it on, and session.PrintJSON and session.PrintDocument add what it counted.
-//   - Contexts come from cmd.Context(): Ctrl-C cancels them.
-//   - Short is one sentence without a final period, Example one or two lines that work. A new command joins one of commandGroups.
-//     Lines of Long may be of any length: help wraps them, and keeps entries of lists, which begin with two spaces.
-//   - The placeholder of a flag is a word in capitals in backquotes, and the text says what it stands for.
-//   - confirm says on a terminal what was done; styled makes text stand out where there are colours.
-//   - node.Open and node.OpenArray open a location for reading. Other openings take reading(cmd) or writing(cmd), which carry what
-//     --experimental permits and what --limit bounds; session.GridOptions(cmd) does so for a chunk grid alone. Flags whose text has a grammar are made by flagtext.Var (argument.ShapeFlag,
-//     selectionFlag, formatFlag), so that malformed text is wrong usage before any work begins.
-//   - Commands that change an extent share changeFlags, which has the policies of growth and the times that a calendar needs;
-//     singleWriterFlag alone is for other changes. propose makes a shell complete the values of a flag.
-//   - Errors that do not name a node get that of the command line: messages leave it out. Those about an axis come from failure.OnAxis.
-//   - Tests call execute(t, stdin, args...), which runs the command in-process and returns what it printed and its status.
+//   - RunE does the work. It returns errors as the library made them, and prints none.
+//     Its own errors come from package failure, which gives them their kind in JSON.
+//     Errors of RunE lead to status 1. Usage errors (failure.BadUsage), and errors of
+//     flags and arguments, lead to status 2.
+//   - Streams are cmd.InOrStdin(), cmd.OutOrStdout() and cmd.ErrOrStderr(), never those
+//     of package os. session.Print buffers long output. output.Withheld holds output
+//     back while it may still fail.
+//   - session.WantsJSON tells whether --json was given, and session.PrintJSON prints one
+//     document. Members that do not apply are null.
+//   - session.WithStats adds --stats to commands that move data. Its counter is in the
+//     context; session.Reading, session.Writing and locate pass it on.
+//   - dryrun.With adds --dry-run to commands that change something.
+//   - The context is cmd.Context(). A signal cancels it.
+//   - Short is one sentence without a final period. Example has one or two lines that
+//     work. Lines of Long may have any length, because help wraps them. Entries of lists
+//     begin with two spaces. A new command joins one of commandGroups.
+//   - The placeholder of a flag is one word in capitals, in backquotes.
+//   - Flags whose text has a grammar are made by flagtext.Var or by functions based on
+//     it. They refuse malformed text as wrong usage, before any work begins.
+//   - node.Open and node.OpenArray open a location for reading. Other calls take the
+//     options of session.Reading or session.Writing, which have the values of the flags
+//     of all commands, such as --experimental and --limit.
+//   - Commands that change an extent share growth.Flags; other commands that write take
+//     growth.SingleWriterFlag alone.
+//   - Errors that name no node get the one of the command line, so messages leave it out.
+//   - session.Confirm prints a line about what was done, on terminals only.
+//   - Tests call execute(t, stdin, args...). It runs the command in the test's process,
+//     and returns what it printed and its status.
 package main

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// dryRunCases are commands of every kind that changes something, each on an array of its
-// own.
+// dryRunCases are commands of every kind that changes something, each on its own array.
 var dryRunCases = []struct {
 	name string
 	args []string // NODE, GROUP and PARENT stand for places
@@ -42,8 +41,8 @@ var dryRunCases = []struct {
 	{"two arrays", []string{"append", "GROUP", "a=-"}, strings.Repeat("x", 9)},
 }
 
-// dryRunPlace makes a group with arrays of several kinds and returns what the places in
-// arguments stand for.
+// dryRunPlace makes a group with arrays of several kinds, and returns the values for the
+// placeholders in arguments.
 func dryRunPlace(t *testing.T) *strings.Replacer {
 	t.Helper()
 	parent := t.TempDir()
@@ -63,7 +62,7 @@ func dryRunPlace(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer("NODE", group+"/a", "REGULAR", group+"/regular", "SHARDS", group+"/shards", "GROUP", group, "PARENT", parent, "FILE", file)
 }
 
-// contents returns the values below a directory, without what is there for a moment only.
+// contents returns the values below a directory, without temporary files.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	list := map[string]string{}
@@ -81,9 +80,9 @@ func contents(t *testing.T, dir string) map[string]string {
 	return list
 }
 
-// TestDryRun checks of every command that changes something that its plan is what happens
-// then: requests and bytes as --stats counts them, chunks as the directory shows them,
-// the words that the command prints, and that the dry run itself changes nothing.
+// TestDryRun compares, for every command that changes something, its plan with what then
+// happens: requests and bytes counted by --stats, chunks in the directory, and the words
+// that the command prints. The dry run itself must change nothing.
 func TestDryRun(t *testing.T) {
 	for _, c := range dryRunCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,8 +139,8 @@ func comparePlan(t *testing.T, plan, done map[string]any) {
 	checkPlanNames(t, plan)
 }
 
-// checkPlanNames checks that a plan has all names that scripts read in every plan, null
-// where the command does not know a count before it runs.
+// checkPlanNames checks that a plan has all names that scripts read. A count is null if
+// the command cannot know it before it runs.
 func checkPlanNames(t *testing.T, plan map[string]any) {
 	t.Helper()
 	for _, name := range []string{
@@ -158,8 +157,8 @@ func checkPlanNames(t *testing.T, plan map[string]any) {
 	}
 }
 
-// compareTree compares a plan with what has become of the files. A value may be written
-// as it was.
+// compareTree compares a plan with the changes of the files. A value may be rewritten with
+// the same content.
 func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	t.Helper()
 	count := map[string]float64{}
@@ -188,9 +187,8 @@ func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	}
 }
 
-// TestDryRunOfWholeStores checks of commands that count in their own words that the dry
-// run changes nothing and counts what is done then, and that its plan begins as those of
-// all commands do.
+// TestDryRunOfWholeStores checks commands that count in their own words: the dry run
+// changes nothing, counts what is then done, and its plan begins like all plans.
 func TestDryRunOfWholeStores(t *testing.T) {
 	for _, c := range []struct {
 		name, strategy string
@@ -242,7 +240,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 	}
 }
 
-// TestResizeAsks checks that elements are not deleted without a word.
+// TestResizeAsks checks that resize asks before it deletes elements.
 func TestResizeAsks(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	_, errs, status := execute(t, "", "resize", node, "--shape", "2,3")
@@ -257,9 +255,8 @@ func TestResizeAsks(t *testing.T) {
 	must(t, "", "resize", empty, "--shape", "2,0")
 }
 
-// TestDryRunOfLargeChunk plans to write into a part of a chunk that a dry run does not
-// read. The plan says what is done all the same; only the length that the chunk gets is
-// not known.
+// TestDryRunOfLargeChunk plans a write to a part of a chunk that a dry run does not read.
+// The plan must be complete, except for the new length of the chunk.
 func TestDryRunOfLargeChunk(t *testing.T) {
 	for _, compressor := range []string{"zstd:1", "none"} {
 		node := newNode(t, "--shape", "3000000", "--chunks", "2000000", "--dtype", "int8", "--compressor", compressor)

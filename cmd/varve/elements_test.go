@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// typed are arrays of three elements of every kind of type: how values are written, and
-// how they come out.
+// typed has arrays of three elements for every kind of type: the values that are written,
+// and how they are printed.
 var typed = []struct{ dtype, values, json, csv, cat string }{
 	{"int4", "[-8,0,7]", "", "-8\n0\n7\n", "[-8  0  7]\n"},
 	{"bfloat16", `[1.5,"NaN",-0.0]`, "", "1.5\nnan\n-0.0\n", "[ 1.5  nan -0.0]\n"},
@@ -93,8 +93,8 @@ func TestTypesOfFormat2(t *testing.T) {
 	}
 }
 
-// TestVariableIsNotRaw refuses formats that cannot tell where elements end, and says what
-// to do.
+// TestVariableIsNotRaw checks that raw is refused for elements of variable length, with a
+// hint.
 func TestVariableIsNotRaw(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "string")
 	for _, args := range [][]string{

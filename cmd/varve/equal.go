@@ -20,11 +20,11 @@ import (
 func newEqualCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "equal A B",
-		Short: "Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 where they differ",
-		Long: `Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 where they differ.
+		Short: "Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 if they differ",
+		Long: `Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 if they differ.
 
-Groups are equal if they have the same arrays, by path, and these are equal. Attributes, chunks and codecs are not compared.
-Values are equal if their bits are: NaN equals NaN of the same payload, and -0.0 is not 0.0.`,
+Groups are equal if they have the same arrays, by path, and these are equal. Attributes, chunks and codecs are not
+compared. Values are equal if their bits are equal: NaN equals NaN with the same payload, and -0.0 differs from 0.0.`,
 		Example:           "  varve equal old.zarr/t2m new.zarr/t2m",
 		Args:              arguments("A", "B"),
 		ValidArgsFunction: node.Complete,
@@ -32,7 +32,7 @@ Values are equal if their bits are: NaN equals NaN of the same payload, and -0.0
 	}
 }
 
-// differenceFacts is where two arrays differ, as programs read it.
+// differenceFacts is the first difference of two arrays, in the form of --json.
 type differenceFacts struct {
 	What  string  `json:"what"`
 	Index []int64 `json:"index"`
@@ -40,7 +40,7 @@ type differenceFacts struct {
 	B     string  `json:"b"`
 }
 
-// logicalBytes returns how many bytes all elements of an array are, 0 where nobody knows.
+// logicalBytes returns the size of all elements of an array in bytes, 0 if it is unknown.
 func logicalBytes(a *zarr.Array) int64 {
 	n, ok := checked.Product(a.Shape()...)
 	if ok = ok && !a.Type().Variable(); ok {
@@ -78,7 +78,7 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		return err
 	}
 	defer b.Close()
-	d, err := compared(cmd, a, b)
+	d, err := compareArrays(cmd, a, b)
 	if err != nil {
 		return err
 	}
@@ -97,14 +97,14 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 	return err
 }
 
-// compared compares two arrays, and shows how far that is.
-func compared(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, error) {
+// compareArrays compares two arrays and shows the progress.
+func compareArrays(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, error) {
 	p := progress.NewEstimate(cmd, "comparing", 2*logicalBytes(a), progress.DecodedBytes)
 	defer p.End()
 	return zarr.Compare(cmd.Context(), a, b)
 }
 
-// differenceText says where arrays differ, with moments and durations as cat shows them.
+// differenceText describes a difference, with times and durations as cat prints them.
 func differenceText(a *zarr.Array, d *zarr.Difference) string {
 	t := a.Type()
 	if k := t.Kind(); d.Index == nil || k != dtype.Datetime && k != dtype.Timedelta {

@@ -17,22 +17,22 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// groupComparison is what two groups have in common, as programs read it. Paths are
-// relative to them.
+// groupComparison compares the arrays of two groups, in the form of --json. Paths are
+// relative to the groups.
 type groupComparison struct {
 	Equal    bool           `json:"equal"`
-	Compared int            `json:"arrays_compared"` // that both have
+	Compared int            `json:"arrays_compared"` // arrays that both groups have
 	Differ   []arrayDiffers `json:"arrays_different"`
 	OnlyA    []string       `json:"arrays_only_in_a"`
 	OnlyB    []string       `json:"arrays_only_in_b"`
 }
 
-// arrayDiffers is an array that two groups have with another content.
+// arrayDiffers is an array that differs between two groups.
 type arrayDiffers struct {
 	Path       string           `json:"path"`
 	Difference *differenceFacts `json:"difference"`
 
-	text string // the same for people
+	text string // the difference in words
 }
 
 // equalGroups compares all arrays below two groups.
@@ -64,7 +64,7 @@ func (c *groupComparison) compare(cmd *cobra.Command, a, b *zarr.Group) error {
 			c.OnlyA = append(c.OnlyA, path)
 			continue
 		}
-		d, err := compared(cmd, inA[path], inB[path])
+		d, err := compareArrays(cmd, inA[path], inB[path])
 		if err != nil {
 			return err
 		}
@@ -81,8 +81,8 @@ func (c *groupComparison) compare(cmd *cobra.Command, a, b *zarr.Group) error {
 	return nil
 }
 
-// arraysBelow returns the arrays below a group by their paths. One that cannot be opened
-// cannot be compared.
+// arraysBelow returns the arrays below a group by their paths. It fails if one of them
+// cannot be opened.
 func arraysBelow(cmd *cobra.Command, g *zarr.Group) (map[string]*zarr.Array, error) {
 	arrays := map[string]*zarr.Array{}
 	for m, err := range g.Members(cmd.Context(), true) {
@@ -96,15 +96,15 @@ func arraysBelow(cmd *cobra.Command, g *zarr.Group) (map[string]*zarr.Array, err
 	return arrays, nil
 }
 
-// text says in short where groups differ.
+// text describes in short how the groups differ.
 func (c *groupComparison) text() string {
 	var parts []string
 	if len(c.Differ) > 0 {
 		first := c.Differ[0]
-		parts = append(parts, fmt.Sprintf("%d of %s differ, in %s the first: %s", len(c.Differ),
+		parts = append(parts, fmt.Sprintf("%d of %s differ; the first is %s: %s", len(c.Differ),
 			phrase.Plural(int64(c.Compared), "array"), first.Path, first.text))
 	} else {
-		parts = append(parts, phrase.Plural(int64(c.Compared), "array")+" of both are equal")
+		parts = append(parts, phrase.Plural(int64(c.Compared), "array")+" in both are equal")
 	}
 	for _, only := range []struct {
 		where string

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEqualGroups compares groups: how many arrays were compared is told, and where the
-// first differs.
+// TestEqualGroups compares groups, and checks the number of compared arrays and the first
+// difference.
 func TestEqualGroups(t *testing.T) {
 	a, b := t.TempDir()+"/a.zarr", t.TempDir()+"/b.zarr"
 	must(t, "", "create", a, "--group")
@@ -26,7 +26,7 @@ func TestEqualGroups(t *testing.T) {
 	must(t, "", "write", b+"/g/y", "--select", "3", "--value", "5")
 	must(t, "", "create", b+"/z", "--shape", "1", "--dtype", "int8")
 	_, errs, status := execute(t, "", "equal", a, b)
-	if want := "1 of 2 arrays differ, in g/y the first: element [3] differs: 1 and 5; 1 array only in B (z)"; status != 1 || !strings.Contains(errs, want) {
+	if want := "1 of 2 arrays differ; the first is g/y: element [3] differs: 1 and 5; 1 array only in B (z)"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %s, want %s", status, errs, want)
 	}
 	out, _, status := execute(t, "", "equal", a, b, "--json")
@@ -39,7 +39,7 @@ func TestEqualGroups(t *testing.T) {
 	}
 }
 
-// TestEqualTimes shows moments and durations that differ as cat does.
+// TestEqualTimes checks that times and durations that differ are printed as by cat.
 func TestEqualTimes(t *testing.T) {
 	for dtype, c := range map[string][2]string{
 		"M8[s]": {`["2024-01-01","NaT"]`, "2024-01-01T00:00:00 and 1970-01-01T00:00:05"}, "m8[h]": {"[7,8]", "7 h and 5 h"},

@@ -26,7 +26,7 @@ var notRun = map[string]string{
 	"go install":                "installs the command",
 }
 
-// TestExamples runs every example of the help in a copy of one folder: they are true.
+// TestExamples runs every example of the help in a copy of one folder.
 func TestExamples(t *testing.T) {
 	fixture := newExampleFolder(t)
 	for _, c := range append(newRoot().Commands(), newRoot(), newHelpCommand()) {

@@ -11,8 +11,8 @@ import (
 
 const encodedGrid = `{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[[4,2],3,4]],"encoded_chunk_shapes":[4]}}`
 
-// TestExperimental works with an array whose chunks are stored longer than their edges,
-// as every command lets it where that is permitted.
+// TestExperimental runs commands on an array whose chunks are stored longer than their
+// edges, with and without permission.
 func TestExperimental(t *testing.T) {
 	permit := []string{"--experimental", "encoded-shapes"}
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -54,7 +54,7 @@ func TestExperimental(t *testing.T) {
 	allowed("", "rm", node, "--yes")
 }
 
-// TestExperimentalCoordinate reads a time coordinate of that kind.
+// TestExperimentalCoordinate reads a time coordinate with such chunks.
 func TestExperimentalCoordinate(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	permit := []string{"--experimental", "encoded-shapes"}

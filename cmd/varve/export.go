@@ -30,28 +30,34 @@ func newExportCommand() *cobra.Command {
 		Short: "Write the values of an array to a file or to standard output",
 		Long: `Write the values of an array to a file or to standard output.
 
-raw is C order, little endian, without a header. npy is NumPy's format. json is nested lists of values as metadata spells
-fill values. csv has one value a line for one axis and a row a line for two; with more axes a line begins with the index
-along all axes but the last, counted in the selection, and goes on with the values along the last. Structs have a line each, with a
-column for every field, below a line of their names. Dates are written as ISO 8601 there.
+The formats:
+  raw     C order, little endian, without a header
+  npy     NumPy's format
+  json    nested lists of values, spelled like fill values in metadata
+  csv     one axis: one value per line. Two axes: one row per line. More axes: each line has the index in the selection
+          along all axes but the last, followed by the values along the last. Structs: a line of field names, then one
+          line per element with a column for every field. Dates are written in ISO 8601.
 
---header makes a table of csv, as pandas and spreadsheets read it. Lines begin with the values of the coordinates, decoded, along
-all axes but the last, or along the only one; an axis without a coordinate has the index in the array. The first line has
-the names of these dimensions, and then the name of the array, or the coordinates along the last of several axes.
+--header makes a csv table for pandas or spreadsheets. Lines begin with the decoded coordinate values along all axes
+but the last, or along the only axis. An axis without a coordinate has the index in the array instead. The first line
+has the names of these dimensions, followed by the name of the array, or by the coordinate values along the last axis
+if there are several.
 
---select takes indices, coordinate values and JSON, which varve help select explains.
+--select takes indices, coordinate values and JSON; see varve help select.
 
-Values are read and written slab by slab, in bounded memory. A file appears once it is complete, and
-so does json of up to 16 MiB on standard output. Where reading fails later, standard output has the
-beginning, and the status says so. With --limit, longer output is refused: at once where its size is
-known before, else where it is reached. A file for which the file system has no room is refused at once, too.
+Values are read and written slab by slab, in bounded memory. A file appears only after it is complete. On standard
+output, json of up to 16 MiB appears only after all of it was read; other output may end early after an error, and the
+status is then 1. Output that is longer than --limit, or than the free space of the file system, is an error: at the
+start if its length is known, otherwise when it reaches the limit.
 
---decode makes of stored numbers what CF attributes say: float64 of packed ones, numbers with or without a sign as _Unsigned says,
-moments (datetime64) of times, and lengths of time (timedelta64) where the units are days or hours. Times become text where one of
-them is a day that datetime64 has not: of another calendar, before 1582-10-15 in the standard one, or beyond the years 1 to 9999. As xarray
-does, it takes the fill value of format 2 for a missing value of numbers; in format 3 only _FillValue and missing_value are. Where
-there is one, numbers become NaN: float16, float32 and float64 keep their type, integers of 8 and 16 bits become float32, longer ones
-float64. Booleans and text stay as they are stored.`,
+--decode applies the CF attributes to stored numbers. Packed numbers become float64, and _Unsigned decides about the
+sign. Times become datetime64, and durations (units such as days or hours) become timedelta64. All times become text if
+one of them does not exist in datetime64: in other calendars, before 1582-10-15 in the standard calendar, or outside
+the years 1 to 9999.
+
+Missing numbers become NaN. As in xarray, these are the elements equal to _FillValue or missing_value, and in format 2
+also to the fill value. With missing values, float16, float32 and float64 keep their type, integers of 8 and 16 bits
+become float32, and longer integers float64. Booleans and text are not decoded.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv
   varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv`,
@@ -62,7 +68,7 @@ float64. Booleans and text stay as they are stored.`,
 	name := format.Flag(c, format.Raw, format.NPY, format.CSV, format.JSON)
 	file := new(string)
 	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
-	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
+	header := c.Flags().Bool("header", false, "for csv: add a line of names, and the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(cmd, args[0], *sel, *name, *file, *decoded, *header)
 	}
@@ -75,36 +81,27 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	case err != nil:
 		return err
 	case header && f != format.CSV:
-		return failure.BadUsage("--header is of csv: name the file .csv, or give --format csv")
+		return failure.BadUsage("--header is for csv: name the file .csv, or give --format csv")
 	}
 	write := format.Writers[f]
 	toStdout := file == "" || file == "-"
 	if toStdout && (f == format.Raw || f == format.NPY) && console.IsTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
-	a, err := node.OpenArray(cmd, location)
+	a, src, err := openSource(cmd, location, sel, decoded)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	src, err := source.New(cmd.Context(), a, sel, decoded)
-	if err != nil {
-		return err
-	}
-	if decoded {
-		source.TellUndecoded(cmd, location, src)
-		source.TellUnmet(cmd, location, src)
-	}
 	if err := src.Settle(cmd.Context()); err != nil {
 		return err
 	}
-	if err := format.CheckLimit(src, session.LimitOf(cmd), f); err != nil {
-		return err
+	err = format.CheckLimit(src, session.LimitOf(cmd), f)
+	if err == nil && !toStdout {
+		err = format.CheckRoom(src, file, f, localfile.FreeBytes)
 	}
-	if !toStdout {
-		if err := format.CheckRoom(src, file, f, localfile.FreeBytes); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	if header {
 		if err := format.AddHeadings(cmd.Context(), src); err != nil {
@@ -118,7 +115,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	switch {
 	case !toStdout:
 		err = localfile.Replace(file, print)
-	case f == format.JSON: // half a document is of use to nobody, as long as that can be helped
+	case f == format.JSON: // half a document would be useless
 		err = output.Withheld(cmd.OutOrStdout(), print)
 	default:
 		err = session.PrintData(cmd, print)
@@ -137,16 +134,34 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	})
 }
 
-// notePacked tells people that a table has numbers as they are stored beside coordinates,
-// which are decoded.
+// openSource opens an array and binds a selection to it. With --decode it prints notes
+// about values that cannot be decoded. The caller must close the array.
+func openSource(cmd *cobra.Command, location, sel string, decoded bool) (*zarr.Array, *source.Source, error) {
+	a, err := node.OpenArray(cmd, location)
+	if err != nil {
+		return nil, nil, err
+	}
+	src, err := source.New(cmd.Context(), a, sel, decoded)
+	if err != nil {
+		_ = a.Close() // it was only read
+		return nil, nil, err
+	}
+	if decoded {
+		source.TellUndecoded(cmd, location, src)
+		source.TellUnmet(cmd, location, src)
+	}
+	return a, src, nil
+}
+
+// notePacked prints a note if a table has packed numbers beside decoded coordinates.
 func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
 	if p, err := cf.PackingOf(a); !decoded && err == nil && element.IsNumeric(a.Type()) && p.IsScaled() {
 		scale, offset := p.Scale()
-		session.Remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", scale, offset))
+		session.Remark(cmd, location, fmt.Sprintf("the values are packed; --decode applies scale_factor %v and add_offset %v", scale, offset))
 	}
 }
 
-// messages returns the stream for JSON about data: standard error where the data goes to
+// messages returns the stream for JSON about the data: standard error if the data goes to
 // standard output.
 func messages(cmd *cobra.Command, dataToStdout bool) io.Writer {
 	if dataToStdout {

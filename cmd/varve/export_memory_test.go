@@ -32,8 +32,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// heapMiB returns by how much the objects in use grew at most while do ran, in MiB, as
-// every collection of garbage finds them.
+// heapMiB returns the largest growth of the heap while do ran, in MiB, measured after every
+// garbage collection.
 func heapMiB(do func()) float64 {
 	runtime.GC()
 	objects := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -59,8 +59,8 @@ func heapMiB(do func()) float64 {
 	return float64(peak-before) / (1 << 20)
 }
 
-// withoutGarbage has garbage collected while it is little, for it is not what is looked
-// for. How much there may be follows what other tests have left.
+// withoutGarbage makes the garbage collector run often, so that garbage does not count as
+// memory in use. The limit depends on what other tests have left.
 func withoutGarbage(t *testing.T) {
 	runtime.GC()
 	objects := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -87,8 +87,8 @@ func runs(n int) []byte {
 	return frame
 }
 
-// crowded returns an array of one shard of so many inner chunks, all of which are the
-// same bytes: a text of so many letters each.
+// crowded returns an array of one shard with a number of inner chunks that share their
+// bytes. Each holds one text of a number of letters.
 func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	t.Helper()
 	s := memstore.New()
@@ -134,7 +134,7 @@ func exported(t *testing.T, a *zarr.Array, w io.Writer) error {
 	return errors.Join(format.Writers[format.JSON](cmd, src, b), b.Flush())
 }
 
-// letters counts what is written to it.
+// letters counts the bytes that are written to it.
 type letters struct{ a, other int }
 
 func (l *letters) Write(p []byte) (int, error) {
@@ -147,8 +147,8 @@ func (l *letters) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExportOfTextIsBounded exports a shard of text that is far longer than what is
-// stored of it: as much of it at a time as a block may have, and no more.
+// TestExportOfTextIsBounded exports a shard whose text is far longer than its stored
+// bytes. At no time may more than one block be in memory.
 func TestExportOfTextIsBounded(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -171,8 +171,8 @@ func TestExportOfTextIsBounded(t *testing.T) {
 	}
 }
 
-// TestExportRefusesTextThatIsTooLong refuses a single text that is longer than a block
-// may be, and says what permits it.
+// TestExportRefusesTextThatIsTooLong checks that a text longer than a block is refused,
+// with a hint how to permit it.
 func TestExportRefusesTextThatIsTooLong(t *testing.T) {
 	racing.Skip(t)
 	a := crowded(t, 8, 2<<20, zarr.Limits{Block: 1 << 20})

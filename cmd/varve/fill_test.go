@@ -78,9 +78,9 @@ func must1[T any](v T, err error) T {
 	return v
 }
 
-// TestFillAgain creates an array with the data type and the fill value that info tells of
-// another one: both are the same, for every data type, in both formats, and also where a
-// shell took the quotes off.
+// TestFillAgain creates an array with the data type and the fill value that info prints
+// for another one. Both must be equal, for every data type, in both formats, and also if a
+// shell removed the quotes.
 func TestFillAgain(t *testing.T) {
 	for name, typ := range everyType(t) {
 		fills := fillsOf(typ)
@@ -106,7 +106,7 @@ func TestFillAgain(t *testing.T) {
 	}
 }
 
-// filled creates an array and returns what info tells of its data type and fill value.
+// filled creates an array and returns the data type and fill value that info prints.
 func filled(t *testing.T, typeText, format, fill string) (typ, got, failure string) {
 	node := filepath.Join(t.TempDir(), "a.zarr")
 	out, stderr, status := execute(t, "", "create", node, "--json", "--shape", "2", "--dtype", typeText, "--zarr-format", format, "--fill", fill)
@@ -123,8 +123,8 @@ func filled(t *testing.T, typeText, format, fill string) (typ, got, failure stri
 	return strings.Trim(string(facts.Type), `"`), phrase.Compact(facts.Fill), ""
 }
 
-// isPlain reports whether a shell hands on a text between quotes as it is, and the text
-// is not one that begins like bytes in hexadecimal.
+// isPlain reports whether a shell passes on a quoted text unchanged, and the text does not
+// begin like bytes in hexadecimal.
 func isPlain(text string) bool {
 	return text != "" && !strings.Contains(text, `\`) && !strings.HasPrefix(text, "0x")
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCheckFinish checks an array of which a chunk that was cut still is aside: it is a
-// fault, also on a dry run, until --finish moves it to its place.
+// TestCheckFinish checks an array with a cut chunk that is still set aside. It is a fault,
+// also in a dry run, until --finish moves it to its key.
 func TestCheckFinish(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")

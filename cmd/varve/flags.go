@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// flagError says in plain words what is wrong with a flag: one that there is not, or one
-// whose value is to be a number.
+// flagError returns a plain message, with a hint if possible, for an error that package
+// pflag reports.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -31,12 +31,12 @@ func flagError(cmd *cobra.Command, err error) error {
 			return fmt.Errorf("%w (--chunk-grid takes the whole chunk grid as JSON, --chunk the index of one chunk)", err)
 		}
 		if slices.Contains([]string{"csv", "npy", "json", "raw"}, name) && cmd.Flags().Lookup("format") != nil {
-			return fmt.Errorf("%w (is --format %s meant?)", err, name)
+			return fmt.Errorf("%w (did you mean --format %s?)", err, name)
 		}
 		if shorts := unknown.GetSpecifiedShortnames(); shorts != "" {
 			return fmt.Errorf("%w%s", err, numberMeant(cmd, shorts))
 		}
-		return fmt.Errorf("%w%s", err, cmp.Or(flagElsewhere(cmd, name), spelling.Meant("--"+name, known)))
+		return fmt.Errorf("%w%s", err, cmp.Or(flagSynonym(cmd, name), spelling.Meant("--"+name, known)))
 	}
 	var missing *pflag.ValueRequiredError
 	if errors.As(err, &missing) {
@@ -50,28 +50,28 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	flag := value.GetFlag()
 	if cmd.Flags().Lookup(strings.TrimPrefix(value.GetValue(), "--")) != nil && strings.HasPrefix(value.GetValue(), "--") {
-		return fmt.Errorf("--%s needs a value, and %s follows it", flag.Name, value.GetValue())
+		return fmt.Errorf("--%s needs a value, but %s follows it", flag.Name, value.GetValue())
 	}
 	switch {
 	case errors.Is(err, errTwice) && flag.Name == "select":
-		return fmt.Errorf("--select: %w: items have commas between them, as time=0:10,lat=3", errTwice)
+		return fmt.Errorf("--select: %w: separate items by commas, as in time=0:10,lat=3", errTwice)
 	case errors.Is(err, errTwice):
 		return fmt.Errorf("--%s: %w", flag.Name, errTwice)
 	case errors.As(err, &number) && flag.Value.Type() == "bool":
 		return fmt.Errorf("--%s: %q is neither true nor false; --%s alone is true", flag.Name, value.GetValue(), flag.Name)
 	case errors.As(err, &number) && flag.Name == "zarr-format":
-		return fmt.Errorf("--%s: 2 and 3 are known%s", flag.Name, spelling.Meant(value.GetValue(), []string{"2", "3"}))
+		return fmt.Errorf("--%s: only 2 and 3 are known%s", flag.Name, spelling.Meant(value.GetValue(), []string{"2", "3"}))
 	case errors.As(err, &number):
-		return fmt.Errorf("--%s: %q is no whole number that fits", flag.Name, value.GetValue())
+		return fmt.Errorf("--%s: %q is not a whole number, or too large", flag.Name, value.GetValue())
 	}
 	return fmt.Errorf("--%s %q: %w%s", flag.Name, phrase.Shorten(value.GetValue(), 200), value.Unwrap(), valueMeant(flag.Name, value.GetValue(), value.Unwrap()))
 }
 
-// unknownWay finds the word that is to name a way to select, and names none.
+// unknownWay matches the error of package selection for an unknown kind of selection.
 var unknownWay = regexp.MustCompile(`"(\w+)" is no way to select`)
 
-// valueMeant returns which word may be meant by the value of a flag that is refused,
-// where the refusal does not say so.
+// valueMeant returns a hint for a refused value of a flag: the word that may be meant. It
+// is "" if err already has one.
 func valueMeant(flag, value string, err error) string {
 	way := unknownWay.FindStringSubmatch(err.Error())
 	switch {

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 )
 
-// TestFormatOf checks which names of files say a format.
+// TestFormatOf checks the formats that file names imply.
 func TestFormatOf(t *testing.T) {
 	for name, want := range map[string]format.Format{
 		"": format.Raw, "-": format.Raw, "a": format.Raw, "a.raw": format.Raw, "a.bin": format.Raw, "d.v1/a": format.Raw, "/dev/fd/63": format.Raw,
@@ -31,8 +31,8 @@ func TestFormatOf(t *testing.T) {
 	}
 }
 
-// TestUnknownExtensions refuses to take a file for raw values, and to write raw values to
-// one, when its name says something else.
+// TestUnknownExtensions checks that a file is neither read nor written as raw values if
+// its name implies another format.
 func TestUnknownExtensions(t *testing.T) {
 	dir := t.TempDir()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -65,8 +65,7 @@ func TestUnknownExtensions(t *testing.T) {
 	}
 }
 
-// TestNotNumPy refuses files that have to be NumPy's and are not, whatever their names
-// are.
+// TestNotNumPy refuses files that should be in NumPy's format and are not.
 func TestNotNumPy(t *testing.T) {
 	dir := t.TempDir()
 	node := newNode(t, "--shape", "4", "--dtype", "int8")

@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// FuzzChunking cuts an array as a text says: whatever is accepted covers the array, and
-// says the same again.
+// FuzzChunking cuts an array by a text. Accepted chunks must cover the array, and give the
+// same text again.
 func FuzzChunking(f *testing.F) {
 	for _, text := range []string{
 		"auto", "8MiB", "1.5 kB", "10", "-1", "[10,20]", "[[10,20,30],25]", "[[[25,4],10],[50,50]]", "calendar:month", "calendar:year",
@@ -60,8 +60,8 @@ func FuzzChunking(f *testing.F) {
 	})
 }
 
-// FuzzPolicy grows an axis by a policy: the edges that are there stay, and those behind
-// them cover what is new.
+// FuzzPolicy grows an axis by a policy. The old edges must stay, and the new ones must
+// cover the new elements.
 func FuzzPolicy(f *testing.F) {
 	for _, text := range []string{
 		"append-one", "repeat-last", "fixed:7", "pattern:31,28,31", "preplanned:[[7,4],3]", "calendar:month", "calendar:year",
@@ -111,8 +111,8 @@ func FuzzPolicy(f *testing.F) {
 	})
 }
 
-// FuzzSelect reads selections: what an array takes is no wrong usage, and nothing of
-// either kind panics.
+// FuzzSelect parses selections. A selection that an array accepts must not be wrong usage,
+// and none may panic.
 func FuzzSelect(f *testing.F) {
 	for _, text := range []string{"", "0:10, ..., 3", "time=::-1", `{"orthogonal": [[0,2,5], "1:5"]}`, `{"points": [[0,1],[3,4]]}`, `{"blocks": ["0", "1:3"]}`,
 		`{"fields": ["a"], "basic": "0:5"}`, `{"basic": "x=1"}`, `{"mask": "x"}`, "0\v", "x=...", "=1", `{"basic": "{}"}`} {

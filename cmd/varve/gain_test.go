@@ -71,8 +71,8 @@ func (b block) json() string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// TestAppendSources appends the same values from every kind of source along every axis,
-// to chunks of every kind: the arrays are equal.
+// TestAppendSources appends the same values from every kind of source, along every axis,
+// to every kind of chunks. The arrays must be equal.
 func TestAppendSources(t *testing.T) {
 	u2 := dtype.Of[uint16]()
 	for axis := range 3 {
@@ -141,7 +141,7 @@ func TestAppendOnePlaneOfANode(t *testing.T) {
 	}
 }
 
-// gainOf opens what is to be appended to an array.
+// gainOf opens a source to append to an array.
 func gainOf(t *testing.T, node, file string) (*growth.Gain, *zarr.Array) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), node, &zarr.Options{Write: true})
@@ -157,7 +157,7 @@ func gainOf(t *testing.T, node, file string) (*growth.Gain, *zarr.Array) {
 	return g, a
 }
 
-// TestAppendOfAFileThatShrinks appends a file that somebody cuts meanwhile: nothing is
+// TestAppendOfAFileThatShrinks appends a file that is truncated meanwhile. Nothing may be
 // appended.
 func TestAppendOfAFileThatShrinks(t *testing.T) {
 	node := newNode(t, "--shape", "1,4", "--dtype", "int16", "--chunks", "2,2")
@@ -184,7 +184,7 @@ func TestAppendOfAFileThatShrinks(t *testing.T) {
 	}
 }
 
-// TestAppendTakesLittleMemory appends a file of zeros that takes no room on most disks.
+// TestAppendTakesLittleMemory appends a large sparse file of zeros.
 func TestAppendTakesLittleMemory(t *testing.T) {
 	racing.Skip(t)
 	const length, most = 512 << 20, 256 << 20
@@ -205,8 +205,8 @@ func TestAppendTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// TestAppendOfLongStreams keeps a stream aside, and removes that when it is appended or
-// breaks off.
+// TestAppendOfLongStreams checks that a stream is buffered in a file, which is removed
+// after the append or an error.
 func TestAppendOfLongStreams(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -225,7 +225,7 @@ func TestAppendOfLongStreams(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	head := npy.Header{Type: dtype.Of[int16](), Shape: []int64{localfile.SpoolMemory + 1}}.Append(nil)
-	if _, errs, status := execute(t, string(head)+long.String(), "append", node, "-", "--format", "npy"); status != 1 || !strings.Contains(errs, "its header says") {
+	if _, errs, status := execute(t, string(head)+long.String(), "append", node, "-", "--format", "npy"); status != 1 || !strings.Contains(errs, "its header requires") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -233,7 +233,7 @@ func TestAppendOfLongStreams(t *testing.T) {
 	}
 }
 
-// TestAppendRawToEmptyPlanes refuses values where planes have none.
+// TestAppendRawToEmptyPlanes refuses values for planes without elements.
 func TestAppendRawToEmptyPlanes(t *testing.T) {
 	node := newNode(t, "--shape", "2,0", "--dtype", "int8", "--chunks", "1")
 	if _, errs, status := execute(t, "123", "append", node); status != 1 || !strings.Contains(errs, "but planes of shape [2 0] have none") {

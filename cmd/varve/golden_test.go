@@ -40,15 +40,15 @@ func openArchive(t *testing.T, name string, manifest any) fs.FS {
 	return z
 }
 
-// written is what zarr-python says of the elements of an array: their digest, or all of
-// them where they differ in length.
+// written has the elements of an array according to zarr-python: their digest, or for
+// variable length all of them.
 type written struct {
 	SHA256   string
 	Values   []string
 	Encoding string `json:"values_encoding"`
 }
 
-// TestGolden reads every array that zarr-python wrote, bit for bit: the command has all
+// TestGolden reads every array that zarr-python wrote, bit for bit. The command has all
 // codecs.
 func TestGolden(t *testing.T) {
 	var manifest struct{ Cases map[string]written }
@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// read returns the same of an array.
+// read returns the same for an array.
 func (w written) read(t *testing.T, a *zarr.Array) (got written) {
 	t.Helper()
 	if w.Values == nil {
@@ -107,8 +107,7 @@ func (w written) read(t *testing.T, a *zarr.Array) (got written) {
 	return got
 }
 
-// TestHostileLZMA reads the stores that were made to hurt a reader of LZMA, which the
-// core refuses for its name.
+// TestHostileLZMA reads hostile stores with LZMA, which the core does not have.
 func TestHostileLZMA(t *testing.T) {
 	var manifest struct {
 		Cases []struct {

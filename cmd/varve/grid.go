@@ -28,7 +28,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// gridFlags are the flags of varve grid as they were given.
+// gridFlags has the flags of varve grid.
 type gridFlags struct {
 	shape, chunkGrid, locate, chunk, axes, svg string
 	ascii                                      bool
@@ -48,9 +48,9 @@ func newGridCommand() *cobra.Command {
 	flags := c.Flags()
 	argument.ShapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
 	flagtext.Var(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", flagtext.Syntax(argument.ChunkGrid))
-	flagtext.Var(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", flagtext.Syntax(argument.ParseElement))
-	flagtext.Var(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", flagtext.Syntax(argument.ParseIntegers))
-	flagtext.Var(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", flagtext.Syntax(picture.ParseAxes))
+	flagtext.Var(flags, &f.locate, "locate", "", "print which chunk holds an `ELEMENT`, such as 15,40 or time=15,lat=40", flagtext.Syntax(argument.ParseElement))
+	flagtext.Var(flags, &f.chunk, "chunk", "", "print which elements a `CHUNK` holds, given by its index, such as 0,1", flagtext.Syntax(argument.ParseIntegers))
+	flagtext.Var(flags, &f.axes, "axes", "", "draw one or two `AXES`, rows first, such as 1,0 or lat,lon; by default those with the most chunks", flagtext.Syntax(picture.ParseAxes))
 	flagtext.Var(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", argument.FileName)
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters only")
 	c.RunE = f.run
@@ -62,7 +62,7 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 		return failure.BadUsage("--svg - and --json both write to standard output: give --svg FILE")
 	}
 	if ext := filepath.Ext(strings.TrimLeft(filepath.Base(f.svg), ".")); ext != "" && !strings.EqualFold(ext, ".svg") {
-		return failure.BadUsage("--svg %s: the picture is SVG, and %s is another kind of file; name it .svg", f.svg, ext)
+		return failure.BadUsage("--svg %s: the picture is in SVG format; name the file .svg, not %s", f.svg, ext)
 	}
 	d, err := f.drawn(cmd, args)
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 	return f.printFacts(cmd, d)
 }
 
-// gridFacts is a grid as programs read it.
+// gridFacts describes a grid, in the form of --json.
 type gridFacts struct {
 	IsRegular  bool         `json:"is_regular"`
 	GridShape  []int64      `json:"grid_shape"`
@@ -94,14 +94,14 @@ type gridFacts struct {
 	ChunkGrid  output.Late  `json:"chunk_grid"`
 }
 
-// located is where an element is.
+// located is the place of an element: its chunk, and its index within the chunk.
 type located struct {
 	Index  []int64 `json:"index"`
 	Chunk  []int64 `json:"chunk"`
 	Within []int64 `json:"within"`
 }
 
-// chunkFacts is what a chunk holds.
+// chunkFacts describes a chunk: its elements and its shapes.
 type chunkFacts struct {
 	Index      []int64 `json:"index"`
 	Start      []int64 `json:"start"`
@@ -115,13 +115,13 @@ func describeGrid(g *grid.Grid) gridFacts {
 	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), output.SizesOf(g), func() []byte { return gridJSON(g) }}
 }
 
-// gridJSON returns a grid as metadata has it.
+// gridJSON returns a grid in the form of metadata.
 func gridJSON(g *grid.Grid) []byte {
 	text := strictjson.AppendQuote([]byte(`{"name":`), g.Name())
 	return append(g.AppendConfiguration(append(text, `,"configuration":`...)), '}')
 }
 
-// printFacts prints the grid for programs, with the members that were asked for.
+// printFacts prints the grid as JSON, with members for --locate and --chunk.
 func (f *gridFlags) printFacts(cmd *cobra.Command, d *picture.Grid) error {
 	facts := gridDocument{gridFacts: describeGrid(d.Chunks)}
 	if cmd.Flags().Changed("locate") {
@@ -141,15 +141,15 @@ func (f *gridFlags) printFacts(cmd *cobra.Command, d *picture.Grid) error {
 	return session.PrintJSON(cmd, facts)
 }
 
-// gridDocument is what grid --json prints. A chunk that there is not is null; one that
-// was not asked for is left out.
+// gridDocument is what grid --json prints. Chunk is null if there is no such chunk, and
+// left out without --chunk.
 type gridDocument struct {
 	gridFacts
 	Locate *located     `json:"locate,omitempty"`
 	Chunk  **chunkFacts `json:"chunk,omitempty"`
 }
 
-// located returns where the element of --locate is.
+// located returns the place of the element of --locate.
 func (f *gridFlags) located(d *picture.Grid) (*located, error) {
 	element, err := argument.ParseElement(f.locate)
 	if err != nil {
@@ -166,7 +166,7 @@ func (f *gridFlags) located(d *picture.Grid) (*located, error) {
 	return &located{index, chunk, within}, nil
 }
 
-// found returns the chunk of --chunk, nil where there is none.
+// found returns the chunk of --chunk, nil if there is no such chunk.
 func (f *gridFlags) found(d *picture.Grid) (*chunkFacts, error) {
 	index, err := argument.ParseIntegers(f.chunk)
 	if err != nil {
@@ -183,7 +183,7 @@ func (f *gridFlags) found(d *picture.Grid) (*chunkFacts, error) {
 	return &chunkFacts{index, c.Start, stop, c.Logical, c.Encoded, c.IsBoundary()}, nil
 }
 
-// print draws the grid for people, and says where what they asked for is.
+// print draws the grid, followed by the answers to --locate and --chunk.
 func (f *gridFlags) print(cmd *cobra.Command, d *picture.Grid) error {
 	a, err := f.answer(cmd, d)
 	if err != nil {
@@ -203,7 +203,7 @@ func (f *gridFlags) print(cmd *cobra.Command, d *picture.Grid) error {
 	return err
 }
 
-// summary says in a line what the grid is.
+// summary describes the grid in one line.
 func summary(d *picture.Grid) string {
 	text := fmt.Sprintf("%s in %s, %s", phrase.Shape(d.Chunks.Shape()), chunkCount(d.Chunks), d.Chunks.Name())
 	if d.Inner != nil && d.Chunks.Rank() > 0 {
@@ -212,10 +212,10 @@ func summary(d *picture.Grid) string {
 	return text
 }
 
-// sentence says what a chunk holds, or that there is no such chunk.
+// sentence describes a chunk. If c is nil, it says that there is no such chunk.
 func (c *chunkFacts) sentence(asked string, g *grid.Grid) string {
 	if c == nil {
-		return fmt.Sprintf("(%s) is no chunk: the grid has %s", asked, phrase.Shape(g.Chunks()))
+		return fmt.Sprintf("there is no chunk (%s): the grid has %s", asked, phrase.Shape(g.Chunks()))
 	}
 	ranges := make([]string, len(c.Start))
 	for i := range ranges {
@@ -223,12 +223,12 @@ func (c *chunkFacts) sentence(asked string, g *grid.Grid) string {
 	}
 	text := fmt.Sprintf("chunk %s holds the elements [%s], shape %s", phrase.Index(c.Index), strings.Join(ranges, ", "), phrase.Shape(c.Shape))
 	if c.IsBoundary {
-		text += ", and is stored as " + phrase.Shape(c.Encoded)
+		text += ", stored with shape " + phrase.Shape(c.Encoded)
 	}
 	return text
 }
 
-// chunkCount returns how many chunks a grid has along its axes: 1 chunk, 3 × 4 chunks.
+// chunkCount returns the number of chunks along each axis: 1 chunk, 3 × 4 chunks.
 func chunkCount(g *grid.Grid) string {
 	if n, ok := g.NumChunks(); ok && g.Rank() < 2 {
 		return phrase.Plural(n, "chunk")
@@ -236,13 +236,12 @@ func chunkCount(g *grid.Grid) string {
 	return phrase.Shape(g.Chunks()) + " chunks"
 }
 
-// drawn returns the grid that the command line means: of a node, or as the flags describe
-// it.
+// drawn returns the grid to draw: that of a node, or the one described by flags.
 func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*picture.Grid, error) {
 	shaped, described := cmd.Flags().Changed("shape"), cmd.Flags().Changed("chunk-grid")
 	switch {
 	case len(args) == 1 && (shaped || described):
-		return nil, failure.BadUsage("NODE has a grid of its own: leave out --shape and --chunk-grid")
+		return nil, failure.BadUsage("NODE already has a grid: leave out --shape and --chunk-grid")
 	case len(args) == 0 && !(shaped && described):
 		return nil, failure.BadUsage("NODE is missing, or both --shape and --chunk-grid")
 	case len(args) == 0:
@@ -272,7 +271,7 @@ func (f *gridFlags) described(how grid.ParseOptions) (*picture.Grid, error) {
 	return &picture.Grid{Title: "array", Chunks: g}, nil
 }
 
-// chosenAxes returns the axes of --axes, nil where the choice is left to the drawing.
+// chosenAxes returns the axes of --axes, nil if the drawing may choose.
 func (f *gridFlags) chosenAxes(d *picture.Grid) (axes []int, err error) {
 	texts, err := picture.ParseAxes(f.axes)
 	if err != nil {
@@ -295,7 +294,7 @@ func (f *gridFlags) chosenAxes(d *picture.Grid) (axes []int, err error) {
 	return axes, nil
 }
 
-// answer looks for the element of --locate and the chunk of --chunk.
+// answer finds the element of --locate and the chunk of --chunk.
 func (f *gridFlags) answer(cmd *cobra.Command, d *picture.Grid) (a answers, err error) {
 	if cmd.Flags().Changed("locate") {
 		l, err := f.located(d)
@@ -318,8 +317,8 @@ func (f *gridFlags) answer(cmd *cobra.Command, d *picture.Grid) (a answers, err 
 	return a, nil
 }
 
-// printPicture writes the grid as a picture, with what was asked for marked and said
-// below it.
+// printPicture writes the grid as a picture. The chunks of --locate and --chunk are
+// marked, and described below it.
 func (f *gridFlags) printPicture(cmd *cobra.Command, d *picture.Grid) error {
 	a, err := f.answer(cmd, d)
 	if err != nil {
@@ -350,7 +349,7 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *picture.Grid) error {
 	})
 }
 
-// answers are what people asked for: where it is, and in words.
+// answers are the answers to --locate and --chunk: in words, and the chunks to mark.
 type answers struct {
 	text   []string
 	chunks []grid.Box

@@ -47,7 +47,7 @@ func TestGridFacts(t *testing.T) {
 	}
 }
 
-// TestGridNoChunk checks that whatever is no index of a chunk is null and no failure.
+// TestGridNoChunk checks that an index without a chunk is null and not an error.
 func TestGridNoChunk(t *testing.T) {
 	for _, index := range []string{"3,0", "-1,0", "0", "0,0,0", ""} {
 		got := decode(t, must(t, "", "grid", "--json", "--shape", "60,100", "--chunk-grid", rectilinear, "--chunk", index))
@@ -115,7 +115,7 @@ func TestGridDrawing(t *testing.T) {
 		}
 	}
 	plain := must(t, "", "grid", "--ascii", "--shape", "60", "--chunk-grid", `{"name":"regular","configuration":{"chunk_shape":[25]}}`, "--chunk", "2")
-	if !strings.Contains(plain, "stored as 25") || !strings.Contains(plain, "+=======+") {
+	if !strings.Contains(plain, "stored with shape 25") || !strings.Contains(plain, "+=======+") {
 		t.Error(plain)
 	}
 	one := must(t, "", "grid", "--shape", "60", "--chunk-grid", `{"name":"regular","configuration":{"chunk_shape":[60]}}`)
@@ -131,7 +131,7 @@ func TestGridDrawing(t *testing.T) {
 		t.Error(turned)
 	}
 	none := must(t, "", "grid", "testdata/rect_2d.zarr", "--chunk", "7,7")
-	if !strings.Contains(none, "(7,7) is no chunk: the grid has 3 × 4\n") {
+	if !strings.Contains(none, "there is no chunk (7,7): the grid has 3 × 4\n") {
 		t.Error(none)
 	}
 }
@@ -173,7 +173,7 @@ func TestGridPicture(t *testing.T) {
 	}
 }
 
-// TestGridNoPicture checks that no file is made where the question fails.
+// TestGridNoPicture checks that no file is made if --locate fails.
 func TestGridNoPicture(t *testing.T) {
 	dir := t.TempDir()
 	_, _, status := execute(t, "", "grid", "testdata/rect_2d.zarr", "--locate", "60,0", "--svg", filepath.Join(dir, "grid.svg"))

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// TestRemovalOfLockedMember removes and replaces a group while somebody holds an array in
-// it: all of it stays until that is done.
+// TestRemovalOfLockedMember removes and replaces a group while one of its arrays is
+// locked. Nothing may be removed until the lock is released.
 func TestRemovalOfLockedMember(t *testing.T) {
 	for _, args := range []string{"rm ROOT --yes", "rm ROOT/g --yes", "create ROOT/g --group --overwrite --yes", "copy ROOT/h ROOT/g --overwrite --yes",
 		"copy ROOT/g ROOT/new --move", "copy ROOT ROOT2.zarr --move", "convert ROOT/h ROOT/g --to 3 --overwrite --yes"} {

@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// populous writes a group of a format whose consolidated metadata has many small nodes,
-// of which none is there, and returns the bytes of that document.
+// populous writes a group whose consolidated metadata has many small nodes that do not
+// exist. It returns the size of that document in bytes.
 func populous(t *testing.T, dir string, format, nodes int) int {
 	t.Helper()
 	var b bytes.Buffer
@@ -49,8 +49,8 @@ func populous(t *testing.T, dir string, format, nodes int) int {
 	return b.Len()
 }
 
-// alone runs a test in a process of its own, where no other test has left memory, and
-// reports whether this is that process.
+// alone runs a test in a process of its own, without the memory of other tests. It reports
+// whether this is that process.
 func alone(t *testing.T) bool {
 	t.Helper()
 	const own = "VARVE_TEST_ALONE"
@@ -67,9 +67,9 @@ func alone(t *testing.T) bool {
 	return false
 }
 
-// TestMemoryOfManyNodes shows groups of very many small nodes in memory that follows the
-// length of their consolidated metadata. The documents of these are as short as can be,
-// so that what is held of each is many times as long.
+// TestMemoryOfManyNodes checks that the memory for groups of very many small nodes is
+// proportional to their consolidated metadata. The documents are as short as possible, so
+// what is held for each node is much longer.
 func TestMemoryOfManyNodes(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {

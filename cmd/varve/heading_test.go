@@ -84,7 +84,7 @@ func TestHeader(t *testing.T) {
 		args := append([]string{"export", group + "/" + node, "--header", "--format", "csv"}, strings.Fields(flags)...)
 		out, errs, status := execute(t, "", args...)
 		packed := node == "t2m" && !strings.Contains(flags, "--decode") // beside decoded coordinates, as a note says
-		if status != 0 || strings.Contains(errs, "values are as they are stored") != packed || !packed && errs != "" {
+		if status != 0 || strings.Contains(errs, "values are packed") != packed || !packed && errs != "" {
 			t.Errorf("%s: status %d, %s", c.args, status, errs)
 		}
 		rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
@@ -113,8 +113,8 @@ func TestHeaderOnly(t *testing.T) {
 	}
 }
 
-// TestHeaderOfTooMany refuses arrays whose elements cannot be counted, and does not tell
-// wrong coordinates of them.
+// TestHeaderOfTooMany refuses arrays with more elements than 64 bits count, without wrong
+// coordinates in the message.
 func TestHeaderOfTooMany(t *testing.T) {
 	node := newNode(t, "--shape", "9223372036854775807,3", "--dtype", "int8")
 	_, errs, status := execute(t, "", "export", node, "--header", "--format", "csv", "--select", "0:2,0")

@@ -12,12 +12,13 @@ import (
 	"github.com/spf13/pflag"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/manual"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// commandGroups are the headings that the help of the program lists commands under. A
-// command that is in no group is listed last.
+// commandGroups are the headings in the command list of varve help. Commands that are in
+// no group are listed last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -38,7 +39,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	if text == "" {
 		text = cmd.Short + "."
 	}
-	b.WriteString(phrase.Wrap(text, width) + "\n")
+	b.WriteString(manual.Wrap(text, width) + "\n")
 	title("Usage")
 	if cmd.HasParent() {
 		for usage := range strings.SplitSeq(cmd.Use, ", ") {
@@ -59,13 +60,13 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		b.WriteString(f.FlagUsagesWrapped(width))
 	}
 	if names := flagNames(cmd.InheritedFlags()); len(names) > 0 {
-		title("Flags of all commands, which varve --help explains")
+		title("Flags of all commands (see varve --help)")
 		b.WriteString(phrase.Flow(strings.Join(names, ", "), width, "  ", "  ") + "\n")
 	}
-	fmt.Fprint(w, b.String()) // help that cannot be printed has nobody to tell
+	fmt.Fprint(w, b.String()) // there is no other place to report an error
 }
 
-// flagNames returns the flags of a set with the placeholders of their values.
+// flagNames returns the flags of a set, with the placeholders of their values.
 func flagNames(f *pflag.FlagSet) []string {
 	var names []string
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -77,8 +78,8 @@ func flagNames(f *pflag.FlagSet) []string {
 	return names
 }
 
-// printCommands lists the commands below one, those of the program in groups, and the
-// topics.
+// printCommands lists the subcommands of cmd. For the root it lists them in groups, and
+// also the topics.
 func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func(string)) {
 	left := map[string]*cobra.Command{}
 	var order []string
@@ -114,7 +115,7 @@ func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func
 	}
 }
 
-// newHelpCommand returns the command help, which knows topics besides commands.
+// newHelpCommand returns the command help, which explains commands and topics.
 func newHelpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "help [COMMAND|TOPIC]",
@@ -131,7 +132,7 @@ func newHelpCommand() *cobra.Command {
 	return c
 }
 
-// help prints the help that arguments ask for.
+// help prints the help of a command or topic, or without arguments that of the program.
 func help(cmd *cobra.Command, args []string) error {
 	root := cmd.Root()
 	if len(args) == 0 {
@@ -140,7 +141,7 @@ func help(cmd *cobra.Command, args []string) error {
 	}
 	if t, ok := topicOf(args[0]); ok && len(args) == 1 {
 		w := cmd.OutOrStdout()
-		text := fmt.Sprintf("%s\n\n%s\n", console.Styled(w, console.Bold, t.title), phrase.Wrap(t.text, console.HelpWidth(w)))
+		text := fmt.Sprintf("%s\n\n%s\n", console.Styled(w, console.Bold, t.title), manual.Wrap(t.text, console.HelpWidth(w)))
 		if t.examples != "" {
 			text += fmt.Sprintf("\n%s\n%s\n", console.Styled(w, console.Bold, "Examples:"), t.examples)
 		}
@@ -150,13 +151,13 @@ func help(cmd *cobra.Command, args []string) error {
 	c, rest, err := root.Find(args)
 	if err != nil || c == root || len(rest) > 0 {
 		known := slices.Concat(commandNames(root), topicNames())
-		return failure.BadUsage("there is no command and no topic %q%s; varve help lists them", strings.Join(args, " "), spelling.Meant(args[0], known))
+		return failure.BadUsage("there is no command or topic %q%s; varve help lists them", strings.Join(args, " "), spelling.Meant(args[0], known))
 	}
 	c.InitDefaultHelpFlag()
 	return c.Help()
 }
 
-// commandNames returns the names of the commands below one.
+// commandNames returns the names of the subcommands of a command.
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/manual"
 )
 
 // screenBuffer is a terminal in memory.
@@ -32,8 +32,8 @@ func onScreen(t *testing.T, args ...string) (out, errs string) {
 	return o.String(), e.String()
 }
 
-// TestHelpIsWrapped checks that no help is wider than a terminal, but for examples and
-// words that are.
+// TestHelpIsWrapped checks that no help is wider than a terminal, except examples and
+// single long words.
 func TestHelpIsWrapped(t *testing.T) {
 	helps := map[string]string{"varve": must(t, "")}
 	for _, c := range newRoot().Commands() {
@@ -95,7 +95,7 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// TestColour colours text on terminals only, and not where NO_COLOR is set.
+// TestColour checks that text is coloured only on terminals, and not if NO_COLOR is set.
 func TestColour(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
@@ -119,7 +119,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestConfirmations says at a terminal, in one line, what was done.
+// TestConfirmations checks the one line at a terminal about what was done.
 func TestConfirmations(t *testing.T) {
 	node := t.TempDir() + "/a.zarr"
 	for _, c := range []struct {
@@ -166,20 +166,19 @@ func TestCommit(t *testing.T) {
 func TestTopicsWrap(t *testing.T) {
 	for _, width := range []int{1, 40, 80, 1000} {
 		for _, topic := range topics {
-			if got := phrase.Wrap(topic.text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.text), " ") {
+			if got := manual.Wrap(topic.text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.text), " ") {
 				t.Errorf("%s loses words at width %s", topic.name, fmt.Sprint(width))
 			}
 		}
 	}
 }
 
-// flagInText finds a flag that a text names, and the word before it, which may be a
-// command.
+// flagInText matches a flag in a text, and the word before it, which may be a command.
 var flagInText = regexp.MustCompile(`(?:(?:^|[ (])([a-z]+) )?--([a-z][a-z_-]*)`)
 
-// TestFlagsInHelp checks that every flag that help names is one: of the command that
-// stands before it, or of the one that is explained. In examples it is one of the command
-// that the line runs.
+// TestFlagsInHelp checks that every flag named in a help text exists. It must be a flag of
+// the command named before it, or of the command that the text explains. In examples it
+// must be a flag of the command that the line runs.
 func TestFlagsInHelp(t *testing.T) {
 	root := newRoot()
 	root.InitDefaultHelpFlag()

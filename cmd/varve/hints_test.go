@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCreateNotesDimensions tells of a new array that differs in length from others of
-// its group, and creates it.
+// TestCreateNotesDimensions creates an array that differs in length from others of its
+// group, and checks the note.
 func TestCreateNotesDimensions(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/time", "--shape", "600", "--dtype", "int8", "--dimension-names", "time")
@@ -27,26 +27,26 @@ func TestCreateNotesDimensions(t *testing.T) {
 	must(t, "", "create", group+"/pr3", "--shape", "5", "--dtype", "int8", "--dimension-names", "time", "--json")
 }
 
-// TestMeantStore proposes stores whose names are near, and says how a folder becomes a
-// group.
+// TestMeantStore checks that stores with similar names are proposed, and the hint how a
+// folder becomes a group.
 func TestMeantStore(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", dir+"/K.zarr/a", "--shape", "1", "--dtype", "int8")
 	must(t, "", "create", dir+"/plain/g/t2m", "--shape", "1", "--dtype", "int8")
 	overwrite(t, filepath.Join(dir, "K.zap"), "no store")
 	for _, c := range []struct{ node, want string }{
-		{"K.zar", "nothing is here (is K.zarr meant?)"},
-		{"k.zarr", "(is K.zarr meant?)"},
-		{"K.zarr/b", "(is a meant?)"},
+		{"K.zar", "nothing is here (did you mean K.zarr?)"},
+		{"k.zarr", "(did you mean K.zarr?)"},
+		{"K.zarr/b", "(did you mean a?)"},
 		{"plain/g", "no Zarr node here, only t2m (varve create " + dir + "/plain/g --group makes the folder a group)"},
-		{"plain/g/t2", "(is t2m meant?)"},
+		{"plain/g/t2", "(did you mean t2m?)"},
 	} {
 		if _, errs, status := execute(t, "", "info", dir+"/"+c.node); status != 1 || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: status %d, %s", c.node, status, errs)
 		}
 	}
 	for _, node := range []string{"entirely-else.zarr", "K"} {
-		if _, errs, _ := execute(t, "", "info", dir+"/"+node); strings.Contains(errs, "meant") {
+		if _, errs, _ := execute(t, "", "info", dir+"/"+node); strings.Contains(errs, "did you mean") {
 			t.Error(errs)
 		}
 	}
@@ -55,12 +55,12 @@ func TestMeantStore(t *testing.T) {
 		t.Error(out)
 	}
 	t.Chdir(dir)
-	if _, errs, _ := execute(t, "", "info", "K.zar"); !strings.Contains(errs, "(is K.zarr meant?)") {
+	if _, errs, _ := execute(t, "", "info", "K.zar"); !strings.Contains(errs, "(did you mean K.zarr?)") {
 		t.Error(errs)
 	}
 }
 
-// TestPictureName refuses to write SVG into a file of another kind.
+// TestPictureName refuses to write SVG to a file of another kind.
 func TestPictureName(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8")
 	dir := t.TempDir()
@@ -78,8 +78,8 @@ func TestPictureName(t *testing.T) {
 	}
 }
 
-// TestGrowFormat2 names convert where a policy of growth needs lists, which format 2 does
-// not have.
+// TestGrowFormat2 checks that messages name convert if a policy needs listed chunks, which
+// format 2 does not have.
 func TestGrowFormat2(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--zarr-format", "2")
 	if _, errs, status := execute(t, "[1]", "append", node, "--grow", "fixed:3", "--format", "json"); status != 1 || !strings.Contains(errs, "(varve convert "+node+" --to 3)") || strings.Index(errs, "unlock") < strings.Index(errs, "convert") {

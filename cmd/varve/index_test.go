@@ -67,7 +67,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestMaskThatDoesNotFit names the file that is wrong.
+// TestMaskThatDoesNotFit checks that the message names the wrong file.
 func TestMaskThatDoesNotFit(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	for _, file := range []string{

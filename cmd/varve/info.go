@@ -30,7 +30,11 @@ import (
 func newInfoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "info NODE",
-		Short: "Show what a node is: shape, type, chunks, codecs and attributes",
+		Short: "Print what a node is: shape, type, chunks, codecs and attributes",
+		Long: `Print what a node is: shape, type, chunks, codecs and attributes.
+
+An array that cannot be decoded is described as far as its document is known; then the status is 1, and the message
+names the unknown part. Notes at the end report problems, such as stale consolidated metadata.`,
 		Example: `  varve info era5.zarr/t2m
   varve info --stats --json era5.zarr/t2m`,
 		Args:              arguments("NODE"),
@@ -81,8 +85,8 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	return f.Print(cmd)
 }
 
-// infoUndecodable shows as much of an array as can be read where something in its
-// document stands in the way.
+// infoUndecodable describes an array that cannot be opened, as far as its document can be
+// read, and returns reason.
 func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bool) error {
 	if !consolidated.Undecodable(reason) {
 		return reason
@@ -100,7 +104,7 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 	return errors.Join(err, f.Print(cmd), reason)
 }
 
-// groupFacts is a group as programs read it.
+// groupFacts describes a group, in the form of --json.
 type groupFacts struct {
 	Path       string          `json:"path"`
 	Kind       string          `json:"kind"`
@@ -110,17 +114,17 @@ type groupFacts struct {
 	Notes      []string        `json:"notes,omitempty"`
 }
 
-// shadowed tells that documents of both formats stand at a node, of which those of format
-// 2 are not read.
+// shadowed returns a note if a node has documents of both formats. Those of format 2 are
+// then not read.
 func shadowed(ctx context.Context, n zarr.Node) []string {
 	names, err := n.Shadowed(ctx)
 	if err != nil || len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("both formats stand here: zarr.json was read, and %s was not", strings.Join(names, " and "))}
+	return []string{fmt.Sprintf("documents of both formats exist: zarr.json was read, and %s was not", strings.Join(names, " and "))}
 }
 
-// addNotes tells where consolidated metadata is older than the nodes.
+// addNotes adds a note if consolidated metadata is stale or cannot be compared.
 func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 	group := g.Metadata()
 	if group.Consolidated == nil {
@@ -128,7 +132,8 @@ func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 	}
 	d, err := consolidated.DriftOf(ctx, g.Path(), group, &consolidated.NodeWalk{Hierarchy: g.Location().Root(), Most: facts.MostCompared, Deep: true})
 	switch {
-	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist): // it cannot be listed, or is not there yet
+	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist):
+		// The store cannot be listed, or the group is new and this is a dry run.
 	case err != nil:
 		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+failure.OneLine(err))
 	case !d.IsNone():
@@ -136,10 +141,11 @@ func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 	}
 }
 
-// infoGroup shows a group. Its members, which may be very many, are passed on one by one.
+// infoGroup prints a group. It passes the members on one by one, because there may be
+// very many.
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	f := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes()}
-	stale, _ := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes tells why they cannot be compared
+	stale, _ := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes reports the error
 	f.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
 	f.addNotes(cmd.Context(), g)
 	f.Notes = append(f.Notes, facts.PendingBelow(cmd.Context(), location, g)...)
@@ -171,7 +177,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	return errors.Join(err, bad)
 }
 
-// print shows the group for people.
+// print prints the group in words.
 func (f *groupFacts) print(w *bufio.Writer, members iter.Seq[zarr.Member]) error {
 	s := facts.Sheet{Title: "group " + f.Path}
 	s.Add("format", facts.FormatText(f.Format))
@@ -191,5 +197,5 @@ func (f *groupFacts) print(w *bufio.Writer, members iter.Seq[zarr.Member]) error
 	return s.Pass(w)
 }
 
-// membersAtATime is how many members are told before they are passed on.
+// membersAtATime is the number of members that are printed at once.
 const membersAtATime = 1 << 10

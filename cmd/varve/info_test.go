@@ -79,7 +79,7 @@ func TestInfoGroup(t *testing.T) {
 	}
 }
 
-// replaceInDocument changes a text of a node's document.
+// replaceInDocument replaces a text in the document of a node.
 func replaceInDocument(t *testing.T, node, old, new string) {
 	t.Helper()
 	name := filepath.Join(node, "zarr.json")
@@ -242,11 +242,12 @@ func TestInfoIsShortAndPrintable(t *testing.T) {
 	}
 }
 
-// TestInfoDeclared says where listed chunks reach beyond the extent, as text and as JSON.
+// TestInfoDeclared checks that listed chunks beyond the extent are reported, as text and
+// as JSON.
 func TestInfoDeclared(t *testing.T) {
 	for _, c := range []struct{ shape, chunks, want string }{
-		{"0,2", "[[31],2]", "axis 0: its chunks reach up to element 31, 31 beyond the extent, 1 of them as a whole; appends fill them first"},
-		{"10,2", "[[4,9],2]", "axis 0: its chunks reach up to element 13, 3 beyond the extent; appends fill them first"},
+		{"0,2", "[[31],2]", "axis 0: its chunks end at element 31, 31 beyond the extent, 1 of them completely; appends fill them first"},
+		{"10,2", "[[4,9],2]", "axis 0: its chunks end at element 13, 3 beyond the extent; appends fill them first"},
 		{"10,2", "[[4,6],2]", ""},
 		{"10,3", "4,2", ""},
 	} {

@@ -68,8 +68,8 @@ func TestInfoShards(t *testing.T) {
 	}
 }
 
-// TestInfoAroundShards looks at arrays whose inner chunks are hidden by other codecs, or
-// hold shards themselves.
+// TestInfoAroundShards describes arrays whose inner chunks are hidden by other codecs, or
+// are shards themselves.
 func TestInfoAroundShards(t *testing.T) {
 	for name, c := range map[string]struct {
 		codecs string
@@ -103,7 +103,7 @@ func TestInfoAroundShards(t *testing.T) {
 	}
 }
 
-// TestInfoOfShardsThatCannotBeDecoded tells what is wrong inside of shards.
+// TestInfoOfShardsThatCannotBeDecoded checks the messages for errors inside of shards.
 func TestInfoOfShardsThatCannotBeDecoded(t *testing.T) {
 	for _, c := range []struct {
 		old, new, note string
@@ -133,7 +133,7 @@ func TestInfoOfShardsThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// TestInfoUnevenInnerChunks looks at inner chunks that are an experiment.
+// TestInfoUnevenInnerChunks describes experimental inner chunks.
 func TestInfoUnevenInnerChunks(t *testing.T) {
 	permit := []string{"--experimental", "inner-chunks"}
 	for _, c := range []struct{ shards, chunks, sizes, tree string }{
@@ -156,8 +156,8 @@ func TestInfoUnevenInnerChunks(t *testing.T) {
 	}
 }
 
-// TestReadChunkSizes compares the sharded arrays that zarr-python wrote with what it says
-// of them.
+// TestReadChunkSizes compares the read_chunk_sizes of arrays that zarr-python wrote with
+// those that it gives itself.
 func TestReadChunkSizes(t *testing.T) {
 	archive, err := zip.OpenReader("../../testdata/stores.zip")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// silent is a stream that nobody writes to, until it is closed.
+// silent is a stream without data, until it is closed.
 func silent(t *testing.T) io.Reader {
 	t.Helper()
 	r, w := io.Pipe()
@@ -24,8 +24,8 @@ func silent(t *testing.T) io.Reader {
 	return r
 }
 
-// TestSignals checks that each signal ends a command which waits for a silent pipe, with
-// the status that shells expect, and that nothing has changed.
+// TestSignals checks that each signal ends a command that waits for a silent pipe, with
+// the status that shells expect, and that nothing changes.
 func TestSignals(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	before := treeOf(t, node)
@@ -49,13 +49,13 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// keyboard is a terminal at which a person sits.
+// keyboard is a terminal without input.
 type keyboard struct{ notified }
 
 func (keyboard) IsTerminal() bool { return true }
 
-// TestSignalAtQuestion ends commands that wait for an answer: with the status of the
-// signal, and nothing has changed.
+// TestSignalAtQuestion ends commands that wait for an answer. They must exit with the
+// status of the signal, and change nothing.
 func TestSignalAtQuestion(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "write", node, "--value", "1")
@@ -78,7 +78,7 @@ func TestSignalAtQuestion(t *testing.T) {
 	}
 }
 
-// notified tells when it is read for the first time.
+// notified reports when it is read for the first time.
 type notified struct {
 	io.Reader
 	begun chan struct{}
@@ -89,8 +89,7 @@ func (n notified) Read(b []byte) (int, error) {
 	return n.Reader.Read(b)
 }
 
-// TestUnfinishedCopy checks what becomes of a copy that was stopped: rm removes it, and
-// so does another copy.
+// TestUnfinishedCopy checks that rm, and also another copy, remove an interrupted copy.
 func TestUnfinishedCopy(t *testing.T) {
 	src := fixture(t, "rect_2d.zarr")
 	dst := filepath.Join(t.TempDir(), "copy.zarr")
@@ -108,8 +107,8 @@ func TestUnfinishedCopy(t *testing.T) {
 	must(t, "", "equal", src, dst)
 }
 
-// TestStoppedCopy checks that a copy which is stopped half-way says what is left and how
-// to go on.
+// TestStoppedCopy checks that an interrupted copy reports what is left and how to
+// continue.
 func TestStoppedCopy(t *testing.T) {
 	src := newNode(t, "--shape", "200,3", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "write", src, "--value", "1")
@@ -138,9 +137,9 @@ func TestStoppedCopy(t *testing.T) {
 	}
 }
 
-// TestStoppedInTheMiddle stops commands of much work once they have begun to change
-// something. They end soon, with the status of the signal, or were faster. Done again,
-// they come to their end.
+// TestStoppedInTheMiddle interrupts long commands after they have begun to change
+// something. They must end soon, with the status of the signal, unless they were faster.
+// When repeated, they must succeed.
 func TestStoppedInTheMiddle(t *testing.T) {
 	const soon = 10 * time.Second // far more than it takes: one that does not stop is looked for
 	for _, c := range []struct {
@@ -191,8 +190,8 @@ func TestStoppedInTheMiddle(t *testing.T) {
 	}
 }
 
-// changedNames returns the names in a folder, down to some depth: it is cheap to look
-// again and again.
+// changedNames returns the names in a folder, down to some depth. It is cheap enough to
+// poll.
 func changedNames(parent string) (names []string) {
 	for _, pattern := range []string{"*", "*/*", "*/.z*", "*/*/*", "*/*/.z*", "*/*/c/*"} {
 		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are right

@@ -24,12 +24,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// asCommand is the variable of the environment that makes a run of this test's program
-// the command itself, with the arguments that it has as JSON.
+// asCommand is the environment variable that makes this test program run as the command.
+// It holds the arguments as JSON.
 const asCommand = "VARVE_TEST_COMMAND"
 
-// TestCommandItself is no test: it is the command, for tests that need a process of its
-// own.
+// TestCommandItself is not a test. It is the command, for tests that need it in a process
+// of its own.
 func TestCommandItself(t *testing.T) {
 	text, ok := os.LookupEnv(asCommand)
 	if !ok {
@@ -80,8 +80,8 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// stop sends a signal once the command is so far, and returns its status. It is false
-// where the command ended before.
+// stop sends a signal when the command has reached a point, and returns its status. It
+// returns false if the command ended before.
 func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (status int, stopped bool) {
 	t.Helper()
 	for !ready() {
@@ -101,8 +101,8 @@ func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (statu
 	return p.ProcessState.ExitCode(), true
 }
 
-// webStore is a web server that offers a folder, and never answers requests for chunks as
-// long as it hangs.
+// webStore is a web server for a folder. While it hangs, it does not answer requests for
+// chunks.
 type webStore struct {
 	url   string
 	mu    sync.Mutex
@@ -110,9 +110,9 @@ type webStore struct {
 	over  chan struct{} // closed once it hangs no more
 }
 
-// offer returns a server of a folder. how says where an answer to a request for a chunk
-// stops: with "headers" before it begins, with "body" in the middle; "busy" are answers
-// that tell to come again.
+// offer returns a server for a folder. how is where the answer to a request for a chunk
+// stops: "headers" before it begins, "body" in the middle; "busy" answers ask to try again
+// later.
 func offer(t *testing.T, dir, how string) *webStore {
 	w := &webStore{over: make(chan struct{})}
 	files := http.FileServer(http.Dir(dir))
@@ -156,7 +156,7 @@ func (w *webStore) ask() {
 	w.asked = true
 }
 
-// hangs reports whether somebody waits for a chunk.
+// hangs reports whether a client waits for a chunk.
 func (w *webStore) hangs() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,10 +174,10 @@ func (w *webStore) release() {
 	}
 }
 
-// TestHangingServer stops commands that wait for a web server: for the beginning of an
-// answer, for the rest of one, and between two requests. They end, with the status of the
-// signal and one message, and leave no file. Done again, once the server answers, they
-// come to their end.
+// TestHangingServer interrupts commands that wait for a web server: for the beginning of
+// an answer, for the rest of one, and between two requests. They must end with the status
+// of the signal and one message, and leave no file. When repeated, after the server
+// answers again, they must succeed.
 func TestHangingServer(t *testing.T) {
 	signals := map[string]syscall.Signal{"headers": syscall.SIGINT, "body": syscall.SIGTERM, "busy": syscall.SIGHUP}
 	for how, signal := range signals {
@@ -189,7 +189,7 @@ func TestHangingServer(t *testing.T) {
 			{[]string{"export", "URL/a", "-o", "DIR/a.npy"}, ""},
 			{[]string{"check", "URL"}, ""},
 			{[]string{"equal", "URL/a", "URL/b"}, ""},
-			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which begins anew"},
+			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which starts over"},
 			{[]string{"copy", "URL", "DIR/copy.zip"}, "nothing was copied"},
 			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after it has begun at the destination
 			{[]string{"append", "DIR/own.zarr", "URL/a"}, "nothing was changed"},
@@ -228,14 +228,14 @@ func TestHangingServer(t *testing.T) {
 	}
 }
 
-// isOneMessage reports whether a command that was stopped has said so in one line, and
-// what else.
+// isOneMessage reports whether an interrupted command has printed one line that says so,
+// with a given text.
 func isOneMessage(said, what string) bool {
 	said = strings.ReplaceAll(said, "varve: interrupted, finishing or undoing the current change; Ctrl-C again ends it at once\n", "") // on a busy machine
 	return strings.Count(said, "\n") == 1 && strings.HasPrefix(said, "varve: interrupted: ") && strings.Contains(said, what)
 }
 
-// contentOf is treeOf without the times of folders.
+// contentOf is like treeOf, without the times of folders.
 func contentOf(t *testing.T, dir string) string {
 	t.Helper()
 	return timesOfFolders.ReplaceAllString(treeOf(t, dir), "$1")
@@ -243,7 +243,7 @@ func contentOf(t *testing.T, dir string) string {
 
 var timesOfFolders = regexp.MustCompile(`(?m)( drwx\S+) [0-9]+$`)
 
-// noTemporaries checks that a folder has no file of a change that was not finished.
+// noTemporaries checks that a folder has no file of an unfinished change.
 func noTemporaries(t *testing.T, dir string) {
 	t.Helper()
 	for line := range strings.Lines(treeOf(t, dir)) {
@@ -253,8 +253,8 @@ func noTemporaries(t *testing.T, dir string) {
 	}
 }
 
-// TestSignalAtLock stops commands that wait for the lock of another writer. Nothing has
-// changed, and done again they come to their end.
+// TestSignalAtLock interrupts commands that wait for a lock. They must change nothing, and
+// succeed when repeated.
 func TestSignalAtLock(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	for i, c := range []struct {
@@ -305,8 +305,8 @@ func TestSignalAtLock(t *testing.T) {
 	}
 }
 
-// TestSignalAtRemoval stops removals and replacements that have begun. What is left is
-// said to be invisible, and goes when the command is repeated, or with rm.
+// TestSignalAtRemoval interrupts removals and replacements that have begun. The rest must
+// be invisible, and the repeated command or rm must remove it.
 func TestSignalAtRemoval(t *testing.T) {
 	for _, c := range [][]string{{"rm", "--yes", "GROUP"}, {"create", "GROUP", "--group", "--overwrite", "--yes"}} {
 		t.Run(c[0], func(t *testing.T) {
@@ -335,7 +335,7 @@ func TestSignalAtRemoval(t *testing.T) {
 	}
 }
 
-// TestSignalWhileReading stops a write whose input is silent: nothing was written.
+// TestSignalWhileReading interrupts a write whose input is silent. Nothing may be written.
 func TestSignalWhileReading(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8")
 	before := treeOf(t, node)
@@ -350,9 +350,9 @@ func TestSignalWhileReading(t *testing.T) {
 	}
 }
 
-// TestWriterDelayed stops a writer for as long as another program takes to remove its
-// array, or to make another one in its place. The chunks that it stores afterwards are of
-// no array, or of the wrong one, and it says so.
+// TestWriterDelayed suspends a writer while another program removes or replaces its array.
+// The chunks that it stores afterwards belong to no array or the wrong one, and it must
+// report that.
 func TestWriterDelayed(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
@@ -386,7 +386,7 @@ func TestWriterDelayed(t *testing.T) {
 	}
 }
 
-// await waits until a command is so far.
+// await waits until a command has reached a point.
 func (p *process) await(t *testing.T, ready func() bool) {
 	t.Helper()
 	for !ready() {

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// weigh returns how many files are below a folder, and their bytes.
+// weigh returns the number of files below a folder, and their bytes.
 func weigh(dir string) (files, bytes int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -47,9 +47,9 @@ func fragment(t *testing.T, node string) {
 	}
 }
 
-// TestSignalInWork stops commands that have stored some of what they are to store. They
-// say what is left, and done again they come to the end that they would have come to, and
-// leave no file besides.
+// TestSignalInWork interrupts commands that have stored a part of their result. They must
+// report what is left. When repeated, they must have the same result as without the
+// interrupt, and leave no other file.
 func TestSignalInWork(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	const chunks = 800

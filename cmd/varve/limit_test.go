@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestLimit lowers the most that a chunk may have, and raises it again, by one flag of
-// all commands.
+// TestLimit lowers and raises the limit for a chunk by --limit.
 func TestLimit(t *testing.T) {
 	node := newNode(t, "--shape", "4096", "--dtype", "int8", "--chunks", "4096", "--compressor", "gzip:1")
 	must(t, "", "write", node, "--value", "7")
@@ -26,8 +25,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestLimitOfParts writes a part of a chunk that is larger than the limit, and checks it,
-// where it is not compressed.
+// TestLimitOfParts writes and checks a part of an uncompressed chunk that is larger than
+// the limit.
 func TestLimitOfParts(t *testing.T) {
 	node := newNode(t, "--shape", "100000", "--dtype", "int16", "--chunks", "100000", "--compressor", "none")
 	must(t, "", "write", node, "--value", "7")

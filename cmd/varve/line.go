@@ -20,7 +20,7 @@ import (
 // lineKey is the key of the command line in a context.
 type lineKey struct{}
 
-// withLine returns a context that has the words of the command line.
+// withLine returns a context that holds the words of the command line.
 func withLine(ctx context.Context, line []string) context.Context {
 	return context.WithValue(ctx, lineKey{}, line)
 }
@@ -34,18 +34,17 @@ func lineOf(cmd *cobra.Command) []string {
 	return line
 }
 
-// negative finds a number below 0, which no flag is.
-var negative = regexp.MustCompile(`^-(\.?[0-9]|Infinity$)`)
+// negativeNumber matches a negative number, which cannot be a flag.
+var negativeNumber = regexp.MustCompile(`^-(\.?[0-9]|Infinity$)`)
 
-// numberLast returns a command line in which the number of attrs NODE set KEY -5 stands
-// behind -- at the end: it would be taken for flags otherwise. Any other line stays as
-// it is.
+// numberLast moves the number of attrs NODE set KEY -5 to the end of the command line,
+// after --. Otherwise it would be parsed as flags. It does not change any other line.
 func numberLast(line []string) []string {
 	if !slices.Contains(line, "attrs") || slices.Contains(line, "--") {
 		return line
 	}
 	for i, word := range line {
-		if i < 2 || line[i-2] != "set" || strings.HasPrefix(line[i-1], "-") || !negative.MatchString(word) {
+		if i < 2 || line[i-2] != "set" || strings.HasPrefix(line[i-1], "-") || !negativeNumber.MatchString(word) {
 			continue
 		}
 		return append(slices.Delete(slices.Clone(line), i, i+1), "--", word)
@@ -53,34 +52,34 @@ func numberLast(line []string) []string {
 	return line
 }
 
-// numberMeant returns how a number below 0 is given to a command that takes it for
-// flags, "" for anything else.
+// numberMeant returns a hint for a negative number that was parsed as flags, and "" for
+// anything else.
 func numberMeant(cmd *cobra.Command, flags string) string {
 	word := "-" + flags
-	if !negative.MatchString(word) {
+	if !negativeNumber.MatchString(word) {
 		return ""
 	}
 	for _, name := range []string{"value", "select"} {
 		if cmd.Flags().Lookup(name) != nil {
-			return fmt.Sprintf(" (is --%s %s meant?)", name, word)
+			return fmt.Sprintf(" (did you mean --%s %s?)", name, word)
 		}
 	}
-	if cmd.Name() == "attrs" { // with a key that looks like a flag, too
-		return fmt.Sprintf(" (put -- before the node if %s is the value)", word)
+	if cmd.Name() == "attrs" { // the key also looks like a flag
+		return fmt.Sprintf(" (put -- before NODE if %s is the value)", word)
 	}
 	return ""
 }
 
-// singles are the flags that take one value of what a command works with. If they are
-// given twice, the first value is not lost silently. Others may be repeated: an alias of
-// the shell sets them, and the command line overrides that.
-var singles = []string{
+// singleFlags are the flags that may not be repeated, because the first value would be lost
+// silently. Other flags may: a shell alias may set them, and the command line overrides
+// it.
+var singleFlags = []string{
 	"shape", "dtype", "chunks", "shards", "fill", "codecs", "compressor", "dimension-names", "attributes", "from",
 	"select", "value", "axis", "expect", "output", "svg", "locate", "chunk", "chunk-grid", "time", "start", "step",
 }
 
-// errTwice refuses the second value of a flag that takes one.
-var errTwice = errors.New("it is given twice, and takes one value")
+// errTwice is the error for a flag of singleFlags that is given twice.
+var errTwice = errors.New("it is given twice, but takes one value")
 
 // single is the value of a flag that may be given once.
 type single struct {
@@ -88,8 +87,8 @@ type single struct {
 	given bool
 }
 
-// Set implements [pflag.Value]. A second value is refused for what is wrong with it, and
-// else for being the second one.
+// Set implements [pflag.Value]. For a second value that is also malformed, it reports
+// that first.
 func (s *single) Set(text string) error {
 	if err := s.Value.Set(text); err != nil {
 		return err
@@ -101,23 +100,23 @@ func (s *single) Set(text string) error {
 	return nil
 }
 
-// onlyOnce makes all commands refuse the flags in singles that are given twice. It is not
-// for completion, which reads the flags of a line several times.
+// onlyOnce makes all commands refuse a second value for the flags in singleFlags. It must not
+// be used for completion, which parses the flags of a line several times.
 func onlyOnce(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if slices.Contains(singles, f.Name) && f.Value.Type() == "string" {
+			if slices.Contains(singleFlags, f.Name) && f.Value.Type() == "string" {
 				f.Value = &single{Value: f.Value}
 			}
 		})
 	}
 }
 
-// lists are the flags whose value has commas and no spaces.
-var lists = []string{"shape", "chunks", "shards", "expect", "locate", "chunk", "axes", "dimension-names", "select"}
+// listFlags are the flags whose value is a list with commas and without spaces.
+var listFlags = []string{"shape", "chunks", "shards", "expect", "locate", "chunk", "axes", "dimension-names", "select"}
 
-// listContinued returns the flag that an argument goes on which a command does not take,
-// with its whole value: the list --chunks 5 5 is --chunks 5,5.
+// listContinued returns a flag with its whole list if a surplus argument continues that
+// list: --chunks 5,5 for --chunks 5 5. It returns "" otherwise.
 func listContinued(cmd *cobra.Command, extra string) string {
 	line := lineOf(cmd)
 	for i := 2; i < len(line); i++ {
@@ -129,7 +128,7 @@ func listContinued(cmd *cobra.Command, extra string) string {
 			flag, value = line[i-2], line[i-1]
 		}
 		f := cmd.Flags().Lookup(strings.TrimPrefix(flag, "--"))
-		if f == nil || !strings.HasPrefix(flag, "--") || !slices.Contains(lists, f.Name) {
+		if f == nil || !strings.HasPrefix(flag, "--") || !slices.Contains(listFlags, f.Name) {
 			continue
 		}
 		words := []string{strings.Trim(value, ", ")}
@@ -146,7 +145,7 @@ func listContinued(cmd *cobra.Command, extra string) string {
 	return ""
 }
 
-// checkedValue returns the value of a flag without the check that it is given once.
+// checkedValue returns the value of a flag without the check that it is given only once.
 func checkedValue(f *pflag.Flag) pflag.Value {
 	if s, ok := f.Value.(*single); ok {
 		return s.Value

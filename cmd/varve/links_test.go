@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRemoveFollowsNoLink removes an array that has a symbolic link to its neighbour,
-// which stays.
+// TestRemoveFollowsNoLink removes an array that contains a symbolic link to another one.
+// The other one must stay.
 func TestRemoveFollowsNoLink(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
@@ -35,8 +35,8 @@ func TestRemoveFollowsNoLink(t *testing.T) {
 	must(t, "", "create", group+"/b", "--shape", "2", "--dtype", "int8", "--overwrite")
 }
 
-// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links:
-// each command refuses that, and names what the link leads to.
+// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links. Each
+// command must fail and name the target of the link.
 func TestReplaceFollowsNoLink(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")

@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// TestLockTimeout changes an array that another writer has locked: every command says
-// who, and gives up when it is told to. Without a limit it says so after a second, and
-// goes on once the lock is free.
+// TestLockTimeout changes an array that another writer has locked. With --lock-timeout a
+// command must name the holder and give up. Without it, the command must print a line after
+// a second, and continue when the lock is free.
 func TestLockTimeout(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := group + "/a"

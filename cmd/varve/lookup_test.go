@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// newCube returns an array with coordinates of many kinds, whose elements are their own
-// numbers along the last axis.
+// newCube returns an array with coordinates of many kinds. Its elements are numbered.
 func newCube(t *testing.T, dimension, dtype, attributes, values string, more ...string) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -134,8 +133,8 @@ func TestSelectByValues(t *testing.T) {
 	}
 }
 
-// TestSelectByValuesRefused refuses what would silently be something else than what is
-// meant.
+// TestSelectByValuesRefused checks the errors for selections that would silently mean
+// something else.
 func TestSelectByValuesRefused(t *testing.T) {
 	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
 		{"time", "int32", `{"units": "months since 2000-01-31"}`, "[0,1,2000]", "time=..1969", "its times are left as numbers"},
@@ -150,10 +149,10 @@ func TestSelectByValuesRefused(t *testing.T) {
 		{"time", "int32", daily, "[0,1,2]", "time=20241224", "the coordinate value is time=2024-12-24"},
 		{"time", "int32", daily, "[0,1,2]", "time=202412", "the coordinate value is time=2024-12)"},
 		{"time", "M8[s]", none, `["2024-12-24"]`, "20241224", "the coordinate value is time=2024-12-24"},
-		{"time", "int32", daily, "[0,1,2]", "time=20241224..20241226", "is 2024-12-24 meant?"},
-		{"time", "int32", daily, "[0,1,2]", "time=20241224T06", "is 2024-12-24T06 meant?"},
-		{"time", "int32", daily, "[0,1,2]", "time=2024-12-24T0630", "is 2024-12-24T06:30 meant?"},
-		{"time", "int32", daily, "[0,1,2]", "time=2024/12/24", "is 2024-12-24 meant?"},
+		{"time", "int32", daily, "[0,1,2]", "time=20241224..20241226", "did you mean 2024-12-24?"},
+		{"time", "int32", daily, "[0,1,2]", "time=20241224T06", "did you mean 2024-12-24T06?"},
+		{"time", "int32", daily, "[0,1,2]", "time=2024-12-24T0630", "did you mean 2024-12-24T06:30?"},
+		{"time", "int32", daily, "[0,1,2]", "time=2024/12/24", "did you mean 2024-12-24?"},
 		{"time", "int32", daily, "[0,1,2]", "time=24.12.2024", "write dates as 2024-12-25 and months as 2024-12"},
 		{"time", "int32", daily, "[0,1,2]", "time=Dec 2024", "write dates as 2024-12-25 and months as 2024-12"},
 		{"time", "int32", daily, "[0,1,2]", "time=2024-12-25..2024-12-24", "ends before"},
@@ -175,7 +174,7 @@ func TestSelectByValuesRefused(t *testing.T) {
 		{"lead", "m8[s]", none, "[1,2]", "lead=1mo", "nor a duration"},
 		{"lead", "m8[s]", none, `[1,"NaT"]`, "lead=1s..2s", "element 1 is missing"},
 		{"lead", "m8[s]", none, "[3600,7200]", "lead=3600", "the coordinate value is lead=3600.0 or lead=3600..3600"},
-		{"station", "string", none, `["Oslo","Bergen"]`, "station=Osla", "is Oslo meant?"},
+		{"station", "string", none, `["Oslo","Bergen"]`, "station=Osla", "did you mean Oslo?"},
 		{"station", "string", none, `["Oslo","Bergen","Oslo"]`, "station=Oslo", "several elements"},
 		{"station", "string", none, `["Oslo","Bergen"]`, "station=Oslo..Bergen", "ranges of text"},
 		{"x", "int16", none, "[1,2]", "y=1.5", `no dimension is named`},
@@ -197,8 +196,8 @@ func TestSelectByValuesRefused(t *testing.T) {
 		{"time", "M8[D]", none, `["2024-12-24","2025-12-25"]`, "time=2025", "time=2025..2025"},
 		{"lev", "int32", none, "[250,500]", "500", "the coordinate value is lev=500.0"},
 		{"lev", "int32", none, "[250,500]", `{"orthogonal": {"lev": 500}}`, "the coordinate value is lev=500.0"},
-		{"time", "int32", daily, "[0,1,2]", "tme=3", "is time meant?"},
-		{"time", "int32", daily, "[0,1,2]", `{"orthogonal": {"tme": [0]}}`, "is time meant?"},
+		{"time", "int32", daily, "[0,1,2]", "tme=3", "did you mean time?"},
+		{"time", "int32", daily, "[0,1,2]", `{"orthogonal": {"tme": [0]}}`, "did you mean time?"},
 		{"time", "int32", daily, "[0,1,2]", "[0, 1:3]", "without brackets"},
 		{"time", "int32", daily, "[0,1,2]", `{"points": [[0], [1]]}`, "(0, 10), (5, 20) and (7, 30) are [[0, 5, 7], [10, 20, 30]]"},
 	} {
@@ -212,8 +211,8 @@ func TestSelectByValuesRefused(t *testing.T) {
 	}
 }
 
-// TestSelectIndexHint says nothing of values where an index is hardly a year, or there is
-// no coordinate.
+// TestSelectIndexHint checks that there is no hint about values if an index is hardly a
+// year, or if there is no coordinate.
 func TestSelectIndexHint(t *testing.T) {
 	node := newCube(t, "time", "int32", daily, "[0,1,2]")
 	for _, c := range []struct{ node, sel string }{{node, "time=3"}, {newNode(t, "--shape", "3", "--dtype", "int8", "--dimension-names", "time"), "time=2025"}} {
@@ -224,7 +223,7 @@ func TestSelectIndexHint(t *testing.T) {
 	}
 }
 
-// TestSelectWithoutCoordinate names what is missing.
+// TestSelectWithoutCoordinate checks that the message names what is missing.
 func TestSelectWithoutCoordinate(t *testing.T) {
 	group := newArchive(t)
 	if _, errs, status := execute(t, "", "create", group+"/shorter", "--shape", "3", "--dtype", "int8", "--dimension-names", "time"); status != 0 {

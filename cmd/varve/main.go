@@ -14,11 +14,10 @@ import (
 )
 
 func main() {
-	// A reader that has seen enough, as head has, is no reason to die of a signal: the
-	// write fails, and that is quiet.
+	// If a reader such as head closes the pipe early, the signal would kill the program.
+	// Without it the write fails with EPIPE, which report ignores.
 	signal.Ignore(syscall.SIGPIPE)
-	// Package net/http tells of odd answers by package log, beyond what the command says
-	// itself.
+	// Package net/http logs unexpected responses. The command reports its own errors.
 	log.SetOutput(io.Discard)
 	ctx := console.UntilSignal(context.Background())
 	os.Exit(run(ctx, os.Args[1:], console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))

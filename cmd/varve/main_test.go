@@ -23,7 +23,7 @@ func execute(t *testing.T, stdin string, args ...string) (stdout, stderr string,
 	return out.String(), errs.String(), status
 }
 
-// must runs a command line that has to succeed without a word on standard error.
+// must runs a command line that must succeed and print nothing on standard error.
 func must(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	out, errs, status := execute(t, stdin, args...)

@@ -12,8 +12,8 @@ func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages of all commands into a directory",
-		Long: `Write the manual pages of all commands and topics into a directory, below man1 and man7. Older pages are replaced.
-In a directory that the command man searches, as ~/.local/share/man, they are found by man varve and man varve-append.`,
+		Long: `Write the manual pages of all commands and topics into the subdirectories man1 and man7 of a directory. Older pages
+are replaced. If DIR is one that man searches, such as ~/.local/share/man, man varve and man varve-append find them.`,
 		Example: "  varve man pages",
 		Args:    arguments("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// TestManualIsComplete checks that every command, flag and topic has its place in the
-// manual pages and in the reference.
+// TestManualIsComplete checks that every command, flag and topic is in the manual pages
+// and in the reference.
 func TestManualIsComplete(t *testing.T) {
 	dir := t.TempDir()
 	if out := decode(t, must(t, "", "man", dir, "--json")); out["pages"].(float64) < 30 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDecodeNaT decodes the most negative int64 of times as xarray 2026.9 does: it is no
-// time.
+// TestDecodeNaT decodes the most negative int64 in an array of times as xarray 2026.9
+// does: as NaT.
 func TestDecodeNaT(t *testing.T) {
 	const values = "[0,-9223372036854775808,5]"
 	for _, c := range []struct{ dtype, attributes, values, csv, cat, times string }{
@@ -45,8 +45,7 @@ func TestDecodeNaT(t *testing.T) {
 	}
 }
 
-// TestMissingCoordinate selects by coordinates of which a value is missing, and checks
-// them.
+// TestMissingCoordinate selects by coordinates with a missing value, and checks them.
 func TestMissingCoordinate(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, sel, want, check string }{
 		{"int32", "3", `{"units": "days since 2000-01-01", "_FillValue": -1}`, "[-3,-1,5]", "x=2000-01-01", "0", "element 1 is missing"},
@@ -82,7 +81,8 @@ func TestMissingCoordinate(t *testing.T) {
 	}
 }
 
-// TestCheckUnpacked shows the values of a packed coordinate as a selection takes them.
+// TestCheckUnpacked checks that values of a packed coordinate are printed as a selection
+// takes them.
 func TestCheckUnpacked(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/lat", "--shape", "3", "--dtype", "int16", "--dimension-names", "lat", "--attributes", `{"scale_factor": 0.5, "add_offset": 10}`)
@@ -92,18 +92,18 @@ func TestCheckUnpacked(t *testing.T) {
 	}
 }
 
-// TestDecodeUnmet decodes numbers none of which can be the missing value, as xarray
-// 2026.9 does, and says that it masks none.
+// TestDecodeUnmet decodes numbers that cannot equal the missing value, as xarray 2026.9
+// does, with a note.
 func TestDecodeUnmet(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, want, unmet string }{
-		{"uint8", "2", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can equal the missing value _FillValue -1"},
-		{"uint8", "3", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can equal the missing value _FillValue -1"},
-		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "true"}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can equal the missing value _FillValue -1"},
+		{"uint8", "2", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can be _FillValue -1"},
+		{"uint8", "3", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can be _FillValue -1"},
+		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "true"}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 can be _FillValue -1"},
 		{"uint8", "2", `{"_FillValue": -1, "_Unsigned": "false"}`, "[0,255,5]", `[0.0,"NaN",5.0]`, ""},
-		{"int16", "2", `{"_FillValue": "-9999"}`, "[0,-9999,5]", "[0.0,-9999.0,5.0]", `int16 can equal the missing value _FillValue "-9999"`},
-		{"float32", "2", `{"_FillValue": "-9999"}`, "[0.0,-9999.0,5.0]", "[0.0,-9999.0,5.0]", `float32 can equal the missing value _FillValue "-9999"`},
-		{"int16", "3", `{"missing_value": [99999, 5]}`, "[0,-9999,5]", `[0.0,-9999.0,"NaN"]`, "int16 can equal the missing value missing_value 99999"},
-		{"int16", "3", `{"missing_value": 1.5, "_FillValue": null}`, "[0,1,5]", "[0.0,1.0,5.0]", "int16 can equal the missing value missing_value 1.5"},
+		{"int16", "2", `{"_FillValue": "-9999"}`, "[0,-9999,5]", "[0.0,-9999.0,5.0]", `int16 can be _FillValue "-9999"`},
+		{"float32", "2", `{"_FillValue": "-9999"}`, "[0.0,-9999.0,5.0]", "[0.0,-9999.0,5.0]", `float32 can be _FillValue "-9999"`},
+		{"int16", "3", `{"missing_value": [99999, 5]}`, "[0,-9999,5]", `[0.0,-9999.0,"NaN"]`, "int16 can be missing_value 99999"},
+		{"int16", "3", `{"missing_value": 1.5, "_FillValue": null}`, "[0,1,5]", "[0.0,1.0,5.0]", "int16 can be missing_value 1.5"},
 		{"int16", "3", `{"missing_value": []}`, "[0,1,5]", "[0,1,5]", ""},
 	} {
 		node := newNode(t, "--shape", "3", "--dtype", c.dtype, "--zarr-format", c.format, "--attributes", c.attributes)
@@ -123,7 +123,7 @@ func TestDecodeUnmet(t *testing.T) {
 	}
 }
 
-// TestDecodeFloats makes the types of floats that xarray 2026.9 makes.
+// TestDecodeFloats checks that decoded floats have the types of xarray 2026.9.
 func TestDecodeFloats(t *testing.T) {
 	for dtype, masked := range map[string]string{
 		"float16": "float16", "float32": "float32", "float64": "float64", "int8": "float32", "uint8": "float32", "int16": "float32",
@@ -149,8 +149,8 @@ func TestDecodeFloats(t *testing.T) {
 	}
 }
 
-// TestUnwrittenMissing excuses coordinates of which nothing, or the end, was not written
-// yet, where the fill value is the missing one.
+// TestUnwrittenMissing accepts coordinates whose end, or all of it, is not written yet, if
+// the fill value is the missing value.
 func TestUnwrittenMissing(t *testing.T) {
 	for values, want := range map[string]string{
 		"[-1,-1,-1,-1]": "", "[3,4,-1,-1]": "",

@@ -35,8 +35,8 @@ func staleGroup(t *testing.T) string {
 
 const staleNote = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone): varve consolidate updates it"
 
-// TestCheckStale checks the arrays that are there, and finds that the consolidated
-// metadata does not list them.
+// TestCheckStale checks the stored arrays, and reports that the consolidated metadata does
+// not list them.
 func TestCheckStale(t *testing.T) {
 	group := staleGroup(t)
 	out, errs, status := execute(t, "", "check", group)
@@ -66,7 +66,7 @@ func TestCheckStale(t *testing.T) {
 	}
 }
 
-// TestTreeStale shows the nodes that are there and what they are, and a note.
+// TestTreeStale prints the stored nodes, and a note.
 func TestTreeStale(t *testing.T) {
 	group := staleGroup(t)
 	want := []string{"s  int8  3", "t  int8  4", "w  int8  4", "u  array  only in the consolidated metadata"}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMessages holds errors to what their readers need: what is missing, what there is,
-// and what to write instead.
+// TestMessages checks that errors say what is missing, what exists, and what to write
+// instead.
 func TestMessages(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -18,10 +18,10 @@ func TestMessages(t *testing.T) {
 	must(t, "", "create", "old.zarr/a", "--shape", "4", "--dtype", "int8", "--zarr-format", "2")
 	must(t, "", "create", "s.zarr", "--shape", "2", "--dtype", `[["x","<i4"],["y","<f8"]]`)
 	for _, c := range []struct{ stdin, line, want string }{
-		{"[10.5, 20]\n", "write g.zarr/lat -", "standard input ends after 11 bytes, 32 are needed (it is read as raw elements of type float64; --format json reads lists as text"},
+		{"[10.5, 20]\n", "write g.zarr/lat -", "standard input ends after 11 bytes, 32 are needed (it was read as raw elements of type float64; use --format json for lists as text"},
 		{"[10.5, 20]\n", "write g.zarr/lat - --format raw", "ends after 11 bytes, 32 are needed\n"},
-		{"", "resize g.zarr tiem=3", `the dimension "tiem"; there are lat` + "\n"},
-		{"", "resize g.zarr latt=3", `the dimension "latt"; there are lat (is lat meant?)`},
+		{"", "resize g.zarr tiem=3", `the dimension "tiem"; the dimensions are lat` + "\n"},
+		{"", "resize g.zarr latt=3", `the dimension "latt"; the dimensions are lat (did you mean lat?)`},
 		{"", "resize plain.zarr x=3", `the dimension "x"; their dimensions have no names`},
 		{"", "write s.zarr --value [1,2.5]", `expected an object with a value for each field, as {"x":0,"y":0.0}`},
 		{"", "convert old.zarr/a old.zarr/b --to 3", `"/" in the store of the destination is of format 2 and cannot contain nodes of format 3: convert the node to format 2, or choose`},

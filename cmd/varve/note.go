@@ -19,24 +19,25 @@ import (
 // year matches a number that looks like a year.
 var year = regexp.MustCompile(`^[12][0-9]{3}$`)
 
-// noteYear tells people which time a number is that a flag gives and that looks like a
-// year. Numbers count the units of the type, as in documents, and years have a month.
+// noteYear prints a note if the value of a flag for an array of times looks like a year.
+// A number counts units of the type, as in metadata; a year needs a month.
 func noteYear(cmd *cobra.Command, location string, t dtype.Type, flag, text string) {
 	if t.Kind() != dtype.Datetime || !year.MatchString(text) {
 		return
 	}
 	if elem, err := input.ParseGiven(t, text); err == nil {
-		session.Remark(cmd, location, fmt.Sprintf("%s %s counts units of the type, so it is %s; the year begins at %s %s-01-01",
+		session.Remark(cmd, location, fmt.Sprintf("%s %s counts units of the type, so it means %s; for the beginning of the year give %s %s-01-01",
 			flag, text, t.AppendText(nil, elem), flag, text))
 	}
 }
 
-// fileExtensions are those of files that a folder may be taken for. A .zip is one indeed.
+// fileExtensions are the extensions of files of other formats. A name that ends in .zip
+// really makes an archive.
 var fileExtensions = append([]string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst", ".tif", ".tiff", ".grib", ".grib2"}, node.NetCDF...)
 
-// noteFolder tells people of a new node whose name is that of a file of another format.
+// noteFolder prints a note if the name of a new node looks like a file of another format.
 func noteFolder(cmd *cobra.Command, location string) {
 	if ext := strings.ToLower(path.Ext(node.Clean(location))); slices.Contains(fileExtensions, ext) {
-		session.Remark(cmd, location, "it is a folder with a Zarr node, in spite of its name; varve export writes files, and varve copy archives that end in .zip")
+		session.Remark(cmd, location, "it is a folder with a Zarr node, in spite of its name; varve export writes files, and varve copy to a name with .zip writes an archive")
 	}
 }

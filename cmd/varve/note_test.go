@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRemarks tells people and programs the same.
+// TestRemarks checks that remarks are the same with and without --json.
 func TestRemarks(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for name, flags := range map[string]string{"x": "", "packed": `{"scale_factor": 0.1, "_FillValue": -1}`, "same": ""} {
@@ -26,8 +26,8 @@ func TestRemarks(t *testing.T) {
 		{"write %s/packed %s/same", "stored unchanged as packed ones"},
 		{"append %s/packed %s/same --alone", "stored unchanged as packed ones"},
 		{"resize %s p=20", "new elements are the fill value 0"},
-		{"write %s/days --value 2024", "--value 2024 counts units of the type, so it is 1975-07-18; the year begins at --value 2024-01-01"},
-		{"create %s/d --shape 1 --dtype datetime64[Y] --fill 2020 --dimension-names d --overwrite", "so it is 3990"},
+		{"write %s/days --value 2024", "--value 2024 counts units of the type, so it means 1975-07-18; for the beginning of the year give --value 2024-01-01"},
+		{"create %s/d --shape 1 --dtype datetime64[Y] --fill 2020 --dimension-names d --overwrite", "so it means 3990"},
 	} {
 		text := strings.ReplaceAll(c.args, "%s", group)
 		_, errs, status := execute(t, "", strings.Fields(text)...)
@@ -47,8 +47,8 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
-// TestNotesOfFiles tells of folders with names of files, and of tables with packed
-// numbers.
+// TestNotesOfFiles checks the notes about folders with names of files, and about tables
+// with packed numbers.
 func TestNotesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	node := dir + "/g.zarr/t"
@@ -66,7 +66,7 @@ func TestNotesOfFiles(t *testing.T) {
 	}
 }
 
-// TestUnlockFormat2 names the node that has to be converted first.
+// TestUnlockFormat2 checks that the message names the node to convert first.
 func TestUnlockFormat2(t *testing.T) {
 	group := newNode(t, "--group", "--zarr-format", "2")
 	must(t, "", "create", group+"/a", "--shape", "2", "--dtype", "int8")

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestAppendTwice appends a month twice, as a job does that was started again. With the
-// calendar's policy it is refused, and what the message says does it all the same;
-// without, it is done and told, and check tells of it later.
+// TestAppendTwice appends a month twice, like a job that was started again. With a calendar
+// policy it must fail, and the advice of the message must work. Without one it succeeds
+// with a note, and check reports it.
 func TestAppendTwice(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31)
@@ -38,7 +38,7 @@ func TestAppendTwice(t *testing.T) {
 		t.Error(got)
 	}
 	out, errs, status := execute(t, "", "check", group) // 0 is the fill value, too
-	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, but element 30 before it is 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate do not follow each other") {
+	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, but element 30 before it is 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate are out of order") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 	// Once it is so, each further append follows the end, and the calendar has no months.
@@ -105,7 +105,7 @@ func TestOrderOfCoordinates(t *testing.T) {
 	}
 }
 
-// TestPackedTimes cuts months by coordinates that are packed, as --decode reads them.
+// TestPackedTimes cuts months by packed coordinates, decoded as by --decode.
 func TestPackedTimes(t *testing.T) {
 	for name, c := range map[string]struct{ dtype, attributes, has string }{
 		"plain":     {"float64", `{"units": "days since 2024-02-20"}`, numbers(0, 10)},
@@ -122,9 +122,9 @@ func TestPackedTimes(t *testing.T) {
 	}
 }
 
-// TestUnwrittenTimes tells of times that were not written where later ones were, and of
-// those that a resize adds. Those at the end are excused, and so is a time that happens
-// to be the fill value.
+// TestUnwrittenTimes checks that unwritten times before written ones are reported, and
+// those that a resize adds. Unwritten times at the end are accepted, and so is a time that
+// happens to be the fill value.
 func TestUnwrittenTimes(t *testing.T) {
 	for values, want := range map[string]string{
 		"[1,2,3,0,0]":    "",
@@ -156,7 +156,7 @@ func TestUnwrittenTimes(t *testing.T) {
 			must(t, "", "copy", group+"/"+name, node)
 			for _, args := range [][]string{{node, "--shape", lengths, "--dry-run"}, {node, name + "=" + lengths}} {
 				_, errs, status := execute(t, "", append([]string{"resize", "--yes", "--alone"}, args...)...)
-				if status != 0 || strings.Contains(errs, "2 new times are the fill value until varve write") != want {
+				if status != 0 || strings.Contains(errs, "2 new times are the fill value; write them with varve write") != want {
 					t.Errorf("%s %s: status %d, %s", name, args, status, errs)
 				}
 			}

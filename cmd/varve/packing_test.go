@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestDecodeUnsigned decodes what xarray 2026.9 reads as other numbers, since _Unsigned
-// says so, in both formats.
+// TestDecodeUnsigned decodes numbers with the attribute _Unsigned as xarray 2026.9 does,
+// in both formats.
 func TestDecodeUnsigned(t *testing.T) {
 	for _, format := range []string{"2", "3"} {
 		for _, c := range []struct{ dtype, values, attributes, typ, want string }{
@@ -61,7 +61,7 @@ func TestDecodeUnsigned(t *testing.T) {
 			}
 			// Where _Unsigned turns the numbers, some missing value is none of them.
 			unmet := strings.Contains(c.attributes, "missing_value") && !strings.Contains(c.want, "NaN")
-			if unmet != strings.Contains(errs, "can equal the missing value") || !unmet && errs != "" {
+			if unmet != strings.Contains(errs, "so this missing value has no effect") || !unmet && errs != "" {
 				t.Errorf("format %s, %s %s: %q", format, c.dtype, c.attributes, errs)
 			}
 			if got := decode(t, must(t, "", "cat", node, "--decode", "--json"))["data_type"]; got != c.typ {
@@ -81,8 +81,7 @@ func TestDecodeUnsigned(t *testing.T) {
 	}
 }
 
-// noFill takes the fill value of an array of format 2, which would stand for missing
-// values.
+// noFill removes the fill value of an array of format 2, which would mark missing values.
 func noFill(t *testing.T, node string) {
 	t.Helper()
 	name := filepath.Join(node, ".zarray")
@@ -99,8 +98,8 @@ func noFill(t *testing.T, node string) {
 	}
 }
 
-// TestDecodeOldDates decodes dates that datetime64 has not, or has with another number,
-// as text; one such date is enough.
+// TestDecodeOldDates checks that all dates are decoded as text if one of them does not
+// exist in datetime64, or has another number there.
 func TestDecodeOldDates(t *testing.T) {
 	for _, c := range []struct{ dtype, units, calendar, values, want string }{
 		{"float64", "days since 0001-01-01", "standard", "[0.0,1.0,59.0,500.0]", "0001-01-01 0001-01-02 0001-03-01 0002-05-16"},
@@ -139,8 +138,8 @@ func TestDecodeOldDates(t *testing.T) {
 	}
 }
 
-// TestDecodeSelected decides by the elements selected, and of many by those shown,
-// whether times are text.
+// TestDecodeSelected checks that only the selected elements, or of many only the printed
+// ones, decide whether times are text.
 func TestDecodeSelected(t *testing.T) {
 	node := newNode(t, "--shape", "2000", "--dtype", "int32", "--attributes", `{"units": "days since 1582-10-04"}`)
 	must(t, numbers(0, 2000), "write", node, "--format", "json")
@@ -162,7 +161,7 @@ func TestDecodeSelected(t *testing.T) {
 	}
 }
 
-// TestDecodeTells tells why times stay numbers.
+// TestDecodeTells checks the reason why times stay numbers.
 func TestDecodeTells(t *testing.T) {
 	for _, c := range []struct{ units, calendar, want string }{
 		{"months since 2000-01-01", "standard", "no fixed length"},

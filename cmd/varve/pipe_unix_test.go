@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// TestSignalAtPipe ends a command that waits for somebody to write to the pipe of a mask.
+// TestSignalAtPipe interrupts a command that waits for a writer of the pipe of a mask.
 func TestSignalAtPipe(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	pipe := filepath.Join(t.TempDir(), "mask.npy")

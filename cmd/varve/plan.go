@@ -23,28 +23,28 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// planFlags are the flags of varve plan as they were given.
+// planFlags has the flags of varve plan.
 type planFlags struct{ shape, dtype, target, chunks string }
 
 func newPlanCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan --shape SHAPE --dtype TYPE",
-		Short: "Propose chunks and shards for an array that is still to be created, and count the objects they make",
-		Long: `Propose chunks and shards for an array that is still to be created, and count the objects they make. Nothing is written.
+		Short: "Propose chunks and shards for a new array, and count the objects they make",
+		Long: `Propose chunks and shards for a new array, and count the objects they make. Nothing is written.
 
-There are two proposals: one without shards, where every chunk is an object, and one where a shard is an object that holds many
-chunks, which are read by themselves. --target is the size of an object, --chunks what is read at a time, as 64, [64,64,128]
-or 256KiB. Where they are not given the chunks are those of create: about 1 MiB and less, more for large arrays without shards; in shards
-of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
+There are two proposals: one without shards, where every chunk is an object, and one with shards, where an object holds
+many chunks that can be read separately. --target is the size of an object. --chunks is what one read needs, such as
+64, [64,64,128] or 256KiB. The defaults are those of create: chunks of at most about 1 MiB, larger ones for large
+arrays without shards, and shards of 512 MiB with chunks of 1 MiB. All sizes are in memory, before compression.`,
 		Example: `  varve plan --shape 1826,721,1440 --dtype float32 --target 8MiB
   varve plan --shape 25000,18000,6000 --dtype uint8 --chunks 64 --target 8GiB`,
 		Args: arguments(),
 	}
 	f := new(planFlags)
-	argument.ShapeFlag(c, &f.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
-	flagtext.Var(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", flagtext.Syntax(input.ParseType))
-	flagtext.Var(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", flagtext.Syntax(phrase.ParseSize))
-	flagtext.Var(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", flagtext.Syntax(parseEven))
+	argument.ShapeFlag(c, &f.shape, "the `LENGTHS` of all axes, such as 60,100; empty for rank 0")
+	flagtext.Var(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as for create: int8, float32, >i4, string …", flagtext.Syntax(input.ParseType))
+	flagtext.Var(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, such as 8MiB", flagtext.Syntax(phrase.ParseSize))
+	flagtext.Var(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that one read needs: auto, 256KiB, 64 or [64,64,128]", flagtext.Syntax(parseEven))
 	flagtext.Propose(c, "target", "1MiB", "8MiB", "64MiB", "512MiB", "8GiB")
 	flagtext.Propose(c, "chunks", "auto", "256KiB", "1MiB")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -65,31 +65,31 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 	return c
 }
 
-// parseEven reads the text of --chunks for chunks that have one length along every axis.
+// parseEven parses --chunks, and refuses all but chunks of one length along each axis.
 func parseEven(text string) (chunking.Chunking, error) {
 	c, err := chunking.Parse(text)
 	if err == nil && (c.Object != nil || c.Axes != nil || c.Trimmed) {
-		err = fmt.Errorf("auto, a size as 256KiB, or lengths as 64 or [64,64,128] are needed")
+		err = fmt.Errorf("give auto, a size such as 256KiB, or lengths such as 64 or [64,64,128]")
 	}
 	return c, err
 }
 
-// plan is what an array with the proposed chunks is like. Numbers beyond 64 bits are
-// null.
+// plan describes an array with the proposed chunks, in the form of --json. Numbers that
+// do not fit 64 bits are null.
 type plan struct {
 	Shape    []int64      `json:"shape"`
 	DataType string       `json:"data_type"`
 	Target   *int64       `json:"target_bytes"`
 	Chunks   []int64      `json:"chunks"`
-	Shards   []int64      `json:"shards"` // null: these chunks are in none
+	Shards   []int64      `json:"shards"` // null: this proposal has none
 	Grid     []int64      `json:"grid_shape"`
 	Chunk    int64        `json:"chunk_bytes"`
-	Objects  *int64       `json:"objects"` // chunks, if all are stored, and the document
+	Objects  *int64       `json:"objects"` // all chunks and the document
 	Logical  *int64       `json:"bytes_logical"`
 	Sharded  *shardedPlan `json:"sharded"`
 }
 
-// shardedPlan is what it is like with shards.
+// shardedPlan describes an array with the proposed shards.
 type shardedPlan struct {
 	Chunks   []int64 `json:"chunks"`
 	Shards   []int64 `json:"shards"`
@@ -98,8 +98,8 @@ type shardedPlan struct {
 	Shard    int64   `json:"shard_bytes"`
 	PerShard int64   `json:"chunks_per_shard"`
 	Inner    *int64  `json:"inner_chunks"`
-	Objects  *int64  `json:"objects"` // shards, if all are stored, and the document
-	Advice   *string `json:"advice"`  // why shards are not worthwhile
+	Objects  *int64  `json:"objects"` // all shards and the document
+	Advice   *string `json:"advice"`  // why shards are not worthwhile, else null
 }
 
 func (f *planFlags) plan() (*plan, error) {
@@ -124,7 +124,7 @@ func (f *planFlags) plan() (*plan, error) {
 		p.Target = &s.Shards.Size
 	}
 	if c := s.Inner; c.Size > 0 && p.Target != nil && c.Size > *p.Target {
-		return nil, failure.BadUsage("--chunks %s do not fit into objects of --target %s", c.Text, f.target)
+		return nil, failure.BadUsage("--chunks %s is larger than --target %s", c.Text, f.target)
 	}
 	if p.Chunks, err = unsharded(s, shape, element.Width(t)); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (f *planFlags) plan() (*plan, error) {
 	return p, err
 }
 
-// unsharded returns chunks that are in no shards.
+// unsharded returns the chunks of the proposal without shards.
 func unsharded(s chunking.Shards, shape []int64, size int64) (chunks []int64, err error) {
 	switch {
 	case s.Inner.Lengths != "":
@@ -152,7 +152,7 @@ func unsharded(s chunking.Shards, shape []int64, size int64) (chunks []int64, er
 	return chunking.Auto(shape, size), nil
 }
 
-// shardedPlanOf returns the proposal with shards, and counts what it makes.
+// shardedPlanOf returns the proposal with shards and its numbers.
 func shardedPlanOf(s chunking.Shards, shape []int64, size int64) (*shardedPlan, error) {
 	p, err := s.Proposal(shape, size)
 	if err != nil {
@@ -172,8 +172,8 @@ func shardedPlanOf(s chunking.Shards, shape []int64, size int64) (*shardedPlan, 
 	return plan, nil
 }
 
-// objects returns how many objects there are if all chunks of a grid are stored: these
-// and the document.
+// objects returns the number of objects if all chunks of a grid are stored: the chunks
+// and the document. It is nil if the number does not fit 64 bits.
 func objects(g *grid.Grid) *int64 {
 	n, ok := g.NumChunks()
 	if ok {
@@ -185,7 +185,7 @@ func objects(g *grid.Grid) *int64 {
 	return &n
 }
 
-// measure counts what the chunks make.
+// measure sets the numbers of the proposal without shards.
 func (p *plan) measure(t dtype.Type) error {
 	g, err := grid.Regular(p.Shape, p.Chunks)
 	if err != nil {
@@ -215,7 +215,7 @@ func (p *plan) sheet() *facts.Sheet {
 	return s
 }
 
-// add adds the proposal with shards, or only why there is none worth it.
+// add adds the proposal with shards, or only the reason why shards are not worthwhile.
 func (p *shardedPlan) add(s *facts.Sheet, create string) {
 	if p.PerShard == 1 && p.Advice != nil {
 		s.Add("with shards", *p.Advice)
@@ -232,12 +232,12 @@ func (p *shardedPlan) add(s *facts.Sheet, create string) {
 	s.Add("  create", fmt.Sprintf("%s --shards '[%s]' --chunks '[%s]'", create, commas(p.Shards), commas(p.Chunks)))
 }
 
-// objectsText says how many objects there are.
+// objectsText describes a number of objects.
 func objectsText(n *int64, noun string) string {
-	return countable(n, func(n int64) string { return phrase.Plural(n-1, noun) + ", if all are stored, and the metadata" })
+	return countable(n, func(n int64) string { return phrase.Plural(n-1, noun) + " if all are stored, and the metadata" })
 }
 
-// countable returns the text of a number that may be too large.
+// countable returns the text of a number; nil stands for one that is too large.
 func countable(n *int64, text func(int64) string) string {
 	if n == nil {
 		return "more than 64 bits can count"
@@ -245,7 +245,7 @@ func countable(n *int64, text func(int64) string) string {
 	return text(*n)
 }
 
-// commas returns numbers as flags take them.
+// commas returns numbers separated by commas.
 func commas(numbers []int64) string {
 	parts := make([]string, len(numbers))
 	for i, n := range numbers {

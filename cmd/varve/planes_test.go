@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAppendEmptyPlanes appends files of planes without elements, which lengthen an array
-// that is empty along another axis.
+// TestAppendEmptyPlanes appends planes without elements to an array that is empty along
+// another axis.
 func TestAppendEmptyPlanes(t *testing.T) {
 	for _, format := range []string{"3", "2"} {
 		dir := t.TempDir()

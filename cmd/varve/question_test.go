@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// TestQuestionsComeLast runs commands that ask before they delete, and that cannot be
-// done: they say why, and ask nobody.
+// TestQuestionsComeLast runs commands that would ask before they delete, but that must
+// fail. They must fail without asking.
 func TestQuestionsComeLast(t *testing.T) {
 	dir := t.TempDir()
 	array, group, held := dir+"/a.zarr", dir+"/g.zarr", dir+"/h.zarr"

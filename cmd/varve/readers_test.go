@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReaders checks who is known to read arrays of several kinds, and that unlock says
-// so.
+// TestReaders checks which programs are said to read arrays of several kinds, in info and
+// after unlock.
 func TestReaders(t *testing.T) {
 	names := []string{"--dtype", "int8", "--dimension-names", "y,x"}
 	lists := "zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), " +
@@ -53,9 +53,9 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestReadersOfRepaired knows what zarr-python 3.4 reads of documents that are not as
-// they are specified, as it was tried, and what becomes of them when they are written
-// anew.
+// TestReadersOfRepaired checks what is said about zarr-python 3.4 and documents that
+// deviate from the specification, before and after they are rewritten. The answers were
+// tried with zarr-python.
 func TestReadersOfRepaired(t *testing.T) {
 	const refuse = "Varve; not: zarr-python (until Varve rewrites the document), xarray (until Varve rewrites the document); not known: zarrs, TensorStore, zarrita, GDAL\n"
 	const reads = "Varve, zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL\n"
@@ -92,8 +92,8 @@ func TestReadersOfRepaired(t *testing.T) {
 	}
 }
 
-// TestReadersOfMissing knows that xarray opens no group of format 3 in which _FillValue
-// of floats is a number, and says what it reads in its place.
+// TestReadersOfMissing checks the note that xarray opens no group of format 3 in which
+// _FillValue of floats is a number, and its advice.
 func TestReadersOfMissing(t *testing.T) {
 	flags := []string{"--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--attributes", `{"_FillValue": -99.5}`}
 	for format, refused := range map[string]bool{"2": false, "3": true} {

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// TestDocumentsAreScripts runs the shell blocks of each document in order, in one folder
-// that holds the input alone: every command is true where it stands.
+// TestDocumentsAreScripts runs the shell blocks of each document in order, in a folder that
+// has only the input files.
 func TestDocumentsAreScripts(t *testing.T) {
 	racing.Skip(t)
 	if testing.Short() {
@@ -114,7 +114,7 @@ func newOldFolder(t *testing.T) {
 	must(t, "", "copy", "old.zarr", "old.zip")
 }
 
-// sparseNPY makes a file of zeros, which takes no room on most file systems.
+// sparseNPY makes a file of zeros that is sparse on most file systems.
 func sparseNPY(t *testing.T, name string, h npy.Header) {
 	t.Helper()
 	head := h.Append(nil)

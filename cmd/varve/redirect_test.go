@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestPrivateRedirects sees that the command follows a redirection to another service of
-// this machine only with the flag, and that the message names it.
+// TestPrivateRedirects checks that a redirection to another service of this machine is
+// followed only with the flag, and that the message names the flag.
 func TestPrivateRedirects(t *testing.T) {
 	files := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(fixture(t, "rect_2d.zarr")))))
 	t.Cleanup(files.Close)
@@ -30,11 +30,11 @@ func TestPrivateRedirects(t *testing.T) {
 	}
 }
 
-// overlongURL names the variable that makes TestOverlong the command itself.
+// overlongURL is the environment variable that makes TestOverlong run as the command.
 const overlongURL = "VARVE_TEST_OVERLONG"
 
-// TestOverlong sees that a server which sends more than it says puts nothing on standard
-// error. It runs the command as a process, because package log is the whole process's.
+// TestOverlong checks that nothing is printed on standard error if a server sends more than
+// it announced. It runs the command as a process, because package log is global.
 func TestOverlong(t *testing.T) {
 	if url := os.Getenv(overlongURL); url != "" {
 		os.Args = []string{"varve", "cat", url}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRemovedNamed names in a dry run the nodes that would go.
+// TestRemovedNamed checks that a dry run names the nodes that would be removed.
 func TestRemovedNamed(t *testing.T) {
 	dir := t.TempDir()
 	g, other := filepath.Join(dir, "g.zarr"), filepath.Join(dir, "o.zarr")
@@ -38,8 +38,8 @@ func TestRemovedNamed(t *testing.T) {
 	}
 }
 
-// TestRemovalOfNoChunks tells people what goes where no chunk is stored: documents, and
-// no word of the notes of a removal.
+// TestRemovalOfNoChunks checks the plan of a removal without stored chunks: it has
+// documents only, without those that mark a removal.
 func TestRemovalOfNoChunks(t *testing.T) {
 	text := must(t, "", "rm", "--dry-run", newNode(t, "--shape", "2", "--dtype", "int8"))
 	if !strings.Contains(text, "would write   nothing permanent\n") || !strings.Contains(text, "would delete  0 chunks, 1 document: ") {
@@ -47,8 +47,8 @@ func TestRemovalOfNoChunks(t *testing.T) {
 	}
 }
 
-// TestNewFillNoted notes that an array grows by elements that stand for a value, though
-// one of its values stands for none.
+// TestNewFillNoted checks the note if an array with missing values grows by elements that
+// are not missing.
 func TestNewFillNoted(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{
 		{`--attributes {"_FillValue":-32768,"add_offset":280.0,"units":"K"}`, "6 new elements are the fill value 0, which is 280 K decoded, not missing\n"},
@@ -74,7 +74,8 @@ func TestNewFillNoted(t *testing.T) {
 	}
 }
 
-// TestArchiveKept sends nobody to remove an archive to which no node can be added.
+// TestArchiveKept checks that no message advises to remove an archive to which no node can
+// be added.
 func TestArchiveKept(t *testing.T) {
 	dir := t.TempDir()
 	node, zip := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "a.zip")

@@ -28,8 +28,10 @@ import (
 
 func newRemoveCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:               "rm NODE",
-		Short:             "Remove a node with everything below it",
+		Use:   "rm NODE",
+		Short: "Remove a node and everything below it",
+		Long: `Remove a node and everything below it. On a terminal it asks first; elsewhere it needs --yes. Symbolic links are not
+followed.`,
 		Example:           "  varve rm --yes era5.zarr/t2m",
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
@@ -41,7 +43,7 @@ func newRemoveCommand() *cobra.Command {
 }
 
 func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
-	if err := inArchive(cmd, location); err != nil {
+	if err := refuseArchive(cmd, location); err != nil {
 		return err
 	}
 	opt := session.Writing(cmd)
@@ -69,34 +71,34 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	return nil
 }
 
-// inArchive refuses to remove what is in a zip archive, before anybody is asked.
-func inArchive(cmd *cobra.Command, location string) error {
+// refuseArchive returns an error if a location is in a zip archive, which cannot change.
+func refuseArchive(cmd *cobra.Command, location string) error {
 	if !strings.Contains(strings.ToLower(location), ".zip") {
 		return nil
 	}
 	at, err := locate(cmd.Context(), location, store.Read)
 	if err != nil {
-		return nil // the removal says so
+		return nil // the removal reports it
 	}
 	_, is := store.Driver(at.Store()).(*zipstore.Store)
-	switch err := letGo(at, true); {
+	switch err := closeStore(at, true); {
 	case err != nil || !is:
 		return err
 	case at.Path() == "":
-		return failure.Unsupported("a zip archive is one file, which is written once and then only read: remove that file")
+		return failure.Unsupported("a zip archive is one file that cannot change after it is written: remove that file")
 	}
-	return failure.Unsupported("a zip archive is written once and then only read: copy it to a directory and change that")
+	return failure.Unsupported("a zip archive cannot change after it is written: copy it to a directory and change that")
 }
 
-// errDeletable ends the removal of a node that is only asked whether it could go.
+// errDeletable stops a removal just before it deletes anything.
 var errDeletable = errors.New("the node can be deleted")
 
-// deletable returns why a node cannot be deleted, so that nobody is asked about a removal
-// that would fail. It changes nothing, and waits for no lock: another program may let go
-// of it while the person thinks.
+// deletable returns an error if a node cannot be deleted. Callers use it before they ask
+// for permission. It changes nothing, and waits for no lock, since a lock may be released
+// before the answer.
 func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	if session.IsDryRun(cmd) {
-		return nil // nobody is asked
+		return nil // a dry run does not ask
 	}
 	try := *opt
 	try.Rehearsal, try.Observer = new(rehearsal.Ledger), nil
@@ -107,8 +109,8 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	return err
 }
 
-// halfRemoved returns the error of a removal with what to do about what it has left. That
-// has a note which says that it is no node any more.
+// halfRemoved returns the error of a removal. If the removal has begun, and so made the
+// node invisible, it adds how to complete it.
 func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	ctx := context.WithoutCancel(cmd.Context())
 	at, lookErr := locate(ctx, location, store.Read)
@@ -116,21 +118,21 @@ func halfRemoved(cmd *cobra.Command, location string, err error) error {
 		return err
 	}
 	begun, lookErr := rewrite.Unfinished(ctx, at)
-	if lookErr = errors.Join(lookErr, letGo(at, true)); !begun || lookErr != nil {
+	if lookErr = errors.Join(lookErr, closeStore(at, true)); !begun || lookErr != nil {
 		return err
 	}
-	return failure.Leftover(err, "what is left of %s is not visible: repeat the command, which removes it, or use varve rm", location)
+	return failure.Leftover(err, "the rest of %s is not visible: repeat the command, which removes it, or use varve rm", location)
 }
 
-// countBelow makes the number of values at and below a location the total of a line of
-// progress that is shown. If they cannot be listed the total stays unknown.
+// countBelow sets the total of a progress line to the number of values at and below a
+// location. It does nothing if the line is not shown or the values cannot be listed.
 func countBelow(ctx context.Context, p *progress.Line, location string) {
 	if !p.IsShown() {
 		return
 	}
 	s, err := node.OpenStore(ctx, location)
 	if err != nil {
-		return // the removal says so
+		return // the removal reports it
 	}
 	defer s.Close()
 	var n int64
@@ -143,29 +145,29 @@ func countBelow(ctx context.Context, p *progress.Line, location string) {
 	}
 }
 
-// agreed asks the person at the terminal whether to do what deletes data. Where nobody
-// sits there, the command line has to say so. A dry run deletes nothing.
+// agreed asks at a terminal before data is deleted. It returns an error for any answer
+// but yes, and if there is no terminal. In a dry run it does not ask.
 func agreed(cmd *cobra.Command, what string) error {
 	switch {
 	case session.IsDryRun(cmd):
 		return nil
 	case !console.IsTerminal(cmd.InOrStdin()):
-		return failure.BadUsage("this %s: give --yes, or --dry-run to see what would go", what)
+		return failure.BadUsage("this %s: give --yes, or --dry-run to see what would be deleted", what)
 	}
-	yes, err := asked(cmd, fmt.Sprintf("This %s. Go on?", what))
+	yes, err := asked(cmd, fmt.Sprintf("This %s. Continue?", what))
 	if err == nil && !yes {
 		err = failure.BadArgument("nothing was deleted")
 	}
 	return err
 }
 
-// asked asks the person at the terminal a question, and reports whether the answer is
-// yes. It fails where a signal ends the command first.
+// asked prints a question and reports whether the answer is yes. It fails if a signal
+// ends the command first.
 func asked(cmd *cobra.Command, question string) (bool, error) {
 	cmd.PrintErrf("%s [y/N] ", phrase.Printable(question))
 	answer, err := bufio.NewReader(localfile.Patient(cmd.Context(), cmd.InOrStdin())).ReadString('\n')
 	if err != nil {
-		cmd.PrintErrln() // what follows is no part of the question
+		cmd.PrintErrln() // end the line of the question
 		return false, cmd.Context().Err()
 	}
 	console.Of(cmd.ErrOrStderr()).Answered()

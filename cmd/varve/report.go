@@ -19,14 +19,13 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// workError is what the work of a command ended in.
+// workError is an error of the work of a command. All other errors are wrong usage.
 type workError struct{ err error }
 
 func (w *workError) Error() string { return w.err.Error() }
 func (w *workError) Unwrap() error { return w.err }
 
-// failed returns the error that the work of a command ended in as a failure that names
-// operation and node.
+// failed returns an error of the work of a command, with the operation and the node.
 func failed(cmd *cobra.Command, err error) error {
 	var v failure.Verdict
 	if !failure.IsUsage(err) && !errors.As(err, &v) {
@@ -59,21 +58,21 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	return console.StatusOf(cmd.Context(), err)
 }
 
-// sentence returns what people are told, in one line.
+// sentence returns the message for an error, in one line.
 func sentence(cmd *cobra.Command, err error) string {
 	var u *failure.Undone
 	taken := errors.As(err, &u)
 	switch {
 	case errors.Is(err, zarr.ErrDecided):
-		return decided(cmd, err)
+		return decidedText(cmd, err)
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return failure.OneLine(err) + "; the change is visible and must not be repeated"
 	case !console.IsInterrupted(cmd.Context(), err):
-		return inCommand(cmd, err, failure.OneLine(err)) + damaged(err)
+		return inCommand(cmd, err, failure.OneLine(err)) + damageHint(err)
 	}
 	op, path := operation(cmd, err)
 	text := strings.TrimSpace("interrupted: " + op + " " + path)
-	switch left := leftBy(cmd); {
+	switch left := leftBehind(cmd); {
 	case taken:
 		text += "; " + u.Note
 	case left != "":
@@ -82,21 +81,22 @@ func sentence(cmd *cobra.Command, err error) string {
 	return text
 }
 
-// damaged returns what to do about a chunk that does not decode, "" of any other error.
-func damaged(err error) string {
+// damageHint returns what to do about a chunk that does not decode, and "" for any other
+// error.
+func damageHint(err error) string {
 	var e *zarr.Error
 	if !errors.Is(err, zarr.ErrCorrupt) || !errors.As(err, &e) || e.Chunk == nil || e.Path == "" {
 		return ""
 	}
-	return fmt.Sprintf("; varve check %s lists all damaged chunks: restore them, or write them anew", phrase.Word(e.Path))
+	return fmt.Sprintf("; varve check %s lists all damaged chunks: restore them, or write them again", phrase.Word(e.Path))
 }
 
-// innerOperations are operations of the library that no command has the name of: they are
-// told as the command.
+// innerOperations are operations of the library that are not named like a command. The
+// messages name the command instead.
 var innerOperations = []string{"view", "fill", "select", "set attributes", "inner chunks", "stat chunk", "stored", "record", "refresh", "list"}
 
-// inCommand returns a message that begins with the name of the command in place of that
-// of an operation within it.
+// inCommand replaces an operation of innerOperations at the beginning of a message by the
+// name of the command.
 func inCommand(cmd *cobra.Command, err error, text string) string {
 	var e *zarr.Error
 	if !errors.As(err, &e) || !slices.Contains(innerOperations, e.Op) {
@@ -108,8 +108,8 @@ func inCommand(cmd *cobra.Command, err error, text string) string {
 	return text
 }
 
-// decided returns what people are told of a change that somebody else will finish.
-func decided(cmd *cobra.Command, err error) string {
+// decidedText returns the message for a decided change that the next writer will finish.
+func decidedText(cmd *cobra.Command, err error) string {
 	text := failure.OneLine(err)
 	if console.IsInterrupted(cmd.Context(), err) {
 		op, path := operation(cmd, err)
@@ -118,7 +118,8 @@ func decided(cmd *cobra.Command, err error) string {
 	return text + "; do not repeat the change"
 }
 
-// operation returns the operation that failed and its node, as far as they are known.
+// operation returns the operation that failed and its node. If the error does not have
+// them, they are those of the command line.
 func operation(cmd *cobra.Command, err error) (op, path string) {
 	var e *zarr.Error
 	if errors.As(err, &e) {
@@ -127,7 +128,7 @@ func operation(cmd *cobra.Command, err error) (op, path string) {
 	return cmd.Name(), session.Subject(cmd)
 }
 
-// errorFacts is what a program wants to know of a failure; what does not apply is null.
+// errorFacts is a failure in the form of --json. Members that do not apply are null.
 type errorFacts struct {
 	Message string  `json:"message"`
 	Kind    string  `json:"kind"`
@@ -155,18 +156,18 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 			f.Axis = &e.Axis
 		}
 	}
-	// A standard error that cannot be written leaves the status to tell.
+	// If standard error cannot be written, the exit status is all that remains.
 	_ = output.WriteJSON(cmd.ErrOrStderr(), map[string]errorFacts{"error": f})
 }
 
-// leftBy says what a command that was stopped has left, where all that it may have begun
-// leaves the same; "" where there is nothing to say.
-func leftBy(cmd *cobra.Command) string {
+// leftBehind describes what an interrupted command has changed. It returns "" if that
+// depends on how far the command came.
+func leftBehind(cmd *cobra.Command) string {
 	if session.IsDryRun(cmd) {
 		return "nothing was changed"
 	}
 	if f := cmd.Flags().Lookup("overwrite"); f != nil && f.Changed {
-		return "" // what was there may be gone
+		return "" // the old node may have been removed
 	}
 	switch cmd.Name() {
 	case "append", "resize", "unlock", "attrs", "consolidate":
@@ -181,7 +182,7 @@ func leftBy(cmd *cobra.Command) string {
 	case "write":
 		return "every chunk has its old elements or the new ones: repeat the command to write all of them"
 	case "compact":
-		return "every shard is as it was or in order: repeat the command for the others"
+		return "every shard is unchanged or in order: repeat the command for the others"
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// reservationFlags are the flags of reservations.
+// reservationFlags has the flags of reservations.
 type reservationFlags struct {
 	cancel, publish string
 	yes, dry        bool
@@ -28,21 +28,22 @@ type reservationFlags struct {
 func newReservationsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reservations NODE",
-		Short: "Show what reservations hold an array, or the arrays of a group, and end one",
-		Long: `Show what reservations hold an array, or the arrays of a group, and end one.
+		Short: "List the reservations of an array, or of the arrays below a group, and end one",
+		Long: `List the reservations of an array, or of the arrays below a group, and end one.
 
-A reservation is room behind the end of an array that several writers fill at a time. While it lasts, nobody else changes the
-array. One whose program has ended stays: publish it where all its parts are written, or cancel it, which deletes them.`,
+A reservation is a region beyond the end of an array that several writers fill concurrently. While it exists, no other
+writer can change the array. It remains even if its program has ended. Then publish it, if all its parts are written,
+or cancel it, which deletes them.`,
 		Example: `  varve reservations era5.zarr
   varve reservations era5.zarr/t2m --json`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	f := new(reservationFlags)
-	flagtext.Var(c.Flags(), &f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it", flagtext.Needed("the ID of a reservation"))
-	flagtext.Var(c.Flags(), &f.publish, "publish", "", "make visible what was written to the reservation `ID`; all of its chunks have to be there", flagtext.Needed("the ID of a reservation"))
-	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --cancel deletes")
-	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and show what would be")
+	flagtext.Var(c.Flags(), &f.cancel, "cancel", "", "cancel the reservation `ID`, and delete what was written to it", flagtext.Needed("the ID of a reservation"))
+	flagtext.Var(c.Flags(), &f.publish, "publish", "", "publish what was written to the reservation `ID`; all of its chunks must be stored", flagtext.Needed("the ID of a reservation"))
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --cancel deletes data")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and print what would change")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := flagtext.Exclusive(cmd, "cancel", "publish"); err != nil {
 			return err
@@ -52,15 +53,15 @@ array. One whose program has ended stays: publish it where all its parts are wri
 	return c
 }
 
-// reserved is a reservation as programs read it.
+// reserved is a reservation in the form of --json.
 type reserved struct {
 	Node    string     `json:"node"`
 	ID      string     `json:"id"`
 	Parts   int        `json:"parts"`
-	Start   []int64    `json:"start"` // of the room
+	Start   []int64    `json:"start"` // of the region
 	Stop    []int64    `json:"stop"`
 	Holder  string     `json:"holder"`
-	Since   *time.Time `json:"since"` // null where it is not known
+	Since   *time.Time `json:"since"` // null if it is unknown
 	Outcome string     `json:"outcome,omitempty"`
 
 	reservation *zarr.Reservation
@@ -153,7 +154,7 @@ func (r *reserved) text() string {
 	return phrase.Printable(text)
 }
 
-// end ends the reservation that is asked for, and returns it alone.
+// end ends the reservation of --cancel or --publish, and returns only that one.
 func (f *reservationFlags) end(cmd *cobra.Command, list []reserved) ([]reserved, error) {
 	id := f.cancel + f.publish
 	for i := range list {
@@ -163,7 +164,7 @@ func (f *reservationFlags) end(cmd *cobra.Command, list []reserved) ([]reserved,
 		}
 		return list[i : i+1], f.endOne(cmd, r)
 	}
-	return nil, failure.NotFound("there is no reservation %s; varve reservations NODE lists those that there are", id)
+	return nil, failure.NotFound("there is no reservation %s; varve reservations NODE lists all", id)
 }
 
 func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {

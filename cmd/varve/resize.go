@@ -30,20 +30,23 @@ import (
 func newResizeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resize NODE --shape SHAPE, resize NODE|GROUP DIMENSION=N …",
-		Short: "Change the extent of an array, or of a group's arrays; elements beyond a smaller one are deleted",
-		Long: `Change the extent of an array; elements beyond a smaller one are deleted. That asks on a terminal, and needs --yes elsewhere.
+		Short: "Change the shape of an array, or of the arrays of a group; elements outside the new shape are deleted",
+		Long: `Change the shape of an array; elements outside the new shape are deleted. Before that, resize asks on a terminal, and
+needs --yes elsewhere.
 
-With DIMENSION=N, as time=100, the dimension gets that length: in an array, or in all arrays right below a group that have it. Those
-are changed one after the other once each is known to fit. A command that was stopped in between is repeated.
+With DIMENSION=N, such as time=100, the dimension gets that length: in an array, or in all arrays directly below a group
+that have it. First all arrays are checked, then they are changed one after another. If the command is interrupted,
+repeat it.
 
-What an array grows by is the fill value, also where it held something before it once shrank; --keep-stale lets those values
-come back. The policy holds for every listed axis that grows; a calendar's is that of axis 0.
+New elements have the fill value, even if the array held other values there before it shrank; --keep-stale lets those
+values return. The growth policy applies to every listed axis that grows; a calendar policy applies to axis 0 only.
 
-Listed chunks keep their edges when the array shrinks. With --shrink trim-edges those that lie wholly beyond the extent are
-forgotten, with trim-exact the last one is also cut at the extent, for which its chunks are written again. Either also tidies
-an array whose shape stays.
+When the array shrinks, listed chunks keep their edges. --shrink trim-edges removes edges that lie completely beyond
+the extent. --shrink trim-exact also cuts the last one at the extent, and writes its chunks again. Both also work if
+the shape stays the same.
 
-Where chunks are shards, a new one has to have whole inner chunks. With --round-up the last is declared as long as that takes.
+A new shard must consist of whole inner chunks. With --round-up the declared length of the last one is rounded up to
+that.
 
 ` + dimensions.Text + `
 
@@ -58,11 +61,11 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		ValidArgsFunction: node.Complete,
 	}
 	var shape, shrink string
-	argument.ShapeFlag(c, &shape, "the new `LENGTHS` of all axes, as 60,100; empty for rank 0")
+	argument.ShapeFlag(c, &shape, "the new `LENGTHS` of all axes, such as 60,100; empty for rank 0")
 	flagtext.Var(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed chunks beyond the extent: keep-edges, trim-edges or trim-exact",
 		flagtext.OneOf("keep-edges", "trim-edges", "trim-exact"))
 	flagtext.Propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
-	keepStale := c.Flags().Bool("keep-stale", false, "leave what chunks hold beyond the extent, as zarr-python does")
+	keepStale := c.Flags().Bool("keep-stale", false, "keep the values that chunks hold beyond the extent, as zarr-python does")
 	yes := c.Flags().Bool("yes", false, "do not ask before elements are deleted")
 	change := growth.Flags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -71,7 +74,7 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		case named && cmd.Flags().Changed("shape"):
 			return failure.BadUsage("--shape and %s exclude each other", args[1])
 		case !named && !cmd.Flags().Changed("shape"):
-			return failure.BadUsage("--shape is missing, or a dimension and its new length, as time=100")
+			return failure.BadUsage("--shape is missing, or a dimension and its new length, such as time=100")
 		}
 		opt := &zarr.ResizeOptions{KeepStale: *keepStale, RoundUp: change.RoundUp}
 		if opt.Shrink, err = grid.ParseShrink(shrink); err != nil {
@@ -88,8 +91,8 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 	return c
 }
 
-// nodeAndLengths checks the arguments: a node, and lengths of dimensions. A shape without
-// its flag is told as such.
+// nodeAndLengths checks the arguments: a node, and lengths of dimensions. For a shape
+// without its flag, the error names the flag.
 func nodeAndLengths(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 && !strings.Contains(args[1], "=") && flagMeant(cmd, args, 1) != "" {
 		return arguments("NODE")(cmd, args)
@@ -115,7 +118,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Chang
 	if err := dimensions.CheckAgree(c, cmd, a, shape); err != nil {
 		return err
 	}
-	if opt.Grow, err = everywhere(c, cmd, p, location, a, shape); err != nil {
+	if opt.Grow, err = policies(c, cmd, p, location, a, shape); err != nil {
 		return err
 	}
 	if err := chunking.CheckResize(cmd, a, shape, opt.Grow...); err != nil {
@@ -140,8 +143,8 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Chang
 	return growth.ReshapedTo(location, before, a).Tell(cmd)
 }
 
-// noteNew tells people what the elements are by which an array has grown, where they may
-// be taken for others.
+// noteNew prints a note if the new elements of an array may be mistaken for values: if
+// its fill value is not a missing value, or if they are times.
 func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
 	if source.IsCoordinate(a) {
 		noteTimes(cmd, location, before, a)
@@ -150,7 +153,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 	more := lostElements(a.Shape(), before)
 	d, err := cf.NewDecoding(a, cf.UnitsOf(a))
 	if more == 0 || err != nil || d == nil || len(d.Missing()) == 0 {
-		return // no element stands for a missing value
+		return // the array has no missing values
 	}
 	if fill := element.Fill(a); d.HasValue(fill) {
 		session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
@@ -158,8 +161,8 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 	}
 }
 
-// meaningOfElement returns what an element is once it is decoded, with its units, "" where it is
-// as it is stored.
+// meaningOfElement returns the decoded value of an element, with units. It returns "" if
+// the array is not packed.
 func meaningOfElement(d *cf.Decoding, a *zarr.Array, elem []byte) string {
 	if !d.IsScaled() {
 		return ""
@@ -167,7 +170,7 @@ func meaningOfElement(d *cf.Decoding, a *zarr.Array, elem []byte) string {
 	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.Packing.Text(elem), phrase.Shorten(source.Attribute(a, "units"), 20)), " ") + " decoded"
 }
 
-// noteTimes tells people that the times by which a coordinate has grown are still to be
+// noteTimes prints a note if a coordinate of times has grown: its new times are not yet
 // written.
 func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
 	if !source.IsCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
@@ -177,12 +180,12 @@ func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Arra
 		return
 	}
 	more := a.Shape()[0] - before[0]
-	session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
+	session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value; write them with varve write %s --select %d: FILE",
 		phrase.Plural(more, "new time"), phrase.AreOrIs(more), phrase.Word(location), before[0]))
 }
 
-// lostElements returns how many elements an array loses by another shape, 0 where that
-// does not fit.
+// lostElements returns the number of elements that an array loses by a change of its
+// shape. It returns 0 if the ranks differ.
 func lostElements(before, after []int64) int64 {
 	if len(before) != len(after) {
 		return 0 // the library refuses the shape
@@ -199,9 +202,9 @@ func lostElements(before, after []int64) int64 {
 	return all - rest
 }
 
-// touchedBy returns how many chunks of a grid another shape deletes or has written anew,
-// if all are stored: those that do not lie wholly within both shapes. It is 0 where that
-// is not known.
+// touchedBy returns the number of chunks of a grid that a new shape deletes or rewrites,
+// if all are stored: those that do not lie completely within both shapes. It returns 0 if
+// the number is unknown.
 func touchedBy(g *grid.Grid, after []int64) int64 {
 	if len(after) != g.Rank() {
 		return 0
@@ -215,7 +218,7 @@ func touchedBy(g *grid.Grid, after []int64) int64 {
 		}
 		first, within, ok := a.Locate(min(extent, a.Extent()) - 1)
 		if c, isCell := a.Cell(first); !ok || !isCell || within+1 < c.Encoded {
-			first-- // it is cut, or holds something beyond the extent
+			first-- // it is cut, or reaches beyond the extent
 		}
 		stays[i] = max(0, first+1)
 	}
@@ -226,17 +229,19 @@ func touchedBy(g *grid.Grid, after []int64) int64 {
 	return all - rest
 }
 
-// everywhere returns the policy for all axes of an array. A calendar's is that of axis 0,
-// one that is stored with the array that of its own axis; the others follow append-one.
-func everywhere(c *growth.Change, cmd *cobra.Command, p growth.Policy, location string, a *zarr.Array, to []int64) ([]grid.Growth, error) {
+// policies returns the growth of all axes of an array. A calendar policy applies to axis
+// 0, and a stored policy to its own axis; other axes then follow append-one.
+func policies(c *growth.Change, cmd *cobra.Command, p growth.Policy, location string, a *zarr.Array, to []int64) ([]grid.Growth, error) {
 	_, axis, _, err := growth.Of(a)
 	if err != nil || cmd.Flags().Changed("grow") {
-		axis = 0 // what is wrong with the attribute shows where it is asked for
+		axis = 0 // Along reports an invalid attribute if it is needed
 	}
 	shape := a.Shape()
 	shrinks := len(to) == len(shape) && axis < len(shape) && to[axis] <= shape[axis]
 	var when growth.Times
-	if !shrinks || !cmd.Flags().Changed("grow") { // a policy of which nothing comes departs from none
+	if !shrinks || !cmd.Flags().Changed("grow") {
+		// An array that shrinks does not use --grow, so do not compare it with a stored
+		// policy.
 		p, when, err = c.Along(cmd, p, a, location, axis)
 	}
 	if err != nil {
@@ -252,14 +257,14 @@ func everywhere(c *growth.Change, cmd *cobra.Command, p growth.Policy, location 
 		return nil, failure.BadArgument("--grow calendar:%v: the array has no axis", p.Unit)
 	}
 	if shrinks {
-		return nil, nil // nobody asks for times that may be what it gets rid of
+		return nil, nil // do not read times that the change may be about to remove
 	}
 	l, err := when.Timeline(cmd.Context(), p.Unit, location, nil)
 	if err != nil {
 		return nil, err
 	}
 	b, err := l.Buckets(shape[axis])
-	policies := make([]grid.Growth, len(shape))
-	policies[axis] = p.Along(l, b, shape[axis])
-	return policies, err
+	all := make([]grid.Growth, len(shape))
+	all[axis] = p.Along(l, b, shape[axis])
+	return all, err
 }

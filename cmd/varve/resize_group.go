@@ -26,17 +26,17 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// parseLengths reads DIMENSION=N.
+// parseLengths parses arguments of the form DIMENSION=N.
 func parseLengths(args []string) ([]dimensions.Length, error) {
 	var list []dimensions.Length
 	for _, arg := range args {
 		name, text, found := strings.Cut(arg, "=")
 		n, err := strconv.ParseInt(text, 10, 64)
 		if _, wrong := argument.ParseShape(arg); wrong == nil && !found {
-			return nil, failure.BadUsage("%q: a dimension and its new length are needed, as time=100; is --shape %s meant?", arg, arg)
+			return nil, failure.BadUsage("%q: give a dimension and its new length, such as time=100; did you mean --shape %s?", arg, arg)
 		}
 		if !found || name == "" || err != nil || n < 0 {
-			return nil, failure.BadUsage("%q: a dimension and its new length are needed, as time=100", arg)
+			return nil, failure.BadUsage("%q: give a dimension and its new length, such as time=100", arg)
 		}
 		if slices.ContainsFunc(list, func(d dimensions.Length) bool { return d.Name == name }) {
 			return nil, failure.BadUsage("%q: the dimension is named twice", arg)
@@ -46,8 +46,8 @@ func parseLengths(args []string) ([]dimensions.Length, error) {
 	return list, nil
 }
 
-// reshape returns the shape of an array after dimensions have changed their lengths, and
-// how many of them it has. It refuses a name that several dimensions have.
+// reshape returns the shape of an array with new lengths of dimensions, and the number of
+// these dimensions that it has. It fails if two axes share one of the names.
 func reshape(a *zarr.Array, lengths []dimensions.Length) (shape []int64, has int, err error) {
 	shape = a.Shape()
 	names := a.DimensionNames()
@@ -57,7 +57,7 @@ func reshape(a *zarr.Array, lengths []dimensions.Length) (shape []int64, has int
 			continue
 		}
 		if slices.Contains(names[i+1:], d.Name) {
-			return nil, 0, failure.BadArgument("dimension %q: several dimensions have that name; give --shape", d.Name)
+			return nil, 0, failure.BadArgument("dimension %q: several axes have that name; give --shape", d.Name)
 		}
 		shape[i] = d.Length
 		has++
@@ -65,7 +65,7 @@ func reshape(a *zarr.Array, lengths []dimensions.Length) (shape []int64, has int
 	return shape, has, nil
 }
 
-// resizeNamed changes the lengths of dimensions: of an array, or of all arrays right
+// resizeNamed changes the lengths of dimensions of an array, or of all arrays directly
 // below a group.
 func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c *growth.Change, opt *zarr.ResizeOptions) error {
 	lengths, err := parseLengths(args)
@@ -98,19 +98,19 @@ func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c
 	return resize(cmd, location, strings.Join(text, ","), yes, c, opt)
 }
 
-// notDimension returns the error for the first of some dimensions that an array does not
-// have; known are those that it has.
+// notDimension returns the error for the first of several dimensions that an array does
+// not have. known are the names of its dimensions.
 func notDimension(lengths []dimensions.Length, known []string) error {
 	i := slices.IndexFunc(lengths, func(d dimensions.Length) bool { return !slices.Contains(known, d.Name) })
 	known = slices.DeleteFunc(slices.Clone(known), func(n string) bool { return n == "" })
 	name := lengths[max(i, 0)].Name
 	if len(known) == 0 {
-		return failure.BadArgument("there is no dimension %q, since its dimensions have no names: say --shape", name)
+		return failure.BadArgument("there is no dimension %q: its dimensions have no names; give --shape", name)
 	}
 	return failure.BadArgument("there is no dimension %q%s; its dimensions are %s", name, spelling.Meant(name, known), phrase.Shorten(strings.Join(known, ", "), 200))
 }
 
-// resized is an array of a group on its way to another shape.
+// resized is an array that gets another shape.
 type resized struct {
 	name, location string
 	array          *zarr.Array
@@ -118,12 +118,12 @@ type resized struct {
 	opt            zarr.ResizeOptions
 }
 
-// resizeGroup changes all arrays right below a group that have one of the dimensions, one
-// after the other. Nothing is changed before each is known to fit. A command that was
-// stopped is repeated: what has its new shape stays.
+// resizeGroup changes all arrays directly below a group that have one of the dimensions.
+// It first checks all of them, then changes one after another. After an interrupt the
+// command can be repeated, because an array that has its new shape does not change.
 func resizeGroup(cmd *cobra.Command, location string, lengths []dimensions.Length, yes bool, c *growth.Change, opt *zarr.ResizeOptions) error {
 	if opt.Expect != nil {
-		return failure.BadUsage("--expect goes with one array")
+		return failure.BadUsage("--expect is for one array, and this is a group")
 	}
 	g, err := zarr.OpenGroup(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
@@ -135,8 +135,8 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensions.Lengt
 	if err != nil {
 		return err
 	}
-	passRegular(arrays)
-	if err := placeGroup(c, cmd, arrays); err != nil {
+	relaxTrim(arrays)
+	if err := setPolicies(c, cmd, arrays); err != nil {
 		return err
 	}
 	lost := int64(0)
@@ -163,8 +163,8 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensions.Lengt
 	return growth.TellAll(cmd, location, facts)
 }
 
-// withDimensions opens the arrays right below a group that have one of the dimensions;
-// each is to be of some array.
+// withDimensions opens the arrays directly below a group that have any of the dimensions.
+// It fails if no array has one of them.
 func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths []dimensions.Length, opt *zarr.ResizeOptions) ([]*resized, error) {
 	var arrays []*resized
 	var known []string // the names of all dimensions
@@ -196,7 +196,7 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		}
 		if has > 0 {
 			r := &resized{m.Path, node.Clean(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
-			r.opt.Expect = r.before // another writer's growth is not taken back
+			r.opt.Expect = r.before // do not undo the growth of a concurrent writer
 			arrays = append(arrays, r)
 		}
 	}
@@ -208,26 +208,26 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 	return arrays, nil
 }
 
-// noDimension returns the error for a dimension that no array of a group has; known are
-// those that they have.
+// noDimension returns the error for a dimension that no array of a group has. known are
+// the names of all their dimensions.
 func noDimension(name string, known []string) error {
 	slices.Sort(known)
 	known = slices.DeleteFunc(slices.Compact(known), func(n string) bool { return n == "" })
 	if len(known) == 0 {
-		return failure.NotFound("no array right below the group has the dimension %q; their dimensions have no names", name)
+		return failure.NotFound("no array directly below the group has the dimension %q; their dimensions have no names", name)
 	}
-	return failure.NotFound("no array right below the group has the dimension %q; there are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), spelling.Meant(name, known))
+	return failure.NotFound("no array directly below the group has the dimension %q; the dimensions are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), spelling.Meant(name, known))
 }
 
-// fits returns what the array has against the new shape, before another array is changed
-// or anybody is asked.
+// fits returns an error if the array cannot get its new shape. It is called before any
+// array of a group is changed, and before the command asks.
 func (r *resized) fits(ctx context.Context) error {
 	if want := r.opt.Expect; want != nil && !slices.Equal(want, r.before) {
 		return fmt.Errorf("%w: the shape is %s and not %s", zarr.ErrConflict, phrase.Shape(r.before), phrase.Shape(want))
 	}
 	held, err := r.array.Reservation(ctx)
 	if err == nil {
-		return fmt.Errorf("%w: it has the reservation %s of %v, which has to be published or cancelled first", zarr.ErrConflict, held.ID(), held.Holder())
+		return fmt.Errorf("%w: it has the reservation %s of %v, which must be published or cancelled first", zarr.ErrConflict, held.ID(), held.Holder())
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -239,9 +239,10 @@ func (r *resized) fits(ctx context.Context) error {
 	return err
 }
 
-// passRegular has trim-exact pass by regular arrays, whose last chunk stays whole, where
-// it is of use to another array, as the library has it for the axes of one.
-func passRegular(arrays []*resized) {
+// relaxTrim replaces trim-exact by keep-edges for regular arrays, which cannot have a cut
+// chunk, if the group also has an array that is not regular. The library treats the axes
+// of one array in the same way.
+func relaxTrim(arrays []*resized) {
 	isRegular := func(r *resized) bool { return r.array.Grid().IsRegular() }
 	if !slices.ContainsFunc(arrays, func(r *resized) bool { return !isRegular(r) }) {
 		return
@@ -253,9 +254,10 @@ func passRegular(arrays []*resized) {
 	}
 }
 
-// placeGroup makes policies a part of the options of all arrays. A policy of --grow
-// passes by regular arrays, which follow the extent, where it is of use to another one.
-func placeGroup(c *growth.Change, cmd *cobra.Command, arrays []*resized) error {
+// setPolicies sets the growth in the options of all arrays, and checks that they fit. A
+// policy of --grow is not used for regular arrays, which need none, if another array of
+// the group can use it.
+func setPolicies(c *growth.Change, cmd *cobra.Command, arrays []*resized) error {
 	p, err := c.Policy(cmd)
 	if err != nil {
 		return err
@@ -266,7 +268,7 @@ func placeGroup(c *growth.Change, cmd *cobra.Command, arrays []*resized) error {
 			r.opt.Grow = []grid.Growth{grid.AppendOne()}
 			continue
 		}
-		if r.opt.Grow, err = everywhere(c, cmd, p, r.location, r.array, r.shape); err == nil {
+		if r.opt.Grow, err = policies(c, cmd, p, r.location, r.array, r.shape); err == nil {
 			err = chunking.CheckResize(cmd, r.array, r.shape, r.opt.Grow...)
 		}
 		if err == nil {

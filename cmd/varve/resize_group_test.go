@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// sharing makes a group with arrays that share a dimension, one with listed chunks, and
-// one that does not have it.
+// sharing makes a group with arrays that share a dimension, one of them with listed
+// chunks, and an array without this dimension.
 func sharing(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -24,8 +24,8 @@ func sharing(t *testing.T) string {
 	return group
 }
 
-// TestResizeGroup changes the length of a dimension in all arrays that have it. The dry
-// run tells the same before.
+// TestResizeGroup changes the length of a dimension in all arrays that have it, after a dry
+// run with the same result.
 func TestResizeGroup(t *testing.T) {
 	for _, c := range []struct{ args, shapes, chunks string }{
 		{"time=9", "[9 2] [9] [2]", "[[2,2,5],2]"},
@@ -55,13 +55,13 @@ func TestResizeGroup(t *testing.T) {
 	}
 }
 
-// TestResizeGroupRefused changes nothing where something does not fit.
+// TestResizeGroupRefused checks that nothing changes if one array does not fit.
 func TestResizeGroupRefused(t *testing.T) {
 	group := sharing(t)
 	before := treeOf(t, group)
 	for args, want := range map[string]string{
 		"time=3": "deletes 3 elements of 2 arrays", "lat=3": `has the dimension "lat"`, "time": "as time=100", "time=-1": "as time=100",
-		"time=5 time=6": "twice", "time=5 --shape 5": "exclude each other", "time=5 --expect 4": "goes with one array",
+		"time=5 time=6": "twice", "time=5 --shape 5": "exclude each other", "time=5 --expect 4": "is for one array",
 		"time=9 --grow preplanned:[2]": "3 elements before the extent",
 	} {
 		if _, errs, status := execute(t, "", append([]string{"resize", group}, strings.Fields(args)...)...); status == 0 || !strings.Contains(errs, want) || treeOf(t, group) != before {
@@ -82,13 +82,13 @@ func TestResizeGroupRefused(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	must(t, "", "resize", group+"/x", "x=5", "--alone")
-	if _, errs, status := execute(t, "", "resize", group+"/x", "y=5"); status != 1 || !strings.Contains(errs, `there is no dimension "y" (is x meant?); its dimensions are x`) {
+	if _, errs, status := execute(t, "", "resize", group+"/x", "y=5"); status != 1 || !strings.Contains(errs, `there is no dimension "y" (did you mean x?); its dimensions are x`) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }
 
-// TestResizeInherited tells of groups whose arrays no longer have the length of the
-// coordinate above; one array alone is refused.
+// TestResizeInherited checks the note about groups whose arrays no longer have the length
+// of the coordinate above. Resizing one of their arrays is refused.
 func TestResizeInherited(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"time", "a/v", "b/v"} {

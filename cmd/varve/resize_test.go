@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
-// chunkShapes returns the chunks of an array as info shows them, without white space.
+// chunkShapes returns the chunks of an array as info prints them, without white space.
 func chunkShapes(t *testing.T, node string) string {
 	t.Helper()
 	var facts struct {
@@ -118,7 +118,7 @@ func TestResizeTidiesWhatStays(t *testing.T) {
 	}
 }
 
-// TestResizeForgets shrinks and grows again, with and without what the cut chunk held.
+// TestResizeForgets shrinks an array and grows it again, with and without --keep-stale.
 func TestResizeForgets(t *testing.T) {
 	for flag, want := range map[string]string{"": "[1,2,3,0]\n", "--keep-stale": "[1,2,3,4]\n"} {
 		node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
@@ -136,7 +136,7 @@ func TestResizeForgets(t *testing.T) {
 	}
 }
 
-// TestResizeExpects repeats a change that has happened already.
+// TestResizeExpects repeats a change with --expect.
 func TestResizeExpects(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
 	args := []string{"resize", node, "--shape", "6", "--expect", "4", "--json"}

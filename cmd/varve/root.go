@@ -32,7 +32,8 @@ func run(ctx context.Context, args []string, s console.Streams) int {
 	addCompletion(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if cmd == root && err != nil && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		err = knownCommand(root, args) // before flags, which are those of the command that there is not
+		// Report an unknown command rather than its flags.
+		err = knownCommand(root, args)
 	}
 	return report(cmd, args, err)
 }
@@ -44,8 +45,8 @@ func newRoot() *cobra.Command {
 		Short: "Read, write and grow Zarr arrays whose chunks follow the data",
 		Long: `Read, write and grow Zarr arrays whose chunks follow the data.
 
-A NODE is an array or a group, by its path or URL: era5.zarr, era5.zarr/t2m, data.zip/t2m, https://example.org/era5.zarr. varve help
-terms explains the words, varve demo shows what the program does.`,
+A NODE is an array or a group, given by its path or URL: era5.zarr, era5.zarr/t2m, data.zip/t2m,
+https://example.org/era5.zarr. varve help terms explains the words used here; varve demo shows what the program does.`,
 		Example: `  varve info era5.zarr/t2m
   varve append station.zarr readings.npy`,
 		Args:              knownCommand,
@@ -73,7 +74,7 @@ terms explains the words, varve demo shows what the program does.`,
 	return root
 }
 
-// rootCommand is what the program does without a command.
+// rootCommand runs the program without a command: it prints the help, or the version.
 func rootCommand(cmd *cobra.Command, _ []string) error {
 	if on, err := cmd.Flags().GetBool("version"); on && err == nil {
 		return printVersion(cmd, nil)
@@ -81,8 +82,8 @@ func rootCommand(cmd *cobra.Command, _ []string) error {
 	return cmd.Help()
 }
 
-// mark makes what a command's work returns known as failures: all other errors are wrong
-// usage.
+// mark wraps the work of a command, so that report can tell its errors from wrong usage.
+// It also begins the session and the progress line.
 func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -97,7 +98,8 @@ func mark(c *cobra.Command) {
 	}
 }
 
-// knownCommand refuses what is no command.
+// knownCommand returns an error if there are arguments. The first one is then an unknown
+// command, since package cobra runs known ones.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -107,7 +109,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
 	if hint == "" && !cmd.HasParent() && (node.IsLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
-		hint = fmt.Sprintf(" (is varve info %s meant?)", phrase.Word(session.WithoutSecrets(args[0])))
+		hint = fmt.Sprintf(" (did you mean varve info %s?)", phrase.Word(session.WithoutSecrets(args[0])))
 	}
 	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSenseKept appends and writes the numbers of other arrays where they mean the same,
-// and refuses those whose attributes say that they mean something else.
+// TestSenseKept appends and writes the numbers of other arrays. It must fail if their
+// attributes give them another meaning.
 func TestSenseKept(t *testing.T) {
 	const days = `"units": "days since 2000-01-01"`
 	for _, c := range []struct{ dtype, from, to, refused, note string }{
@@ -39,7 +39,7 @@ func TestSenseKept(t *testing.T) {
 		{"int16", `{"units": "h"}`, `{"units": "hours"}`, "", ""},
 		{"int16", `{"units": "h"}`, `{"units": "days"}`, `units is "h" there`, ""},
 		{"int16", `{"units": "m"}`, `{"units": "min"}`, `units is "m" there`, ""},
-		{"int16", `{"units": "K"}`, `{}`, "", `its units are "K", but the target array has none`},
+		{"int16", `{"units": "K"}`, `{}`, "", `its units are "K", and the array that receives its numbers has none`},
 		{"int16", `{` + days + `}`, `{"units": "day since 2000-1-1T00:00"}`, "", ""},
 		{"int16", `{` + days + `, "calendar": "standard"}`, `{` + days + `, "calendar": "proleptic_gregorian"}`, "", ""},
 		{"int16", `{` + days + `}`, `{"units": "hours since 2000-01-01"}`, "units is", ""},
@@ -81,7 +81,7 @@ func TestSenseKept(t *testing.T) {
 	}
 }
 
-// TestSenseOfFormat2 takes the fill value of format 2 for a missing value, but for the
+// TestSenseOfFormat2 checks that the fill value of format 2 counts as missing, except the
 // zero of a coordinate.
 func TestSenseOfFormat2(t *testing.T) {
 	for _, c := range []struct{ name, fill, refused string }{
@@ -98,9 +98,8 @@ func TestSenseOfFormat2(t *testing.T) {
 	}
 }
 
-// TestMissingKept compares the missing values of two arrays that have nothing else to say
-// of their numbers. A number that is missing in the array alone is refused where it
-// occurs.
+// TestMissingKept appends between arrays whose attributes differ only in missing values. A
+// number that would become missing is refused if it occurs.
 func TestMissingKept(t *testing.T) {
 	const lost, found = "is a missing value there and a number here", "is a number there and a missing value here"
 	none, nan := `{"units": "K"}`, `{"_FillValue": "AAAAAAAA+H8="}`

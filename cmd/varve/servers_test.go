@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// TestSlowServer reads from a web server that sends a byte at a time: a command says that
-// it waits, gives up with words about what can be done, and waits for ever where it is
-// told to.
+// TestSlowServer reads from a web server that sends one byte at a time. A command must say
+// that it waits, give up with advice, and wait forever if told so.
 func TestSlowServer(t *testing.T) {
 	dir := fixture(t, "rect_2d.zarr")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,8 +24,8 @@ func commandIn(ctx context.Context) *cobra.Command {
 	return c
 }
 
-// TestShadingGivesUp checks that lists without end, and stores that do not answer, end in
-// not knowing.
+// TestShadingGivesUp checks that the counts stay unknown for endless lists and for stores
+// that do not answer.
 func TestShadingGivesUp(t *testing.T) {
 	endless := func(ctx context.Context, use func([]int64) error) error {
 		for i := int64(0); ; i++ {

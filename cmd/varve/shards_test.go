@@ -60,7 +60,7 @@ func shardText(t *testing.T, node string) string {
 	return strings.TrimSuffix(text, " bytes zstd")
 }
 
-// compactAll returns those that are there.
+// compactAll returns several texts without white space.
 func compactAll(raw ...json.RawMessage) (text string) {
 	for _, r := range raw {
 		if r != nil {
@@ -154,8 +154,8 @@ func npyExport(t *testing.T, node string) string {
 	return file
 }
 
-// FuzzShards cuts an array into shards and inner chunks as two texts say: whatever is
-// accepted is an array.
+// FuzzShards cuts an array into shards and inner chunks by two texts. Accepted texts must
+// make an array.
 func FuzzShards(f *testing.F) {
 	for _, text := range [][2]string{
 		{"auto", "auto"}, {"auto", "10"}, {"1MiB", "1KiB"}, {"[10,20]", "[5,-1]"}, {"[[10,20,30],25]", "5"}, {"[20,10]", "[[5,15],[[5,2]]]"},

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// TestExportStreams writes a long JSON document to standard output without a file aside,
-// and of one that cannot be read to its end what there is; of a short one nothing.
+// TestExportStreams writes a long JSON document to standard output without a temporary
+// file. If reading fails, a long document is cut, and of a short one nothing is written.
 func TestExportStreams(t *testing.T) {
 	racing.Skip(t)
 	aside := t.TempDir()
@@ -43,8 +43,8 @@ func TestExportStreams(t *testing.T) {
 	}
 }
 
-// TestExportLimit refuses output that is longer than --limit: before anything is written
-// where that is known.
+// TestExportLimit refuses output that is longer than --limit, before anything is written if
+// the length is known.
 func TestExportLimit(t *testing.T) {
 	node := newNode(t, "--shape", "1000", "--chunks", "100", "--dtype", "int32")
 	file := t.TempDir() + "/out"

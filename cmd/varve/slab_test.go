@@ -14,9 +14,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// TestSlabToWrite checks that what is written at a time ends where inner chunks do, so
-// that none is encoded twice, as long as that does not take more memory than there may
-// be.
+// TestSlabToWrite checks that slabs end where inner chunks end, so that none is encoded
+// twice, as long as the memory permits.
 func TestSlabToWrite(t *testing.T) {
 	for _, c := range []struct {
 		shape, shards, chunks []int64
@@ -57,8 +56,8 @@ func TestSlabToWrite(t *testing.T) {
 	}
 }
 
-// TestChunksAreDecodedOnce reads arrays whose chunks, side by side, are longer than what
-// is in memory at a time: as a whole, on their way into another array, and of a part.
+// TestChunksAreDecodedOnce reads arrays of which one layer of chunks is larger than a slab:
+// all elements, for a copy into another array, and a part.
 func TestChunksAreDecodedOnce(t *testing.T) {
 	const rows = 40
 	for name, c := range map[string]struct {

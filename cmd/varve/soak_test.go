@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// soaked returns how much a soak test is to do: as in the core's tests, VARVE_SOAK=1 is
-// all of it.
+// soaked returns the amount of work of a soak test. As in the core's tests, VARVE_SOAK=1
+// is all of it.
 func soaked(t *testing.T, quick, all int) int {
 	t.Helper()
 	text := os.Getenv("VARVE_SOAK")
@@ -60,8 +60,8 @@ func soakSpoil(r *rand.Rand, data []byte) []byte {
 	return data
 }
 
-// TestSoakCommands spoils the stores of zarr-python, a few bytes at a time, and runs the
-// commands that look at one: each ends, with a status and a message, and none panics.
+// TestSoakCommands damages the stores of zarr-python, a few bytes at a time, and runs the
+// commands that read. Each must end with a status and a message, and none may panic.
 func TestSoakCommands(t *testing.T) {
 	var manifest struct{}
 	z := openArchive(t, "stores.zip", &manifest)
@@ -103,8 +103,8 @@ func TestSoakCommands(t *testing.T) {
 	t.Logf("%d mutants of %d stores, %d commands, of which %d failed; none panicked", count, len(entries), runs, failed)
 }
 
-// filesBelow returns the documents of a node four times, so that more of them are spoilt,
-// and its other files once.
+// filesBelow returns the documents of a node four times, so that they are damaged more
+// often, and its other files once.
 func filesBelow(t *testing.T, node string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(node, func(name string, d fs.DirEntry, err error) error {

@@ -66,8 +66,8 @@ func TestAppendFiles(t *testing.T) {
 	}
 }
 
-// TestAppendFilesRefused changes nothing where a file is known to be wrong beforehand,
-// and says how far it came elsewhere.
+// TestAppendFilesRefused checks that nothing changes if a file is known to be wrong at the
+// start, and that other errors say which files were appended.
 func TestAppendFilesRefused(t *testing.T) {
 	dir := newDays(t)
 	good, bad, late := filepath.Join(dir, "day-1.npy"), filepath.Join(dir, "x.npy"), filepath.Join(dir, "y.json")

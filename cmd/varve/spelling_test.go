@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSpellings writes values as people spell them elsewhere.
+// TestSpellings writes values in the spellings of other programs.
 func TestSpellings(t *testing.T) {
 	for _, c := range []struct{ dtype, value, want string }{
 		{"float64", ".5", "[0.5]"}, {"float64", "5.", "[5.0]"}, {"float64", "+5", "[5.0]"}, {"float64", "-.5e1", "[-5.0]"},
@@ -28,7 +28,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// TestNegativeAttribute sets attributes to numbers below 0, which look like flags.
+// TestNegativeAttribute sets attributes to negative numbers, which look like flags.
 func TestNegativeAttribute(t *testing.T) {
 	node := newNode(t, "--shape", "1", "--dtype", "int8")
 	for _, args := range [][]string{
@@ -43,15 +43,15 @@ func TestNegativeAttribute(t *testing.T) {
 	}
 }
 
-// TestCompletionReadsTwice completes lines with flags that may be given once.
+// TestCompletionReadsTwice completes lines with flags that may be given only once.
 func TestCompletionReadsTwice(t *testing.T) {
 	if out, errs, status := execute(t, "", "__complete", "create", "x", "--shape", "3", "--chunks", ""); status != 0 || !strings.Contains(out, "calendar:month\n") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 }
 
-// TestNamesWithSpace takes space around names of dimensions for no part of them, as that
-// of other lists.
+// TestNamesWithSpace checks that space around names of dimensions is ignored, as in other
+// lists.
 func TestNamesWithSpace(t *testing.T) {
 	node := newNode(t, "--shape", "2,3,4", "--dtype", "int8", "--dimension-names", "time, depth (m),")
 	if got := must(t, "", "info", node, "--json"); !strings.Contains(got, `"dimension_names": ["time", "depth (m)", null]`) {
@@ -59,7 +59,7 @@ func TestNamesWithSpace(t *testing.T) {
 	}
 }
 
-// TestIndexBeyond tells of a coordinate value only where the coordinate has it.
+// TestIndexBeyond checks that a coordinate value is proposed only if the coordinate has it.
 func TestIndexBeyond(t *testing.T) {
 	g := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", g+"/t", "--shape", "3", "--dtype", "int16", "--dimension-names", "time")
@@ -73,7 +73,8 @@ func TestIndexBeyond(t *testing.T) {
 	}
 }
 
-// TestOldChunksInPlace advises --overwrite where it works: for what may be chunks.
+// TestOldChunksInPlace checks that --overwrite is advised only for files that may be
+// chunks.
 func TestOldChunksInPlace(t *testing.T) {
 	dir := t.TempDir()
 	overwrite(t, filepath.Join(dir, "a", "c", "0"), "x")

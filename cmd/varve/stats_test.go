@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// durations are what is never the same in statistics.
+// durations matches the times in statistics, which always differ.
 var durations = regexp.MustCompile(`[0-9][0-9.]*(ns|µs|ms|m[0-9.]+s|s) in `)
 
-// statistics runs a command line with --stats and returns the table that it prints to
-// standard error, each time as "T".
+// statistics runs a command line with --stats. It returns the table on standard error, with
+// "T" for each time.
 func statistics(t *testing.T, args ...string) string {
 	t.Helper()
 	_, errs, status := execute(t, "", append(args, "--stats")...)
@@ -82,8 +82,7 @@ time         T in I/O, T in codecs`},
 	}
 }
 
-// TestStatsInJSON checks that with --json the statistics are a member of the document,
-// and nowhere else.
+// TestStatsInJSON checks that with --json the statistics are only in the document.
 func TestStatsInJSON(t *testing.T) {
 	node, dir := fixture(t, "rect_months.zarr"), t.TempDir()
 	members := []string{

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestStoredGrowth makes an archive from a coordinate that is still empty, and appends to
-// it without saying how it grows.
+// TestStoredGrowth makes an archive with a stored policy and an empty coordinate, and
+// appends to it without --grow.
 func TestStoredGrowth(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	field, time := group+"/t2m", group+"/time"
@@ -44,7 +44,7 @@ func TestStoredGrowth(t *testing.T) {
 	}
 }
 
-// TestGrowOverrules says another policy than the one that is stored.
+// TestGrowOverrules gives another policy than the stored one.
 func TestGrowOverrules(t *testing.T) {
 	node := newNode(t, "--shape", "31", "--dtype", "int8", "--chunks", "[[31]]", "--grow", "calendar:month", "--start", "2023-01-01", "--step", "1d")
 	must(t, "xxx", "append", node)
@@ -52,7 +52,7 @@ func TestGrowOverrules(t *testing.T) {
 		t.Error(got)
 	}
 	_, errs, status := execute(t, strings.Repeat("x", 30), "append", node, "--grow", "append-one")
-	if want := "--grow append-one differs from the stored policy calendar:month"; status != 0 || !strings.Contains(errs, want) {
+	if want := "--grow append-one differs from the stored policy, calendar:month"; status != 0 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if got := chunkShapes(t, node); got != "[[31,28,5]]" {
@@ -70,8 +70,7 @@ func TestGrowOverrules(t *testing.T) {
 	}
 }
 
-// plantGrowth stores a value of the attribute as another program would, which does not
-// check it.
+// plantGrowth stores a value of the attribute without a check, like another program.
 func plantGrowth(t *testing.T, node, value string) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), node, &zarr.Options{Write: true})
@@ -87,13 +86,13 @@ func plantGrowth(t *testing.T, node, value string) {
 	}
 }
 
-// TestStoredGrowthMalformed follows no attribute that says nothing, and says how to mend
-// it; --grow works all the same.
+// TestStoredGrowthMalformed refuses malformed attributes, with advice. --grow must still
+// work.
 func TestStoredGrowthMalformed(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
 	for _, c := range [][2]string{
 		{`"calendar:month"`, "not an object"}, {`{"policy": 5}`, "not an object"}, {`{}`, `policy ""`}, {`{"policy": "calendr:month"}`, `"calendr:month"`},
-		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "beside this one"},
+		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "in the same group"},
 		{`{"policy": "calendar:month", "time": "time", "step": "1d"}`, "time excludes"}, {`{"policy": "fixed:2", "time": "time"}`, "only a calendar"},
 		{`{"policy": "fixed:2", "axis": "lat"}`, "lat"}, {`{"policy": "fixed:2", "axis": 1}`, "no axis 1"}, {`{"policy": "fixed:0"}`, "fixed:0"},
 	} {
@@ -121,7 +120,7 @@ func TestCreateGrow(t *testing.T) {
 		{1, "follow the extent", "--shape 3 --chunks 3 --grow fixed:2 --zarr-format 2"},
 		{1, "has no axis", "--shape= --grow repeat-last"},
 		{2, "--time COORD", "--shape 3 --chunks [[3]] --grow calendar:month"},
-		{1, "beside it only", "--shape 3 --chunks [[3]] --grow calendar:month --time x/time"},
+		{1, "a coordinate of the same group", "--shape 3 --chunks [[3]] --grow calendar:month --time x/time"},
 		{2, "exclude each other", `--shape 3 --chunks [[3]] --grow fixed:2 --attributes {"varve:growth":{}}`},
 		{2, "--grow", "--shape 3 --grow fast"},
 		{0, "", "--shape 3 --chunks 3 --grow repeat-last --zarr-format 2"},
@@ -134,8 +133,8 @@ func TestCreateGrow(t *testing.T) {
 	must(t, "xxxx", "append", at)
 }
 
-// TestFirstTimes begins an archive of months. One time does not tell how far elements are
-// apart, so that its month would be closed behind it.
+// TestFirstTimes begins an archive of months. A single time does not give the distance of
+// elements, so its month would end after it.
 func TestFirstTimes(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "64", "--dimension-names", "time",
@@ -162,9 +161,8 @@ func TestFirstTimes(t *testing.T) {
 	}
 }
 
-// TestGrowthPastGaps appends days of which one is missing, some at a time, by a policy
-// that is stored. Where a month turns out to be shorter than it was declared, a chunk
-// begins within the next one, which a note tells.
+// TestGrowthPastGaps appends days with a gap, by a stored policy. If a month turns out to
+// be shorter than declared, a chunk begins within the next month, with a note.
 func TestGrowthPastGaps(t *testing.T) {
 	group := newNode(t, "--group")
 	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "1000", "--dimension-names", "time",

@@ -37,8 +37,7 @@ func (s *shared) String() string {
 	return s.b.String()
 }
 
-// slowly is a stream of two bytes, the second of which comes once the first one was
-// shown.
+// slowly is a stream of two bytes. The second one comes after progress showed the first.
 type slowly struct {
 	shown *shared
 	read  int
@@ -57,8 +56,8 @@ func (s *slowly) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestProgressOfStreams shows what comes in from a pipe, whether its length is known or
-// not.
+// TestProgressOfStreams checks the progress of input from a pipe, of known and unknown
+// length.
 func TestProgressOfStreams(t *testing.T) {
 	promptly(t)
 	for _, n := range []int64{-1, 2} {
@@ -71,8 +70,8 @@ func TestProgressOfStreams(t *testing.T) {
 	}
 }
 
-// init keeps commands of other tests, which may take long on a machine that is busy, from
-// showing lines of progress.
+// init prevents progress lines in other tests, whose commands may be slow on a busy
+// machine.
 func init() { progress.Delay = time.Hour }
 
 // promptly shows progress as soon as there is any.
@@ -82,7 +81,7 @@ func promptly(t *testing.T) {
 	t.Cleanup(func() { progress.Delay, progress.Period = delay, period })
 }
 
-// watchedScreen is a terminal that calls seen once what it shows contains some text.
+// watchedScreen is a terminal that calls seen once its text contains a given text.
 type watchedScreen struct {
 	shared
 	text string
@@ -100,9 +99,8 @@ func (s *watchedScreen) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestProgressOfCommands holds the lock that a command waits for, until the command has
-// shown how much there is to do. The line goes once the work is over, and nothing else
-// stands in it.
+// TestProgressOfCommands holds the lock that a command waits for until the command shows
+// its progress line. The line must disappear after the work, and contain nothing else.
 func TestProgressOfCommands(t *testing.T) {
 	promptly(t)
 	for _, c := range []struct {
@@ -144,7 +142,7 @@ func TestProgressOfCommands(t *testing.T) {
 	}
 }
 
-// holdLock takes the lock of a node, and returns how to let go of it.
+// holdLock takes the lock of a node, and returns a function that releases it.
 func holdLock(t *testing.T, location, node string) (release func()) {
 	t.Helper()
 	s, err := filestore.Open(location, nil)

@@ -29,8 +29,8 @@ import (
 func newTreeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "tree NODE",
-		Short: "Show a node and everything below it",
-		Long:  "Show a node and everything below it.\n\n" + staleHelp,
+		Short: "Print a node and everything below it",
+		Long:  "Print a node and everything below it.\n\n" + staleHelp,
 		Example: `  varve tree era5.zarr
   varve tree --json era5.zarr`,
 		Args:              arguments("NODE"),
@@ -51,8 +51,8 @@ func newTreeCommand() *cobra.Command {
 func newListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "ls NODE",
-		Short:             "List the members of a group, one a line",
-		Long:              "List the members of a group, one a line.\n\n" + staleHelp,
+		Short:             "List the members of a group, one per line",
+		Long:              "List the members of a group, one per line.\n\n" + staleHelp,
 		Example:           "  varve ls era5.zarr",
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
@@ -69,16 +69,15 @@ func newListCommand() *cobra.Command {
 	}
 }
 
-// staleHelp says in the help of commands what they show where consolidated metadata is
-// stale.
-const staleHelp = `Nodes are shown as they are stored, also where another program has left consolidated metadata stale; a note says so. Of a store
-that cannot be listed, as a web server, the consolidated metadata is all that is known.`
+// staleHelp explains stale consolidated metadata in the help of commands.
+const staleHelp = `The nodes are read from the store, even if another program has left the consolidated metadata stale; then a note says
+so. In a store that cannot be listed, such as a web server, only the consolidated metadata is known.`
 
-// branch is a node with those below it. There may be very many: those of which there is
-// nothing to tell but the name share one of leaves.
+// branch is a node with those below it. There may be very many, so nodes that differ only
+// by name share one of sharedBranches.
 type branch struct {
 	nodeFacts
-	kind    *string // nil where the document is too damaged to tell
+	kind    *string // nil if the document is too damaged
 	members []twig
 	text    string
 }
@@ -89,15 +88,15 @@ type twig struct {
 	*branch
 }
 
-// nodeFacts is what programs read of a node, beside its name and its members.
+// nodeFacts describes a node in the form of --json, without its name and its members.
 type nodeFacts struct {
 	Error string   `json:"error,omitempty"` // why it cannot be opened
-	Notes []string `json:"notes,omitempty"` // of the node that the tree is of
+	Notes []string `json:"notes,omitempty"` // only at the top of the tree
 	*arrayShape
 }
 
-// arrayShape is what a tree tells of an array. Chunks and shards are as --chunks and
-// --shards of create take them.
+// arrayShape describes an array in a tree. Chunks and Shards have the syntax of --chunks
+// and --shards of create.
 type arrayShape struct {
 	Shape    []int64         `json:"shape"`
 	DataType json.RawMessage `json:"data_type"`
@@ -106,7 +105,7 @@ type arrayShape struct {
 	Names    []*string       `json:"dimension_names"`
 }
 
-// newArrayShape returns what a tree tells of an array.
+// newArrayShape returns the description of an array in a tree.
 func newArrayShape(a *zarr.Array) *arrayShape {
 	doc := a.Metadata()
 	s := &arrayShape{Shape: a.Shape(), DataType: facts.TypeJSON(doc.DataType), Chunks: edgesJSON(a.Grid()), Names: doc.DimensionNames}
@@ -118,8 +117,8 @@ func newArrayShape(a *zarr.Array) *arrayShape {
 	return s
 }
 
-// edgesJSON returns how the axes of a grid are cut, as its configuration in metadata has
-// it: a length or a list an axis.
+// edgesJSON returns the edges of a grid in the form of metadata: for each axis a length
+// or a list.
 func edgesJSON(g *grid.Grid) json.RawMessage {
 	v, err := strictjson.Parse(g.AppendConfiguration(nil), strictjson.Limits{})
 	if err != nil {
@@ -133,12 +132,12 @@ func edgesJSON(g *grid.Grid) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// groupKind and arrayKind are the kinds of nodes, one for all of them.
+// groupKind and arrayKind are the kinds of nodes. All branches point to them.
 var groupKind, arrayKind = "group", "array"
 
-// leaves are the branches of members that are alike, by their kinds: groups that are
-// there, and nodes that are gone.
-var leaves = struct {
+// sharedBranches are the branches that members share: one for all groups, and by kind one
+// for all nodes that are gone.
+var sharedBranches = struct {
 	group *branch
 	gone  map[string]*branch
 }{
@@ -149,8 +148,7 @@ var leaves = struct {
 	},
 }
 
-// line returns the node on one line: as memberText has it, unless something else is to be
-// said.
+// line describes the node in one line.
 func (b twig) line() string {
 	if b.text != "" {
 		return b.text
@@ -170,11 +168,11 @@ func (b twig) line() string {
 
 // newBranch returns a node without those below it.
 func newBranch(m zarr.Member) *branch {
-	switch gone := leaves.gone[m.Kind]; {
+	switch gone := sharedBranches.gone[m.Kind]; {
 	case m.Err == consolidated.ErrGone && gone != nil:
 		return gone
 	case m.Err == nil && m.Kind == groupKind:
-		return leaves.group
+		return sharedBranches.group
 	}
 	b := &branch{kind: output.Present(m.Kind)}
 	if b.Error = consolidated.GoneText; m.Err != consolidated.ErrGone {
@@ -192,15 +190,15 @@ func newBranch(m zarr.Member) *branch {
 	return b
 }
 
-// readTree returns the node at a location with its members. Where some of them are
-// damaged it returns what is sound, and the error.
+// readTree returns the node at a location with its members. If some of them are damaged,
+// it returns the others and an error.
 func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	name := filepath.Base(node.LocalPath(location))
 	n, err := node.Open(cmd, location)
 	if err != nil {
 		if consolidated.Undecodable(err) && facts.ReadDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
 			b := newTwig(zarr.Member{Path: name, Kind: arrayKind, Err: err})
-			b.text = name + "  array  cannot be read" // the error that follows says why
+			b.text = name + "  array  cannot be read" // the error message gives the reason
 			return b, err
 		}
 		return nil, err
@@ -216,8 +214,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
 }
 
-// notes tells where consolidated metadata is stale: programs in the document, people on
-// standard error.
+// notes adds a note about stale consolidated metadata, and prints it on standard error.
 func (b *branch) notes(cmd *cobra.Command, location string, stale *consolidated.Drift) {
 	if stale != nil {
 		b.Notes = []string{stale.StaleText()}
@@ -227,11 +224,11 @@ func (b *branch) notes(cmd *cobra.Command, location string, stale *consolidated.
 
 func newTwig(m zarr.Member) *twig { return &twig{m.Name(), newBranch(m)} }
 
-// grow adds the members of the group that b is.
+// grow adds the members of group g to its branch.
 func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidated.Drift, deep bool) error {
 	var bad error
 	at := map[string]*branch{".": b}
-	if stale != nil { // there may be very many, and a slice that grows is there twice
+	if stale != nil { // reserve memory: a slice of very many members is copied as it grows
 		n := 0
 		for _, p := range stale.Gone {
 			if path.Dir(p) == "." {
@@ -251,8 +248,8 @@ func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidated.Dri
 	return bad
 }
 
-// place returns the branch at a path, to which members are to be added; consolidated
-// metadata may leave out the groups between.
+// place returns the branch at a path, to add members to it. It creates groups on the way
+// that have no document.
 func place(at map[string]*branch, p string) *branch {
 	if b := at[p]; b != nil {
 		return b
@@ -265,13 +262,13 @@ func place(at map[string]*branch, p string) *branch {
 		t.text = t.line() + "  without a document"
 		parent.members = append(parent.members, t)
 	}
-	own := *parent.members[i].branch // that of leaves is everybody's
+	own := *parent.members[i].branch // a copy: the branch may be one of sharedBranches
 	parent.members[i].branch, at[p] = &own, &own
 	return &own
 }
 
-// index returns the index of the member with a name, -1 where there is none. As a rule it
-// is the latest, and members are in order.
+// index returns the index of the member with a name, or -1. Usually it is the last one,
+// and members are sorted.
 func (b *branch) index(name string) int {
 	last := len(b.members) - 1
 	if last >= 0 && b.members[last].name == name {
@@ -306,7 +303,7 @@ func (b *twig) printBelow(w *bufio.Writer, indent string) error {
 	return nil
 }
 
-// printMembers prints a line for every member; an array is its own only member.
+// printMembers prints one line for every member. For an array it prints the array itself.
 func (b *twig) printMembers(w *bufio.Writer) error {
 	members := b.members
 	if *b.kind == arrayKind {
@@ -320,7 +317,7 @@ func (b *twig) printMembers(w *bufio.Writer) error {
 	return nil
 }
 
-// PrintJSON prints what programs read, node by node.
+// PrintJSON prints the tree as JSON, node by node.
 func (b *twig) PrintJSON(w *bufio.Writer) error {
 	if err := b.printJSONBelow(w, ""); err != nil {
 		return err
@@ -338,7 +335,7 @@ func (b *twig) printJSONBelow(w *bufio.Writer, indent string) error {
 	if err != nil {
 		return err
 	}
-	const none = `"members": []` // no name has it: quotes are escaped there
+	const none = `"members": []` // cannot be part of a name, where quotes are escaped
 	text := strings.ReplaceAll(string(strictjson.AppendIndent(nil, alone)), "\n", "\n"+indent)
 	before, after, _ := strings.Cut(text, none)
 	if len(b.members) == 0 {

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// TestTreeJSON tells shape, type and chunks of every array.
+// TestTreeJSON checks the shape, type and chunks of every array.
 func TestTreeJSON(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
@@ -54,8 +54,8 @@ func TestTreeJSON(t *testing.T) {
 	}
 }
 
-// TestTreeBelowLeaves puts members below groups that were shown as empty ones, and below
-// groups without a document, in any order.
+// TestTreeBelowLeaves adds members to groups that share a branch, and to groups without a
+// document, in any order.
 func TestTreeBelowLeaves(t *testing.T) {
 	root := &branch{}
 	at := map[string]*branch{".": root}
@@ -76,7 +76,7 @@ func TestTreeBelowLeaves(t *testing.T) {
 	if got := strings.ReplaceAll(out.String(), consolidated.GoneText, "gone"); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
-	if len(leaves.group.members) > 0 {
+	if len(sharedBranches.group.members) > 0 {
 		t.Error("the leaf that all share has members")
 	}
 }

@@ -24,23 +24,23 @@ import (
 func newUnlockCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unlock NODE",
-		Short: "List the chunk lengths of an array, or of all arrays of a group, so that they can grow by any length",
-		Long: `List the chunk lengths of an array, so that it can grow by any length: a regular chunk grid becomes a rectilinear one, or
-some axes of it. That changes the metadata alone; no chunk is moved or written.
+		Short: "Turn the regular chunk grid of an array, or of all arrays of a group, into a rectilinear one",
+		Long: `Turn the regular chunk grid of an array, or some axes of it, into a rectilinear one, so that the array can grow by any
+length. Only the metadata changes; no chunk is moved or written.
 
-Of a group all arrays below it are unlocked, one after the other. With --axis and the name of a dimension they are those that have it.
-An array elsewhere to which a link in the group leads stays as it is.
+In a group, all arrays below it are changed one after another. With --axis and the name of a dimension, only the arrays
+that have this dimension are changed. Arrays behind links that lead out of the group are not changed.
 
-The last chunk of an axis reaches beyond the extent where it is not full. Appends fill it, and write it again for that, until
-it is. With --trim it is written once, just as far as the array reaches, and appends never touch it again.`,
+If the last chunk of an axis is not full, it reaches beyond the extent. Appends then fill it, and write it again each
+time. With --trim it is cut at the extent and written once; appends never touch it again.`,
 		Example: `  varve unlock era5.zarr/t2m --axis time
   varve unlock era5.zarr/t2m --trim`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	opt := new(zarr.RectilinearOptions)
-	c.Flags().BoolVar(&opt.Trim, "trim", false, "store the last chunks again, without what reaches beyond the array")
-	axes := c.Flags().StringSlice("axis", nil, "the `AXES` that are listed, as 0,2 or time; -1 is the last; all by default")
+	c.Flags().BoolVar(&opt.Trim, "trim", false, "cut the last chunks at the extent, and store them again")
+	axes := c.Flags().StringSlice("axis", nil, "the `AXES` to change, such as 0,2 or time; -1 is the last; all by default")
 	singleWriter := growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, text := range *axes {
@@ -55,7 +55,7 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 	return c
 }
 
-// unlocked is what unlocking has made of an array, as programs read it.
+// unlocked is the result for one array, in the form of --json.
 type unlocked struct {
 	Path          string          `json:"path"`
 	Changed       bool            `json:"changed"`
@@ -93,8 +93,8 @@ func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.Rectil
 	return errors.Join(u.print(cmd), printReaders(cmd, u))
 }
 
-// printReaders says who can still read arrays that were unlocked: once for all of one
-// kind.
+// printReaders prints which programs can read the unlocked arrays. It prints each text
+// only once.
 func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 	var said []string
 	for _, u := range arrays {
@@ -112,7 +112,7 @@ func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.R
 	before := gridJSON(a.Grid())
 	err := a.MakeRectilinear(cmd.Context(), how)
 	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
-		return nil, failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(node.RootOf(location, a)))
+		return nil, failure.Unsupported("format 2 has only regular chunks; convert it first (varve convert %s --to 3)", phrase.Word(node.RootOf(location, a)))
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (u *unlocked) print(cmd *cobra.Command) error {
 	case !u.Changed:
 		note = "  (nothing to do)"
 	case overhangs(u.grid):
-		note = "  (the last chunks reach beyond the array until appends have filled them; --trim cuts them)"
+		note = "  (the last chunks reach beyond the array until appends fill them; --trim cuts them)"
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s chunks %s%s\n", phrase.Printable(u.Path), u.grid.Name(), phrase.Chunks(u.grid), note)
 	return err

@@ -19,18 +19,17 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// locked is an array of a group that is about to be unlocked.
-type locked struct {
+// candidate is an array of a group that is about to be unlocked.
+type candidate struct {
 	location string
 	array    *zarr.Array
 	how      zarr.RectilinearOptions
 }
 
-// unlockGroup unlocks the arrays below a group that have the axes. All of them are looked
-// at before the first one is changed, so that an array that cannot be unlocked changes
-// nothing. To repeat the command after a failure is safe.
+// unlockGroup unlocks the arrays below a group that have the axes. It checks all of them
+// before it changes the first one. Repeating the command after a failure is safe.
 func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.RectilinearOptions) error {
-	arrays, err := lockedArrays(cmd, location, g, axes, how)
+	arrays, err := candidates(cmd, location, g, axes, how)
 	if err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 	return printReaders(cmd, done...)
 }
 
-// someUnlocked returns an error with how far the unlocking of a group came.
+// someUnlocked adds to an error how many arrays of a group are already unlocked.
 func someUnlocked(err error, done, all int) error {
 	if done == 0 {
 		return err
@@ -66,9 +65,9 @@ func someUnlocked(err error, done, all int) error {
 	return failure.Leftover(err, "%d of %s were unlocked; repeat the command for the others", done, phrase.Plural(int64(all), "array"))
 }
 
-// lockedArrays returns the arrays below a group that have any of the axes, or all arrays
-// where none are named.
-func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.RectilinearOptions) (arrays []locked, err error) {
+// candidates returns the arrays below a group that have any of the axes, or all arrays if
+// no axes are given.
+func candidates(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.RectilinearOptions) (arrays []candidate, err error) {
 	p := progress.NewCount(cmd, "reading nodes", 0)
 	defer p.End()
 	var names []string
@@ -90,7 +89,7 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		if other {
 			continue
 		}
-		l := locked{location: node.Clean(location) + "/" + m.Path, how: *how}
+		l := candidate{location: node.Clean(location) + "/" + m.Path, how: *how}
 		if l.array, err = g.At(m.Path).OpenArray(cmd.Context(), nil); err != nil {
 			return nil, err
 		}
@@ -111,9 +110,9 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 	return arrays, nil
 }
 
-// try rehearses a change that trims chunks, since shards may have no whole number of
-// inner chunks afterwards.
-func (l *locked) try(cmd *cobra.Command, g *zarr.Group) error {
+// try rehearses a change that trims chunks. It fails if shards would not consist of whole
+// inner chunks.
+func (l *candidate) try(cmd *cobra.Command, g *zarr.Group) error {
 	if !l.how.Trim {
 		return nil
 	}
@@ -126,10 +125,10 @@ func (l *locked) try(cmd *cobra.Command, g *zarr.Group) error {
 	return errors.Join(a.MakeRectilinear(cmd.Context(), &l.how), a.Close())
 }
 
-// find finds the axes that texts mean. Names that the array does not have, and numbers
-// beyond its axes, are those of other arrays of the group. An array that is meant and
-// whose format has no lists is refused.
-func (l *locked) find(axes []string) error {
+// find finds the axes of the array. It ignores names and numbers of axes that the array
+// does not have, because other arrays of the group may have them. It fails for an array
+// of format 2 that has any of the axes.
+func (l *candidate) find(axes []string) error {
 	a := l.array
 	for _, text := range axes {
 		if !argument.IsNumber(text) && !slices.Contains(a.DimensionNames(), text) {
@@ -144,7 +143,7 @@ func (l *locked) find(axes []string) error {
 		}
 	}
 	if a.Format() == 2 && a.Rank() > 0 && (len(axes) == 0 || len(l.how.Axes) > 0) {
-		return failure.Unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", phrase.Word(node.RootOf(l.location, a)))
+		return failure.Unsupported("format 2 has only regular chunks; convert it first (varve convert %s --to 3)", phrase.Word(node.RootOf(l.location, a)))
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func TestUnlockedGrows(t *testing.T) {
 	}
 }
 
-// TestUnlockVersion2 keeps away from arrays whose format has no other grid.
+// TestUnlockVersion2 checks that arrays of format 2 are refused.
 func TestUnlockVersion2(t *testing.T) {
 	node := filepath.Join(t.TempDir(), "v2.zarr")
 	overwrite(t, filepath.Join(node, ".zarray"), `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i4", "compressor": null, "fill_value": 0, "order": "C", "filters": null}`)
@@ -75,8 +75,8 @@ func TestUnlockVersion2(t *testing.T) {
 	}
 }
 
-// TestUnlockGroupTrims changes no array of a group where one of them cannot be trimmed:
-// its shards would have no whole number of inner chunks.
+// TestUnlockGroupTrims checks that no array of a group changes if one cannot be trimmed,
+// because its shards would not consist of whole inner chunks.
 func TestUnlockGroupTrims(t *testing.T) {
 	group := newNode(t, "--group")
 	must(t, "", "create", group+"/a", "--shape", "10", "--dtype", "int8", "--chunks", "4", "--dimension-names", "x")

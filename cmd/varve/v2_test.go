@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFormat2 takes a store of format 2 through the commands.
+// TestFormat2 runs the commands on a store of format 2.
 func TestFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	array := filepath.Join(root, "t2m")
@@ -45,7 +45,7 @@ func TestFormat2(t *testing.T) {
 		t.Error(out)
 	}
 	overwrite(t, filepath.Join(array, "zarr.json"), `{"zarr_format": 3, "node_type": "group"}`)
-	if out := must(t, "", "info", array); !strings.Contains(out, "both formats stand here: zarr.json was read, and .zarray was not") {
+	if out := must(t, "", "info", array); !strings.Contains(out, "documents of both formats exist: zarr.json was read, and .zarray was not") {
 		t.Error(out)
 	}
 }
@@ -65,8 +65,7 @@ func TestUnknownFormat2(t *testing.T) {
 	}
 }
 
-// TestInfoOfFormat2 shows what people look for: the format, NaT, null, and types as they
-// are spelled.
+// TestInfoOfFormat2 checks the format, NaT, null, and the spelling of types in info.
 func TestInfoOfFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)

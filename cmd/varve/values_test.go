@@ -28,7 +28,7 @@ func newNode(t *testing.T, args ...string) string {
 	return node
 }
 
-// createNoted creates an array of which there may be something to note.
+// createNoted creates an array, and permits notes.
 func createNoted(t *testing.T, node string, args ...string) {
 	t.Helper()
 	_, errs, status := execute(t, "", append([]string{"create", node}, args...)...)
@@ -284,7 +284,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestWriteOfLongStreams pours streams of more than a slab that break off into an array.
+// TestWriteOfLongStreams writes streams that are longer than a slab and end too early.
 func TestWriteOfLongStreams(t *testing.T) {
 	node := newNode(t, "--shape", fmt.Sprint(source.SlabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(source.SlabBytes/2), "--compressor", "none")
 	must(t, "", "write", node, "--select", ":5", "--value", "7")
@@ -298,8 +298,8 @@ func TestWriteOfLongStreams(t *testing.T) {
 	}
 }
 
-// TestWriteOntoItself reverses an array of more than a slab by writing it onto itself, by
-// another name: no value is lost, and nothing stays in the folder of temporary files.
+// TestWriteOntoItself reverses an array that is larger than a slab by writing it onto
+// itself under another name. No value may be lost, and no temporary file may stay.
 func TestWriteOntoItself(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -375,7 +375,7 @@ func TestSqueezedShapesFit(t *testing.T) {
 	}
 }
 
-// TestWriteTimes writes moments and durations as numbers and as people write them.
+// TestWriteTimes writes times and durations, as numbers and as text.
 func TestWriteTimes(t *testing.T) {
 	moments := newNode(t, "--shape", "4", "--dtype", "M8[D]")
 	must(t, `["2020-05-05","NaT",1,"1969-12-31"]`, "write", moments, "--format", "json")
@@ -402,7 +402,7 @@ func TestWriteTimes(t *testing.T) {
 	}
 }
 
-// TestTimesAreNumbers says that times of CF are written as the numbers that they are.
+// TestTimesAreNumbers checks the hint that CF times are written as numbers.
 func TestTimesAreNumbers(t *testing.T) {
 	node := filepath.Join(t.TempDir(), "time.zarr")
 	must(t, "", "create", node, "--shape", "2", "--dtype", "int32", "--attributes", `{"units": "days since 1950-01-01"}`)

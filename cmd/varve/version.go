@@ -16,20 +16,20 @@ import (
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of this program and the commit that it was made of",
+		Short:   "Print the version of this program and the commit that it was built from",
 		Example: "  varve version",
 		Args:    arguments(),
 		RunE:    printVersion,
 	}
 }
 
-// version and commit are what the program was made of, set by the linker: see the
-// Makefile. Otherwise they are what the go command noted: go install notes the version,
-// go build in a clone the commit.
+// version and commit are set by the linker; see the Makefile. If they are empty, the go
+// command has recorded one of them: go install the version, go build in a clone the
+// commit.
 var version, commit string
 
-// commitOf returns the commit that a program was made of, with a mark for changes that
-// were not committed, "" where it is not known.
+// commitOf returns the commit that a program was built from, "" if it is unknown. The
+// suffix -modified means that there were uncommitted changes.
 func commitOf(info *debug.BuildInfo) string {
 	if commit != "" {
 		return commit
@@ -45,8 +45,7 @@ func commitOf(info *debug.BuildInfo) string {
 	return revision
 }
 
-// stamp returns the version of the program, "(devel)" where it has none, and its commit,
-// "" where it is not known.
+// stamp returns the version of the program, or "(devel)", and its commit, or "".
 func stamp() (string, string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

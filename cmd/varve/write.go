@@ -29,15 +29,20 @@ func newWriteCommand() *cobra.Command {
 		Short: "Write values from a file or standard input, or one value, into an array",
 		Long: `Write values from a file or standard input, or one value, into an array.
 
-There have to be as many values as elements are selected. FILE may also be a Zarr array, whose attributes may not say that its numbers
-mean something else than here. raw is C order, little endian, without a header; npy is NumPy's
-format, whose type has to be the array's; json is nested lists of values as metadata spells fill values, the one for elements that
-differ in length. Moments and durations are numbers or text there, as "2020-05-05" and "10 s". A .npy file is read
-as one whatever it is called, unless --format says raw. Of elements that --select names twice the last value stays.
+The number of values must equal the number of selected elements. FILE may also be a Zarr array, unless its attributes
+give its numbers another meaning than they have here.
 
-Values from a pipe are kept until all of them are there, in a temporary file if they have more than 16 MiB, and are written
-then, so that a stream that breaks off or goes on too long changes nothing. So are those of NODE itself, given as FILE: what is written
-first is not read again in place of what was there.`,
+The formats:
+  raw     C order, little endian, without a header
+  npy     NumPy's format; the type must be that of the array
+  json    nested lists of values, spelled like fill values in metadata, also for elements of variable length. Times and
+          durations are numbers or text, such as "2020-05-05" and "10 s"
+
+A file in .npy format is recognized whatever its name, unless --format says raw. If --select names an element twice,
+the last value is stored.
+
+Values from a pipe are buffered until the last one has arrived, in a temporary file if they exceed 16 MiB. So a stream
+that is too short or too long changes nothing. If FILE is NODE itself, its values are buffered as well.`,
 		Example: `  varve write era5.zarr/t2m --select 0:24 day.npy
   varve write era5.zarr/mask --select ...,0 --value 1`,
 		Args:              arguments("NODE", "[FILE]"),
@@ -45,7 +50,7 @@ first is not read again in place of what was there.`,
 	}
 	sel := source.SelectionFlag(c)
 	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
-	value := c.Flags().String("value", "", "one `VALUE` for every selected element, as metadata spells fill values: 1.5, NaN, 2024-05-05, base64 for bytes")
+	value := c.Flags().String("value", "", "one `VALUE` for every selected element, spelled like fill values in metadata: 1.5, NaN, 2024-05-05, base64 for bytes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("value") {
 			if len(args) > 1 || *name != "" {
@@ -97,7 +102,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	}
 	v, err := input.Open(cmd, file, formatName, to.Type(), a)
 	if errors.Is(err, fs.ErrNotExist) && isValue(to.Type(), file) {
-		return fmt.Errorf("%w: FILE comes here; is --value %s meant?", err, phrase.Word(file))
+		return fmt.Errorf("%w: a FILE is expected here; did you mean --value %s?", err, phrase.Word(file))
 	}
 	if err != nil {
 		return unwritten(cmd, fmt.Errorf("%w%s", err, countedIn(a, err)))
@@ -116,8 +121,8 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	return wrote(cmd, location, to.Selection().Len())
 }
 
-// countedIn says of times as CF has them, where err is about an element that is none of
-// the array, what its numbers count.
+// countedIn returns the units of an array of CF times as a hint, if err is about an
+// invalid element, and "" otherwise.
 func countedIn(a *zarr.Array, err error) string {
 	if _, ok := source.TimesOf(a); !ok || !errors.Is(err, dtype.ErrInvalid) {
 		return ""
@@ -125,8 +130,8 @@ func countedIn(a *zarr.Array, err error) string {
 	return fmt.Sprintf("; its numbers count %s: give numbers", source.Attribute(a, "units"))
 }
 
-// isValue reports whether the name of a file that is not there is a value of a type. Any
-// name is a text.
+// isValue reports whether a missing file name is a value of a type. It returns false for
+// text, because any name is text.
 func isValue(t dtype.Type, name string) bool {
 	switch t.Kind() {
 	case dtype.Bool, dtype.Int, dtype.Uint, dtype.Float, dtype.Complex, dtype.Datetime, dtype.Timedelta:
@@ -136,8 +141,7 @@ func isValue(t dtype.Type, name string) bool {
 	return false
 }
 
-// unwritten adds to the error of a command that was stopped while it was reading that it
-// has written nothing yet.
+// unwritten adds to the error of an interrupted command that nothing was written yet.
 func unwritten(cmd *cobra.Command, err error) error {
 	if !console.IsInterrupted(cmd.Context(), err) {
 		return err
@@ -145,7 +149,7 @@ func unwritten(cmd *cobra.Command, err error) error {
 	return failure.Leftover(err, "nothing was changed")
 }
 
-// wrote tells a program how many elements were written.
+// wrote prints the number of elements that were written.
 func wrote(cmd *cobra.Command, location string, n int64) error {
 	if !session.WantsJSON(cmd) {
 		session.Confirm(cmd, "%s  %s written", location, phrase.Plural(n, "value"))
@@ -154,8 +158,8 @@ func wrote(cmd *cobra.Command, location string, n int64) error {
 	return session.PrintJSON(cmd, map[string]any{"path": location, "elements": n})
 }
 
-// pour writes values into the selected elements, slab by slab. Before it writes anything
-// it makes sure that there are just as many values as needed.
+// pour writes values to the selected elements, slab by slab. It first checks that their
+// number is exactly the one needed.
 func pour(cmd *cobra.Command, v *input.Values, to *zarr.View) error {
 	if err := v.Fits(to.Shape()); err != nil {
 		return err
@@ -194,7 +198,7 @@ func pour(cmd *cobra.Command, v *input.Values, to *zarr.View) error {
 	return nil
 }
 
-// pourAll writes values into all of an array.
+// pourAll writes values to all elements of an array.
 func pourAll(cmd *cobra.Command, v *input.Values, a *zarr.Array) error {
 	all, err := a.View(nil)
 	if err != nil {

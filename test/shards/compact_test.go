@@ -239,7 +239,7 @@ func TestCompactRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = a.CompactShards(ctx, nil)
-		fixture.Expect(t, err, zarr.ErrUnsupported, "unsupported", "no shards")
+		fixture.Expect(t, err, zarr.ErrUnsupported, "unsupported", "not shards")
 	}
 	fragmented(t, h.Store(), sharded())
 	a, err := h.At("g/a").OpenArray(ctx, nil)

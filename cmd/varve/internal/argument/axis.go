@@ -20,7 +20,7 @@ func ParseAxis(text string) (string, error) {
 	}
 	if IsNumber(text) {
 		if _, err := strconv.Atoi(text); err != nil {
-			return "", fmt.Errorf("%q is out of range", text)
+			return "", fmt.Errorf("%q is not a whole number of 64 bits", text)
 		}
 	}
 	return text, nil
@@ -48,7 +48,7 @@ func ParseAxes(text string) (axes []string, err error) {
 }
 
 // AxisOf returns the number of the axis that a text names. Negative numbers count from
-// the end. Numbers out of range are returned unchanged, and the library refuses them.
+// the end. A number without an axis is returned unchanged; the library refuses it.
 func AxisOf(text string, names []string, rank int) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 0 && n >= -rank {
@@ -61,7 +61,7 @@ func AxisOf(text string, names []string, rank int) (int, error) {
 	case i < 0 && !slices.ContainsFunc(names, func(n string) bool { return n != "" }):
 		return 0, failure.BadArgument("axis %q: the dimensions of the array have no names; give the number of the axis, from 0 on", text)
 	case i < 0:
-		return 0, failure.BadArgument("axis %q: no dimension has that name; the names are %s%s", text, strings.Join(names, ", "), spelling.Meant(text, names))
+		return 0, failure.BadArgument("axis %q: no dimension has that name; the array has %s%s", text, strings.Join(names, ", "), spelling.Meant(text, names))
 	case slices.Contains(names[i+1:], text):
 		return 0, failure.BadArgument("axis %q: several dimensions have that name; give the number of the axis", text)
 	}

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Codecs parses a codec chain in the JSON of metadata.
+// Codecs parses a list of codecs as in metadata.
 func Codecs(text string) ([]metadata.Extension, error) {
 	list, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err == nil && (list.Kind() != strictjson.Array || list.Len() == 0) {
@@ -41,11 +41,11 @@ func Codecs(text string) ([]metadata.Extension, error) {
 	return chain, nil
 }
 
-// CodecsMeant returns a hint for a malformed codec chain: the flag for a compressor, or
-// else an example of a list.
+// CodecsMeant returns a hint for a text that is not a list of codecs: the flag for a
+// compressor, or an example of a list.
 func CodecsMeant(text string) string {
 	if _, err := Compressor(text); err == nil {
-		return fmt.Sprintf(" (is --compressor %s meant?)", text)
+		return fmt.Sprintf(" (did you mean --compressor %s?)", text)
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return ""
@@ -53,11 +53,10 @@ func CodecsMeant(text string) string {
 	return ` (write a list, as '["bytes","zstd"]')`
 }
 
-// gzipLevel is the level of --compressor gzip, the default of zarr-python.
+// gzipLevel is the level of --compressor gzip, zarr-python's default.
 const gzipLevel = 5
 
-// Compressor returns the codec for a name and an optional level, such as zstd:5. For
-// "none" it returns no codec.
+// Compressor returns the codec for a name and a level. It returns none for "none".
 func Compressor(text string) ([]metadata.Extension, error) {
 	name, parameter, given := strings.Cut(text, ":")
 	level, err := strconv.Atoi(parameter)

@@ -11,13 +11,13 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
-// Element is the index of an element, in the order of the axes or with names.
+// Element is the index of an element, in the order of the axes or by axis.
 type Element struct {
 	at   []int64
-	axes []string // numbers or names of dimensions; nil if at is in order
+	axes []string // numbers or names of dimensions; nil if the index is in the order of the axes
 }
 
-// ParseElement parses an index such as 15,40, or time=15,lat=40 in any order.
+// ParseElement parses an index, such as 15,40, or time=15,lat=40 in any order.
 func ParseElement(text string) (e Element, err error) {
 	if !strings.Contains(text, "=") {
 		e.at, err = ParseIntegers(text)
@@ -34,8 +34,8 @@ func ParseElement(text string) (e Element, err error) {
 	return e, nil
 }
 
-// Index returns the index in the order of the axes. names are those of the dimensions.
-// Every axis must be given exactly once.
+// Index returns the index in the order of the axes, whose dimensions have the given
+// names. Each axis must be given once.
 func (e Element) Index(names []string, rank int) ([]int64, error) {
 	if e.axes == nil {
 		return e.at, nil

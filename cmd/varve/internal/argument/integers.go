@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 )
 
-// ParseIntegers parses whole numbers separated by commas. Empty text has none: it is
-// the shape and the index of an array without axes.
+// ParseIntegers parses whole numbers separated by commas. The empty text is an empty
+// list: the shape and the index of an array of rank 0.
 func ParseIntegers(text string) ([]int64, error) {
 	numbers := []int64{}
 	if strings.TrimSpace(text) == "" {
@@ -23,7 +23,7 @@ func ParseIntegers(text string) ([]int64, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil && strings.TrimSpace(part) == "" {
-			return nil, errors.New("a number is missing beside a comma; lists have no spaces, as 60,100")
+			return nil, errors.New("a number is missing beside a comma; write lists without spaces, such as 60,100")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%q is not a whole number of 64 bits%s", part, ListMeant(text))
@@ -33,8 +33,8 @@ func ParseIntegers(text string) ([]int64, error) {
 	return numbers, nil
 }
 
-// ListMeant returns a hint for a text that is almost a list of whole numbers, such as
-// 3x4, (3, 4), 1_000 or 1e3.
+// ListMeant returns a hint for a text that is not a list of whole numbers, such as 3x4,
+// (3, 4), 1_000 or 1e3.
 func ListMeant(text string) string {
 	plain := strings.Trim(text, "[]() ")
 	plain = strings.TrimRight(plain, ",")
@@ -52,7 +52,7 @@ func ListMeant(text string) string {
 	if plain == text {
 		return ""
 	}
-	return fmt.Sprintf(" (is %s meant?)", plain)
+	return fmt.Sprintf(" (did you mean %s?)", plain)
 }
 
 // ParseShape parses lengths: whole numbers of at least 0.
@@ -71,5 +71,5 @@ func ShapeFlag(cmd *cobra.Command, p *string, usage string) {
 	flagtext.Var(cmd.Flags(), p, "shape", "", usage, flagtext.Syntax(ParseShape))
 }
 
-// FileName returns an error for an empty file name.
+// FileName checks the name of a file.
 func FileName(file string) error { return flagtext.Needed("the name of a file")(file) }

@@ -26,7 +26,8 @@ const (
 	afterStep  = 1.4 // to read the output
 )
 
-// Session is a sequence of steps. Lines of output with one of the marks stand out.
+// Session is a sequence of steps. Lines of output that contain one of the marks are
+// highlighted.
 type Session struct {
 	Title   string
 	Columns int
@@ -65,7 +66,7 @@ func (s Session) SVG() string {
 	return s.head(width, height) + body.String() + "</svg>\n"
 }
 
-// class returns the style class of a line of output.
+// class returns the CSS class of a line of output.
 func (s Session) class(line string) string {
 	for _, mark := range s.Marks {
 		if strings.Contains(line, mark) {
@@ -75,8 +76,8 @@ func (s Session) class(line string) string {
 	return "output"
 }
 
-// head returns the window and the style. Lines are hidden until their time only if the
-// viewer animates.
+// head returns the window and the style. Only viewers that animate hide lines until their
+// time.
 func (s Session) head(width, height int) string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" role="img" xml:space="preserve">
 <title>%[3]s</title>

@@ -46,26 +46,25 @@ const Help = `CHUNKS define how the axes are cut:
   {"name": …}         a whole chunk_grid object, as in metadata
   bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only up to the extent. Few programs read it.`
 
-// Chunking is the parsed value of --chunks or --shards, before the shape is known.
+// Chunking is the value of --chunks, before the shape is known.
 type Chunking struct {
 	Flag    string // name of the flag
 	Text    string
 	Size    int64  // bytes of a chunk; 0 for anything else
-	Trimmed bool   // the last chunks are trimmed, see grid.EveryTrimmed
+	Trimmed bool   // cut the last chunks at the extent; see grid.EveryTrimmed
 	Lengths string // JSON for grid.ParseCuts; "" for anything else
 	Object  *metadata.Extension
-	Axes    []axisText // one entry per axis
-	whole   bool       // axes without an entry are whole
+	Axes    []axisText // one entry per axis; axes without an entry are not cut
+	whole   bool       // some axes have no entry
 }
 
-// axisText describes how to cut one axis: by months or years, by groups of a file, or
-// by lengths in JSON.
+// axisText is the value for one axis: months or years, the groups of a file, or JSON.
 type axisText struct {
 	unit           calendar.Unit
 	groups, length string
 }
 
-// Parse parses the text of --chunks.
+// Parse parses the value of --chunks.
 func Parse(text string) (Chunking, error) {
 	text = strings.TrimSpace(text)
 	c := Chunking{Flag: "--chunks", Text: text}
@@ -76,7 +75,7 @@ func Parse(text string) (Chunking, error) {
 		e, err := argument.ChunkGrid(text)
 		c.Object = &e
 		if err != nil && !strings.Contains(text, `"name"`) {
-			err = fmt.Errorf("%w; give lengths in the order of the axes and without names, as 10,20", err)
+			err = fmt.Errorf("%w; give lengths in the order of the axes and without names, such as 10,20", err)
 		}
 		return c, err
 	}
@@ -99,7 +98,7 @@ func Parse(text string) (Chunking, error) {
 	}
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(c.Text, "[") {
-		return c, fmt.Errorf("it must be auto, a size such as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], or a number, list or object%s",
+		return c, fmt.Errorf("it must be auto, a size such as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], a number, a list or an object%s",
 			cmp.Or(argument.ListMeant(text), unnamedMeant(text), phrase.SizeMeant(text), wordMeant(text)))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
@@ -110,10 +109,10 @@ func Parse(text string) (Chunking, error) {
 	return c, err
 }
 
-// namedLengths matches lengths with the names of dimensions.
+// namedLengths matches lengths with names of dimensions.
 var namedLengths = regexp.MustCompile(`^\s*\w+\s*=\s*\d+(\s*,\s*\w+\s*=\s*\d+)*\s*$`)
 
-// unnamedMeant returns a hint that proposes the lengths without names.
+// unnamedMeant returns a hint with the lengths of a text, without their names.
 func unnamedMeant(text string) string {
 	if !namedLengths.MatchString(text) {
 		return ""
@@ -123,21 +122,21 @@ func unnamedMeant(text string) string {
 		_, length, _ := strings.Cut(part, "=")
 		lengths = append(lengths, strings.TrimSpace(length))
 	}
-	return fmt.Sprintf(" (give lengths in the order of the axes and without names: is %s meant?)", strings.Join(lengths, ","))
+	return fmt.Sprintf(" (give lengths in the order of the axes and without names: did you mean %s?)", strings.Join(lengths, ","))
 }
 
-// wordMeant returns a hint that proposes a similar word.
+// wordMeant returns a hint with the most similar word for chunks.
 func wordMeant(text string) string {
 	if word, rest, colon := strings.Cut(text, ":"); colon && rest != "" {
 		if near := spelling.Nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
-			return fmt.Sprintf(" (is %s:%s meant?)", near[0], rest)
+			return fmt.Sprintf(" (did you mean %s:%s?)", near[0], rest)
 		}
 	}
 	return spelling.Meant(text, []string{"auto", "calendar:month", "calendar:year"})
 }
 
-// asList converts entries separated by commas, such as 100,100 or calendar:month,36,-1,
-// to a JSON list. It returns any other text unchanged. Names of files may contain
+// asList turns entries separated by commas, such as 100,100 or calendar:month,36,-1, into
+// a JSON list. It returns any other text unchanged, because names of files may have
 // commas.
 func asList(text string) string {
 	if strings.HasPrefix(text, "groups:") || !strings.Contains(text, ",") {
@@ -170,13 +169,13 @@ func chunksJSON(text string) (strictjson.Value, error) {
 	return v, err
 }
 
-// axisWord parses a word for one axis. ok is false if the text is none of the words.
+// axisWord parses a word for one axis. ok is false if the text is no such word.
 func axisWord(text string) (axis axisText, ok bool, err error) {
 	switch word, rest, _ := strings.Cut(text, ":"); {
 	case word == "calendar":
 		axis.unit, err = calendar.ParseUnit(rest)
 	case word == "groups" && rest == "":
-		err = errors.New("groups: needs the name of a file")
+		err = errors.New("groups: must be followed by the name of a file")
 	case word == "groups":
 		axis.groups = rest
 	default:
@@ -211,7 +210,7 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 		}
 		axis, ok, err := axisWord(text)
 		if !ok {
-			err = fmt.Errorf("%q is not calendar:month, calendar:year or groups:FILE", phrase.Shorten(text, 40))
+			err = fmt.Errorf("%q is not one of calendar:month, calendar:year and groups:FILE", phrase.Shorten(text, 40))
 		}
 		if err != nil {
 			return nil, e.Errorf("%w", err)
@@ -221,8 +220,7 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 	return axes, nil
 }
 
-// isChosen reports whether the program chooses the lengths of chunks: for auto or a
-// size.
+// isChosen reports whether the program chooses the lengths: for auto, or a size.
 func (c Chunking) isChosen() bool { return c.Object == nil && c.Axes == nil && c.Lengths == "" }
 
 // Unit returns the calendar unit of the first axis that has one, or 0.
@@ -238,7 +236,7 @@ func (c Chunking) Unit() calendar.Unit {
 // fileReader reads the file with the given name.
 type fileReader func(name string) ([]byte, error)
 
-// Site describes where an array will be created, and the sources for its chunks.
+// Site is the place of a new array, and the sources of its chunks.
 type Site struct {
 	Location string
 	Times    *growth.Times
@@ -246,13 +244,13 @@ type Site struct {
 	Options  grid.ParseOptions
 }
 
-// Grid returns the chunk grid of an array to create at a site.
+// Grid returns the chunk grid of a new array.
 func (c Chunking) Grid(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, error) {
 	g, err := c.cut(ctx, shape, t, at)
 	return g, c.Refused(err)
 }
 
-// Refused adds the flag to an error. Usage errors and nil are returned unchanged.
+// Refused returns err as an error of the flag, unless err is nil or wrong usage.
 func (c Chunking) Refused(err error) error {
 	if err == nil || failure.IsUsage(err) {
 		return err
@@ -260,23 +258,23 @@ func (c Chunking) Refused(err error) error {
 	return failure.BadArgument("%s %s: %w", c.Flag, phrase.Shorten(c.Text, 200), err)
 }
 
-// beginningChunk is the size in bytes of chunks of an empty array whose planes are
-// small. It is the size that auto gives small arrays. Appends rewrite the last chunk
-// until it is full, so it should be small.
+// beginningChunk is the size in bytes of the chunks that auto chooses for an empty array
+// with small planes. It is the size that auto chooses for small arrays. Every append
+// writes the last chunk again until it is full.
 const beginningChunk = 128 << 10
 
-// mostChosen bounds the size in bytes of chunks of an empty array. It is the default
-// limit for a chunk.
+// mostChosen bounds the bytes of a chunk of an empty array if --chunks is a size. It is
+// the default of --limit.
 const mostChosen = 1 << 30
 
-// Auto returns the default chunks for a shape. size is that of an element in bytes.
+// Auto returns the chunks for an array whose chunks are not given.
 func Auto(shape []int64, size int64) []int64 {
 	return grid.Auto(GrownTo(shape, size, beginningChunk), size)
 }
 
-// GrownTo returns a shape in which the first axis of length 0 is long enough to hold
-// the given bytes. Such an axis will grow, and without this it would get chunks of
-// length 1.
+// GrownTo returns the shape of an array that has grown to the given bytes along its first
+// axis without elements. Chunks for the present shape would be a mistake: one chunk for
+// each of thousands of elements.
 func GrownTo(shape []int64, size, bytes int64) []int64 {
 	i := slices.Index(shape, 0)
 	if i < 0 {
@@ -295,8 +293,7 @@ func GrownTo(shape []int64, size, bytes int64) []int64 {
 	return shape
 }
 
-// Named returns the grid of a chunk_grid object. An error for an unknown name proposes
-// a similar one.
+// Named returns the grid of a chunk_grid object. Its errors suggest a similar name.
 func Named(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
 	g, err := how.Parse(shape, e.Name, e.Configuration)
 	if errors.Is(err, grid.ErrUnsupported) {
@@ -332,7 +329,7 @@ func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site)
 	chunk := make([]int64, g.Rank())
 	for i := range chunk {
 		if chunk[i] = g.Axis(i).Step(); chunk[i] == 0 {
-			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks need one length per axis, not a list")}
+			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks have one length per axis, not a list")}
 		}
 	}
 	return grid.Bounded(shape, chunk)
@@ -370,8 +367,8 @@ func (a axisText) cut(ctx context.Context, extent int64, at Site) (grid.Cut, err
 			return grid.Cut{}, err
 		}
 		if n, ends := b.Len(); ends && n == 0 && extent == 0 {
-			// The times of future elements are unknown, but an axis needs an edge. A
-			// calendar policy replaces this one.
+			// The times of the elements are not known yet. An axis needs an edge, and the
+			// policy of the calendar replaces this one.
 			return grid.Edges(1), nil
 		}
 		edges, err := b.Covering(max(1, extent)) // an axis needs an edge

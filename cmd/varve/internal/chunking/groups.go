@@ -16,17 +16,17 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// mostLabels bounds the labels or counts in a file.
+// mostLabels bounds the labels or counts of a file.
 const mostLabels = 1 << 26
 
-// labelList holds the labels or counts of a file as text.
+// labelList has the labels or counts of a file, in their spelling.
 type labelList struct {
 	texts []string
-	words bool // strings in JSON, so even digits are text
+	words bool // the entries are texts, even those that look like numbers
 }
 
-// groupCut cuts an axis into groups. The file contains a label for every element, or
-// the number of elements of every group.
+// groupCut cuts an axis into groups. The file has a label for every element, or the
+// number of elements of every group.
 func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
 	list, err := readLabels(name, data)
 	if err != nil {
@@ -39,8 +39,8 @@ func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
 	return cut, err
 }
 
-// readLabels reads a .npy file, a JSON list, or text with a label on every line. It
-// detects the format from the content.
+// readLabels reads a .npy file, a JSON list, or text with one label per line. It
+// recognizes which it is.
 func readLabels(name string, data []byte) (labelList, error) {
 	text := bytes.TrimSpace(data)
 	switch {
@@ -59,7 +59,7 @@ func labelsOfNPY(name string, data []byte) (l labelList, err error) {
 		return l, err
 	}
 	if len(v.Shape) != 1 {
-		return l, fmt.Errorf("labels and counts have one axis, but the file has shape %v", v.Shape)
+		return l, fmt.Errorf("labels and counts must have one axis, but the file has shape %v", v.Shape)
 	}
 	if k := v.Type.Kind(); k != dtype.Int && k != dtype.Uint && k != dtype.Float {
 		return l, fmt.Errorf("elements of type %s are neither labels nor counts", v.Type)
@@ -133,8 +133,8 @@ func (l *labelList) add(text string) error {
 	return nil
 }
 
-// cut distinguishes labels from counts: labels are as many as elements, and counts sum
-// up to the extent.
+// cut cuts an axis by labels or counts. A list as long as the axis has labels; a list
+// that sums to the extent has counts.
 func (l labelList) cut(extent int64) (grid.Cut, error) {
 	n := int64(len(l.texts))
 	counts, whole := numbersOf(l, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
@@ -146,8 +146,8 @@ func (l labelList) cut(extent int64) (grid.Cut, error) {
 	}
 	areCounts := whole && wrong == nil && sum == extent
 	switch {
-	case n == extent && areCounts && n > 1: // the entries are all 1
-		return grid.Cut{}, fmt.Errorf("%s of 1 can be labels, all in one group, or counts: use --chunks %d for one chunk, or --chunks 1 for chunks of one element", phrase.Plural(n, "entry"), extent)
+	case n == extent && areCounts && n > 1: // only ones, so the sum fits, too
+		return grid.Cut{}, fmt.Errorf("%s of 1 could be labels of one group, or counts: --chunks %d makes one chunk, --chunks 1 makes chunks of one element", phrase.Plural(n, "entry"), extent)
 	case areCounts:
 		return byCounts, nil
 	case n == extent:
@@ -160,8 +160,8 @@ func (l labelList) cut(extent int64) (grid.Cut, error) {
 	return grid.Cut{}, fmt.Errorf("%s for an axis of %s: every element needs one", phrase.Plural(n, "label"), phrase.Count(extent))
 }
 
-// labels groups equal labels. It compares them as numbers if all are numbers, and
-// otherwise as text.
+// labels cuts an axis where the label changes. It compares labels as numbers if all are
+// numbers, else as texts.
 func (l labelList) labels(whole []int64, isWhole bool) (grid.Cut, error) {
 	if isWhole {
 		return grid.Groups(whole)
@@ -175,7 +175,7 @@ func (l labelList) labels(whole []int64, isWhole bool) (grid.Cut, error) {
 	return grid.Groups(l.texts)
 }
 
-// numbersOf parses all entries as numbers. It returns false if one is not a number.
+// numbersOf parses all entries as numbers. ok is false if one is not a number.
 func numbersOf[T any](l labelList, parse func(string) (T, error)) ([]T, bool) {
 	if l.words {
 		return nil, false

@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// goodChunk is the approximate size in bytes that errors propose instead of too large
-// chunks.
+// goodChunk is the approximate size in bytes of the chunks that are suggested in place of
+// too large ones.
 const goodChunk = 64 << 20
 
-// CheckLimit returns an error if the chunks of a new array, or its inner chunks, exceed
-// the limit. No command could write to them later.
+// CheckLimit returns an error if chunks, or the inner chunks of shards, are larger than a
+// command may hold. No command could write to them.
 func CheckLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	if s.Grid == nil {
 		return nil
@@ -45,7 +45,8 @@ func CheckLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	})
 }
 
-// refuseLarger returns an error with advice if chunks of a shape exceed the limit.
+// refuseLarger returns an error if chunks of a shape have more bytes than the limit. The
+// error says what to do instead.
 func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, instead func(limit int64) string) error {
 	limit := session.Limits(cmd).OrDefault().Chunk
 	bytes, ok := checked.Product(append(slices.Clone(chunk), element.Width(t))...)
@@ -56,12 +57,12 @@ func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, 
 	if ok {
 		size = phrase.Bytes(bytes)
 	}
-	return fmt.Errorf("%w: %s of %s elements would have %s, but the limit is %s: %s, or --limit SIZE permits larger ones",
+	return fmt.Errorf("%w: %s of %s elements would have %s, and a command holds chunks of at most %s: %s, and --limit SIZE permits larger ones",
 		zarr.ErrLimit, what, phrase.Shape(chunk), size, phrase.Bytes(limit), instead(limit))
 }
 
-// sizeOf returns a number of bytes in the syntax of flags, rounded down to a whole
-// unit.
+// sizeOf returns a number of bytes in the form that a flag takes, rounded down to a short
+// form.
 func sizeOf(n int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := int64(1) << (30 - 10*i); n >= one {
@@ -71,13 +72,13 @@ func sizeOf(n int64) string {
 	return fmt.Sprint(n, "B")
 }
 
-// CheckResize returns an error if a change of the extents would make chunks larger than
-// the limit. policies are those of [grid.Grid.Grown]. The library reports all other
-// errors.
+// CheckResize returns an error if new extents would make chunks larger than a command may
+// hold. policies are those of [grid.Grid.Grown]. Other mistakes are for the library to
+// report.
 func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...grid.Growth) error {
 	old := a.Grid()
 	next, err := old.Grown(shape, policies...)
-	if err != nil || a.Inner() != nil { // growth does not change the lengths of inner chunks
+	if err != nil || a.Inner() != nil { // the lengths of inner chunks do not change
 		return nil
 	}
 	for i := range shape {
@@ -99,7 +100,7 @@ func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...g
 	return nil
 }
 
-// CheckAppend is like [CheckResize] for planes that are appended along an axis.
+// CheckAppend is CheckResize for planes that are appended along an axis.
 func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt *zarr.AppendOptions) error {
 	if axis < 0 || axis >= a.Rank() {
 		return nil // the library refuses the axis
@@ -109,8 +110,8 @@ func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt 
 	return CheckResize(cmd, a, dimensions.Longer(a.Shape(), axis, planes), policies...)
 }
 
-// shorterEdges proposes a policy for an axis whose new edges would be too long: the
-// longest present edge if it fits, and otherwise the length of a good chunk.
+// shorterEdges suggests a policy for an axis whose new edges are too long: edges as long
+// as the longest present one, or as many elements as make a good chunk.
 func shorterEdges(was grid.Axis, chunk []int64, axis int, size, limit int64) string {
 	plane, ok := checked.Product(append(slices.Delete(slices.Clone(chunk), axis, axis+1), size)...)
 	if !ok || plane > limit {

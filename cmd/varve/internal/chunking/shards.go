@@ -21,27 +21,27 @@ as possible. With auto, or a size in bytes, shards contain as many inner chunks 
 inner chunks. With --experimental inner-chunks they need not divide the shards: the last ones end with the shard,
 and lists such as [[10,20,30],[25,25]] define how every shard is cut.`
 
-// innerBytes is the default size of an inner chunk in bytes, as in grid.Propose.
+// innerBytes is the default size of an inner chunk in bytes, that of grid.Propose.
 const innerBytes = 1 << 20
 
-// Shards combines the values of --shards and --chunks.
+// Shards is the value of --shards and --chunks together.
 type Shards struct {
 	Shards, Inner Chunking
 	Clips         bool // inner chunks need not divide the shards
 }
 
-// Check returns a usage error for inner chunks that cannot fit any shards.
+// Check returns an error if the inner chunks cannot fit any shard.
 func (s Shards) Check() error {
 	switch c := s.Inner; {
 	case c.Object != nil || c.Axes != nil || c.Trimmed:
-		return failure.BadUsage("--chunks %s: with --shards give inner chunks as auto, a size such as 1MiB, or lengths such as 10 or [10,20]", phrase.Shorten(c.Text, 40))
+		return failure.BadUsage("--chunks %s: with --shards these are inner chunks: auto, a size such as 1MiB, or lengths such as 10 or [10,20]", phrase.Shorten(c.Text, 40))
 	case c.Size > 0 && s.Shards.Size > 0 && c.Size > s.Shards.Size:
-		return failure.BadUsage("--chunks %s: inner chunks cannot be larger than --shards %s", c.Text, s.Shards.Text)
+		return failure.BadUsage("inner chunks of --chunks %s are larger than --shards %s", c.Text, s.Shards.Text)
 	}
 	return nil
 }
 
-// Cut returns the grid of shards, and the cuts of a shard into inner chunks.
+// Cut returns the grid of shards, and the cut of each shard into inner chunks.
 func (s Shards) Cut(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, []grid.Cut, error) {
 	if s.Shards.isChosen() {
 		return s.proposed(shape, element.Width(t))
@@ -64,7 +64,7 @@ func (s Shards) proposed(shape []int64, size int64) (*grid.Grid, []grid.Cut, err
 	return g, every(p.Chunk), s.Shards.Refused(err)
 }
 
-// Proposal returns a choice of shards and inner chunks.
+// Proposal returns the proposed shards and their inner chunks.
 func (s Shards) Proposal(shape []int64, size int64) (grid.Proposal, error) {
 	how := grid.Proposing{Inner: s.Inner.Size, Shard: s.Shards.Size}
 	if s.Inner.Lengths != "" {
@@ -78,7 +78,7 @@ func (s Shards) Proposal(shape []int64, size int64) (grid.Proposal, error) {
 	return p, s.Shards.Refused(err)
 }
 
-// Steps returns the length of chunks along each axis. It fails for lists of lengths.
+// Steps returns the length of chunks along each axis.
 func (c Chunking) Steps(shape []int64) ([]int64, error) {
 	cuts, err := grid.ParseCuts(shape, c.Lengths)
 	if err != nil {
@@ -106,7 +106,7 @@ func every(lengths []int64) []grid.Cut {
 	return cuts
 }
 
-// within returns the cuts of given shards into inner chunks.
+// within returns the inner chunks for given shards.
 func (s Shards) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	common := make([]int64, shards.Rank())
 	for i := range common {
@@ -120,7 +120,7 @@ func (s Shards) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := grid.New(make([]int64, len(common)), cuts...) // extents are irrelevant: lists define the length of a shard
+	inner, err := grid.New(make([]int64, len(common)), cuts...) // a list of edges gives the length of a shard
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,8 @@ func (s Shards) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	return cuts, nil
 }
 
-// asLists converts all cuts to lists, as metadata requires if one of them is a list.
+// asLists turns all cuts into lists if one is a list, because metadata has one form for
+// all axes.
 func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
 	for i := range cuts {
 		n, shard := inner.Axis(i).Step(), shards.Axis(i).Step()
@@ -164,9 +165,9 @@ func commonLength(a grid.Axis) int64 {
 	return common
 }
 
-// dividing returns the lengths of inner chunks that divide shards with the given
-// lengths. The inner chunks have at most the given bytes, unless one element is larger,
-// and are as close to cubes as possible.
+// dividing returns the shape of inner chunks that divide shards of common lengths. It has
+// at most the given bytes, unless one element has more, and is as near to a cube as
+// possible.
 func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	lengths, err := grid.Target(common, size, bytes)
 	for i, most := range lengths {
@@ -175,12 +176,11 @@ func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	return lengths, err
 }
 
-// mostTrials bounds the search for a divisor. The search is exact for numbers up to
-// mostTrials squared.
+// mostTrials bounds the search for a divisor. The search is exact for numbers up to its
+// square.
 const mostTrials = 1 << 20
 
-// divisor returns the largest divisor of number that is at most most. most must be at
-// least 1.
+// divisor returns the largest divisor of number that is at most most. most is at least 1.
 func divisor(number, most int64) int64 {
 	largest := int64(1)
 	for d := int64(1); d <= min(most, mostTrials) && d <= number/d; d++ {
@@ -189,7 +189,7 @@ func divisor(number, most int64) int64 {
 		}
 		largest = max(largest, d)
 		if number/d <= most {
-			return number / d // larger d give smaller results
+			return number / d // a larger d gives a smaller quotient
 		}
 	}
 	return largest

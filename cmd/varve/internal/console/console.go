@@ -16,10 +16,10 @@ const Wiped = "\r\x1b[K"
 type console struct {
 	mu     sync.Mutex
 	w      io.Writer // standard error
-	Both   bool      // standard output is a terminal, too
+	Both   bool      // standard output is the terminal, too
 	drawn  bool      // the line of progress is shown
-	within bool      // the output so far does not end with a newline
-	bars   int       // begun and not ended; only the newest is drawn
+	within bool      // the output does not end with a newline
+	bars   int       // active bars; only the newest is drawn
 }
 
 // consoleStream is a stream of a console.
@@ -56,7 +56,7 @@ func (s consoleStream) Write(text []byte) (int, error) {
 	defer s.mu.Unlock()
 	if s.drawn {
 		s.drawn = false
-		_, _ = io.WriteString(s.console.w, Wiped) // a leftover line is no failure
+		_, _ = io.WriteString(s.console.w, Wiped) // if this fails, only the old line stays
 	}
 	if len(text) > 0 {
 		s.within = text[len(text)-1] != '\n'
@@ -76,7 +76,7 @@ func (c *console) Answered() {
 // bar is the line of progress of one task.
 type bar struct {
 	*console
-	level int // its position among the bars that have not ended, from 1
+	level int // position among the active bars, from 1
 }
 
 // NewBar begins a line. It is hidden while a newer one exists.

@@ -54,12 +54,13 @@ func UntilSignal(ctx context.Context) context.Context {
 	return ctx
 }
 
-// interruptDelay is the time before an interrupted command explains why it still runs.
+// interruptDelay is the time after which an interrupted command explains why it still
+// runs.
 const interruptDelay = time.Second
 
-// IsInterrupted reports whether err comes from an interrupt of the command. It returns
-// false for a cancellation after another failure, because the command's own context is
-// then still active.
+// IsInterrupted reports whether err comes from an interrupt of the command. A
+// cancellation after another failure does not, because the command's own context is not
+// cancelled.
 func IsInterrupted(ctx context.Context, err error) bool {
 	return ctx != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }

@@ -12,13 +12,13 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// LargestCopy bounds the size in bytes of a group's document in which info looks for a
-// copy of an array's metadata.
+// LargestCopy bounds the document of a group, in bytes, in which info looks for a copy of
+// an array's metadata.
 const LargestCopy = 1 << 20
 
-// OlderCopies returns a note for every group above the array whose consolidated
-// metadata differs from the array's document or lacks it. It skips groups that are
-// unreadable or too large.
+// OlderCopies returns a note for every group above the array whose consolidated metadata
+// differs from the array's document or lacks it. It skips groups that cannot be read or
+// are large.
 func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 	path := a.Path()
 	root, ok := strings.CutSuffix(node.Clean(location), "/"+path)

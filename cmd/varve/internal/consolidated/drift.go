@@ -24,7 +24,7 @@ import (
 // documents of the nodes below it. Paths are relative to the group.
 type Drift struct {
 	Consolidated bool     `json:"consolidated"` // the group has consolidated metadata
-	Nodes        int      `json:"nodes"`        // number of nodes below the group
+	Nodes        int      `json:"nodes"`        // below the group
 	New          []string `json:"new"`          // not in the metadata
 	Changed      []string `json:"changed"`
 	Gone         []string `json:"gone"` // only in the metadata
@@ -33,7 +33,7 @@ type Drift struct {
 // IsNone reports whether there is no difference.
 func (d *Drift) IsNone() bool { return len(d.New)+len(d.Changed)+len(d.Gone) == 0 }
 
-// Text returns a short summary.
+// Text summarizes the differences.
 func (d *Drift) Text() string {
 	if d.IsNone() {
 		return "no node differs"
@@ -41,8 +41,8 @@ func (d *Drift) Text() string {
 	return fmt.Sprintf("%s new, %s changed, %s gone", phrase.Count(int64(len(d.New))), phrase.Count(int64(len(d.Changed))), phrase.Count(int64(len(d.Gone))))
 }
 
-// FindDrift compares the consolidated metadata of the group at a location with all
-// nodes below it. Without such metadata all nodes are new. It calls found for each
+// FindDrift compares the consolidated metadata of the group at a location with all nodes
+// below it. Without consolidated metadata, all nodes are new. It calls found for each
 // node.
 func FindDrift(ctx context.Context, location string, found func()) (*Drift, error) {
 	at, err := zarr.Locate(ctx, location, store.Read)
@@ -86,7 +86,7 @@ func DriftOf(ctx context.Context, path string, group *metadata.Group, w *NodeWal
 	return d, nil
 }
 
-// compare fills the lists of d.
+// compare fills the lists. It only reports nodes as gone if all nodes are known.
 func (d *Drift) compare(recorded *metadata.Consolidated, there *NodeWalk) {
 	refused := map[string]bool{}
 	for path := range recorded.Refused() {
@@ -100,21 +100,21 @@ func (d *Drift) compare(recorded *metadata.Consolidated, there *NodeWalk) {
 		switch {
 		case err == nil && was == nil:
 			d.New = append(d.New, path)
-		case err != nil || !alike(there.records[path], was): // damaged entries count as changed
+		case err != nil || !alike(there.records[path], was): // a damaged entry differs
 			d.Changed = append(d.Changed, path)
 		}
 	}
 	d.addGone(recorded, there)
 	for path := range refused {
-		if there.records[path] == nil { // the metadata must not contain it, even if the walk stopped early
+		if there.records[path] == nil { // the metadata must not list it, even if not all nodes are known
 			d.Gone = append(d.Gone, path)
 		}
 	}
 	slices.Sort(d.Gone)
 }
 
-// addGone adds the nodes that are only in the metadata. There may be very many, so it
-// counts them first and allocates the list once.
+// addGone adds the nodes that are only in the metadata. It counts them first: there may
+// be very many, and a growing list would be in memory twice.
 func (d *Drift) addGone(recorded *metadata.Consolidated, there *NodeWalk) {
 	isGone := func(path string) bool {
 		return there.records[path] == nil && !there.stopped && (there.Deep || !strings.Contains(path, "/"))
@@ -133,10 +133,11 @@ func (d *Drift) addGone(recorded *metadata.Consolidated, there *NodeWalk) {
 	}
 }
 
-var errRefused = errors.New("an entry that fits into no tree")
+var errRefused = errors.New("an entry that cannot be a node of a tree")
 
-// canonical returns the entry of consolidated metadata at path in canonical form, or
-// nil if there is none. A node with unsupported features keeps its stored form.
+// canonical returns the entry of consolidated metadata at path in the spelling of this
+// program, or nil if there is none. It returns the stored spelling of a node with unknown
+// extensions.
 func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	n, err := c.Entry(path, metadata.Limits{})
 	if n == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
@@ -145,8 +146,9 @@ func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	return spelled(n, func() ([]byte, error) { return c.Raw(path), nil })
 }
 
-// spelled returns the record of a node. A node with unsupported features cannot be
-// encoded again, so spelled returns its stored form without white space.
+// spelled returns the record of a node in the spelling of this program. A node with
+// unknown extensions cannot be written again, so its record is the stored one without
+// white space.
 func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 	record, err := n.Record(metadata.Limits{})
 	if !errors.Is(err, metadata.ErrUnsupported) {
@@ -156,12 +158,11 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 	return []byte(phrase.Compact(record)), err
 }
 
-// NodeWalk collects the records of stored nodes of one format. It ignores consolidated
-// metadata.
+// NodeWalk collects the records of nodes of one format from their own documents.
 type NodeWalk struct {
 	Hierarchy *zarr.Location
-	Most      int    // most nodes to visit; 0 means all
-	Deep      bool   // descend into groups
+	Most      int    // bound of the nodes; 0 is none
+	Deep      bool   // also nodes below groups
 	found     func() // called for each node; may be nil
 	tolerant  bool   // skip nodes with damaged documents
 	format    int
@@ -170,8 +171,8 @@ type NodeWalk struct {
 	records   map[string][]byte
 }
 
-// below collects the nodes below a directory. relative is its path from the start of
-// the walk.
+// below collects the nodes below a directory. relative is the path of the directory from
+// the start of the walk.
 func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) error {
 	names, err := Folders(ctx, w.Hierarchy.Store(), dir)
 	if err != nil {
@@ -197,7 +198,7 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 			return err
 		}
 		if node.Format() != w.format {
-			continue // consolidated metadata covers one format only
+			continue // a node of the other format
 		}
 		path := strings.TrimPrefix(relative+"/"+name, "/")
 		record, err := spelled(node, func() ([]byte, error) { return w.stored(ctx, p, node) })
@@ -221,7 +222,7 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 	return nil
 }
 
-// stored returns the record of a node from its stored documents.
+// stored returns the record of a node with the stored spelling of its documents.
 func (w *NodeWalk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byte, error) {
 	document, err := w.document(ctx, p, n.Document())
 	if err != nil || n.Format() == 3 {
@@ -239,11 +240,11 @@ func (w *NodeWalk) document(ctx context.Context, p store.Path, name string) ([]b
 	return document, err
 }
 
-// mostDocument bounds the bytes of a document that is compared in its stored form. It
-// is the default limit for opening a document.
+// mostDocument bounds the documents that are compared in their stored spelling, in bytes.
+// It is the limit for opening a node.
 const mostDocument = 64 << 20
 
-// StaleText returns a note that the consolidated metadata is stale, with advice.
+// StaleText reports that consolidated metadata is stale, and what to do.
 func (d *Drift) StaleText() string {
 	return "consolidated metadata is older than the nodes (" + d.Text() + "): varve consolidate updates it"
 }
@@ -263,8 +264,8 @@ func Folders(ctx context.Context, s store.Store, dir store.Path) ([]string, erro
 	return names, nil
 }
 
-// Undecodable reports whether an error means that a node exists, but has an invalid or
-// unsupported document.
+// Undecodable reports whether an error means that there is a node which this program
+// cannot interpret.
 func Undecodable(err error) bool {
 	return errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrInvalidMetadata)
 }

@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// alike reports whether two records of a node mean the same. zarr-python writes
-// consolidated metadata from parsed documents. It writes some members that Varve omits,
-// and omits some that Varve writes.
+// alike reports whether two records of a node have the same meaning. zarr-python makes
+// consolidated metadata from parsed documents: it spells out members that Varve leaves
+// out, and leaves out others.
 func alike(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -28,8 +28,8 @@ func alike(a, b []byte) bool {
 	return x != nil && y != nil && reflect.DeepEqual(x, y)
 }
 
-// meaningOf returns a record in a form that depends only on its meaning. It returns nil
-// for a damaged record. A record with unsupported features keeps its stored form.
+// meaningOf returns a record in a form that depends only on its meaning, or nil if the
+// record is damaged. A record with unknown required extensions keeps its spelling.
 func meaningOf(record []byte) []any {
 	if metadata.NodeType(record) == "" {
 		return meaningOfV2(record)
@@ -44,7 +44,7 @@ func meaningOf(record []byte) []any {
 		}
 	case *metadata.Group:
 		attributes = n.Attributes
-		if err == nil { // ignore consolidated metadata, which is about other nodes
+		if err == nil { // consolidated metadata is not part of the node
 			node, err = n.WithConsolidated(nil).WithAttributes([]byte("{}"))
 		}
 	default:
@@ -59,7 +59,7 @@ func meaningOf(record []byte) []any {
 	return []any{valueOf(record), valueOf(attributes)}
 }
 
-// completeArray returns an array of format 3 with all known parts in canonical form.
+// completeArray returns an array of format 3 in which every known part has one spelling.
 func completeArray(a *metadata.Array) *metadata.Array {
 	b := *a
 	b.DataType, b.ChunkGrid, b.ChunkKeyEncoding = a.DataType.Plain(), a.ChunkGrid.Plain(), a.ChunkKeyEncoding.Plain()
@@ -118,7 +118,7 @@ func meaningOfV2(record []byte) []any {
 	return []any{r}
 }
 
-// dropDefaults removes members that are null or have their default value.
+// dropDefaults removes members that are null or have their default.
 func dropDefaults(doc map[string]any, defaults map[string]any) {
 	maps.DeleteFunc(doc, func(name string, v any) bool {
 		standard, ok := defaults[name]
@@ -126,8 +126,8 @@ func dropDefaults(doc map[string]any, defaults map[string]any) {
 	})
 }
 
-// valueOf returns the value of a JSON text, with numbers in canonical form. It returns
-// nil if the text is not JSON.
+// valueOf returns the value of a JSON text with normalized numbers. It returns nil if the
+// text is not JSON.
 func valueOf(raw []byte) any {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -138,8 +138,7 @@ func valueOf(raw []byte) any {
 	return plainValue(v)
 }
 
-// plainValue converts the numbers in a value to canonical form: 1.0 to 1, and 1e2 to
-// 100.
+// plainValue normalizes the numbers of a value: 1.0 becomes 1, and 1e2 becomes 100.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -156,8 +155,8 @@ func plainValue(v any) any {
 	return v
 }
 
-// plainNumber converts one number. It keeps the text of integers, which may have more
-// digits than a float64, and of numbers that overflow a float64.
+// plainNumber keeps the text of whole numbers, which may have more digits than a float64,
+// and of numbers beyond a float64.
 func plainNumber(n json.Number) any {
 	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return n

@@ -9,7 +9,7 @@ import (
 
 const little = `{"name":"bytes","configuration":{"endian":"little"}}`
 
-// array returns a document with the given members and all required ones.
+// array returns a document with the required members, and more.
 func array(more string) string {
 	for name, value := range map[string]string{
 		"data_type": `"float32"`, "fill_value": `0`, "codecs": `[` + little + `]`,
@@ -22,7 +22,7 @@ func array(more string) string {
 	return `{"zarr_format":3,"node_type":"array","shape":[2]` + more + `}`
 }
 
-// TestAlike compares records by meaning.
+// TestAlike compares records by their meaning.
 func TestAlike(t *testing.T) {
 	group := func(more string) string { return `{"zarr_format":3,"node_type":"group"` + more + `}` }
 	for _, c := range []struct {

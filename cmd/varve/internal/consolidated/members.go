@@ -17,25 +17,25 @@ import (
 
 // ErrGone is the error of a member that is in the consolidated metadata but not in the
 // store.
-var ErrGone = errors.New("only in the consolidated metadata: the node no longer exists")
+var ErrGone = errors.New("only in the consolidated metadata: the node does not exist any more")
 
-// GoneText is the message of [ErrGone].
+// GoneText is the message of ErrGone.
 var GoneText = ErrGone.Error()
 
-// Staleness compares the consolidated metadata of an open group with the nodes below
-// it, or only its direct members if deep is false. It returns nil if they agree, if
-// there is no such metadata, or if the store cannot be listed. It ignores damaged
-// nodes, because opening them reports an error.
+// Staleness compares the consolidated metadata of an opened group with the nodes below
+// it, or directly below it if deep is false. It returns nil if they agree, if there is no
+// consolidated metadata, or if the store cannot list. Damaged nodes are not compared;
+// opening them reports the damage.
 func Staleness(ctx context.Context, g *zarr.Group, deep bool) (*Drift, error) {
 	n, err := g.Location().Metadata(ctx, nil)
 	group, ok := n.(*metadata.Group)
 	if err != nil || !ok {
-		return nil, nil // reading the members reports the error
+		return nil, nil // opening the members reports the error
 	}
 	return StalenessOf(ctx, g, group, deep)
 }
 
-// StalenessOf is like [Staleness] for a group whose document was already read.
+// StalenessOf is Staleness for a group whose document is known.
 func StalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep bool) (*Drift, error) {
 	if group.Consolidated == nil {
 		return nil, nil
@@ -54,10 +54,9 @@ func StalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep
 	return d, nil
 }
 
-// MembersThere yields the stored members of a group, ignoring its stale consolidated
-// metadata. Then it yields the other entries of that metadata: errors of damaged
-// entries, and members with the error [ErrGone]. If stale is nil, it is
-// [zarr.Group.Members].
+// MembersThere yields the members of a group that exist in the store. Then it yields what
+// only stale consolidated metadata has: errors of damaged entries, and members with the
+// error ErrGone. If stale is nil, it yields [zarr.Group.Members].
 func MembersThere(ctx context.Context, g *zarr.Group, stale *Drift, deep bool) iter.Seq2[zarr.Member, error] {
 	if stale == nil {
 		return g.Members(ctx, deep)

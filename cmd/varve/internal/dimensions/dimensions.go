@@ -26,8 +26,8 @@ const Text = `Arrays directly in a group must have equal lengths along dimension
 make the lengths differ is refused without --alone. The length must also equal that of the coordinate in the nearest group above,
 if the group has no such coordinate itself. Levels of a pyramid (attribute multiscales) may differ.`
 
-// CheckAgree returns an error if a new shape of an array would disagree with other
-// arrays of its group along shared dimensions.
+// CheckAgree returns an error if an array with the given shape would differ in length
+// from other arrays of its group along a shared dimension.
 func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int64) error {
 	if *c.Alone || len(shape) != a.Rank() {
 		return nil // the library refuses another rank
@@ -35,7 +35,7 @@ func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int
 	err := a.CheckDimensions(cmd.Context(), shape)
 	var e *zarr.Error
 	if errors.As(err, &e) {
-		err = e.Err // the command adds its own operation and node
+		err = e.Err // the error is about the node that the user named
 	}
 	var axis *grid.AxisError
 	if cmd.Name() == "resize" && errors.As(err, &axis) {
@@ -46,8 +46,8 @@ func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int
 	return err
 }
 
-// resizedTogether is the error for a length that disagrees with other arrays. It
-// proposes the command that resizes all of them.
+// resizedTogether is the error for a length that differs from that of other arrays. It
+// suggests the command that changes all of them.
 type resizedTogether struct {
 	err       error
 	arguments string
@@ -59,8 +59,8 @@ func (r *resizedTogether) Error() string {
 	return strings.Replace(r.err.Error(), "(Group.Append)", "(varve resize "+r.arguments+")", 1)
 }
 
-// Longer returns a shape that is longer along an axis. If there is no such axis, the
-// shape is unchanged.
+// Longer returns a shape that is longer along an axis. If there is no such axis, it
+// returns the shape unchanged.
 func Longer(shape []int64, axis int, more int64) []int64 {
 	if axis >= 0 && axis < len(shape) {
 		shape[axis] += more
@@ -68,8 +68,8 @@ func Longer(shape []int64, axis int, more int64) []int64 {
 	return shape
 }
 
-// Disagreements describes the dimensions along which arrays directly in a group have
-// different lengths, with one text per dimension.
+// Disagreements returns one text for each dimension along which the arrays directly below
+// a group differ.
 func Disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 	err := g.CheckDimensions(cmd.Context())
 	var e *zarr.Error
@@ -80,11 +80,10 @@ func Disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 }
 
 // isInherited reports whether a disagreement is with the coordinate of a group above.
-// Only such texts contain an absolute path.
+// Only such a coordinate has its path in the text.
 func isInherited(text string) bool { return strings.Contains(text, " in /") }
 
-// Unopened adds the consequence to a disagreement: what xarray does not open. where
-// names its place.
+// Unopened adds to a disagreement which programs do not open the group.
 func Unopened(text, where string) string {
 	if isInherited(text) {
 		return text + ": xarray.open_datatree does not open such a tree"
@@ -92,8 +91,8 @@ func Unopened(text, where string) string {
 	return text + where + ": xarray does not open such a group"
 }
 
-// NoteInherited prints a note if changed dimensions of a group, or of groups directly
-// below it, no longer have the length of their inherited coordinate.
+// NoteInherited prints a note if dimensions of a group, or of groups directly below it,
+// no longer have the length of an inherited coordinate.
 func NoteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths []Length) {
 	tell := func(location string, g *zarr.Group) {
 		for _, text := range Disagreements(cmd, g) {
@@ -111,16 +110,16 @@ func NoteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths [
 	}
 }
 
-// Note prints a note if a new array disagrees with others of its group along a shared
-// dimension, or if it alone has no dimension names. This is not an error, because the
-// others may be resized next.
+// Note prints a note if a new array differs in length from other arrays of its group
+// along a shared dimension, or if it alone has no dimension names. This is no error,
+// because the other arrays may grow next.
 func Note(cmd *cobra.Command, location string, a *zarr.Array) {
 	if a.Path() == "" {
 		return
 	}
 	g, err := a.Location().Root().At(path.Dir("/" + a.Path())[1:]).OpenGroup(cmd.Context(), nil)
 	if err != nil {
-		return // the group is missing or unreadable, but the array was created
+		return // the group cannot be read, but the array is created
 	}
 	facts.NoteUnnamed(cmd, location, a, g)
 	for _, text := range Disagreements(cmd, g) {
@@ -133,7 +132,7 @@ func Note(cmd *cobra.Command, location string, a *zarr.Array) {
 	}
 }
 
-// Length is a new length for a dimension.
+// Length is the intended length of a dimension.
 type Length struct {
 	Name   string
 	Length int64

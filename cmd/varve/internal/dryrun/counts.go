@@ -27,7 +27,7 @@ type Counts struct {
 	BytesWritten *int64 `json:"bytes_written_estimate"`
 	BytesDropped *int64 `json:"bytes_dropped"`
 
-	Removed []string `json:"nodes_removed,omitempty"` // by rm, or by --overwrite
+	Removed []string `json:"nodes_removed,omitempty"` // deleted by rm or --overwrite
 
 	Requests   map[string]int64 `json:"requests"`
 	PeakMemory *int64           `json:"peak_memory"` // no command estimates it

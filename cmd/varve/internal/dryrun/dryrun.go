@@ -54,8 +54,8 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 	return session.PrintJSON(cmd, p)
 }
 
-// planFacts is the plan of a command in JSON. Members that also occur in --stats have
-// the same meaning.
+// planFacts is the plan of a command in JSON. Members that --stats also has mean the
+// same.
 type planFacts struct {
 	Head
 
@@ -66,7 +66,7 @@ type planFacts struct {
 	documentsGone int64
 }
 
-// Head holds the first members of the plans of all commands.
+// Head is the beginning of the plans of all commands.
 type Head struct {
 	Operation string  `json:"operation"`
 	Node      string  `json:"node"`
@@ -93,9 +93,9 @@ func Guarantee(cmd *cobra.Command) string {
 	}
 	switch {
 	case given("overwrite", "true"):
-		return "offline" // between removal and creation there is no node
+		return "offline" // between deleting and creating there is no node
 	case cmd.Name() == "write", given("trim", "true"), given("shrink", "trim-exact"):
-		return "loud-failure" // a chunk is old, new, or undecodable with the other document
+		return "loud-failure" // a chunk is old, new, or cannot be decoded with the other document
 	}
 	return "atomic"
 }
@@ -111,7 +111,7 @@ func Strategy(cmd *cobra.Command) string {
 	return "stage-publish-reclaim"
 }
 
-// planOf returns the plan from the records of a dry run.
+// planOf returns the plan of a dry run.
 func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 	s, unread := d.Counter.Stats(), d.Ledger.Unread()
 	p := &planFacts{
@@ -184,7 +184,7 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 		line("would remove", "%s", RemovedText(p.Removed))
 	}
 	if *p.New+*p.Rewritten+*p.Documents == 0 && *p.BytesWritten > 0 {
-		line("would write", "nothing permanent") // only journals and other temporary values
+		line("would write", "nothing permanent") // only temporary objects, such as journals
 	} else {
 		line("would write", "%s, %s again, %s: %s", phrase.Plural(*p.New, "new chunk"), phrase.Plural(*p.Rewritten, "chunk"),
 			phrase.Plural(*p.Documents, "document"), phrase.Bytes(*p.BytesWritten))

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// longestWord bounds the characters of a text that are printed in a block of values.
-// export prints texts in full.
+// longestWord is the number of characters of a text that a block of values prints. export
+// prints texts whole.
 const longestWord = 60
 
 // Text returns the function that formats elements of a type for people, as NumPy does:
@@ -24,7 +24,7 @@ func Text(t dtype.Type) func(elem []byte) string {
 	switch t.Kind() {
 	case dtype.Bool:
 		return boolText
-	case dtype.String: // may be long, so do not copy it
+	case dtype.String: // not copied, because it may be long
 		return func(elem []byte) string { return quoted(unsafe.String(unsafe.SliceData(elem), len(elem))) }
 	case dtype.UTF32:
 		return func(elem []byte) string { return quoted(string(t.AppendText(nil, elem))) }
@@ -90,7 +90,7 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// quotedBytes returns bytes in quotes, as Python does. Bytes outside ASCII are
+// quotedBytes returns bytes in the quotes of Python. Bytes that are not ASCII are
 // hexadecimal.
 func quotedBytes(text []byte) string {
 	quote := quoteOf(bytes.ContainsRune(text, '\''), bytes.ContainsRune(text, '"'))
@@ -112,7 +112,7 @@ func quotedBytes(text []byte) string {
 	return string(append(b, quote))
 }
 
-// quoteOf returns the quote that Python uses for a text, depending on the quotes in it.
+// quoteOf returns the quote that Python uses for a text with these quotes inside.
 func quoteOf(single, double bool) byte {
 	if single && !double {
 		return '"'

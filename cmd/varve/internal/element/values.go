@@ -14,16 +14,16 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Values holds elements of one data type in C order. Data holds fixed-length elements
-// in host byte order, and Words holds variable-length ones.
+// Values are elements of one data type in C order. Elements of fixed size are in Data, in
+// host byte order; elements of variable length are in Words.
 type Values struct {
 	Type  dtype.Type
 	Data  []byte
 	Words [][]byte
 }
 
-// Width returns the bytes of an element in memory. For variable-length elements it is
-// the size of a reference.
+// Width returns the bytes of an element in memory. If elements differ in length, it is
+// the size of a reference to one.
 func Width(t dtype.Type) int64 { return int64(codec.Spec{Type: t}.Width()) }
 
 // Len returns the number of elements.
@@ -52,10 +52,10 @@ func (e Values) At(i int) []byte {
 	return e.Data[i*n : (i+1)*n : (i+1)*n]
 }
 
-// Grow makes room for n elements, whose values are undefined.
+// Grow sets the number of elements to n. Their values are undefined.
 func (e *Values) Grow(n int) {
 	if e.Type.Variable() {
-		clear(e.Words) // release the old texts while others are read
+		clear(e.Words) // let the collector free the old texts
 		e.Words = slices.Grow(e.Words[:0], n)[:n]
 		return
 	}
@@ -63,7 +63,7 @@ func (e *Values) Grow(n int) {
 	e.Data = slices.Grow(e.Data[:0], n)[:n]
 }
 
-// Read fills e with the selected elements, which must have the same number.
+// Read reads the selected elements into e, which must have exactly their number.
 func (e Values) Read(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
 	switch {
 	case e.Type.Kind() == dtype.String && len(e.Words) <= manyWords:
@@ -74,12 +74,12 @@ func (e Values) Read(ctx context.Context, a *zarr.Array, sel selection.Selection
 	return a.ReadBytes(ctx, sel, e.Data)
 }
 
-// manyWords bounds the texts that readText reads. With more texts, the additional
-// references would probably take more memory than copies.
+// manyWords bounds the texts that readText reads. For more texts, the references would
+// take more memory than copies.
 const manyWords = 1 << 20
 
-// readText is Read for texts without copying. The texts share the memory that they were
-// decoded to, which is never modified.
+// readText is Read for texts, without copies. The texts refer to the decoded memory,
+// which is never written again.
 func (e Values) readText(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
 	texts := make([]string, len(e.Words))
 	if err := zarr.ReadInto(ctx, a, sel, texts); err != nil {
@@ -91,7 +91,7 @@ func (e Values) readText(ctx context.Context, a *zarr.Array, sel selection.Selec
 	return nil
 }
 
-// Write stores the elements in the selected places.
+// Write writes e as the selected elements.
 func (e Values) Write(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
 	if e.Type.Variable() {
 		return zarr.Write(ctx, a, sel, e.Words)

@@ -20,15 +20,16 @@ import (
 // DimensionsAttribute is the attribute that names the dimensions of an array of format 2.
 const DimensionsAttribute = "_ARRAY_DIMENSIONS"
 
-// NoNames is the result of [Unnamed] for an array without any dimension names.
+// NoNames is the result of Unnamed for an array without dimension names.
 const NoNames = "no dimension names"
 
-// mostNeighbors bounds the members of a group that are searched for dimension names.
+// mostNeighbors bounds the members of a group that are searched for one with dimension
+// names.
 const mostNeighbors = 100
 
-// ParseNames parses dimension names separated by commas, and trims space around them.
-// Empty text has no names. Brackets and quotes around names are errors, because they
-// would become parts of the names.
+// ParseNames parses names of dimensions separated by commas. Space around a name is
+// removed. The empty text has no names. Brackets and quotes around names are an error,
+// because they would become part of the names.
 func ParseNames(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -46,9 +47,9 @@ func ParseNames(text string) ([]string, error) {
 	}
 	hint := ""
 	if list := strings.Join(plain, ","); strings.Trim(list, ",") != "" {
-		hint = fmt.Sprintf(" (is %s meant?)", phrase.Word(list))
+		hint = fmt.Sprintf(" (did you mean %s?)", phrase.Word(list))
 	}
-	return nil, fmt.Errorf("names have no brackets and no quotes around them%s", hint)
+	return nil, fmt.Errorf("write names without brackets and quotes%s", hint)
 }
 
 const opening, closing, quoting = "[({", "])}", `"'`
@@ -63,9 +64,9 @@ func isEnclosed(name string) bool {
 		strings.Contains(closing, name[len(name)-1:]) && !strings.ContainsAny(name, opening)
 }
 
-// Unnamed returns the reason why xarray does not find a name for each axis of an array,
-// or "" if it does. Format 2 has the names in an attribute, format 3 in the document.
-// An array without axes needs no names.
+// Unnamed returns why xarray finds no name for each axis of an array, or "" if it does.
+// In format 2 names are in an attribute. In format 3 they are in the document, and an
+// array without axes needs none.
 func Unnamed(doc *metadata.Array) string {
 	if doc.Format() == 3 {
 		if len(doc.DimensionNames) == 0 && len(doc.Shape) > 0 {
@@ -87,9 +88,9 @@ func Unnamed(doc *metadata.Array) string {
 	return ""
 }
 
-// NoteUnnamed prints a note if xarray will not open the group of an array for lack of
-// dimension names. If the array has none at all, it prints the note only if other
-// arrays of the group have some. Other programs need no names.
+// NoteUnnamed prints a note if xarray does not open the group of an array because it
+// finds no dimension names. An array without any names gets the note only beside arrays
+// that have some: other programs do not need names.
 func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
 	why := Unnamed(a.Metadata())
 	if why == "" || why == NoNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
@@ -101,8 +102,8 @@ func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Gro
 	session.Remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
 }
 
-// namedBy returns advice how to name the dimensions of an array. It returns "" if they
-// cannot be named after creation.
+// namedBy returns how to name the dimensions of an existing array, or "" if that is not
+// possible.
 func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	switch {
 	case a.Format() == 2:
@@ -113,8 +114,7 @@ func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	return ""
 }
 
-// othersNamed reports whether any other array directly in the group has dimension
-// names. name is the array to ignore.
+// othersNamed reports whether another array directly below the group has dimension names.
 func othersNamed(ctx context.Context, g *zarr.Group, name string) bool {
 	looked := 0
 	for m, err := range g.Members(ctx, false) {

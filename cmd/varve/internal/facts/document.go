@@ -21,22 +21,22 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Document is the metadata of an array that cannot be opened, and the parts of it that
-// could be parsed.
+// Document is the metadata of an array that cannot be opened, with the parts that this
+// program understands.
 type Document struct {
 	*metadata.Array
 	location string
 	dtype    dtype.Type // zero if unknown
 	Grid     *grid.Grid // nil if unknown
-	Inner    *grid.Grid // of inner chunks; nil if there are none or they are unknown
+	Inner    *grid.Grid // grid of inner chunks; nil if there are none or they are unknown
 	keys     metadata.KeyEncoding
 	Counted  bool     // the keys of chunks are known, so chunks can be counted
 	decoded  bool     // the codecs are known
-	unknown  []string // descriptions of unknown parts
+	unknown  []string // names of unknown parts
 }
 
-// ReadDocument reads the document of an array, even if it uses features that Varve does
-// not support. It returns nil if there is no readable document of an array.
+// ReadDocument reads the document of the array at a location, even if it requires unknown
+// extensions. It returns nil if the document cannot be described.
 func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *Document {
 	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
@@ -59,7 +59,7 @@ func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *
 	return d
 }
 
-// understand parses the parts of the document, and notes the ones that it cannot use.
+// understand parses the parts of the document and records the unknown ones.
 func (d *Document) understand(how zarr.Experimental) {
 	var err error
 	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.miss("data type", d.DataType.Name, err) {
@@ -82,11 +82,11 @@ func (d *Document) understand(how zarr.Experimental) {
 	}
 	for _, t := range d.StorageTransformers {
 		d.miss("storage transformer", t.Name, metadata.ErrUnsupported)
-		d.decoded, d.Counted = false, false // it may change keys and contents of chunks
+		d.decoded, d.Counted = false, false // it changes the keys and the form of chunks
 	}
 }
 
-// understandShards parses the codecs of shards.
+// understandShards adds the inner chunks of shards.
 func (d *Document) understandShards(how zarr.Experimental) {
 	chain, err := d.chain(how.InnerChunks)
 	if _, allowed := d.chain(true); err != nil && allowed == nil {
@@ -103,8 +103,7 @@ func (d *Document) understandShards(how zarr.Experimental) {
 	}
 }
 
-// chain returns the codec chain of the document. It fails if the chain does not fit the
-// grid.
+// chain returns the codecs of the document if they fit its grid.
 func (d *Document) chain(unaligned bool) (*codec.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
 	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, element.Width(d.dtype)), Rank: len(d.Shape)})
@@ -114,7 +113,8 @@ func (d *Document) chain(unaligned bool) (*codec.Chain, error) {
 	return c, err
 }
 
-// miss notes a part of the document that cannot be used. It reports whether err is set.
+// miss records that a part of the document cannot be used. It reports whether err is not
+// nil.
 func (d *Document) miss(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
@@ -126,8 +126,8 @@ func (d *Document) miss(what, name string, err error) bool {
 	return err != nil
 }
 
-// Stored calls use with the index and the size in bytes of every stored chunk. It
-// reuses the memory of index.
+// Stored calls use with the index and the size in bytes of every stored chunk. The index
+// is reused.
 func (d *Document) Stored(ctx context.Context, use func(index []int64, size int64)) error {
 	s, err := node.OpenStore(ctx, d.location)
 	if err != nil {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package facts collects and prints the information about an array that varve info
-// shows.
+// Package facts collects and prints the output of varve info about an array.
 package facts
 
 import (
@@ -19,7 +18,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Array is the JSON form of the information. Unknown values are null.
+// Array is the description of an array in JSON. Unknown facts are null.
 type Array struct {
 	Path           string            `json:"path"`
 	Kind           string            `json:"kind"`
@@ -49,14 +48,14 @@ type Array struct {
 	logical int64      // bytes, -1 if unknown
 }
 
-// storedFacts are the results of counting the stored chunks.
+// storedFacts has the counts of the stored chunks.
 type storedFacts struct {
 	Chunks  *int64 `json:"chunks_stored"`
 	Bytes   *int64 `json:"bytes_stored"`
 	Logical *int64 `json:"bytes_logical"`
 }
 
-// Describe returns the information in the document of an array.
+// Describe returns the facts in the document of an array.
 func Describe(location string, doc *metadata.Array) *Array {
 	f := &Array{
 		Path: location, Kind: "array", Format: doc.Format(), Shape: doc.Shape,
@@ -78,7 +77,7 @@ func Describe(location string, doc *metadata.Array) *Array {
 	return f
 }
 
-// TypeJSON returns a data type as in metadata. It is a plain name if the type has no
+// TypeJSON returns a data type in the spelling of metadata: a plain name if it has no
 // configuration.
 func TypeJSON(e metadata.Extension) json.RawMessage {
 	if e.Configuration == nil && !e.Optional {
@@ -99,17 +98,18 @@ func (f *Array) AddGrid(g *grid.Grid) {
 	}
 }
 
-// declaredText describes how far the listed chunks of an axis reach beyond its extent.
-// Appends fill these chunks first.
+// declaredText tells how far the listed chunks of an axis reach beyond its extent.
+// Appends fill them first.
 func declaredText(axis int, a grid.Axis) string {
-	text := fmt.Sprintf("axis %d: its chunks reach up to element %s, %s beyond the extent", axis, phrase.Count(a.Covered()), phrase.Count(a.Covered()-a.Extent()))
+	text := fmt.Sprintf("axis %d: its chunks end at element %s, %s beyond the extent", axis, phrase.Count(a.Covered()), phrase.Count(a.Covered()-a.Extent()))
 	if whole := a.Cells() - a.Chunks(); whole > 0 {
-		text += fmt.Sprintf(", %s of them as a whole", phrase.Count(whole))
+		text += fmt.Sprintf(", %s of them completely", phrase.Count(whole))
 	}
 	return text + "; appends fill them first"
 }
 
-// AddDocument adds the known and unknown parts of an array that cannot be opened.
+// AddDocument adds the known facts of an array that cannot be opened, and names the
+// unknown parts.
 func (f *Array) AddDocument(d *Document) {
 	f.Notes = append(f.Notes, d.unknown...)
 	if d.Grid != nil {
@@ -138,7 +138,7 @@ func (f *Array) AddSize(t dtype.Type) {
 	}
 }
 
-// uncounted returns the facts before any chunk is counted.
+// uncounted returns the counts before the first chunk.
 func (f *Array) uncounted() *storedFacts {
 	s := new(storedFacts)
 	if f.logical >= 0 {

@@ -15,20 +15,20 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// form says how far a stored document deviates from the specification. A program that
-// accepts a form also accepts all smaller ones.
+// form tells how far the stored document of an array deviates from the specification. A
+// program that accepts one form accepts those before it.
 type form int
 
 const (
 	specified   form = iota // as specified
-	bareNumbers             // NaN and Infinity without quotes, as Python's json module writes and reads them
-	lenient                 // other deviations that zarr-python accepts
+	bareNumbers             // NaN and Infinity without quotes, as in Python's json module
+	lenient                 // other deviations that zarr-python reads
 	odd                     // deviations that zarr-python refuses
-	reals                   // also refused: integers written as 2.0, which Varve keeps in codecs and grids
-	draft                   // grids of other drafts; programs differ in which draft they read
+	reals                   // refused, too: integers written as 2.0 in codecs and grids, which Varve keeps
+	draft                   // grids of other drafts, which programs read differently
 )
 
-// lenientNotes are parts of notes about deviations that zarr-python 3.4 accepts, as
+// lenientNotes are parts of the notes about forms that zarr-python 3.4 reads. Each was
 // tried.
 var lenientNotes = []string{
 	"attributes are null", "dimension_names are null", "storage_transformers are null", "the fill value of the bool elements is a number",
@@ -41,7 +41,7 @@ func formOf(ctx context.Context, a *zarr.Array) form {
 	if len(a.Grid().Notes()) > 0 {
 		f = draft
 	}
-	var others []string // notes that are not about the document
+	var others []string // notes about the archive, not about the document
 	if s, ok := store.Driver(a.Location().Store()).(*zipstore.Store); ok {
 		others = s.Notes()
 	}
@@ -56,7 +56,7 @@ func formOf(ctx context.Context, a *zarr.Array) form {
 	return f
 }
 
-// formOfNote returns the form that a note describes.
+// formOfNote returns the form to which a note belongs.
 func formOfNote(note string, variable bool) form {
 	switch {
 	case strings.Contains(note, " bare NaN or Infinity"):
@@ -69,8 +69,9 @@ func formOfNote(note string, variable bool) form {
 	return odd
 }
 
-// hasRealLengths reports whether lengths or codec settings are written as 2.0 instead
-// of 2. To JSON both are the same number, but zarr-python refuses the first.
+// hasRealLengths reports whether the document has a length or a setting of a codec that
+// is written with a point or an exponent, such as 2.0. zarr-python refuses such
+// documents.
 func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	p, err := store.ParsePath(a.Path())
 	if err != nil {
@@ -78,7 +79,7 @@ func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	}
 	raw, _, err := a.Location().Store().Get(ctx, p.MustKey(a.Metadata().Document()), store.Request{Limit: consolidated.LargestCopy}, nil)
 	if err != nil {
-		return false // skip larger documents
+		return false // only documents up to LargestCopy are checked
 	}
 	doc, err := strictjson.Parse(raw, strictjson.Limits{})
 	if err != nil || doc.Kind() != strictjson.Object {

@@ -28,8 +28,9 @@ func (f *Array) AddInner(a *zarr.Array) {
 	f.addInnerGrid(g, err)
 }
 
-// addInnerGrid adds the grid of inner chunks, or a note why it is unknown. As in
-// zarr-python, read_chunk_sizes has inner chunks only if sharding is the sole codec.
+// addInnerGrid adds the grid of inner chunks, or a note if it is unknown. As in
+// zarr-python, read_chunk_sizes has inner chunks only if there are no other codecs around
+// the sharding codec.
 func (f *Array) addInnerGrid(g *grid.Grid, err error) {
 	alone := len(f.Doc.Codecs) == 1
 	if alone {
@@ -51,8 +52,8 @@ func (f *Array) addInnerGrid(g *grid.Grid, err error) {
 	}
 }
 
-// aroundShards returns notes about codecs before and after the sharding codec. They may
-// prevent reading single inner chunks.
+// aroundShards returns notes on what codecs before and after the sharding codec mean for
+// reading one inner chunk.
 func aroundShards(codecs []metadata.Extension) (notes []string) {
 	at := slices.IndexFunc(codecs, isSharding)
 	if at < 0 {
@@ -76,7 +77,7 @@ func aroundShards(codecs []metadata.Extension) (notes []string) {
 	return notes
 }
 
-// addCodecs adds a codec chain, and below it the chains of inner chunks and shard
+// addCodecs adds a chain of codecs, and below it the chains for inner chunks and for the
 // index.
 func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, more string) {
 	nested := make([]*nestedCodecs, len(codecs))
@@ -99,11 +100,11 @@ func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, mor
 type nestedCodecs struct {
 	inner, index []metadata.Extension
 	location     string
-	rest         []byte // the other members of the configuration
+	rest         []byte // the configuration without the chains
 }
 
-// parseNested parses the chains within a codec. It returns nil if there are none or
-// they are malformed.
+// parseNested parses the chains inside a codec. It returns nil if there are none or they
+// cannot be parsed.
 func parseNested(e metadata.Extension) *nestedCodecs {
 	v, err := strictjson.Parse(e.Configuration, strictjson.Limits{})
 	if !isSharding(e) || err != nil || v.Kind() != strictjson.Object {
@@ -130,8 +131,7 @@ func parseNested(e metadata.Extension) *nestedCodecs {
 	return n
 }
 
-// InnerText describes the inner chunks of shards: 8 × 8, or lists of lengths if they
-// differ.
+// InnerText returns the shape of inner chunks in short: 8 × 8, or lengths if they differ.
 func InnerText(g *grid.Grid) string {
 	steps := make([]int64, g.Rank())
 	for i := range steps {

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestAttributesTakeNoMemory checks that showing the beginning of long attributes does
-// not copy them.
+// TestAttributesTakeNoMemory prints the beginning of long attributes without copying
+// them.
 func TestAttributesTakeNoMemory(t *testing.T) {
 	var object bytes.Buffer
 	object.WriteString(`{"long": "` + strings.Repeat("é", 1<<20) + `", "list": [1,` + strings.Repeat("\n  2,", 1<<19) + ` 3]`)
@@ -44,8 +44,8 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestReadersTakeNoMemory checks that finding readers and missing values does not copy
-// the attributes for each program and name.
+// TestReadersTakeNoMemory finds out which programs read an array, and its missing values,
+// without parsing very many attributes again for each program and each name.
 func TestReadersTakeNoMemory(t *testing.T) {
 	var attributes bytes.Buffer
 	attributes.WriteString(`{"_FillValue": 3`)
@@ -72,7 +72,8 @@ func TestReadersTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCut checks that names and texts of a megabyte are shortened.
+// TestLongTextsAreCut checks that only the beginning of names and texts of a megabyte is
+// printed.
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)
 	s := Sheet{Title: "x"}
@@ -87,8 +88,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// TestManyMissingValues checks that only the first of very many missing values are
-// shown.
+// TestManyMissingValues checks that only the first of very many missing values are read.
 func TestManyMissingValues(t *testing.T) {
 	var list strings.Builder
 	for i := range 100_000 {

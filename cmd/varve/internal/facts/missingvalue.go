@@ -16,14 +16,14 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// shownMissing bounds the missing values that are shown, because a list may have
+// shownMissing bounds the missing values of an attribute that are parsed. A list may have
 // millions.
 const shownMissing = 100
 
-// missingText returns the missing values of the array as readable text, or "" if there
-// are none. In format 3 the attribute _FillValue of floats is base64; in format 2 the
-// fill value replaces it. Malformed values are left out, because info also prints the
-// attributes.
+// missingText returns the missing values in the form for people, or "" if there are none.
+// In format 3 the attribute _FillValue of floats is base64; in format 2 xarray uses the
+// fill value instead. Values that cannot be parsed are left out, because info prints the
+// attributes too.
 func (f *Array) missingText() string {
 	t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration)
 	if err != nil {
@@ -43,7 +43,8 @@ func (f *Array) missingText() string {
 	return strings.Join(texts, ", ")
 }
 
-// valueText returns an element as in metadata, but without quotes, and times as dates.
+// valueText returns an element in the spelling of metadata without quotes, and times as
+// dates.
 func valueText(t dtype.Type, elem []byte) string {
 	if t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta {
 		return string(t.AppendText(nil, elem))
@@ -55,9 +56,9 @@ func valueText(t dtype.Type, elem []byte) string {
 	return strings.Trim(phrase.Compact(text), `"`)
 }
 
-// NoteMissing prints a note if the attribute _FillValue keeps xarray from opening the
-// group, with a value that xarray accepts. It also prints a note if xarray ignores the
-// attribute in format 2, because the fill value replaces it.
+// NoteMissing prints a note if xarray does not open the group of an array because of its
+// attribute _FillValue, and suggests a value that xarray reads. In format 2 it prints a
+// note that xarray ignores the attribute and uses the fill value.
 func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := cf.Refused(a.Metadata())
 	fill := ""
@@ -66,7 +67,7 @@ func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	}
 	switch {
 	case fill != "":
-		session.Remark(cmd, location, fmt.Sprintf("in format 2 xarray treats the fill value %s as missing, and uses the attribute %s only if the fill value is null (create with --fill null)",
+		session.Remark(cmd, location, fmt.Sprintf("xarray takes the fill value %s of format 2 as the missing value, and reads the attribute %s only if the fill value is null (create with --fill null)",
 			phrase.Shorten(fill, 60), cf.FillValue))
 	case reason == "":
 	case wanted == nil:

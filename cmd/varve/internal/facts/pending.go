@@ -19,16 +19,16 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Pending is the JSON form of an unfinished transaction.
+// Pending is an unfinished change of several arrays, in JSON.
 type Pending struct {
-	Decided bool     `json:"decided"` // whether the next writer rolls it forward or back
-	Arrays  []string `json:"arrays"`  // paths of the participants in the store
-	Shape   []int64  `json:"shape"`   // shape of this array once it is finished
+	Decided bool     `json:"decided"` // the next writer completes it; otherwise it undoes it
+	Arrays  []string `json:"arrays"`  // paths of the changed arrays in the store
+	Shape   []int64  `json:"shape"`   // of this array after the change
 	Error   *string  `json:"error,omitempty"`
 }
 
-// PendingAt returns the unfinished transaction that an array participates in, or nil if
-// there is none.
+// PendingAt returns the unfinished change of several arrays that an array is part of, or
+// nil.
 func PendingAt(ctx context.Context, a *zarr.Array) *Pending {
 	p, err := a.PendingChange(ctx)
 	switch {
@@ -44,11 +44,10 @@ func PendingAt(ctx context.Context, a *zarr.Array) *Pending {
 	return f
 }
 
-// IsFinding reports whether the user should act on it. The next writer undoes an
-// undecided transaction.
+// IsFinding reports whether the user should act on it.
 func (p *Pending) IsFinding() bool { return p != nil && (p.Decided || p.Error != nil) }
 
-// Text describes the transaction, and how to finish it.
+// Text describes the pending change, and how to finish it.
 func (p *Pending) Text() string {
 	switch {
 	case p.Error != nil:
@@ -61,8 +60,8 @@ func (p *Pending) Text() string {
 		phrase.Plural(int64(len(p.Arrays)), "array"), p.Shape)
 }
 
-// PendingBelow returns a note about the first unfinished transaction below a group, or
-// nil if there is none. It does not search stores that cannot be listed.
+// PendingBelow returns a note about the first unfinished change of several arrays below a
+// group, or nil. It returns nil if the store cannot list.
 func PendingBelow(ctx context.Context, location string, g *zarr.Group) []string {
 	if _, lists := store.As[store.Lister](g.Location().Store()); !lists {
 		return nil
@@ -83,15 +82,15 @@ func PendingBelow(ctx context.Context, location string, g *zarr.Group) []string 
 	return nil
 }
 
-// Interruption is an unfinished transaction that a command rolls forward when it opens
-// one of the participants for writing.
+// Interruption is an unfinished change of several arrays that a command has found. The
+// command finishes the change when it opens one of the arrays for writing.
 type Interruption struct {
-	shape  []int64 // shape of the array before
+	shape  []int64 // of the array before the change
 	change *Pending
 }
 
-// Interrupted returns the interruption of an array, or nil if there is none. It ignores
-// errors, because the command reports them when it opens the array.
+// Interrupted returns the interruption of an array, or nil. It ignores errors: the
+// command reports them when it opens the array.
 func Interrupted(cmd *cobra.Command, location string) *Interruption {
 	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
@@ -104,17 +103,17 @@ func Interrupted(cmd *cobra.Command, location string) *Interruption {
 	return nil
 }
 
-// Finished describes how finishing the transaction changed the array. It returns "" if
-// there was no interruption.
+// Finished describes how the array changed since, or returns "" if there was no
+// interruption.
 func (i *Interruption) Finished(a *zarr.Array) string {
 	if i == nil {
 		return ""
 	}
 	what := fmt.Sprintf("shape %v → %v", i.shape, a.Shape())
 	if slices.Equal(i.shape, a.Shape()) {
-		what = fmt.Sprintf("this array already had its shape %v", i.shape)
+		what = fmt.Sprintf("this array already had the shape %v", i.shape)
 	}
-	return fmt.Sprintf("an earlier append to %s, decided but interrupted, was finished first: %s; this append comes after it "+
+	return fmt.Sprintf("an earlier append to %s together was decided but not finished, and was finished first: %s; the new elements come after it "+
 		"(--expect keeps a batch from being appended twice)", phrase.Plural(int64(len(i.change.Arrays)), "array"), what)
 }
 

@@ -4,23 +4,23 @@ package facts
 
 import "slices"
 
-// program describes which arrays a program reads, from one version on. For names that
-// are in none of its lists nothing is known, because no test has tried them.
+// program tells what one version of a program, and newer ones, can read. If something is
+// in none of its lists, it is unknown, because it was not tried.
 //
-// The lists contain names of data types and codecs of format 3. A name that ends in "*"
-// is a prefix. A name that begins with "2:" or "3:" holds for arrays of that format
-// only.
+// Names in the lists are those of data types and codecs of format 3. A name that ends in
+// "*" is a prefix of several. A name with "2:" or "3:" before it is for arrays of that
+// format only.
 type program struct {
 	name      string
 	since     string // the version
 	formats   []int
 	types     []string
 	codecs    []string
-	irregular string   // condition to read rectilinear grids: "" if it refuses them, " " if none
-	grids     []string // other grids that it reads
-	refuses   []string // data types, codecs, formats ("format 3") and "empty" arrays that it refused in a test
+	irregular string   // setting for rectilinear grids: "" if they are refused, " " if none is needed
+	grids     []string // other grids that it can read
+	refuses   []string // data types, codecs, formats ("format 3") and "empty" arrays that it refused in a trial
 	named     bool     // it reads only arrays whose dimensions have names
-	accepts   form     // the largest deviation of documents that it accepts
+	accepts   form     // deviations of documents that it accepts
 }
 
 // Data types and codecs that many programs support.
@@ -38,9 +38,10 @@ var (
 	}
 )
 
-// programs is the only table of what other programs read, as of 2026-11-22. It is based
-// on test runs, which interop/peers repeats, and on the programs' sources. Versions of
-// one program are in order, and each reads all that earlier ones read.
+// programs lists versions of programs with what they can read, as known on 2026-11-22.
+// The facts come from runs, which interop/peers repeats, and from the sources of the
+// programs. Versions of one program are in order, and each can read what the one before
+// it can.
 var programs = []program{
 	{
 		name: "zarr-python", since: "2.18", formats: []int{2}, refuses: []string{"format 3"}, accepts: bareNumbers,
@@ -100,7 +101,7 @@ var programs = []program{
 	},
 }
 
-// inFormat2 restricts names to arrays of format 2.
+// inFormat2 returns names that are for arrays of format 2 only.
 func inFormat2(names []string) []string {
 	of := make([]string, len(names))
 	for i, name := range names {

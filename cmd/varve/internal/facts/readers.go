@@ -16,15 +16,15 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Readers lists the programs besides Varve that read an array as it is stored, those
-// that do not, and those for which neither is known.
+// Readers are the programs besides Varve that can read an array, those that cannot, and
+// those for which it is unknown.
 type Readers struct {
 	Known   []string `json:"readable_by"`
 	Not     []string `json:"not_readable_by"`
 	unknown []string
 }
 
-// answer says whether a program reads an array.
+// answer tells whether a program can read an array.
 type answer int
 
 const (
@@ -33,13 +33,13 @@ const (
 	readsIt
 )
 
-// ReadersOf returns the programs that read an array as it is stored.
+// ReadersOf returns the programs that can read an array as it is stored.
 func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
 	return readersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
-// readersOfDocument returns the programs that read an array with a document in the
-// given form. For each program it gives the oldest version that reads the array.
+// readersOfDocument returns the programs that can read an array with a document stored in
+// the given form. It names the oldest version of a program that can.
 func readersOfDocument(doc *metadata.Array, stored form) Readers {
 	r := Readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
@@ -79,18 +79,17 @@ func readersOfDocument(doc *metadata.Array, stored form) Readers {
 	return r
 }
 
-// inquiry describes an array to the rules of programs. Facts that need a scan of all
-// attributes are computed once for all programs.
+// inquiry is an array whose readers are wanted. It has facts that need a look at all
+// attributes, so that they are determined once.
 type inquiry struct {
 	doc     *metadata.Array
-	codecs  []string // result of codecNames
+	codecs  []string // from codecNames
 	stored  form
-	unnamed string // result of Unnamed
-	refusal string // reason from cf.Refused
+	unnamed string // why xarray finds no dimension names; "" if it does
+	refusal string // why xarray does not open a group with it; "" if it does
 }
 
-// reads reports whether a program reads an array. condition is the condition, or the
-// reason why not.
+// reads reports whether a program can read an array, with the condition or the reason.
 func (p program) reads(q *inquiry) (is answer, condition string) {
 	doc, format := q.doc, q.doc.Format()
 	does, refuses := slices.Contains(p.formats, format), knows(p.refuses, fmt.Sprint("format ", format), format)
@@ -117,22 +116,22 @@ func (p program) reads(q *inquiry) (is answer, condition string) {
 	return is, condition
 }
 
-// readsGrid reports whether a program reads arrays with the given grid.
+// readsGrid reports whether a program can read arrays with a grid.
 func (p program) readsGrid(grid metadata.Extension) (is answer, condition string) {
 	switch {
 	case grid.Name == "regular", slices.Contains(p.grids, grid.Name):
 		return readsIt, ""
 	case grid.Name != "rectilinear":
 		return untried, ""
-	// Encoded lengths beside the edges are only proposed. Other programs ignore them
-	// and misread the chunks.
+	// Encoded lengths beside the edges are a proposal. Other programs ignore them and
+	// misread the chunks.
 	case p.irregular == "", bytes.Contains(grid.Configuration, []byte("encoded_chunk_shapes")):
 		return refusesIt, ""
 	}
 	return readsIt, strings.TrimRight(p.irregular, " ")
 }
 
-// knows reports whether a list has an entry that matches a name in a format.
+// knows reports whether a list has a name for arrays of a format.
 func knows(list []string, name string, format int) bool {
 	return slices.ContainsFunc(list, func(is string) bool {
 		if only, rest, found := strings.Cut(is, ":"); found {
@@ -146,9 +145,9 @@ func knows(list []string, name string, format int) bool {
 	})
 }
 
-// codecNames returns the names of all codecs of a chain, including those within shards.
-// Shards with the index at the start add "sharding_indexed/start", and shards within
-// shards add "sharding_indexed/nested". ok is false if the chain is malformed.
+// codecNames returns the names of all codecs of a chain and of the chains inside shards.
+// A shard whose index is at the start adds "sharding_indexed/start", a shard inside a
+// shard "sharding_indexed/nested". ok is false if a codec cannot be parsed.
 func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	for _, c := range chain {
 		names = append(names, c.Name)
@@ -183,7 +182,7 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	return names, true
 }
 
-// joined returns JSON values with commas between them.
+// joined joins JSON values with commas.
 func joined(values []json.RawMessage) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -192,7 +191,7 @@ func joined(values []json.RawMessage) string {
 	return strings.Join(texts, ",")
 }
 
-// Text returns one line that lists the programs.
+// Text returns the programs on one line.
 func (r Readers) Text() string {
 	text := strings.Join(append([]string{"Varve"}, r.Known...), ", ")
 	for _, list := range []struct {

@@ -27,12 +27,11 @@ import (
 type Sheet struct {
 	Title string
 	lines [][2]string
-	last  string // a final line without a label, or ""
-	width int    // width of the labels that were already printed
+	last  string // final line without a label; "" for none
+	width int    // width of the labels that were printed by Pass
 }
 
-// longestLine bounds the characters of a line. Strings in a document may have
-// megabytes.
+// longestLine bounds the characters of a line. Texts of a document may have megabytes.
 const longestLine = 4 << 10
 
 // Add adds a line.
@@ -40,12 +39,12 @@ func (s *Sheet) Add(label, value string) {
 	s.lines = append(s.lines, [2]string{phrase.Printable(phrase.Shorten(label, 100)), phrase.Printable(phrase.Shorten(value, longestLine))})
 }
 
-// shownAttributes bounds the user attributes that are shown. varve attrs shows all.
+// shownAttributes bounds the user attributes in the output of info. attrs prints all.
 const shownAttributes = 20
 
-// Attributes adds user attributes, each on its own line.
+// Attributes adds user attributes, one per line.
 func (s *Sheet) Attributes(object []byte) {
-	v, i := strictjson.Parsed(object), 0 // the document was parsed before
+	v, i := strictjson.Parsed(object), 0 // valid, because the document was parsed
 	for name, value := range v.Members() {
 		if i == shownAttributes {
 			s.Add("", fmt.Sprintf("… %s more", phrase.Count(int64(v.Len()-i))))
@@ -58,7 +57,7 @@ func (s *Sheet) Attributes(object []byte) {
 
 // glimpse returns the beginning of a value on one line.
 func glimpse(raw []byte) string {
-	const enough = 4 << 10 // bytes that nearly always contain 100 characters besides white space
+	const enough = 4 << 10 // bytes that nearly always have 100 characters besides white space
 	if len(raw) > enough {
 		begin := metadata.BareNumbers(raw[:enough])
 		return phrase.Shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(begin)), " "), ""), 100)
@@ -76,8 +75,7 @@ func (s *Sheet) Print(w io.Writer) error {
 	return err
 }
 
-// Pass prints and forgets the lines added so far. Later lines are aligned with the
-// first ones.
+// Pass prints the lines so far and forgets them. Later lines are aligned with them.
 func (s *Sheet) Pass(w io.Writer) error {
 	if s.width == 0 {
 		for _, l := range s.lines {
@@ -100,7 +98,7 @@ func (s *Sheet) Pass(w io.Writer) error {
 	return nil
 }
 
-// Print shows the array for people or for programs.
+// Print prints the array, as text or as JSON.
 func (f *Array) Print(cmd *cobra.Command) error {
 	if session.WantsJSON(cmd) {
 		f.Attributes = metadata.PlainText(f.Attributes)
@@ -136,8 +134,8 @@ func (f *Array) Print(cmd *cobra.Command) error {
 	return s.Print(cmd.OutOrStdout())
 }
 
-// typeText returns a short name of the data type if it is known, and otherwise its
-// JSON.
+// typeText returns the short name of the data type, or its spelling in metadata if the
+// type is unknown.
 func (f *Array) typeText() string {
 	if t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration); err == nil && f.Doc.DataType.Configuration != nil {
 		return t.String()
@@ -151,11 +149,11 @@ func (f *Array) typeText() string {
 	return phrase.Compact(f.DataType)
 }
 
-// FormatText returns the name of a Zarr format.
+// FormatText returns the Zarr format of a node as text.
 func FormatText(format int) string { return fmt.Sprintf("zarr format %d", format) }
 
-// fillText returns the fill value as readable text: times and durations decoded, and
-// the null of format 2 with the value that it is read as.
+// fillText returns the fill value in the form for people: times as dates, and null if
+// format 2 has none.
 func (f *Array) fillText() string {
 	text := glimpse(f.Doc.FillValue)
 	if t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration); err == nil {
@@ -181,7 +179,7 @@ func (f *Array) addChunks(s *Sheet) {
 	}
 }
 
-// noun returns "shard" or "chunk".
+// noun returns what the chunks of the grid are called: chunks or shards.
 func (f *Array) noun() string {
 	if f.inner != nil {
 		return "shard"
@@ -189,7 +187,7 @@ func (f *Array) noun() string {
 	return "chunk"
 }
 
-// addSizes adds the number of chunks of a grid, and their lengths along every axis.
+// addSizes adds the number of chunks of a grid, and the lengths along every axis.
 func (f *Array) addSizes(s *Sheet, label, kind string, g *grid.Grid) {
 	s.Add(label, fmt.Sprintf("%s, %s", phrase.Shape(g.Chunks()), kind))
 	for i := range g.Rank() {
@@ -209,7 +207,7 @@ func (f *Array) storedText() string {
 	return text + ", " + phrase.Bytes(*f.Bytes)
 }
 
-// NamesText returns the names of dimensions for people.
+// NamesText returns the names of dimensions in the form for people.
 func NamesText(names []*string) string {
 	if names == nil {
 		return ""
@@ -271,7 +269,7 @@ func MemberText(m zarr.Member) string {
 	return text + "  chunks " + phrase.Chunks(a.Grid())
 }
 
-// Label returns the label of line i of several: name for the first, and otherwise "".
+// Label returns the name of a line. Only the first of several lines has it.
 func Label(name string, i int) string {
 	if i > 0 {
 		return ""

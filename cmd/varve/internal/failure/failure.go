@@ -24,21 +24,21 @@ func IsUsage(err error) bool {
 	return errors.As(err, &u)
 }
 
-// Verdict is a negative result, for example of equal or check: status 1. With --json it
-// is not printed as an error, because standard output contains it.
+// Verdict is a negative answer of a command such as equal or check: status 1. With --json
+// nothing else is printed, because the answer is on standard output.
 type Verdict string
 
 // Error implements error.
 func (v Verdict) Error() string { return string(v) }
 
-// kindError is an error that matches a sentinel which its message leaves out.
+// kindError is an error that matches a sentinel without its message.
 type kindError struct{ err, kind error }
 
 func (e *kindError) Error() string { return e.err.Error() }
 
 func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
 
-// OfKind returns an error that matches kind but has its own message.
+// OfKind returns an error with its own message that matches kind.
 func OfKind(kind error, format string, args ...any) error {
 	return &kindError{fmt.Errorf(format, args...), kind}
 }
@@ -57,7 +57,7 @@ func Unsupported(format string, args ...any) error {
 // NotFound returns an error for something that does not exist.
 func NotFound(format string, args ...any) error { return OfKind(fs.ErrNotExist, format, args...) }
 
-// Undone is the error of a change that was undone, or was left half-way.
+// Undone is the error of a change that was undone, or that stopped half-way.
 type Undone struct {
 	err  error
 	Note string // the state of the change
@@ -69,13 +69,13 @@ func (u *Undone) Error() string { return u.err.Error() + "; " + u.Note }
 // Unwrap returns the error that ended the change.
 func (u *Undone) Unwrap() error { return u.err }
 
-// Leftover returns err with a note about the state of the change and the next step.
+// Leftover returns err with a note on the state of the change and on what to do next.
 func Leftover(err error, format string, args ...any) error {
 	return &Undone{err, fmt.Sprintf(format, args...)}
 }
 
-// On returns err as a [zarr.Error] that names operation and node. An error that does so
-// already is returned unchanged.
+// On returns err as a [zarr.Error] with operation and node. It returns a [zarr.Error]
+// unchanged.
 func On(op, path string, err error) error {
 	var e *zarr.Error
 	if err == nil || path == "" || errors.As(err, &e) {
@@ -89,7 +89,7 @@ func On(op, path string, err error) error {
 	return e
 }
 
-// OnAxis is like [BadArgument], and the error names an axis.
+// OnAxis is BadArgument for an axis.
 func OnAxis(axis int, format string, args ...any) error {
 	return &grid.AxisError{Axis: axis, Err: BadArgument(format, args...)}
 }

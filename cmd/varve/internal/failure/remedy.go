@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// remedies replaces Go names in the advice of the library's messages by flags and
-// commands. It removes advice to raise a limit for which there is no flag.
+// remedies replaces Go names in messages of the library by flags and commands. A limit
+// without a flag is removed.
 var remedies = strings.NewReplacer(
 	"Limits.Chunk and Limits.Block", "--limit",
 	"Limits.Chunk", "--limit",
@@ -45,17 +45,17 @@ var remedies = strings.NewReplacer(
 	"Options.Stall", "--http-timeout",
 )
 
-// OneLine returns the message of an error, or of several joined errors, as one line in
-// the words of the command.
+// OneLine returns the message of an error as one line in the words of the command. Joined
+// errors are separated by semicolons.
 func OneLine(err error) string {
 	return WithoutPackages(remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
 
-// packageName matches the name of a Go package at the beginning of a library message.
+// packageName matches the name of a Go package at the beginning of a reason.
 var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
 
-// reworded replaces phrases that carry no information, or that only mean something to
-// Go programs.
+// reworded replaces beginnings of reasons that have no information, or that only Go
+// programs understand.
 var reworded = strings.NewReplacer(
 	": invalid argument: 1 dimension names for", ": 1 dimension name for",
 	": invalid argument: ", ": ",

@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// AsUnsupported converts errors of lower layers for unsupported features to
-// [zarr.ErrUnsupported]. It returns other errors unchanged.
+// AsUnsupported turns an error for unsupported things of a lower package into
+// [zarr.ErrUnsupported].
 func AsUnsupported(err error) error {
 	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
 		return Unsupported("%w", err)

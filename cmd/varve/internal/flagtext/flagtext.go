@@ -100,7 +100,7 @@ func Policy(words ...string) func(string) error {
 			name += ":"
 		}
 		if near := spelling.Nearest(name, words); len(near) == 1 && (rest != "" || !strings.HasSuffix(near[0], ":")) {
-			return fmt.Errorf("it must be one of %s (is %s meant?)", strings.Join(words, ", "), near[0]+rest)
+			return fmt.Errorf("it is none of %s (did you mean %s?)", strings.Join(words, ", "), near[0]+rest)
 		}
 		return fmt.Errorf("it must be one of %s", strings.Join(words, ", "))
 	}

@@ -16,15 +16,15 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// writeCSV writes one line for every index of all axes but the last. Structs, and
-// arrays with one axis, get one line for every element. With headings, lines begin with
-// the coordinates.
+// writeCSV writes one line for every index of all axes but the last, and one line for
+// every struct. With headings, an array with one axis also has one line per element, and
+// lines begin with the coordinates.
 func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if s.Type.Kind() == dtype.Struct {
 		return writeRecords(cmd, s, w)
 	}
 	rank := len(s.Shape)
-	columns := int64(1) // values a line
+	columns := int64(1) // values per line
 	if rank > 1 {
 		columns = s.Shape[rank-1]
 	}
@@ -77,8 +77,8 @@ func appendIndex(s *source.Source, text []byte, index []int64) []byte {
 	return text
 }
 
-// writeTitles writes the line of names, if there are headings: first the names of the
-// axes, then that of the array or the coordinates along the last axis.
+// writeTitles writes the line of names, if there are headings: first the axes whose
+// indices begin a line, then the array or the coordinates along the last axis.
 func writeTitles(s *source.Source, w *bufio.Writer, axes int) error {
 	if s.Headings == nil {
 		return nil
@@ -101,8 +101,8 @@ func writeTitles(s *source.Source, w *bufio.Writer, axes int) error {
 	return err
 }
 
-// columnsOf returns the number of columns along the last axis, or 0 if a line has one
-// value.
+// columnsOf returns the number of values on a line after the indices, or 0 if there is
+// only one.
 func columnsOf(s *source.Source, axes int) int64 {
 	if axes == len(s.Shape) {
 		return 0
@@ -127,7 +127,8 @@ func appendText(text []byte, word string) []byte {
 	return appendCell(text, dtype.Of[string](), []byte(word))
 }
 
-// appendCell appends an element as a cell, in quotes if necessary (RFC 4180).
+// appendCell appends an element as a cell. It adds quotes if the text would be misread
+// without them (RFC 4180).
 func appendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	from := len(dst)
 	dst = t.AppendText(dst, elem)
@@ -143,9 +144,9 @@ func needsQuotes(text []byte) bool {
 	return len(text) == 0 || bytes.ContainsAny(text, ",\"\r\n") || text[0] == ' ' || text[len(text)-1] == ' '
 }
 
-// field is a field of a struct that is not a struct itself. It may be nested.
+// field is a field of a struct, perhaps inside another struct, that is not a struct.
 type field struct {
-	name string // path from the outer struct: a.b
+	name string // with the names of the structs around it: a.b
 	typ  dtype.Type
 	at   int // bytes from the start of the element
 }
@@ -162,9 +163,8 @@ func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 	return list
 }
 
-// writeRecords writes a line of field names, and one line for every struct with a
-// column for every field. If there are several axes, lines begin with the index of the
-// element.
+// writeRecords writes a line of field names, and then one line for every struct. If there
+// are several axes, the index of the element comes before the fields.
 func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	fields := appendFields(nil, s.Type, "", 0)
 	var text []byte

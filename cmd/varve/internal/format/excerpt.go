@@ -17,22 +17,21 @@ import (
 )
 
 const (
-	edgeItems = 3       // elements shown at either end of a long axis
-	threshold = 1000    // most values that are shown in full
+	edgeItems = 3       // shown at each end of a long axis
+	threshold = 1000    // up to so many values are shown in full
 	maxShown  = 1 << 20 // most values that are shown
 )
 
-// excerpt is the part of a selection that is shown to people: all of it, or the ends of
-// its long axes.
+// excerpt is the shown part of a selection: all of it, or the ends of its long axes.
 type excerpt struct {
 	shape []int64 // of the shown part
 	cut   []bool  // axes whose middle is left out
 	texts []string
-	width int // characters of the longest text
+	width int // of the longest text, in characters
 	whole []int64
 }
 
-// NewExcerpt reads the part of a selection that is shown.
+// NewExcerpt reads the shown part of a selection.
 func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	full := s.Selection.FullShape()
 	n := s.Selection.Len()
@@ -60,7 +59,7 @@ func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	return e, nil
 }
 
-// settleEnds is like [source.Source.Settle], but checks only the shown elements.
+// settleEnds is settle for the shown part of a selection.
 func settleEnds(ctx context.Context, s *source.Source, full, shown []int64) error {
 	if s.Decoding == nil || !s.Decoding.MayOverflow() {
 		return nil
@@ -73,7 +72,7 @@ func settleEnds(ctx context.Context, s *source.Source, full, shown []int64) erro
 	return s.BecomeText()
 }
 
-// shownShape returns the number of values shown along every axis of a selection of n
+// shownShape returns the number of shown values along every axis of a selection of n
 // values.
 func shownShape(shape []int64, n int64) []int64 {
 	shown := slices.Clone(shape)
@@ -88,11 +87,11 @@ func shownShape(shape []int64, n int64) []int64 {
 // ends reads the ends of every axis of a selection.
 type ends struct {
 	*source.Reader
-	full, shown []int64 // shapes of the selection and of its shown part, with every axis of the array
+	full, shown []int64 // shapes of the selection and of the ends, with every axis of the array
 	put         func(place int64, elem []byte)
 }
 
-// all reads each combination of ends in turn.
+// all reads each combination of ends.
 func (r *ends) all(ctx context.Context) error {
 	halves := make([]int64, len(r.full))
 	for i := range r.full {
@@ -117,8 +116,8 @@ func (r *ends) all(ctx context.Context) error {
 	return nil
 }
 
-// part reads the elements of the selection at the positions in from, and puts them at
-// the positions in to of the shown part.
+// part reads one box of the selection into a box of the shown part. Places of the
+// selection are counted without its steps.
 func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 	n, _ := from.Len()
 	if n == 0 {
@@ -143,18 +142,18 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 // lineWidth bounds the characters of a line with more than one value.
 const lineWidth = 78
 
-// Print writes the values as NumPy does: in nested brackets, aligned, and with … for
-// omitted values.
+// Print writes the values as NumPy does: nested brackets, aligned, with … for the omitted
+// middle.
 func (e *excerpt) Print(w *bufio.Writer) error {
 	if slices.Contains(e.shape, 0) {
 		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", phrase.Shape(e.whole))
 		return err
 	}
 	e.printAxis(w, 0, e.texts)
-	return w.WriteByte('\n') // returns earlier errors of the bufio.Writer, too
+	return w.WriteByte('\n') // also returns errors of earlier writes
 }
 
-// printAxis writes the values from an axis on.
+// printAxis writes the values of the axes from axis to the last.
 func (e *excerpt) printAxis(w *bufio.Writer, axis int, texts []string) {
 	if axis == len(e.shape) {
 		fmt.Fprintf(w, "%*s", e.width, texts[0])
@@ -169,7 +168,7 @@ func (e *excerpt) printAxis(w *bufio.Writer, axis int, texts []string) {
 	w.WriteByte(']')
 }
 
-// printLine writes the values along the last axis, on as many lines as they need.
+// printLine writes the values along the last axis, wrapped into lines.
 func (e *excerpt) printLine(w *bufio.Writer, axis int, texts []string) {
 	column := axis + 1
 	put := func(i int, text string, width int) {
@@ -191,7 +190,7 @@ func (e *excerpt) printLine(w *bufio.Writer, axis int, texts []string) {
 	}
 }
 
-// printBlocks writes the blocks along an axis that is not the last, with empty lines
+// printBlocks writes the entries of an axis that is not the last, with an empty line
 // between blocks of several lines.
 func (e *excerpt) printBlocks(w *bufio.Writer, axis int, texts []string) {
 	n := len(texts) / int(e.shape[axis])

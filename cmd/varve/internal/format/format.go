@@ -41,24 +41,24 @@ func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	})
 }
 
-// CheckOneLength returns an error for variable-length elements. It is for formats that
-// do not store the lengths of elements.
+// CheckOneLength returns an error for elements that differ in length, if the format
+// cannot mark where an element ends.
 func CheckOneLength(t dtype.Type, f Format) error {
 	if !t.Variable() {
 		return nil
 	}
-	return failure.BadArgument("elements of type %s have variable lengths, which %s does not support: use --format json", t, f)
+	return failure.BadArgument("elements of type %s differ in length, which %s cannot represent: use --format json", t, f)
 }
 
-// checkOneLength is like [CheckOneLength]. For decoded times the error says why they
-// are text.
+// checkOneLength is CheckOneLength for a source. For decoded times, the error explains
+// why they are text.
 func checkOneLength(s *source.Source, f Format) error {
 	if axis, ok := s.Units.Times(); ok && s.Decoding != nil && s.Type.Variable() {
-		why := "datetime64 lacks the day of one of them"
+		why := "datetime64 does not have one of their days"
 		if !axis.IsReal() {
-			why = fmt.Sprintf("datetime64 lacks days of the calendar %s", axis.Calendar())
+			why = fmt.Sprintf("datetime64 does not have the days of the calendar %s", axis.Calendar())
 		}
-		return failure.BadArgument("these times are text, because %s, and %s does not support text: use --format json or csv, or omit --decode to get numbers", why, f)
+		return failure.BadArgument("these times are text, because %s, and %s cannot represent text: use --format json or csv, or omit --decode for numbers", why, f)
 	}
 	return CheckOneLength(s.Type, f)
 }
@@ -77,7 +77,7 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return writeRaw(cmd, s, w)
 }
 
-// writeJSON writes the elements as nested lists, in the notation of fill values.
+// writeJSON writes the elements as nested lists, in the spelling of fill values.
 func writeJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if err := WriteLists(cmd, s, w); err != nil {
 		return err
@@ -85,7 +85,7 @@ func writeJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return w.WriteByte('\n')
 }
 
-// WriteLists writes the elements as nested lists, without an end of line.
+// WriteLists is writeJSON without the newline at the end.
 func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if s.Selection.Len() == 0 {
 		return writeEmpty(s.Shape, w)
@@ -129,10 +129,10 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	})
 }
 
-// second returns the error of a call that also returns a number.
+// second returns the second result of a call.
 func second(_ int, err error) error { return err }
 
-// quotes is the number of bytes around a text.
+// quotes is the number of bytes of the quotes around a text.
 const quotes = 2
 
 // maxEmptyLists bounds the lists that are printed for a selection without elements.
@@ -156,7 +156,7 @@ func writeEmptyLists(shape []int64, w *bufio.Writer) error {
 	}
 	for i := range shape[0] {
 		if i > 0 {
-			w.WriteByte(',') // the error of a bufio.Writer stays until the next call
+			w.WriteByte(',') // a bufio.Writer keeps its error for the next call
 		}
 		if err := writeEmptyLists(shape[1:], w); err != nil {
 			return err
@@ -165,7 +165,7 @@ func writeEmptyLists(shape []int64, w *bufio.Writer) error {
 	return w.WriteByte(']')
 }
 
-// Format is the name of a file format for elements.
+// Format is the format of elements in a file.
 type Format string
 
 const (
@@ -191,17 +191,17 @@ func Flag(c *cobra.Command, formats ...Format) *string {
 	flagtext.Var(c.Flags(), name, "format", "", usage, func(s string) error {
 		err := flagtext.OneOf(words...)(s)
 		if s == string(CSV) && err != nil {
-			err = fmt.Errorf("%w; csv cannot be read: convert it to npy in Python with numpy.loadtxt and numpy.save (skiprows=1 and usecols of a table with a header)", err)
+			err = fmt.Errorf("%w; csv cannot be read: in Python, convert it with numpy.loadtxt (skiprows=1 and usecols for a table with a header) and numpy.save", err)
 		}
 		return err
 	})
 	return name
 }
 
-// Of returns the named format, or else the format for the extension of a file. Files
-// without a name or extension are raw. An unknown extension is a usage error: raw data
-// has no header, so a guess would write files that no program reads, and would accept
-// any file of the right size as values.
+// Of returns the named format, or else the format for the extension of a file. No name
+// and no extension mean raw. An unknown extension is wrong usage: raw data has no header,
+// so a guess would write files that no other program reads, and would read any file of
+// the right size as values.
 func Of(name, file string, read bool) (Format, error) {
 	if name != "" {
 		return Format(name), nil
@@ -221,7 +221,7 @@ func Of(name, file string, read bool) (Format, error) {
 		file, filepath.Ext(base), known, otherFormat(file, read))
 }
 
-// otherFormat returns advice how to read or write a file of another format.
+// otherFormat returns a hint on how to read or write a file of another format.
 func otherFormat(file string, read bool) string {
 	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {

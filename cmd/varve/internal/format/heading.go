@@ -31,8 +31,7 @@ func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 	return strconv.AppendInt(dst, i, 10)
 }
 
-// AddHeadings adds a line of names and the values of coordinates to the CSV of a
-// source.
+// AddHeadings adds a line of names and the values of coordinates to the CSV of a source.
 func AddHeadings(ctx context.Context, s *source.Source) error {
 	s.Headings = make([]source.Heading, len(s.Shape))
 	axes, names := s.Selection.Axes(), s.Array.DimensionNames()
@@ -40,7 +39,7 @@ func AddHeadings(ctx context.Context, s *source.Source) error {
 		h := &s.Headings[i]
 		h.Name = fmt.Sprintf("index_%d", i)
 		if i >= len(axes) {
-			continue // points do not correspond to an axis
+			continue // points are not along an axis
 		}
 		coordinate := len(names) > 0 && names[axes[i]] != "" && names[axes[i]] != nameOf(s)
 		if coordinate {
@@ -70,8 +69,8 @@ func nameOf(s *source.Source) string {
 	return "value"
 }
 
-// valueNameOf returns the name of the values: the only selected field of structs, or
-// else the array.
+// valueNameOf returns the title of the values: the name of the array, or of the one
+// selected field of its structs.
 func valueNameOf(s *source.Source) string {
 	if f := s.Selection.Fields(); len(f) == 1 {
 		return strings.Join(f[0], ".")
@@ -79,7 +78,8 @@ func valueNameOf(s *source.Source) string {
 	return nameOf(s)
 }
 
-// findAlong finds the elements along an axis of an array, which is axis i of a source.
+// findAlong sets the indices of the selected elements along an axis of an array. i is the
+// axis of the source.
 func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	if s.Shape[i] > cf.MaxCoordinate {
 		return fmt.Errorf("%w: --header supports axes of at most %s, but axis %d has %s selected; select a part (--select)",
@@ -95,8 +95,8 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 		return err
 	}
 	shape := s.Array.Shape()
-	if _, ok := checked.Product(shape...); !ok { // Places are positions in the whole array
-		return fmt.Errorf("%w: --header supports arrays of less than 2^63 elements", zarr.ErrOverflow)
+	if _, ok := checked.Product(shape...); !ok { // places in the whole array must not overflow
+		return fmt.Errorf("%w: --header takes arrays of less than 2^63 elements", zarr.ErrOverflow)
 	}
 	step, _ := checked.Product(shape[axis:]...)
 	h.Index = r.Places()
@@ -106,11 +106,11 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	return nil
 }
 
-// readHeading reads the values of the coordinate of a dimension, if there is one.
+// readHeading reads the values of the coordinate of a dimension, if it exists.
 func readHeading(ctx context.Context, h *source.Heading, a *zarr.Array) error {
 	c, err := cf.Coordinate(ctx, a, h.Name)
 	if errors.Is(err, zarr.ErrInvalidArgument) {
-		return nil // there is no usable coordinate
+		return nil // there is no coordinate of that name
 	}
 	if err != nil {
 		return err

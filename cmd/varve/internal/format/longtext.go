@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// longText is the number of bytes of a text that are encoded at a time. Texts may be as
-// long as a block, and six times longer in JSON if they contain control characters.
+// longText is the number of bytes of a text that are written at a time. Control
+// characters take six times as many bytes in JSON, and a text may be as long as a block.
 const longText = 64 << 10
 
 // isLong reports whether an element is a text that is written in parts.
@@ -22,7 +22,7 @@ func isLong(t dtype.Type, elem []byte) bool { return t.Kind() == dtype.String &&
 
 // writeLongJSON writes a text as a JSON string, part by part.
 func writeLongJSON(w *bufio.Writer, text []byte) error {
-	var spelled, safe []byte // reused, to create little garbage
+	var spelled, safe []byte // reused for all parts
 	w.WriteByte('"')         // the error of a bufio.Writer stays until the next call
 	for len(text) > 0 {
 		n := partOf(text)
@@ -40,7 +40,7 @@ func writeLongJSON(w *bufio.Writer, text []byte) error {
 	return w.WriteByte('"')
 }
 
-// writeLongCell writes a text as a cell of CSV, part by part. The result is that of
+// writeLongCell writes a text as a cell of CSV, part by part, with the quotes of
 // appendCell.
 func writeLongCell(w *bufio.Writer, text []byte) error {
 	if !needsQuotes(text) {
@@ -58,8 +58,8 @@ func writeLongCell(w *bufio.Writer, text []byte) error {
 	return w.WriteByte('"')
 }
 
-// partOf returns the number of bytes of a text to encode next. It does not split valid
-// characters.
+// partOf returns the number of bytes of the next part. It ends between characters if the
+// text is valid UTF-8.
 func partOf(text []byte) int {
 	if len(text) <= longText {
 		return len(text)

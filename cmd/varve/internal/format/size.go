@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// CheckLimit returns an error if output will certainly exceed the limit in bytes. A
-// limit of 0 means none.
+// CheckLimit returns an error if the output is known to be longer than the limit before
+// it is made. 0 is no limit.
 func CheckLimit(s *source.Source, limit int64, f Format) error {
 	if s.Bytes == source.TooMany {
 		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.Selection.Len(), "value"))
@@ -30,7 +30,7 @@ func CheckLimit(s *source.Source, limit int64, f Format) error {
 	return nil
 }
 
-// leastBytes returns a lower bound for the bytes of the values in a format.
+// leastBytes returns a lower bound of the bytes of the values in a format.
 func leastBytes(s *source.Source, f Format) int64 {
 	switch f {
 	case CSV, JSON:
@@ -45,9 +45,9 @@ func leastBytes(s *source.Source, f Format) int64 {
 	return s.Bytes
 }
 
-// CheckRoom returns an error if the file system has no room for a file, so that the
-// export does not fill it first. On a compressing file system the file may fit
-// nevertheless; writing to standard output skips this check.
+// CheckRoom returns an error if the file system has no room for a file, so that a command
+// does not fill the disk first. On a file system that compresses, the file may fit after
+// all; writing to a pipe avoids the check.
 func CheckRoom(s *source.Source, file string, f Format, free func(dir string) (int64, bool)) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil // a device or a pipe
@@ -60,8 +60,7 @@ func CheckRoom(s *source.Source, file string, f Format, free func(dir string) (i
 	return nil
 }
 
-// Within calls print with a writer to w that accepts at most limit bytes. A limit of 0
-// means none.
+// Within calls print with a writer to w that accepts at most limit bytes. 0 is no limit.
 func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) error {
 	if limit <= 0 {
 		return print(w)
@@ -70,7 +69,7 @@ func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) err
 	return cmp.Or(print(l), l.Flush())
 }
 
-// limited is a writer that fails beyond a limit of bytes.
+// limited is a writer with a limit.
 type limited struct {
 	to          *bufio.Writer
 	left, limit int64

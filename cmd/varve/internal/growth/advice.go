@@ -14,13 +14,13 @@ import (
 	"varve.dev/zarr/rewrite"
 )
 
-// follows reports whether a policy has no effect on a regular axis, whose chunks follow
-// the extent anyway.
+// follows reports whether a policy describes a regular axis, whose chunks follow the
+// extent.
 func (p Policy) follows() bool {
 	return p.Unit == 0 && p.Growth.KeepsRegular()
 }
 
-// text returns the policy in the syntax of --grow.
+// text returns the policy in the form of --grow.
 func (p Policy) text() string {
 	if p.Unit != 0 {
 		return "calendar:" + p.Unit.String()
@@ -28,8 +28,8 @@ func (p Policy) text() string {
 	return p.Growth.String()
 }
 
-// Listed returns an error if a policy cannot apply to an axis because its chunks are
-// not listed. The error names the commands that list them.
+// Listed returns an error if an axis has no list of chunks to lengthen. The error names
+// the commands that make one.
 func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	if axis < 0 || axis >= a.Rank() || !a.Grid().Axis(axis).IsRegular() || p.follows() {
 		return nil
@@ -47,10 +47,9 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	return failure.OnAxis(axis, "%s", text)
 }
 
-// Placeless returns the first growing axis to which a policy cannot apply, or -1 if
-// there is none. A calendar or stored policy concerns only the given axis. Other
-// policies concern every axis that grows, and may skip regular axes if another growing
-// axis is listed.
+// Placeless returns an axis that grows although the policy has no effect on it, or -1. A
+// calendar or stored policy counts only for its own axis. Any other policy counts for
+// every axis that grows, and one axis with a list is enough.
 func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
 	first := -1
 	if len(to) != a.Rank() {
@@ -70,8 +69,8 @@ func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
 	return first
 }
 
-// aligned returns the error of a calendar policy if the present chunks end within a
-// month or year, at element at. The error says how to complete that period.
+// aligned returns the error for a calendar policy after chunks that end within a month,
+// at an element. The error says how to complete the month.
 func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) error {
 	text := fmt.Sprintf("the present chunks end at element %d: %v", at, unaligned)
 	next, err := b.Next(at)
@@ -86,12 +85,12 @@ func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) e
 		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)
 }
 
-// longer returns the command that extends a coordinate which ends too early.
+// longer returns the command that lengthens a coordinate that ends too early.
 func (c *coordinate) longer() string {
 	return fmt.Sprintf("append the missing times first (varve append %s FILE --alone)", phrase.Word(c.name))
 }
 
-// stepped returns the flags to use instead of a coordinate with a single time.
+// stepped returns the flags that replace a coordinate with a single time.
 func (c *coordinate) stepped(unit calendar.Unit) string {
 	flags := fmt.Sprintf("--grow calendar:%v --start %s --step 1d", unit, c.at(0))
 	if cal := c.units.Calendar(); cal != calendar.Standard {

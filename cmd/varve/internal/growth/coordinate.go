@@ -20,17 +20,18 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// coordinate holds the numbers of a time coordinate, which count units since an epoch.
+// coordinate is a time coordinate: numbers in units since a reference time.
 type coordinate struct {
 	*cf.Packing
 	name  string // location
 	units calendar.Units
-	whole []int64   // the numbers, if they are integers
-	reals []float64 // the numbers, if they are packed or floating-point
-	own   int       // count of stored numbers; the rest is about to be appended
+	whole []int64   // of integers
+	reals []float64 // of floating-point numbers and of packed numbers
+	own   int       // elements of the array; the rest is about to be appended
 }
 
-// readCoordinate reads the CF time coordinate at a location.
+// readCoordinate reads the array at a location, which must be a time coordinate of the CF
+// conventions.
 func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
 	a, err := node.OpenSeen(ctx, location, opt)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,20 +56,20 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	return c, nil
 }
 
-// newCoordinate returns the coordinate for an array, without numbers.
+// newCoordinate returns the coordinate for an array, without its numbers.
 func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	c := &coordinate{name: location}
 	switch {
 	case a.Rank() != 1:
-		return nil, failure.BadArgument("--time %s: a coordinate has one axis, but the array has shape %v", location, a.Shape())
+		return nil, failure.BadArgument("--time %s: a coordinate must have one axis, but it has shape %v", location, a.Shape())
 	case !element.IsNumeric(a.Type()):
 		return nil, failure.BadArgument("--time %s: elements of type %s are not times", location, a.Type())
 	case a.Shape()[0] > cf.MaxCoordinate:
-		return nil, fmt.Errorf("%w: --time %s has %s elements, but at most %s are read", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
+		return nil, fmt.Errorf("%w: --time %s has %s elements; at most %s are read", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
 	}
 	name := source.Attribute(a, "units")
 	if name == "" {
-		return nil, failure.BadArgument("--time %s: it lacks the attribute units, which defines what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
+		return nil, failure.BadArgument("--time %s: it lacks the attribute units for its numbers (varve attrs %s set units '\"days since 1950-01-01\"')",
 			location, phrase.Word(location))
 	}
 	cal, err := calendar.Parse(source.Attribute(a, "calendar"))
@@ -85,13 +86,13 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	return c, nil
 }
 
-// len returns the count of numbers.
+// len returns the number of elements.
 func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
 
 // isReal reports whether the numbers are in reals.
 func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.Float || c.IsScaled() }
 
-// add decodes elements in host byte order and appends them to the numbers.
+// add appends the decoded values of elements in host byte order.
 func (c *coordinate) add(block []byte) error {
 	for size := c.Type().Size(); len(block) > 0; block = block[size:] {
 		if !c.HasValue(block[:size]) {
@@ -115,16 +116,15 @@ func (c *coordinate) add(block []byte) error {
 	return nil
 }
 
-// buckets returns the months or years along the axis of the coordinate.
+// buckets returns where months or years begin along the axis of the coordinate.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
 	if n := int64(c.len()); n < extent {
 		return b, failure.BadArgument("--time %s has %s, but the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
 	}
 	if c.len() == 1 {
-		// A single time gives no step. The chunk would end there, and exclude the rest
-		// of its month.
-		return b, failure.BadArgument("--time %s has a single element, so the step between elements is unknown: "+
-			"append two or more first, or give %s instead of --time", c.name, c.stepped(unit))
+		// A chunk that ended with the only known time would be too short for its month.
+		return b, failure.BadArgument("--time %s has one element, which does not tell how far elements are apart: "+
+			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))
 	}
 	if err := c.increases(); err != nil {
 		return b, err
@@ -140,8 +140,8 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 	return b, err
 }
 
-// increases returns an error if times decrease or repeat, because they would not form
-// months.
+// increases returns an error if times decrease or repeat, because they do not divide an
+// axis into months.
 func (c *coordinate) increases() error {
 	i := firstFall(c.whole)
 	if c.isReal() {
@@ -158,8 +158,8 @@ func (c *coordinate) increases() error {
 		"Append only new elements, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 }
 
-// firstFall returns the index of the first number that is not larger than the one
-// before it, or -1 if there is none. NaN is never larger.
+// firstFall returns the index of the first number that is not larger than the one before
+// it, or -1. NaN is not larger.
 func firstFall[T calendar.Number](values []T) int {
 	for i := 1; i < len(values); i++ {
 		if !(values[i-1] < values[i]) {
@@ -169,7 +169,7 @@ func firstFall[T calendar.Number](values []T) int {
 	return -1
 }
 
-// at returns the time of an element as text.
+// at returns the time of an element in the form for people.
 func (c *coordinate) at(i int) string {
 	number := ""
 	if c.isReal() {
@@ -183,8 +183,8 @@ func (c *coordinate) at(i int) string {
 	return number
 }
 
-// bucketsOf looks beyond the values of a coordinate where these go on at one step. Else
-// it looks no further than to the end of the last month or year, as at their usual step.
+// bucketsOf extrapolates the values of a coordinate if they have one step. Otherwise it
+// extrapolates only to the end of the last month or year, with the usual step.
 func bucketsOf[T calendar.Number](values []T, u calendar.Units, unit calendar.Unit) (calendar.Buckets, error) {
 	s, err := calendar.Continue(values, u)
 	if errors.Is(err, calendar.ErrIrregular) {

@@ -16,25 +16,25 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Facts is the JSON form of one array's change of shape.
+// Facts is the change of shape of one array, in JSON.
 type Facts struct {
-	Path   string       `json:"path"` // relative to the group if several change
+	Path   string       `json:"path"` // relative to the group if several arrays change
 	Before []int64      `json:"shape_before"`
 	Shape  []int64      `json:"shape"`
-	Sizes  output.Sizes `json:"chunk_sizes,omitempty"` // after the change, as runs
+	Sizes  output.Sizes `json:"chunk_sizes,omitempty"` // after the change, as runs of equal sizes
 	Files  []input.File `json:"files,omitempty"`
 	Notes  []string     `json:"notes,omitempty"`
 
 	grid *grid.Grid
 }
 
-// ReshapedTo returns the change of an array from an earlier shape to its present one.
+// ReshapedTo returns the change of an array from the shape before to its present shape.
 func ReshapedTo(path string, before []int64, a *zarr.Array) Facts {
 	g := a.Grid()
 	return Facts{Path: path, Before: before, Shape: a.Shape(), Sizes: output.SizesOf(g), grid: g}
 }
 
-// Tell prints the change as text or JSON.
+// Tell prints the change of shape of an array.
 func (f Facts) Tell(cmd *cobra.Command) error {
 	if session.WantsJSON(cmd) {
 		f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
@@ -43,8 +43,8 @@ func (f Facts) Tell(cmd *cobra.Command) error {
 	return f.print(cmd, f.Path)
 }
 
-// print prints the change of the array at a location as text. In a dry run it adds the
-// new chunks.
+// print prints the change of shape of the array at a location as text. In a dry run it
+// also prints the new chunks.
 func (f Facts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
@@ -54,7 +54,7 @@ func (f Facts) print(cmd *cobra.Command, location string) error {
 	return err
 }
 
-// TellAll prints the changes of several arrays in the group at a location.
+// TellAll prints the changes of shape of arrays of the group at a location.
 func TellAll(cmd *cobra.Command, location string, arrays []Facts) (err error) {
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": arrays})

@@ -17,18 +17,18 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Gain holds the elements to append to one array. Files, streams and other arrays are
-// read during the append. Variable-length elements are in memory.
+// Gain has the new elements of an array. Files, streams and other arrays are read during
+// the append; elements that differ in length are in memory.
 type Gain struct {
-	values *input.Values // open until Close
+	values *input.Values // open until the append is done
 	words  element.Values
-	from   *zarr.Source // nil if the elements are in words
+	from   *zarr.Source // nil for elements in memory
 	Planes int64
 	Length int64 // bytes
 }
 
-// Open opens a file to append to an array along an axis, and counts its planes. A file
-// without elements is accepted only if alone is true and the file has a shape.
+// Open opens the values to append to an array along an axis, and counts their planes.
+// There may be no planes if the file is empty and only this array grows.
 func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (*Gain, error) {
 	v, err := input.Open(cmd, file, formatName, a.Type(), a)
 	if err != nil {
@@ -45,7 +45,7 @@ func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, 
 	return g, nil
 }
 
-// Close closes what was opened.
+// Close closes the values.
 func (g *Gain) Close() error { return g.values.Close() }
 
 // measure counts the planes for an array of the given shape.
@@ -81,7 +81,7 @@ func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 	return err
 }
 
-// Append appends the elements to the array.
+// Append appends the elements to an array.
 func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
 	if g.from == nil {
 		return zarr.Append(ctx, a, axis, g.words.Words, opt)
@@ -89,7 +89,7 @@ func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.Ap
 	return a.AppendFrom(ctx, axis, g.from, opt)
 }
 
-// Addition returns the elements as part of an append to a group.
+// Addition returns the addition for an array of a group.
 func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
 	if g.from == nil {
 		return zarr.Add(path, axis, g.words.Words, opt)
@@ -97,8 +97,7 @@ func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Add
 	return zarr.Addition{Path: path, Axis: axis, From: g.from, Options: opt}
 }
 
-// data returns all elements in host byte order. It returns nil for variable-length
-// ones.
+// data returns all elements, of fixed size, in host byte order.
 func (g *Gain) data(ctx context.Context) ([]byte, error) {
 	if g == nil || g.from == nil || g.Length == 0 {
 		return nil, nil
@@ -107,11 +106,11 @@ func (g *Gain) data(ctx context.Context) ([]byte, error) {
 	return data, g.from.Read(ctx, grid.BoxOf(g.from.Shape), data)
 }
 
-// Continues returns an error if the shape of v differs from the array's along any axis
-// other than the growing one. A single plane may lack the growing axis.
+// Continues returns an error if values differ in shape from the array along another axis
+// than the one that grows. A single plane may lack that axis.
 func Continues(v *input.Values, shape []int64, axis int) error {
 	if v.Shape == nil || axis < 0 || axis >= len(shape) {
-		return nil // nothing to compare, or an axis that the library refuses
+		return nil // no shape is given, or the library refuses the axis
 	}
 	have := v.Shape
 	if len(have) == len(shape)-1 {
@@ -127,8 +126,8 @@ func Continues(v *input.Values, shape []int64, axis int) error {
 	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.Name, v.Shape, shape, axis)
 }
 
-// HasEmptyPlanes reports whether the planes of an array along an axis have no elements,
-// because another axis is empty.
+// HasEmptyPlanes reports whether planes along an axis have no elements, because another
+// axis has length 0.
 func HasEmptyPlanes(shape []int64, axis int) bool {
 	for i, n := range shape {
 		if i != axis && n == 0 {
@@ -138,8 +137,8 @@ func HasEmptyPlanes(shape []int64, axis int) bool {
 	return false
 }
 
-// WholePlanes returns the number of planes that n elements form. It fails if n is 0 or
-// not a multiple of the plane's size.
+// WholePlanes returns the number of planes of n elements. It returns an error if that is
+// 0 or not a whole number.
 func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, error) {
 	if axis < 0 || axis >= len(shape) {
 		return 0, nil // the library refuses the axis

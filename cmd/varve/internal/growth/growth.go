@@ -33,21 +33,21 @@ filled before a new one begins.
                       from --start (the DATE of element 0), --step and --calendar. COORD is the name of an array
                       beside the one that grows, or a NODE if it contains a slash.`
 
-// policyWords are the first words of policies. Those that end in ":" take an argument.
+// policyWords are the beginnings of the growth policies. Those that end in ":" need more
+// text.
 var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"}
 
 // Policy is the value of --grow.
 type Policy struct {
 	Growth grid.Growth
-	Unit   calendar.Unit // of a calendar policy, which becomes a Growth once times are known; else 0
-	Stored bool          // from the attributes of the array
+	Unit   calendar.Unit // of a calendar policy, which needs times to become a growth; else 0
+	Stored bool          // the policy is stored with the array
 
-	// tell prints a note that a chunk begins within a month or year. It may be nil.
+	// tell prints that a chunk begins within a month or a year. It may be nil.
 	tell func(text string)
 }
 
-// astray prints a note that a chunk begins within a month or year because times are
-// missing.
+// astray prints that a chunk begins within a month or a year because times are missing.
 func (p Policy) astray(unaligned error) {
 	if p.tell != nil {
 		p.tell(fmt.Sprintf("%v; a chunk begins there, because the times have gaps", unaligned))
@@ -70,7 +70,7 @@ func parseCalendar(text string) (calendar.Unit, error) {
 	return calendar.ParseUnit(strings.TrimPrefix(text, "calendar:"))
 }
 
-// Change holds the flags that all commands which change an extent share.
+// Change has the flags of all commands that change an extent.
 type Change struct {
 	grow, Expect string
 	RoundUp      bool
@@ -79,7 +79,7 @@ type Change struct {
 	times        Times
 }
 
-// Flags adds the flags of a change to a command.
+// Flags adds the flags of a change of the shape to a command.
 func Flags(c *cobra.Command) *Change {
 	f := new(Change)
 	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(ParsePolicy))
@@ -97,7 +97,7 @@ func SingleWriterFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("single-writer", false, "no concurrent writer exists: permits the change on stores without locks")
 }
 
-// Policy returns the value of --grow. Contradictory flags are a usage error.
+// Policy returns the value of --grow. Flags that contradict it are wrong usage.
 func (c *Change) Policy(cmd *cobra.Command) (Policy, error) {
 	p, err := ParsePolicy(c.grow)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *Change) Policy(cmd *cobra.Command) (Policy, error) {
 	return p, c.times.Check(cmd, p.Unit, "--grow")
 }
 
-// Options returns the options that the flags ask for.
+// Options returns the options for the flags.
 func (c *Change) Options(cmd *cobra.Command) *zarr.Options {
 	o := session.Writing(cmd)
 	o.SingleWriter = *c.singleWriter
@@ -121,8 +121,8 @@ func (c *Change) Expected(cmd *cobra.Command) ([]int64, error) {
 	return argument.ParseShape(c.Expect)
 }
 
-// Along returns the growth of an axis with the given extent. A calendar policy takes
-// the months or years from b.
+// Along returns the policy for an axis of the given extent with the times of its
+// elements. A calendar policy needs times.
 func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth {
 	if p.Unit == 0 {
 		return p.Growth
@@ -130,13 +130,14 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 	return grid.ByBoundaries(p.text(), func(at int64) (int64, error) {
 		_, gaps := b.Len()
 		if gaps && l.coordinate != nil && at >= int64(l.coordinate.len()) {
-			// With gaps, the end of a month can be predicted only from its first time.
-			return 0, failure.BadArgument("%w: it has %s, but a chunk begins at element %d: %s",
+			// The length of a month is predicted from its first time, so there must be
+			// one.
+			return 0, failure.BadArgument("%w: it has %s, and a chunk begins at element %d: %s",
 				calendar.ErrOutOfRange, phrase.Plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
 		}
 		err := b.Fits(at)
 		if gaps && errors.Is(err, calendar.ErrUnaligned) {
-			// The previous month was predicted to be longer than it is.
+			// The previous month was predicted to be longer than it was.
 			p.astray(err)
 			err = nil
 		}

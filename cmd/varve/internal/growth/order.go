@@ -20,25 +20,25 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// order checks that the values of a coordinate rise or fall throughout, and remembers
-// the first violation.
+// order checks that the values of a coordinate rise or fall all the way, and records the
+// first one that does not.
 type order struct {
-	typ       dtype.Type               // type that the stored bytes are read as
-	compare   func(a, b []byte) int    // compares decoded values
+	typ       dtype.Type               // of the stored bytes
+	compare   func(a, b []byte) int    // by decoded values
 	hasValue  func(elem []byte) bool   // false for NaN, NaT and missing values
 	text      func(elem []byte) string // for people
 	isTime    bool
-	direction int    // 1 if the values rise, -1 if they fall, 0 while unknown
+	direction int    // 1 if the values rise, -1 if they fall, 0 if unknown
 	next      int64  // index of the next element
-	last      []byte // last element that counted
-	at        int64  // its index
-	unwritten []byte // fill value: such elements are skipped, except at index 0; nil skips none
-	skipped   int64  // number of elements skipped since last
-	fault     string // description of the first violation, or ""
+	last      []byte // the last element with a value
+	at        int64  // index of last
+	unwritten []byte // the fill value, if elements that have it may never have been written; else nil
+	skipped   int64  // elements with that value since last
+	fault     string // of the first element out of order; "" for none
 }
 
-// orderOf returns the order of the values of an array. It returns nil for values
-// without an order, such as labels and complex numbers.
+// orderOf returns the order of the values of an array. It returns nil for types without
+// an order: labels, complex numbers and structs.
 func orderOf(ctx context.Context, a *zarr.Array) *order {
 	o := &order{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
 	s, err := source.New(ctx, a, "", false)
@@ -57,7 +57,7 @@ func orderOf(ctx context.Context, a *zarr.Array) *order {
 	}
 	p = p.OfCoordinate()
 	if _, o.isTime = source.TimesOf(a); !o.isTime {
-		o.text = p.Text // the unpacked number, as in a selection
+		o.text = p.Text // the form that a selection accepts
 	}
 	o.typ, o.compare, o.hasValue = p.Type(), compareBy(p), p.HasValue
 	return o
@@ -68,8 +68,8 @@ func compareWhole[T int64 | uint64](a, b []byte) int {
 	return cmp.Compare(T(binary.NativeEndian.Uint64(a)), T(binary.NativeEndian.Uint64(b)))
 }
 
-// compareBy returns a function that compares stored numbers in the order of their
-// unpacked values, without rounding. A negative scale reverses the order.
+// compareBy returns the comparison of stored numbers by their decoded values, without
+// rounding. A negative scale reverses the order.
 func compareBy(p *cf.Packing) func(a, b []byte) int {
 	compare := func(a, b []byte) int { return cmp.Compare(p.Stored(a), p.Stored(b)) }
 	switch p.Type() {
@@ -100,9 +100,8 @@ func (o *order) follow(e element.Values) {
 	}
 }
 
-// bridge reports elements of a time coordinate that were apparently never written, if a
-// written element follows. A single one may be a time that happens to equal the fill
-// value.
+// bridge checks the element after elements of a time coordinate that were not written. A
+// single one of those may be a time that equals the fill value.
 func (o *order) bridge(elem []byte) {
 	if !o.isTime || o.skipped == 0 || o.fault != "" {
 		return
@@ -114,7 +113,7 @@ func (o *order) bridge(elem []byte) {
 		phrase.Plural(o.skipped, "element"), o.next-o.skipped, phrase.AreOrIs(o.skipped), o.next, o.text(elem))
 }
 
-// step checks that an element follows the last one.
+// step checks an element that follows the last one.
 func (o *order) step(elem []byte) {
 	if !o.hasValue(elem) {
 		o.fault = fmt.Sprintf("element %d is missing", o.next)
@@ -135,9 +134,8 @@ func (o *order) step(elem []byte) {
 // errUnordered stops reading a coordinate at the first violation.
 var errUnordered = errors.New("the values neither rise nor fall")
 
-// Unordered returns the first violation of the order of a coordinate, or "" if there is
-// none or the array is not a coordinate. It reads the values block by block, and
-// ignores errors, because callers find them elsewhere.
+// Unordered returns a text about the first value of a coordinate that is out of order, or
+// "". It reads the values block by block. Errors of reading are for other code to report.
 func Unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	if !source.IsCoordinate(a) {
 		return "", false
@@ -157,7 +155,7 @@ func Unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	return o.told(), o.isTime && o.fault != ""
 }
 
-// told returns a description of the violation, or "".
+// told returns the fault, or "" if there is none.
 func (o *order) told() string {
 	switch {
 	case o.fault == "":
@@ -168,8 +166,8 @@ func (o *order) told() string {
 	return "its values neither rise nor fall throughout: " + o.fault
 }
 
-// UnorderedAfter returns the first violation of the order if the new elements are
-// appended to a coordinate, or "".
+// UnorderedAfter returns a text about the first new element that is out of order after
+// those of a coordinate, or "".
 func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 	if !source.IsCoordinate(a) || more.from == nil || more.Planes == 0 {
 		return ""
@@ -179,7 +177,7 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 		return ""
 	}
 	if err := o.begin(ctx, a); err != nil {
-		return "" // the append reports the error; or the last chunk is too large to read
+		return "" // the append fails, too, or the elements do not fit into memory
 	}
 	part := element.Values{Type: o.typ}
 	for at := int64(0); at < more.Planes && o.fault == ""; at += orderSlab {
@@ -199,8 +197,8 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *Gain) string {
 // orderSlab is the number of new elements that are checked at a time.
 const orderSlab = 1 << 20
 
-// begin starts the order with the last two elements of an array. It ignores violations
-// by these two, which were reported earlier.
+// begin sets the last two elements of an array as the ones before the new elements. A
+// fault between these two was reported before.
 func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	extent := a.Shape()[0]
 	if extent == 0 {
@@ -208,7 +206,7 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	}
 	chunk, _, _ := a.Grid().Axis(0).Locate(extent - 1)
 	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > cf.MaxCoordinate {
-		return zarr.ErrLimit // too much memory for a check
+		return zarr.ErrLimit // too much memory for a check of a coordinate
 	}
 	end := element.Values{Type: o.typ}
 	end.Grow(int(min(extent, 2)))
@@ -217,7 +215,7 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	}
 	o.follow(end)
 	if !o.hasValue(o.last) {
-		o.last = nil // nothing can be compared with a missing value
+		o.last = nil // nothing to compare with
 	}
 	if o.isTime && o.direction == 0 {
 		o.direction = 1

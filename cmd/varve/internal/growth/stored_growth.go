@@ -23,11 +23,11 @@ import (
 const StoredText = `create --grow stores the policy in the array's attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
 append and resize without --grow then use it. It applies to axis 0, or to the "axis" that it names.`
 
-// Stored is the value of the attribute.
+// Stored is the value of the attribute varve:growth.
 type Stored struct {
 	Policy   string          `json:"policy"`
-	Axis     json.RawMessage `json:"axis,omitempty"` // a number or a name; 0 by default
-	Time     string          `json:"time,omitempty"` // name of an array beside the one that grows
+	Axis     json.RawMessage `json:"axis,omitempty"` // a number or a name; missing means 0
+	Time     string          `json:"time,omitempty"` // name of an array in the same group
 	Start    string          `json:"start,omitempty"`
 	Step     string          `json:"step,omitempty"`
 	Calendar string          `json:"calendar,omitempty"`
@@ -49,7 +49,7 @@ func Of(a *zarr.Array) (s Stored, axis int, found bool, err error) {
 	return s, axis, true, nil
 }
 
-// read reads the value of the attribute.
+// read parses the value of the attribute.
 func (s *Stored) read(value []byte) error {
 	if err := json.Unmarshal(value, s); err != nil {
 		return s.malformed("it is not an object with the strings policy, time, start, step and calendar")
@@ -69,17 +69,17 @@ func (s Stored) axis(a *zarr.Array) (int, error) {
 	return axis, err
 }
 
-// malformedGrowth is the error for an attribute that contains no valid policy.
+// malformedGrowth is the error for an attribute that cannot be used.
 type malformedGrowth struct{ why, location string }
 
-// malformed returns the error for a malformed attribute. locateGrowth adds the
-// location.
+// malformed returns the error for an attribute of an array whose location is not known
+// yet.
 func (s Stored) malformed(why string) error { return &malformedGrowth{why, "NODE"} }
 
 func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
 
 func (m *malformedGrowth) Error() string {
-	return fmt.Sprintf("%v: attribute %s: %s; replace it (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
+	return fmt.Sprintf("%v: attribute %s: %s; set it again (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
 		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, rewrite.GrowthAttribute, m.why, m.location, rewrite.GrowthAttribute, m.location, rewrite.GrowthAttribute)
 }
 
@@ -92,7 +92,7 @@ func locateGrowth(err error, location string) error {
 	return err
 }
 
-// policy returns the policy and the times in the attribute.
+// policy returns the policy in the attribute, and the times of the elements.
 func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err error) {
 	t = Times{Coordinate: s.Time, Start: s.Start, Step: s.Step, Calendar: s.Calendar, reading: reading}
 	if p, err = ParsePolicy(s.Policy); err != nil {
@@ -107,7 +107,7 @@ func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err err
 	case s.Time != "" && steps:
 		return p, t, s.malformed("time excludes start, step and calendar")
 	case strings.Contains(s.Time, "/"):
-		return p, t, s.malformed(fmt.Sprintf("time %q is not the name of an array beside this one", s.Time))
+		return p, t, s.malformed(fmt.Sprintf("time %q is not the name of an array in the same group", s.Time))
 	case s.Time == "":
 		if _, err = calendar.ParseSteps(s.Start, s.Step, s.Calendar); err != nil {
 			err = s.malformed(fmt.Sprintf("it needs time, or start and step: %v", err))
@@ -116,8 +116,8 @@ func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err err
 	return p, t, err
 }
 
-// Along returns the policy and times for an axis of an array: those of the flags, or
-// without --grow those that are stored with the array.
+// Along returns the policy for an axis of an array, with its times: those of the flags,
+// or without --grow those that are stored with the array.
 func (c *Change) Along(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
 	p, t, err := c.policyAlong(cmd, p, a, location, axis)
 	told := false
@@ -130,7 +130,7 @@ func (c *Change) Along(cmd *cobra.Command, p Policy, a *zarr.Array, location str
 	return p, t, err
 }
 
-// policyAlong is like Along, but without the note about gaps.
+// policyAlong is Along without notes about gaps.
 func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
 	s, stored, found, err := Of(a)
 	if cmd.Flags().Changed("grow") {
@@ -150,16 +150,16 @@ func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, locati
 	return p, t, locateGrowth(err, location)
 }
 
-// depart prints a note if --grow differs from the stored policy.
+// depart prints that --grow differs from the stored policy.
 func (c *Change) depart(cmd *cobra.Command, s Stored, location string) {
 	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || session.WantsJSON(cmd) {
 		return
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s differs from the stored policy %s: later appends may not fit the pattern\n",
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s differs from the stored policy, %s: later appends may not fit the pattern\n",
 		phrase.Printable(location), phrase.Printable(c.grow), phrase.Printable(s.Policy))
 }
 
-// Followable returns an error if a value of the attribute varve:growth is invalid for
+// Followable returns an error if a value of the attribute varve:growth cannot be used for
 // any array.
 func Followable(value []byte) error {
 	var s Stored
@@ -174,7 +174,7 @@ func Followable(value []byte) error {
 	return err
 }
 
-// GrowsBy returns an error if a policy cannot apply to axis 0.
+// GrowsBy returns an error if a policy cannot be that of axis 0.
 func GrowsBy(s *zarr.Spec, p Policy) error {
 	if len(s.Shape) == 0 {
 		return failure.BadArgument("--grow: the array has no axis")

@@ -14,13 +14,13 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// Times are the flags that define the times of elements along an axis.
+// Times are the flags for the times of the elements along an axis.
 type Times struct {
 	Coordinate, Start, Step, Calendar string
-	reading                           func() *zarr.Options // options to open the coordinate
+	reading                           func() *zarr.Options // options for reading the coordinate
 }
 
-// Flags adds the flags --start, --step, --calendar and --time to a command.
+// Flags adds the flags of times to a command: --start, --step, --calendar and --time.
 func (t *Times) Flags(c *cobra.Command) {
 	f := c.Flags()
 	t.reading = func() *zarr.Options { return session.Reading(c) }
@@ -32,37 +32,37 @@ func (t *Times) Flags(c *cobra.Command) {
 	flagtext.Propose(c, "calendar", "standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian")
 }
 
-// Check returns a usage error if the flags contradict each other. unit is that of a
-// calendar policy in the named flag. If unit is 0, times are not allowed.
+// Check returns an error if flags contradict each other, if the unit needs times that are
+// not given, or if the unit is 0 and times are given.
 func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error {
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
 	if unit == 0 {
 		for _, name := range []string{"time", "start", "step", "calendar"} {
 			if given(name) {
-				return failure.BadUsage("--%s needs %s calendar:month or calendar:year", name, flag)
+				return failure.BadUsage("--%s is only for %s calendar:month and calendar:year", name, flag)
 			}
 		}
 		return nil
 	}
 	switch {
 	case given("time") && (given("start") || given("step") || given("calendar")):
-		return failure.BadUsage("--time excludes --start, --step and --calendar: the coordinate defines all of them")
+		return failure.BadUsage("--time excludes --start, --step and --calendar: the coordinate has all of these")
 	case given("time") && t.Coordinate == "":
 		return failure.BadUsage("--time is empty; give the name of a coordinate")
 	case given("time"):
 		return nil
 	case !given("start") && !given("step"):
-		return failure.BadUsage("%s calendar:%v needs the times of elements: --time COORD, or --start DATE and --step 1d", flag, unit)
+		return failure.BadUsage("%s calendar:%v needs the times of the elements: --time COORD, or --start DATE and --step 1d", flag, unit)
 	case !given("start"):
-		return failure.BadUsage("--start is missing: give the DATE of element 0")
+		return failure.BadUsage("--start is missing: the DATE of element 0")
 	case !given("step"):
-		return failure.BadUsage("--step is missing: give a TIME such as 1d, 6h or 1mo")
+		return failure.BadUsage("--step is missing: 1d, 6h or 1mo")
 	}
 	_, err := t.steps()
 	return err
 }
 
-// steps returns the times that --start, --step and --calendar define.
+// steps returns the times for --start, --step and --calendar.
 func (t *Times) steps() (calendar.Steps, error) {
 	s, err := calendar.ParseSteps(t.Start, t.Step, t.Calendar)
 	if err != nil {
@@ -77,17 +77,18 @@ func (t *Times) steps() (calendar.Steps, error) {
 	return s, nil
 }
 
-// Given maps the locations of arrays to the elements about to be appended.
+// Given has the new elements of arrays that are about to grow, by the location of the
+// array.
 type Given map[string]*Gain
 
-// Timeline defines the months or years along all axes with the same times.
+// Timeline tells where months or years begin along axes with the same times.
 type Timeline struct {
-	unit       calendar.Unit // 0 without a calendar policy
+	unit       calendar.Unit // 0 if no policy needs times
 	steps      calendar.Steps
-	coordinate *coordinate // nil if steps is used
+	coordinate *coordinate // nil if times are given by steps
 }
 
-// Timeline returns the times that the flags define, for arrays at or beside a location.
+// Timeline returns the times for the flags, for arrays at or beside a location.
 func (t *Times) Timeline(ctx context.Context, unit calendar.Unit, location string, g Given) (l Timeline, err error) {
 	l.unit = unit
 	switch {

@@ -16,15 +16,15 @@ import (
 // dataType is the value of --dtype.
 type dataType struct {
 	dtype.Type
-	Big bool // big-endian, as in the NumPy name ">f4"
+	Big bool // NumPy's name is for big-endian elements
 }
 
-// ParseType parses a data type: a name or object as in metadata, a NumPy name, or a
-// JSON list of NumPy fields such as [["x", "<i4"], ["y", "<f8"]].
+// ParseType parses a data type: a name or an object as in metadata, NumPy's name, or
+// NumPy's list of fields in JSON, [["x", "<i4"], ["y", "<f8"]].
 func ParseType(text string) (dataType, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
-		return dataType{}, errors.New("the data type is empty; give a name such as float32")
+		return dataType{}, errors.New("the name of a type is needed, such as float32")
 	case strings.HasPrefix(trimmed, "{"):
 		e, err := metadata.ParseExtension([]byte(trimmed), metadata.Limits{})
 		if err != nil {
@@ -54,7 +54,7 @@ func ParseType(text string) (dataType, error) {
 	return dataType{}, unknownType(text, failure.AsUnsupported(err))
 }
 
-// parseFields parses a list of pairs of name and type.
+// parseFields parses a list of names and types.
 func parseFields(v strictjson.Value) (dataType, error) {
 	var fields []dtype.Field
 	var orders [2]int
@@ -64,7 +64,7 @@ func parseFields(v strictjson.Value) (dataType, error) {
 			parts = append(parts, p)
 		}
 		if len(parts) != 2 {
-			return dataType{}, e.Errorf("a field is a list of a name and a type")
+			return dataType{}, e.Errorf("a field is a list of its name and its type")
 		}
 		name, err := parts[0].Str()
 		if err != nil {
@@ -86,7 +86,7 @@ func parseFields(v strictjson.Value) (dataType, error) {
 		fields = append(fields, dtype.Field{Name: name, Type: t.Type})
 	}
 	if orders[0] > 0 && orders[1] > 0 {
-		return dataType{}, errors.New("the fields have different byte orders, but a chunk has a single one")
+		return dataType{}, errors.New("the fields have different byte orders, but a chunk has one byte order")
 	}
 	t, err := dtype.StructOf(fields...)
 	return dataType{t, orders[1] > 0}, failure.AsUnsupported(err)

@@ -26,13 +26,12 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// encodingAttributes are the attributes that define the encoding of numbers.
+// encodingAttributes are the attributes that give the numbers of an array their meaning.
 var encodingAttributes = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.FillValue, cf.MissingValue, "units", "calendar"}
 
-// CheckEncoding returns an error if v comes from an array that encodes its numbers
-// differently than a does. Numbers are copied without conversion, so readers would
-// decode them to wrong values. If the other array has no such attributes, its numbers
-// are accepted as raw ones.
+// CheckEncoding returns an error if the numbers of another array have another meaning in
+// this array. They are stored unchanged, so readers would see wrong values. If that array
+// has no such attributes, its numbers count as raw.
 func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
 	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return nil
@@ -41,12 +40,13 @@ func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
 	if err != nil || len(faults) == 0 {
 		return err
 	}
-	return failure.BadArgument("%s encodes its numbers differently than this array: %s; convert them first, as xarray does, "+
-		"or give both arrays the same attributes if the numbers mean the same (varve attrs), or pass raw numbers through a file: varve export %s -o FILE.npy",
+	return failure.BadArgument("the numbers of %s have another meaning there than here: %s; encode them again first, as xarray does, "+
+		"or give both the same attributes if they mean the same (varve attrs), or take bare numbers by way of a file: varve export %s -o FILE.npy",
 		v.Name, strings.Join(faults, "; "), phrase.Word(v.Name))
 }
 
-// faults returns the differences between the encodings of the node and the array.
+// faults returns the differences of meaning between the numbers of the node and those of
+// an array.
 func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {
 	from, err := cf.UnitsIn(ctx, v.array)
 	if err != nil {
@@ -56,7 +56,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if err != nil {
 		return nil, err
 	}
-	says := hasEncoding(v.array) || from.Units != "" // bounds inherit the units of their coordinate
+	says := hasEncoding(v.array) || from.Units != "" // bounds have the units of their coordinate
 	if says {
 		faults = append(packingDiffers(v.array, a), unitsDiffer(from, to)...)
 	}
@@ -66,7 +66,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	p, err := cf.PackingOf(v.array)
 	q, also := cf.PackingOf(a)
 	if err != nil || also != nil || p.Type() != q.Type() {
-		return faults, nil // malformed attributes were compared as text
+		return faults, nil // invalid attributes are compared by their spelling
 	}
 	if source.IsCoordinate(v.array) {
 		p = p.OfCoordinate()
@@ -81,22 +81,22 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	return v.hiddenBy(ctx, p, q)
 }
 
-// hasMissingFill reports whether the fill value of an array of format 2 marks missing
-// elements. Zero does not, because it is the default.
+// hasMissingFill reports whether the fill value of an array of format 2 is its missing
+// value. Zero is not, because it is the default.
 func hasMissingFill(a *zarr.Array) bool {
 	fill := element.Fill(a)
 	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
-// NoteEncoding prints a note if the numbers lose their units, or if numbers without
-// attributes are stored as packed ones.
+// NoteEncoding prints a note if the numbers of an array lose their units, or if numbers
+// without attributes are stored as packed ones.
 func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
 	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return
 	}
 	if units := source.Attribute(v.array, "units"); units != "" {
 		if to, err := cf.UnitsIn(cmd.Context(), a); err == nil && to.Units == "" {
-			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, but the target array has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
+			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, and the array that receives its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
 	}
 	if hasEncoding(v.array) {
@@ -107,7 +107,7 @@ func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
 	}
 }
 
-// hasEncoding reports whether an array has any attribute of an encoding.
+// hasEncoding reports whether an array has any attribute that gives its numbers a meaning.
 func hasEncoding(a *zarr.Array) bool {
 	for _, name := range encodingAttributes {
 		if v, err := source.AttributeValue(a, name); err != nil || !v.IsZero() {
@@ -117,7 +117,7 @@ func hasEncoding(a *zarr.Array) bool {
 	return false
 }
 
-// attributeText returns an attribute as text for messages, "none" if it is not set.
+// attributeText returns an attribute in the form for people.
 func attributeText(a *zarr.Array, name string) string {
 	v, err := source.AttributeValue(a, name)
 	if err != nil || v.IsZero() {
@@ -131,11 +131,11 @@ func attributeDiffers(from, to *zarr.Array, name string) string {
 	return fmt.Sprintf("%s is %s there and %s here", name, attributeText(from, name), attributeText(to, name))
 }
 
-// packingDiffers returns the differences in scale, offset and signedness of two arrays.
+// packingDiffers returns the differences between the packings of two arrays.
 func packingDiffers(from, to *zarr.Array) (faults []string) {
 	p, err := cf.PackingOf(from)
 	q, also := cf.PackingOf(to)
-	if err != nil || also != nil { // malformed: compare the attributes as text
+	if err != nil || also != nil { // equal spellings have been compared before
 		for _, name := range []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned} {
 			if attributeText(from, name) != attributeText(to, name) {
 				faults = append(faults, attributeDiffers(from, to, name))
@@ -159,7 +159,7 @@ func packingDiffers(from, to *zarr.Array) (faults []string) {
 	return faults
 }
 
-// missingDiffers describes the elements that are missing in the first array only.
+// missingDiffers returns the values that are missing only in the first of two arrays.
 func missingDiffers(p, q *cf.Packing) (faults []string) {
 	for _, elem := range missingBut(p, q) {
 		faults = append(faults, fmt.Sprintf("%s is a missing value there and a number here", p.Type().AppendText(nil, elem)))
@@ -167,8 +167,8 @@ func missingDiffers(p, q *cf.Packing) (faults []string) {
 	return faults
 }
 
-// missingBut returns the elements that are missing in p and numbers in q, which have
-// the same type. NaN and NaT never count as numbers.
+// missingBut returns the values that are missing in an array and are numbers in another
+// one of the same type. NaN and NaT are never numbers.
 func missingBut(p, q *cf.Packing) (list [][]byte) {
 	for _, elem := range p.Missing() {
 		if math.IsNaN(p.Stored(elem)) || isNotATime(elem) || q.IsMissing(elem) {
@@ -179,14 +179,14 @@ func missingBut(p, q *cf.Packing) (list [][]byte) {
 	return list
 }
 
-// isNotATime reports whether an element is the int64 that encodes NaT.
+// isNotATime reports whether an element is NaT, as an int64.
 func isNotATime(elem []byte) bool {
 	return len(elem) == 8 && int64(binary.NativeEndian.Uint64(elem)) == dtype.NaT
 }
 
-// hiddenBy describes a number of the node, packed as p, that would be missing if packed
-// as q. It reads the values to find one: most arrays that differ only in the missing
-// value contain none.
+// hiddenBy returns the numbers of the node, with packing p, that would be missing with
+// packing q. It reads the values, because most arrays with another missing value do not
+// contain it.
 func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
 	if len(missingBut(q, p)) == 0 {
 		return nil, nil
@@ -213,7 +213,7 @@ func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []strin
 // errFound ends the search of hiddenBy.
 var errFound = errors.New("found")
 
-// unitsDiffer returns the differences of two units. Empty units match any.
+// unitsDiffer returns the differences of units, if both arrays have some.
 func unitsDiffer(from, to cf.Units) (faults []string) {
 	if from.Units == "" || to.Units == "" {
 		return nil
@@ -237,7 +237,7 @@ func unitsDiffer(from, to cf.Units) (faults []string) {
 	return faults
 }
 
-// differs describes how a text attribute differs. "" means that it is not set.
+// differs describes how a text attribute differs. "" means that there is none.
 func differs(name, from, to string) string {
 	text := func(s string) string {
 		if s == "" {
@@ -248,7 +248,7 @@ func differs(name, from, to string) string {
 	return fmt.Sprintf("%s is %s there and %s here", name, text(from), text(to))
 }
 
-// unitNames maps alternative names of units, from CF and UDUNITS, to one name each.
+// unitNames are other names of units in CF or UDUNITS.
 var unitNames = map[string]string{
 	"kelvin": "K", "Kelvin": "K", "degrees_K": "K", "degree_K": "K", "degK": "K",
 	"degree_north": "degrees_north", "degree_N": "degrees_north", "degrees_N": "degrees_north",
@@ -257,7 +257,7 @@ var unitNames = map[string]string{
 	"degreeE": "degrees_east", "degreesE": "degrees_east",
 }
 
-// sameUnit reports whether two names denote the same unit.
+// sameUnit reports whether two names are for the same unit.
 func sameUnit(a, b string) bool {
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
 	if cmp.Or(unitNames[a], a) == cmp.Or(unitNames[b], b) {

@@ -13,9 +13,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Fits returns an error if the values do not fit a region of the given shape in number
-// or arrangement. Values with a single axis fit any shape, and axes of length 1 are
-// ignored.
+// Fits returns an error if values do not fit a place of the given shape, in number or in
+// arrangement. A single axis fits any shape, and axes of length 1 are ignored.
 func (v *Values) Fits(shape []int64) error {
 	want, ok := checked.Product(shape...)
 	if ok {
@@ -36,13 +35,14 @@ func (v *Values) Fits(shape []int64) error {
 	if len(have) < 2 || slices.Equal(have, place) {
 		return nil
 	}
-	return v.onFirstOf(shape, failure.BadArgument("%s has shape %v, the region has %v", v.Name, v.Shape, shape))
+	return v.onFirstOf(shape, failure.BadArgument("%s has shape %v, the place has %v", v.Name, v.Shape, shape))
 }
 
-// onFirstOf attributes err to the first axis along which the values differ from shape.
+// onFirstOf returns err as an error of the first axis that does not fit a place of the
+// given shape.
 func (v *Values) onFirstOf(shape []int64, err error) error {
 	if len(v.Shape) != len(shape) {
-		return err // axes do not correspond
+		return err // the axes do not correspond
 	}
 	if i := Unequal(v.Shape, shape, -1); i >= 0 {
 		err = &grid.AxisError{Axis: i, Err: err}
@@ -50,8 +50,8 @@ func (v *Values) onFirstOf(shape []int64, err error) error {
 	return err
 }
 
-// Unequal returns the first axis, other than except, along which two shapes of the same
-// rank differ. It returns -1 if there is none.
+// Unequal returns the first axis other than except along which two shapes of one rank
+// differ, or -1.
 func Unequal(a, b []int64, except int) int {
 	for i := range a {
 		if i != except && a[i] != b[i] {

@@ -11,12 +11,11 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// magicNPY is the magic number at the start of every .npy file.
+// magicNPY is the beginning of every .npy file.
 const magicNPY = "\x93NUMPY"
 
-// peekNPY reports whether the input begins with magicNPY, without consuming it. It
-// stops at the first byte that differs, so it does not block on a slow stream for
-// longer than necessary.
+// peekNPY reports whether the next bytes are the beginning of a .npy file. The bytes are
+// not consumed. It reads no more of a stream than necessary.
 func (v *Values) peekNPY() (bool, error) {
 	seen := make([]byte, 0, len(magicNPY))
 	for len(seen) < len(magicNPY) && magicNPY[:len(seen)] == string(seen) {
@@ -29,7 +28,7 @@ func (v *Values) peekNPY() (bool, error) {
 			return false, fmt.Errorf("read %s: %w", v.Name, err)
 		}
 	}
-	if s, ok := v.Reader.(io.Seeker); ok { // keep the file itself as reader: its length is known
+	if s, ok := v.Reader.(io.Seeker); ok { // keep the file, because its length is known
 		if _, err := s.Seek(-int64(len(seen)), io.SeekCurrent); err != nil {
 			return false, fmt.Errorf("read %s: %w", v.Name, err)
 		}
@@ -39,8 +38,8 @@ func (v *Values) peekNPY() (bool, error) {
 	return magicNPY == string(seen), nil
 }
 
-// openRaw prepares to read raw bytes. Without --format, a .npy file is read as such
-// even if its name suggests raw data. Its header would otherwise become values.
+// openRaw starts to read bytes without a header. A .npy file without --format is read as
+// such, whatever its name is: as raw data, its header would become values.
 func (v *Values) openRaw(named bool) (err error) {
 	if v.npy, err = v.peekNPY(); err != nil {
 		return err
@@ -52,7 +51,7 @@ func (v *Values) openRaw(named bool) (err error) {
 	return format.CheckOneLength(v.Type, format.Raw)
 }
 
-// RawNPY returns a note for errors if a .npy file is read as raw data.
+// RawNPY returns a note if raw data is a .npy file, or "".
 func (v *Values) RawNPY() string {
 	if !v.npy {
 		return ""

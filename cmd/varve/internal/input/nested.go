@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	maxDepth = 66 // lists: 64 axes and an element that is a list
+	maxDepth = 66 // levels of lists: 64 axes, and an element that is a list
 )
 
-// openJSON reads nested lists of values, written as fill values are in metadata. Times
-// and durations may also be written as text.
+// openJSON reads nested lists of values in the spelling of fill values, or of times in
+// the form for people.
 func (v *Values) openJSON() error {
 	if v.Type.IsZero() {
 		return failure.BadArgument("%s: JSON does not define a data type; give --dtype", v.Name)
@@ -46,8 +46,7 @@ func (v *Values) openJSON() error {
 	return nil
 }
 
-// nestedShape returns the shape of nested lists. It looks at the first element of each
-// list only.
+// nestedShape returns the shape of nested lists, from their first elements.
 func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	shape := []int64{}
 	for doc.Kind() == strictjson.Array {
@@ -67,8 +66,8 @@ func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	return shape
 }
 
-// isList reports whether the elements of a type are lists of numbers in JSON. Bytes can
-// be lists or strings, so it also looks at the first item.
+// isList reports whether an element of a type is a list of numbers. first is the first
+// element, because elements of bytes may also be text.
 func isList(t dtype.Type, first strictjson.Value) bool {
 	switch t.Kind() {
 	case dtype.Complex:
@@ -79,8 +78,8 @@ func isList(t dtype.Type, first strictjson.Value) bool {
 	return false
 }
 
-// parseValue parses a value as metadata documents write it. Times and durations may
-// also be text such as "2024-12-25" or "6h".
+// parseValue parses a value in the spelling of metadata. Times and durations may also be
+// in the form for people.
 func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 	if k := t.Kind(); v.Kind() == strictjson.String && (k == dtype.Datetime || k == dtype.Timedelta) {
 		return t.ParseText(string(v.Raw()))
@@ -92,7 +91,7 @@ func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 	return elem, refuseOverflow(t, elem, string(v.Raw()))
 }
 
-// elementError rewords an error about a fill value for an ordinary element.
+// elementError is the error for an invalid element in the spelling of a fill value.
 type elementError struct{ err error }
 
 func (e *elementError) Unwrap() error { return e.err }

@@ -19,9 +19,9 @@ import (
 	"varve.dev/zarr/npy"
 )
 
-// NPYOfCSV returns advice how to convert a table of numbers to a .npy file.
+// NPYOfCSV returns the Python code that turns a table of numbers into a .npy file.
 func NPYOfCSV(file string) string {
-	return fmt.Sprintf("in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) makes npy of csv (skiprows=1 and usecols of a table with a header)",
+	return fmt.Sprintf("in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) converts csv to npy (with skiprows=1 and usecols for a table with a header)",
 		node.WithoutExtension(file)+".npy", filepath.Base(file))
 }
 
@@ -40,7 +40,7 @@ func (v *Values) OpenNPY() error {
 		return fmt.Errorf("%w: %s has shape %v", zarr.ErrOverflow, v.Name, h.Shape)
 	}
 	if have, known := v.left(); known && have != n {
-		return failure.BadArgument("%s has %d bytes of elements, its header says %d", v.Name, have, n)
+		return failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, have, n)
 	}
 	want := v.Type
 	v.Type, v.Shape, v.Total, v.swapped = h.Type, h.Shape, n, h.Swapped()
@@ -51,7 +51,7 @@ func (v *Values) OpenNPY() error {
 	if err != nil {
 		return err
 	}
-	h.BigEndian = !dtype.LittleEndian() // All has already swapped the bytes
+	h.BigEndian = !dtype.LittleEndian() // All has swapped the bytes already
 	e.Data = h.Arrange(e.Data)
 	if worded {
 		e = asWords(want, e)
@@ -60,20 +60,20 @@ func (v *Values) OpenNPY() error {
 	return nil
 }
 
-// packed returns advice for a file that is not a .npy file, or that holds Python
+// packed returns a hint for a file that is not a .npy file, or whose elements are Python
 // objects.
 func (v *Values) packed(err error) string {
 	if strings.Contains(err.Error(), `NumPy type "|O"`) {
-		return " (elements are Python objects; convert them with x.astype(str), or with astype and a numeric type)"
+		return " (elements are objects of Python: x.astype(str), or astype of a type of numbers, makes values of them)"
 	}
 	if v.file == nil {
 		return ""
 	}
 	magic := make([]byte, 8)
-	n, _ := v.file.ReadAt(magic, 0) // fails for a pipe, about which nothing is known
+	n, _ := v.file.ReadAt(magic, 0) // a pipe has no magic
 	switch magic = magic[:n]; {
 	case bytes.HasPrefix(magic, []byte("PK")):
-		return " (it is a zip archive, as numpy.savez writes; unzip extracts the .npy files)"
+		return " (it is a zip archive, as numpy.savez writes; unzip takes the .npy files out)"
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		return fmt.Sprintf(" (it is compressed: gunzip -c %s | varve write NODE --format npy)", v.Name)
 	case bytes.HasPrefix(magic, []byte("\x89HDF")) || bytes.HasPrefix(magic, []byte("CDF")):
@@ -85,12 +85,12 @@ func (v *Values) packed(err error) string {
 // isWord reports whether elements are text or bytes of a fixed length.
 func isWord(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated }
 
-// sameBytes reports whether both types are raw bytes of the same length.
+// sameBytes reports whether elements of two types are plain bytes of the same length.
 func sameBytes(a, b dtype.Type) bool {
 	return a.Kind() == dtype.Raw && b.Kind() == dtype.Raw && a.Size() == b.Size()
 }
 
-// asWords converts fixed-length elements to a variable-length type.
+// asWords returns elements of fixed length as elements of a type of variable length.
 func asWords(t dtype.Type, e element.Values) element.Values {
 	words := make([][]byte, e.Len())
 	for i := range words {
@@ -99,9 +99,9 @@ func asWords(t dtype.Type, e element.Values) element.Values {
 	return element.Values{Type: t, Words: words}
 }
 
-// encodeFirst returns advice how to encode values of another type as the attributes of
-// an array require, or "". The astype method of NumPy alone ignores scale and units,
-// and turns NaN into an arbitrary number.
+// encodeFirst returns the steps before astype that encode values of another type for an
+// array, or "". astype alone would truncate scaled values, count times in other units,
+// and turn NaN into some number.
 func encodeFirst(from dtype.Type, a *zarr.Array) string {
 	if a == nil || !element.IsNumeric(a.Type()) {
 		return ""
@@ -124,5 +124,5 @@ func encodeFirst(from dtype.Type, a *zarr.Array) string {
 	if len(steps) == 0 {
 		return ""
 	}
-	return "encode them first as the attributes of the array require (" + strings.Join(steps, "; ") + ")"
+	return "encode them first as the attributes of the array say (" + strings.Join(steps, "; ") + ")"
 }

@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// ParseGiven is like [dtype.Type.ParseText], but stricter, for values from users. A
-// number too large for a floating-point type is an error, as it is for integers. In
-// metadata documents such numbers become infinite, as in other programs.
+// ParseGiven is [dtype.Type.ParseText] for a value that a user gives. It returns an error
+// if a number is too large for a type of floats, as for integers. In documents such
+// numbers are infinite, as other programs read them.
 func ParseGiven(t dtype.Type, text string) ([]byte, error) {
 	elem, err := t.ParseText(text)
 	if err != nil {
@@ -38,9 +38,8 @@ func ParseGiven(t dtype.Type, text string) ([]byte, error) {
 // decimal matches a number that may begin with a plus, or begin or end with its point.
 var decimal = regexp.MustCompile(`^([+-]?)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)$`)
 
-// respelled converts a value in a common notation to that of metadata: .5 to 0.5, 5. to
-// 5.0, +5 to 5, and 6h to a number of the type's units. It returns false if it knows no
-// conversion.
+// respelled returns a value in the spelling of metadata: .5 as 0.5, 5. as 5.0, +5 as 5,
+// and 6h as a number of units. ok is false for any other text.
 func respelled(t dtype.Type, text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	switch t.Kind() {
@@ -67,20 +66,19 @@ func respelled(t dtype.Type, text string) (string, bool) {
 	return "", false
 }
 
-// boolMeant returns a hint that proposes true or false for a similar text.
+// boolMeant returns a hint for a text that means true or false in another spelling.
 func boolMeant(t dtype.Type, text string) string {
 	if t.Kind() != dtype.Bool {
 		return ""
 	}
 	lower := strings.ToLower(strings.TrimSpace(text))
 	if lower == "true" || lower == "false" {
-		return fmt.Sprintf(" (is %s meant?)", lower)
+		return fmt.Sprintf(" (did you mean %s?)", lower)
 	}
 	return spelling.Meant(lower, []string{"true", "false"})
 }
 
-// refuseOverflow returns an error if an element has more infinite numbers than its text
-// names.
+// refuseOverflow returns an error if an element has more infinite numbers than its text.
 func refuseOverflow(t dtype.Type, elem []byte, text string) error {
 	n := infinities(t, elem)
 	if n == 0 {
@@ -90,11 +88,11 @@ func refuseOverflow(t dtype.Type, elem []byte, text string) error {
 	if spelled := strings.Count(text, "inf") + strings.Count(text, "0x"); spelled >= n || isEncoded(t, text) {
 		return nil
 	}
-	return fmt.Errorf("%w: value %s of %s: beyond the largest number of the type; write infinite numbers as Infinity or -Infinity",
+	return fmt.Errorf("%w: value %s of %s: beyond the largest number of the type; write Infinity or -Infinity for an infinite value",
 		dtype.ErrInvalid, phrase.Shorten(text, 60), t)
 }
 
-// isEncoded reports whether a text gives a struct as encoded bytes.
+// isEncoded reports whether a text is the encoded bytes of a struct.
 func isEncoded(t dtype.Type, text string) bool {
 	return t.Kind() == dtype.Struct && !strings.Contains(text, "{")
 }

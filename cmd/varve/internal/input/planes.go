@@ -15,21 +15,20 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// PlanesAlong returns the number of planes that the values form when they extend a
-// shape with no elements per plane. It takes the number from the shape in the file,
-// because it cannot be computed from the count of elements.
+// PlanesAlong returns the number of planes that continue a shape, from the shape of the
+// file. It is for planes without elements, whose number the data does not tell.
 func (v *Values) PlanesAlong(axis int, shape []int64) (int64, error) {
 	switch {
 	case v.Shape == nil:
-		return 0, failure.OnAxis(axis, "a plane of shape %v has no elements, so raw data does not define the number of planes: use .npy or JSON", shape)
+		return 0, failure.OnAxis(axis, "a plane of shape %v has no elements, so raw data do not tell how many there are: give them as .npy or JSON", shape)
 	case len(v.Shape) < len(shape):
 		return 1, nil
 	}
 	return v.Shape[axis], nil
 }
 
-// Gather makes all values available for random access and returns their number. It
-// spools a stream.
+// Gather makes all values available at any offset, and returns their number. It spools a
+// stream.
 func (v *Values) Gather() (int64, error) {
 	if v.Type.Variable() {
 		return int64(len(v.words)), nil
@@ -41,7 +40,7 @@ func (v *Values) Gather() (int64, error) {
 			return 0, fmt.Errorf("read %s: %w", v.Name, err)
 		}
 		if v.Total >= 0 && copied != v.Total {
-			return 0, failure.BadArgument("%s has %d bytes of elements, its header says %d", v.Name, copied, v.Total)
+			return 0, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, copied, v.Total)
 		}
 		n, v.Total, v.Whole = copied, copied, true
 		v.Reader = v.aside.Reader()
@@ -53,8 +52,7 @@ func (v *Values) Gather() (int64, error) {
 	return n / size, nil
 }
 
-// Source returns the values as planes that extend a shape along an axis. Gather must
-// have been called.
+// Source returns gathered values as planes that continue a shape along an axis.
 func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, error) {
 	if axis < 0 || axis >= len(shape) {
 		return &zarr.Source{}, nil // the library refuses the axis
@@ -74,7 +72,7 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 		io.Seeker
 	})
 	if !ok {
-		return nil, fmt.Errorf("%s: %w: it does not support random access", v.Name, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w: it cannot be read at an offset", v.Name, errors.ErrUnsupported)
 	}
 	at, err := r.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -86,7 +84,6 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 		err := file.Read(ctx, box, dst)
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			// Another program truncated the file after Gather measured it.
 			return fmt.Errorf("%w: %s was truncated while it was appended: %w", zarr.ErrSourceChanged, v.Name, err)
 		case err != nil:
 			return fmt.Errorf("read %s: %w", v.Name, err)

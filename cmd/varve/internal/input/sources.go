@@ -25,9 +25,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Sources returns the files and nodes that arguments name, in the given order. An
-// argument with *, ? or [ that does not exist itself is a pattern. It is replaced by
-// all matching files in natural order, in which day-9 comes before day-10.
+// Sources returns the files and nodes that arguments name. An argument with *, ? or [
+// that is not a file stands for all matching files, in natural order: day-9 before
+// day-10. Other arguments keep their order.
 func Sources(args []string) ([]string, error) {
 	var sources []string
 	streams := 0
@@ -43,7 +43,7 @@ func Sources(args []string) ([]string, error) {
 		}
 		found, err := filepath.Glob(arg)
 		if err != nil {
-			return nil, failure.BadUsage("%q is not a valid pattern of file names: %w", arg, err)
+			return nil, failure.BadUsage("%q is not a pattern of file names: %w", arg, err)
 		}
 		if len(found) == 0 {
 			return nil, failure.NotFound("no file matches %q", arg)
@@ -54,7 +54,7 @@ func Sources(args []string) ([]string, error) {
 	return sources, nil
 }
 
-// compareNaturally compares names of files. It compares whole numbers in them by value.
+// compareNaturally compares names of files, with whole numbers in them by value.
 func compareNaturally(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		n, m := leadingDigits(x), leadingDigits(y)
@@ -74,10 +74,11 @@ func compareNaturally(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// leadingDigits returns how many digits a text begins with.
+// leadingDigits returns the number of digits at the beginning of a text.
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// openNodeValues opens an array with elements of type t. The zero Type allows any type.
+// openNodeValues opens an array whose elements must be of type t. The zero Type accepts
+// any type.
 func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Values, err error) {
 	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
@@ -98,11 +99,11 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Value
 		return nil, errors.Join(err, a.Close())
 	}
 	v = &Values{Type: src.Type, Shape: src.Shape, Total: src.Bytes, Whole: true, Name: location}
-	if src.Type.Variable() { // like text from a file, it is read into memory as a whole
+	if src.Type.Variable() { // text is held in memory as a whole, as for files
 		defer a.Close()
 		all := element.Values{Type: src.Type}
 		err := src.Blocks(cmd.Context(), func(e element.Values) error {
-			all.Words = append(all.Words, e.Words...) // no copy needed: blocks do not share memory
+			all.Words = append(all.Words, e.Words...) // the texts of a block are not overwritten by the next
 			return nil
 		})
 		v.provide(all)
@@ -122,16 +123,16 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Value
 }
 
 const (
-	// manyChunks is the number of chunks that are read without counting stored ones
-	// first.
+	// manyChunks is the number of chunks up to which an array is read without counting
+	// the stored ones.
 	manyChunks = 1 << 26
-	// emptyChunks is the ratio of all chunks to stored chunks above which an array
-	// counts as almost empty.
+	// emptyChunks is the least ratio of chunks to stored chunks for an array that is
+	// almost all fill value.
 	emptyChunks = 64
 )
 
-// readable returns an error for an almost empty array with too many chunks to read in
-// reasonable time. A small document can describe 10^18 chunks.
+// readable returns an error for an array that has almost no stored chunks among too many
+// to wait for. A small document can declare 10^18 chunks.
 func readable(ctx context.Context, a *zarr.Array, location string) error {
 	n, ok := a.Grid().NumChunks()
 	if ok && n <= manyChunks {
@@ -151,7 +152,7 @@ func readable(ctx context.Context, a *zarr.Array, location string) error {
 		zarr.ErrLimit, location, a.Grid().Chunks(), pluralIs(stored))
 }
 
-// pluralIs returns n with the verb "is" or "are".
+// pluralIs returns a number with the verb: 1 is, 2 are.
 func pluralIs(n int64) string {
 	if n == 1 {
 		return "1 is"
@@ -159,8 +160,8 @@ func pluralIs(n int64) string {
 	return fmt.Sprintf("%d are", n)
 }
 
-// nodeSlab is the number of bytes that are copied from another array at a time, unless
-// its chunks are larger.
+// nodeSlab is the number of bytes that are read at a time from an array, unless its
+// chunks are longer.
 const nodeSlab = 32 << 20
 
 // nodeReader reads the elements of an array as bytes, in C order and host byte order.
@@ -168,7 +169,7 @@ type nodeReader struct {
 	*source.Reader
 	cmd  *cobra.Command
 	next func() (selection.Selection, bool)
-	rest []byte // bytes of the last slab that are still unread
+	rest []byte // unread bytes of the last slab
 }
 
 // Read implements [io.Reader].
@@ -193,17 +194,17 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// File reports in JSON how one source extended an array.
+// File is the growth of an array by one source, in JSON.
 type File struct {
 	Source string  `json:"file"`
 	Before []int64 `json:"shape_before"`
 	Shape  []int64 `json:"shape"`
 
-	Note string // a note about its order, or ""
+	Note string // about the order of its values; "" for none
 }
 
-// Partial adds to the error of a source how many sources before it were appended. These
-// must not be given again.
+// Partial adds to the error of a source how many sources before it were appended. The
+// user must not give these again.
 func Partial(cmd *cobra.Command, err error, done []File, all []string) error {
 	if err == nil || len(done) == 0 {
 		return err
@@ -211,8 +212,8 @@ func Partial(cmd *cobra.Command, err error, done []File, all []string) error {
 	return AppendedBefore(cmd, err, len(done), phrase.Plural(int64(len(all)), "file"), done[len(done)-1].Source)
 }
 
-// AppendedBefore adds to an error how many of all files were appended before it, and
-// the name of the last. In a dry run they would have been appended.
+// AppendedBefore adds to an error how many of all files were appended before it, with the
+// name of the last one. In a dry run it adds how many would have been appended.
 func AppendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
 	if session.IsDryRun(cmd) {
 		return failure.Leftover(err, "dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)

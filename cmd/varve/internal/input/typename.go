@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// typeNames maps the names of data types in NumPy and Python that mean the same on
-// every machine.
+// typeNames are names of data types in NumPy and Python that mean the same type on every
+// machine.
 var typeNames = map[string]string{
 	"half": "float16", "single": "float32", "double": "float64", "float": "float64", "float_": "float64",
 	"csingle": "complex64", "cdouble": "complex128", "complex": "complex128", "complex_": "complex128",
@@ -25,8 +25,8 @@ var typeNames = map[string]string{
 	"bool_": "bool", "boolean": "bool", "?": "bool", "str": "string", "str_": "string", "text": "string",
 }
 
-// otherNames are ambiguous names, and names from other languages. They are refused with
-// a proposal.
+// otherNames are names of other languages, or names for several types. They are errors
+// with a suggestion.
 var otherNames = map[string]string{
 	"f16": "float16", "f32": "float32", "f64": "float64", "i16": "int16", "i32": "int32", "i64": "int64",
 	"u16": "uint16", "u32": "uint32", "u64": "uint64", "float80": "float64", "longdouble": "float64", "float128": "float64", "decimal": "float64",
@@ -37,7 +37,8 @@ var otherNames = map[string]string{
 	"s": "bytes or S8", "u": "string or U12", "string[python]": "string", "string[pyarrow]": "string", "stringdtype": "string", "int3": "int32", "a": "bytes or S8", "timedelta": "m8[s] or m8[ns]", "timedelta64": "m8[s] or m8[ns]",
 }
 
-// commonName returns the data type of a NumPy name that means the same everywhere.
+// commonName returns the data type for a name of NumPy that means the same on every
+// machine.
 func commonName(text string) (dtype.Type, bool) {
 	text = strings.Trim(strings.TrimSpace(text), `"'`)
 	for _, module := range []string{"numpy.", "np."} {
@@ -54,11 +55,11 @@ func commonName(text string) (dtype.Type, bool) {
 		name = strings.ToLower(text)
 	}
 	t, err := dtype.Parse(name, nil)
-	if strings.HasPrefix(text, "a") { // NumPy's former name of S
+	if strings.HasPrefix(text, "a") { // older name of S
 		text = "S" + text[1:]
 	}
 	for _, order := range []string{"<", "|"} {
-		if err != nil { // ignore "=", the byte order of the machine
+		if err != nil { // "=" is the byte order of the machine, which has no meaning in a store
 			t, _, err = dtype.FromNumPy(order + strings.TrimPrefix(text, "="))
 		}
 	}
@@ -68,8 +69,7 @@ func commonName(text string) (dtype.Type, bool) {
 // unsupportedType matches the name in the error for an unknown data type.
 var unsupportedType = regexp.MustCompile(regexp.QuoteMeta(dtype.ErrUnsupported.Error()) + `: ("(?:[^"\\]|\\.)*")`)
 
-// unknownWithin is like unknownType for a type in JSON: a single type or that of a
-// field.
+// unknownWithin is unknownType for a type in JSON, alone or as the type of a field.
 func unknownWithin(err error) error {
 	if !errors.Is(err, dtype.ErrUnsupported) {
 		return err
@@ -85,16 +85,16 @@ func unknownWithin(err error) error {
 	return unknownType(name, err)
 }
 
-// typesInFull are the names of data types that need a configuration.
+// typesInFull are the names of data types with a configuration.
 var typesInFull = []string{
 	"fixed_length_utf32", "null_terminated_bytes", "numpy.datetime64", "numpy.timedelta64", "raw_bytes", "struct",
 }
 
-// unknownType adds a proposal to the error for an unknown data type.
+// unknownType adds a suggestion to an error about an unknown data type.
 func unknownType(text string, err error) error {
 	name := strings.ToLower(strings.TrimSpace(text))
 	if other, ok := otherNames[name]; ok {
-		return fmt.Errorf("%w (is %s meant?)", err, other)
+		return fmt.Errorf("%w (did you mean %s?)", err, other)
 	}
 	known := slices.Sorted(maps.Keys(typeNames))
 	for _, t := range dtype.All() {
@@ -107,8 +107,8 @@ func unknownType(text string, err error) error {
 	return err
 }
 
-// typeText returns the name of a type for messages about values. It uses the NumPy name
-// if that is clearer: <U20 instead of fixed_length_utf32 with 80 bytes.
+// typeText returns the name of a type for the user: NumPy's name if the name in metadata
+// counts bytes or has no unit, such as <U20 for fixed_length_utf32 of 80 bytes.
 func typeText(t dtype.Type) string {
 	switch t.Kind() {
 	case dtype.UTF32, dtype.Terminated, dtype.Datetime, dtype.Timedelta, dtype.Raw:
@@ -119,8 +119,8 @@ func typeText(t dtype.Type) string {
 	return t.String()
 }
 
-// astype returns advice how NumPy converts values to a type, "" if it cannot. first is
-// a step to do before, or "".
+// astype returns how NumPy converts values to a type, or "" if NumPy does not have it.
+// first is a step before that, or "".
 func astype(t dtype.Type, first string) string {
 	do := "convert them first, in NumPy with "
 	if first != "" {

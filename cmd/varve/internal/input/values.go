@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package input reads the elements that commands store: from files, standard input,
-// text, and arrays.
+// Package input reads the elements that commands store, from files, standard input, text
+// and arrays.
 package input
 
 import (
@@ -25,32 +25,32 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Values is a source of elements of one type, in C order, for an array.
+// Values are elements of one type in C order, to be stored in an array.
 type Values struct {
 	Type    dtype.Type
-	into    *zarr.Array // nil if the array does not exist yet
-	Shape   []int64     // nil for raw data, which has none
-	Total   int64       // bytes in memory, -1 if unknown before the end
-	taken   int64       // bytes that were read
-	Whole   bool        // complete: at least Total bytes follow, without waiting
+	into    *zarr.Array // nil for a new array
+	Shape   []int64     // nil for raw data
+	Total   int64       // bytes in memory; -1 if unknown before the end
+	taken   int64       // bytes read so far
+	Whole   bool        // the length is right, as far as the system knows
 	Name    string      // of the file
 	Reader  io.Reader
 	swapped bool     // not in host byte order
 	npy     bool     // raw data that begins like a .npy file
-	guessed bool     // raw by default, without a format given
-	needed  int64    // bytes in memory, 0 if unknown
-	words   [][]byte // instead of Reader, for variable-length elements
+	guessed bool     // read as raw data because no format is given
+	needed  int64    // bytes in memory; 0 if unknown
+	words   [][]byte // elements that differ in length, in place of Reader
 	file    *os.File
 	array   *zarr.Array     // a Zarr node; nil for files
 	done    func() error    // closes the node
-	aside   localfile.Spool // holds a stream
+	aside   localfile.Spool // spooled bytes of a stream
 
-	// Watch starts to show the progress of reading a stream of total bytes, or of
-	// unknown length if total is 0. A nil Watch shows nothing.
+	// Watch begins a line of progress for a stream of total bytes, or 0 if unknown. It
+	// may be nil.
 	Watch func(total int64) *progress.Line
 }
 
-// Close closes the file or node, and removes the spooled copy of a stream.
+// Close closes the file or the node, and removes the spool.
 func (v *Values) Close() error {
 	if v.done != nil {
 		return errors.Join(v.done(), v.aside.Close())
@@ -61,9 +61,9 @@ func (v *Values) Close() error {
 	return errors.Join(v.file.Close(), v.aside.Close())
 }
 
-// Open opens a file, a Zarr array, or standard input for "" and "-". Its elements must
-// be of type t; the zero Type takes the type from the file. The elements are for a,
-// which is nil if the array does not exist yet.
+// Open opens a file, a Zarr array, or standard input for "" and "-". The elements must be
+// of type t; the zero Type accepts the type of the file. They are for array a, which is
+// nil for a new array.
 func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Array) (*Values, error) {
 	if formatName == "" && node.IsLocation(file) {
 		return openNodeValues(cmd, file, t)
@@ -84,7 +84,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 		}
 		v.Name, v.Reader, v.file = file, localfile.Patient(cmd.Context(), f), f
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			v.Reader, v.Total, v.Whole = f, info.Size(), true // a disk never blocks for long
+			v.Reader, v.Total, v.Whole = f, info.Size(), true // a regular file
 		}
 	}
 	switch f {
@@ -104,8 +104,8 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	return v, nil
 }
 
-// left returns the number of unread bytes in a file. It returns false if that is
-// unknown.
+// left returns the number of unread bytes of a file. ok is false if the file does not
+// tell.
 func (v *Values) left() (int64, bool) {
 	s, ok := v.Reader.(io.Seeker)
 	if !ok || v.Total < 0 {
@@ -115,28 +115,28 @@ func (v *Values) left() (int64, bool) {
 	return v.Total - at, err == nil
 }
 
-// provide makes v a source of the given elements.
+// provide replaces the reader by elements in memory.
 func (v *Values) provide(e element.Values) {
 	v.Reader, v.swapped, v.taken, v.Whole = bytes.NewReader(e.Data), false, 0, true
 	v.Type, v.words, v.Total = e.Type, e.Words, int64(e.Len())*element.Width(e.Type)
 }
 
-// Secure makes v spool its values before the first write if they come from the target
-// array itself. Later parts would otherwise be read after earlier writes replaced them.
+// Secure spools values that come from the array they are written to. Otherwise later
+// reads would see elements that were already replaced.
 func (v *Values) Secure(cmd *cobra.Command, to *zarr.Array) error {
 	if v.array == nil {
 		return nil
 	}
 	same, err := isSameArray(v.array, to)
 	if same {
-		v.Whole = false // Settle then spools the values before the first write
+		v.Whole = false
 		v.Watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
 	}
 	return err
 }
 
-// isSameArray reports whether two arrays are the same, perhaps under different names,
-// as far as their stores can tell.
+// isSameArray reports whether two arrays are the same, perhaps under two names, as far as
+// their stores tell.
 func isSameArray(a, b *zarr.Array) (bool, error) {
 	s, t := a.Location().Store(), b.Location().Store()
 	p, err := store.ParsePath(a.Path())
@@ -162,8 +162,7 @@ func isSameArray(a, b *zarr.Array) (bool, error) {
 	return place != "" && place == store.PlaceOf(t) && p == q, nil
 }
 
-// Settle waits until exactly n bytes are available, and returns an error if there are
-// more or fewer. It spools a stream.
+// Settle checks that exactly n bytes are available. It spools a stream to find out.
 func (v *Values) Settle(n int64) error {
 	if v.Whole {
 		return nil
@@ -206,15 +205,15 @@ func (v *Values) broken(err error) error {
 	return fmt.Errorf("read %s: %w", v.Name, err)
 }
 
-// lacking returns how many bytes a too short stream needs. If raw data was assumed, it
-// adds how to read other formats.
+// lacking returns how many bytes a stream lacks. If raw data was assumed, it says how
+// text is read.
 func (v *Values) lacking() string {
 	if v.needed == 0 {
 		return ""
 	}
 	text := fmt.Sprintf(", %s are needed", phrase.Count(v.needed))
 	if v.guessed && !v.npy {
-		text += fmt.Sprintf(" (it is read as raw elements of type %s; --format json reads lists as text, --format npy reads NumPy files)", v.Type)
+		text += fmt.Sprintf(" (it was read as raw elements of type %s; use --format json for lists as text, --format npy for NumPy files)", v.Type)
 	}
 	return text
 }
@@ -224,7 +223,7 @@ func (v *Values) next(e *element.Values) error {
 	if v.Type.Variable() {
 		n := copy(e.Words, v.words)
 		v.words = v.words[n:]
-		return nil // Settle and Fits have compared the counts
+		return nil // the number of bytes was checked
 	}
 	n, err := io.ReadFull(v.Reader, e.Data)
 	v.taken += int64(n)
@@ -241,7 +240,7 @@ func (v *Values) arrange(block []byte) {
 	}
 }
 
-// Fill fills e with the next elements. If last is true, more data is an error.
+// Fill fills e as next does. If last is true, no more data may follow.
 func (v *Values) Fill(e *element.Values, last bool) error {
 	err := v.next(e)
 	if err == nil && last {
@@ -262,8 +261,8 @@ func (v *Values) End() error {
 	return nil
 }
 
-// All returns all remaining elements. It allocates memory once, for the actual length:
-// a stream of unknown length is spooled first.
+// All returns all remaining elements. It allocates memory only for bytes that exist, and
+// once: it spools a stream of unknown length first.
 func (v *Values) All() (e element.Values, err error) {
 	if v.Type.Variable() {
 		return element.Values{Type: v.Type, Words: v.words}, nil
@@ -274,7 +273,7 @@ func (v *Values) All() (e element.Values, err error) {
 		return e, fmt.Errorf("read %s: %w", v.Name, err)
 	}
 	if v.Total >= 0 && v.taken != v.Total {
-		return e, failure.BadArgument("%s has %d bytes of elements, its header says %d", v.Name, v.taken, v.Total)
+		return e, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, v.taken, v.Total)
 	}
 	if len(data)%v.Type.Size() != 0 {
 		return e, failure.BadArgument("%s has %d bytes, which is not a whole number of elements of type %s", v.Name, len(data), v.Type)
@@ -283,8 +282,8 @@ func (v *Values) All() (e element.Values, err error) {
 	return element.Values{Type: v.Type, Data: data}, nil
 }
 
-// toEnd returns the number of unread bytes in a file or in memory. For streams it
-// returns [errors.ErrUnsupported].
+// toEnd returns the number of remaining bytes of a file or of memory, or an error for a
+// stream.
 func toEnd(r io.Reader) (int64, error) {
 	s, ok := r.(io.Seeker)
 	if !ok {

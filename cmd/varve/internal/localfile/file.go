@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Replace writes a file atomically through a temporary file beside it. Concurrent
-// readers see the old content or the new. A device or a pipe is written in place.
+// Replace writes a file through a temporary file beside it, so that other programs never
+// read a part of it. A device or a pipe is written directly.
 func Replace(name string, write func(w *bufio.Writer) error) (err error) {
 	if err := notInNode(name); err != nil {
 		return err
@@ -55,8 +55,8 @@ func Replace(name string, write func(w *bufio.Writer) error) (err error) {
 	return os.Rename(f.Name(), name)
 }
 
-// notInNode returns an error for a file inside the directory of a node. It could
-// replace a document or chunk, or be mistaken for one.
+// notInNode returns an error for a file in the directory of a node or below. It could
+// replace a document or a chunk, or be mistaken for one.
 func notInNode(name string) error {
 	dir, err := filepath.Abs(filepath.Dir(name))
 	if err == nil {
@@ -84,7 +84,7 @@ func writeThrough(name string, write func(w *bufio.Writer) error) error {
 	return cmp.Or(write(w), w.Flush(), f.Close())
 }
 
-// MaxText bounds the bytes of a text file.
+// MaxText bounds the bytes of text that are read.
 const MaxText = 1 << 30
 
 // ReadAll returns the content of a file, or of standard input for "-".

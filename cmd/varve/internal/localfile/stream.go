@@ -11,14 +11,14 @@ import (
 // patientBytes is the number of bytes that are read at a time.
 const patientBytes = 256 << 10
 
-// patient reads a stream that may block forever, and stops when its context ends. A
-// read cannot be cancelled, so a separate goroutine waits for it.
+// patient reads a stream that may be silent for ever. It gives up when its context ends.
+// A read cannot be cancelled, so another goroutine waits for it.
 type patient struct {
 	ctx context.Context
 	r   io.Reader
 
 	buffer []byte
-	rest   []byte // read but not yet returned
+	rest   []byte // read but not returned yet
 	err    error  // returned after rest
 	waits  chan taken
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manual generates manual pages and a reference in Markdown from the commands,
-// flags and help topics of the program. Both use the same tables as the help, so they
-// cannot differ from it.
+// Package manual turns the commands, flags and help topics of the program into manual
+// pages and into a reference in Markdown. Both come from the tables that the help is
+// printed from, so they cannot differ from it. Wrap lays out that help for terminals.
 package manual
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func TestParts(t *testing.T) {
+func TestPassages(t *testing.T) {
 	text := `One paragraph
 of two lines.
 
@@ -23,15 +23,33 @@ A list:
       text
 After.`
 	want := []passage{
-		{paragraph, "", "One paragraph of two lines."},
-		{paragraph, "", "A list:"},
-		{entry, "term", "meaning, which continues"},
-		{entry, "", "alone"},
-		{literal, "", "$ literal\n  text"},
-		{paragraph, "", "After."},
+		{kind: paragraph, text: "One paragraph of two lines."},
+		{kind: paragraph, text: "A list:", apart: true},
+		{kind: entry, term: "term", text: "meaning, which continues", column: 13},
+		{kind: entry, text: "alone"},
+		{kind: literal, text: "$ literal\n  text", apart: true},
+		{kind: paragraph, text: "After."},
 	}
 	if got := passages(text); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	text := "one two three four\nfive\n\nsix:\n  a   seven eight nine\n      ten\n  bb  eleven\n\n    as it stands, however long\ntwelve"
+	want := `one two three
+four five
+
+six:
+  a   seven
+      eight
+      nine ten
+  bb  eleven
+
+    as it stands, however long
+twelve`
+	if got := Wrap(text, 15); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -36,7 +36,7 @@ func namesServer(location string) bool {
 func placeMeant(location string) string {
 	switch rest, oneSlash := cutScheme(location); {
 	case oneSlash:
-		return fmt.Sprintf(" (a URL has two slashes: is %s meant?)", rest)
+		return fmt.Sprintf(" (a URL has two slashes: did you mean %s?)", rest)
 	case strings.HasPrefix(location, "~"):
 		return " (a shell replaces ~ by the home folder only outside quotes)"
 	case filepath.Separator == '/' && strings.Contains(location, `\`):
@@ -54,7 +54,7 @@ func placeMeant(location string) string {
 	if len(places) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (is %s meant?)", strings.Join(places, " or "))
+	return fmt.Sprintf(" (did you mean %s?)", strings.Join(places, " or "))
 }
 
 // folderMeant replaces the first missing folder of a location by a node with a similar

@@ -66,7 +66,7 @@ func SizeMeant(text string) string {
 	}
 	for _, unit := range []string{strings.ToUpper(m[2]) + m[3] + "B", strings.ToLower(m[2]) + m[3] + "B", strings.ToUpper(m[2]) + "iB"} {
 		if _, err := ParseSize(m[1] + unit); err == nil && m[1]+unit != text {
-			return fmt.Sprintf(" (is %s meant?)", m[1]+unit)
+			return fmt.Sprintf(" (did you mean %s?)", m[1]+unit)
 		}
 	}
 	return ""

@@ -18,12 +18,12 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Grid is a grid to draw, with the known facts about its array.
+// Grid is a grid to draw, with what is known about its chunks.
 type Grid struct {
 	Title  string
 	Chunks *grid.Grid
 	Inner  *grid.Grid                                                     // nil if chunks are not shards
-	Array  *zarr.Array                                                    // nil if there is no array or it cannot be opened
+	Array  *zarr.Array                                                    // nil if there is no array, or it cannot be opened
 	Each   func(ctx context.Context, use func(index []int64) error) error // visits the stored chunks; nil if they are unknown
 	Names  []string
 	Axes   []int // axes to draw
@@ -41,13 +41,12 @@ func OfArray(title string, a *zarr.Array) *Grid {
 	}
 	d := &Grid{Title: title, Chunks: a.Grid(), Array: a, Each: each, Names: a.DimensionNames()}
 	if n := a.Inner(); n != nil {
-		d.Inner, _ = n.Grid() // on errors draw the shards only
+		d.Inner, _ = n.Grid() // nil if there are too many lists to draw
 	}
 	return d
 }
 
-// OfDocument returns the grid of an array that cannot be opened, if its document
-// defines a usable grid. Otherwise it returns reason, the error of opening it.
+// OfDocument returns the grid of an array that cannot be opened because of reason.
 func OfDocument(cmd *cobra.Command, location string, reason error) (*Grid, error) {
 	if !consolidated.Undecodable(reason) {
 		return nil, reason
@@ -78,7 +77,7 @@ func OfDocument(cmd *cobra.Command, location string, reason error) (*Grid, error
 	return d, nil
 }
 
-// ParseAxes parses one or two different axes. Empty text gives none.
+// ParseAxes parses one or two different axes. The empty text has none.
 func ParseAxes(text string) ([]string, error) {
 	axes, err := argument.ParseAxes(text)
 	if err == nil && (len(axes) > 2 || len(axes) == 2 && axes[0] == axes[1]) {

@@ -15,32 +15,30 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// A drawing must appear quickly, whatever the array holds. Stored chunks are therefore
-// shaded only if finding them is cheap.
+// Bounds of the search for stored chunks, because a drawing must appear at once.
 const (
-	fewChunks = 4096                   // chunks of an array that is always listed fully,
-	fewTime   = 200 * time.Millisecond // unless the store takes longer than this
-	listTime  = 25 * time.Millisecond  // time for listing more chunks
+	fewChunks = 4096                   // an array of up to so many is always listed
+	fewTime   = 200 * time.Millisecond // bound for that, in case the store is slow
+	listTime  = 25 * time.Millisecond  // bound for listing more chunks
 	listMost  = 1 << 15                // most chunks in a list
-	probeMost = 512                    // most chunks that are looked up singly, without a list
-	sampled   = 512                    // chunks that are kept of an incomplete list
+	probeMost = 512                    // most chunks that are requested one by one, without a list
+	sampled   = 512                    // chunks that are kept from an incomplete list, as a sample
 )
 
 var errTooMany = errors.New("too many chunks to count them for a drawing")
 
-// shading finds the stored chunks of a drawing.
+// shading determines which chunks of a drawing are stored.
 type shading struct {
 	Context  context.Context
 	Of       *Grid
-	all      [][]int64 // stored chunks: all, sorted by their first index, if listed; else a sample
+	all      [][]int64 // the stored chunks, sorted by first index, if listed; else a sample
 	listed   bool
-	Asked    int64 // chunks that were looked up singly
+	Asked    int64 // chunks requested one by one
 	Deadline time.Time
 }
 
-// Stored returns a function that counts the stored chunks in a box. The function
-// returns -1 if counting would take too long. Stored returns nil if chunks cannot be
-// counted.
+// Stored returns a function that counts the stored chunks of a box. It returns a negative
+// number if that takes too long. The function is nil if the chunks are unknown.
 func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	n, ok := d.Chunks.NumChunks()
 	if d.Each == nil || ok && n == 0 {
@@ -61,7 +59,7 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	return s.probe, nil
 }
 
-// list lists stored chunks until all are found or the time limit expires.
+// list lists the stored chunks until the time is over.
 func (s *shading) list(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(s.Context, limit)
 	defer cancel()
@@ -86,7 +84,7 @@ func (s *shading) list(limit time.Duration) error {
 	return err
 }
 
-// first returns the index along the first axis, or 0 if there are no axes.
+// first returns the index along the first axis, or 0 if there is none.
 func first(index []int64) int64 {
 	if len(index) == 0 {
 		return 0
@@ -111,8 +109,8 @@ func (s *shading) among(chunks grid.Box) (n int64) {
 	return n
 }
 
-// probe looks up each chunk of a box if they are few. Otherwise it returns 1 if the
-// sample contains a chunk of the box. It returns -1 if the number is unknown.
+// probe requests each chunk of a box if there are few enough, or else one known chunk. It
+// returns a negative number if it cannot tell.
 func (s *shading) probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
 	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {

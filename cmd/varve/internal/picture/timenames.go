@@ -14,19 +14,19 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// mostNamed bounds the length of a coordinate that is read for a drawing: the hours of
-// a century.
+// mostNamed bounds the length of a coordinate that is read for a picture: the hours of a
+// century.
 const mostNamed = 1 << 20
 
 // moments are the times of the elements along an axis.
 type moments struct {
 	calendar calendar.Calendar
-	at       func(i int64) (calendar.Instant, bool) // false if an element has no time
+	at       func(i int64) (calendar.Instant, bool) // false if the element has no time
 }
 
-// TimeNames returns a function that names elements of an axis by months and days. The
-// function returns "" if the times are unknown or cannot be read. Drawings are correct
-// without names.
+// TimeNames returns a function that names elements of a picture by months and days, for
+// axes with known times. A coordinate that cannot be read gives no names; the picture is
+// correct without them.
 func (d *Grid) TimeNames(ctx context.Context) func(axis int, elements grid.Interval) string {
 	if d.Array == nil {
 		return nil
@@ -45,8 +45,8 @@ func (d *Grid) TimeNames(ctx context.Context) func(axis int, elements grid.Inter
 	}
 }
 
-// momentsOf returns the times along an axis: those of its coordinate, or of a calendar
-// policy stored with the array. It returns nil if there are none.
+// momentsOf returns the times along an axis, from its coordinate or from a calendar
+// policy that is stored with the array. It returns nil if there are none.
 func momentsOf(ctx context.Context, a *zarr.Array, axis int) *moments {
 	if names := a.DimensionNames(); axis < len(names) && names[axis] != "" && a.Shape()[axis] <= mostNamed {
 		if c, err := cf.Coordinate(ctx, a, names[axis]); err == nil {
@@ -70,7 +70,7 @@ func momentsOf(ctx context.Context, a *zarr.Array, axis int) *moments {
 	}}
 }
 
-// coordinateMoments reads the times of a coordinate. It returns nil if there are none.
+// coordinateMoments reads the times of a coordinate, or returns nil if it has none.
 func coordinateMoments(ctx context.Context, c *zarr.Array) *moments {
 	at, in, ok, err := cf.Instants(ctx, c)
 	if err != nil || !ok {
@@ -86,7 +86,7 @@ func coordinateMoments(ctx context.Context, c *zarr.Array) *moments {
 	return m
 }
 
-// date returns the day of an element. ok is false if it has no time.
+// date returns the day of an element. ok is false if it has none.
 func (m *moments) date(i int64) (d calendar.Date, ok bool) {
 	t, ok := m.at(i)
 	if !ok {
@@ -96,8 +96,7 @@ func (m *moments) date(i int64) (d calendar.Date, ok bool) {
 	return d, err == nil
 }
 
-// name returns the period of elements: the names of whole years or months, or else
-// days.
+// name returns the times of elements as text: whole years or months by name, else days.
 func (m *moments) name(e grid.Interval) string {
 	first, ok := m.date(e.Start)
 	last, also := m.date(e.Stop - 1)
@@ -114,16 +113,16 @@ func (m *moments) name(e grid.Interval) string {
 	return daysText(first, last)
 }
 
-// falls reports whether the last of the elements is earlier than the first.
+// falls reports whether the last element is before the first one.
 func (m *moments) falls(e grid.Interval) bool {
 	first, _ := m.at(e.Start)
 	last, _ := m.at(e.Stop - 1)
 	return last.Compare(first) < 0
 }
 
-// isWhole reports whether the interval contains all elements of its first and last
-// month. At the ends of the axis it also checks, as far as possible, that no days are
-// missing.
+// isWhole reports whether the elements are all those of their months: no element of the
+// first and the last month is outside, and none is missing as far as the ends of the axis
+// tell.
 func (m *moments) isWhole(e grid.Interval, first, last calendar.Date) bool {
 	before, hasBefore := m.date(e.Start - 1)
 	begins := hasBefore && !sameMonth(before, first) || !hasBefore && (first.Day == 1 || m.isMonthly(e.Start))
@@ -133,8 +132,7 @@ func (m *moments) isWhole(e grid.Interval, first, last calendar.Date) bool {
 	return begins && ends
 }
 
-// isMonthly reports whether an element and the next one are at least about a month
-// apart.
+// isMonthly reports whether an element and the next one are about a month or more apart.
 func (m *moments) isMonthly(i int64) bool {
 	t, ok := m.at(i)
 	next, also := m.at(i + 1)
@@ -143,7 +141,7 @@ func (m *moments) isMonthly(i int64) bool {
 
 func sameMonth(a, b calendar.Date) bool { return a.Year == b.Year && a.Month == b.Month }
 
-// monthsText names whole months: Jan 2021, Jan–Mar 2021, 2021, 2021–2024.
+// monthsText formats whole months: Jan 2021, Jan–Mar 2021, 2021, 2021–2024.
 func monthsText(first, last calendar.Date) string {
 	switch {
 	case sameMonth(first, last):
@@ -158,7 +156,7 @@ func monthsText(first, last calendar.Date) string {
 	return fmt.Sprintf("%s %d–%s %d", monthText(first), first.Year, monthText(last), last.Year)
 }
 
-// daysText names days: 1 May 2021, 1–10 Apr 2021, 1 Feb–3 Mar 2021.
+// daysText formats days: 1 May 2021, 1–10 Apr 2021, 1 Feb–3 Mar 2021.
 func daysText(first, last calendar.Date) string {
 	end := fmt.Sprintf("%d %s %d", last.Day, monthText(last), last.Year)
 	switch {

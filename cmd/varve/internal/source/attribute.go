@@ -7,7 +7,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// AttributeValue returns a user attribute, or the zero Value if it is not set.
+// AttributeValue returns a user attribute, or the zero Value if there is none.
 func AttributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
 	raw, ok := attributeOf(a.Attributes(), name)
 	if !ok {
@@ -16,8 +16,8 @@ func AttributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) 
 	return strictjson.Parse(raw, strictjson.Limits{})
 }
 
-// attributeOf returns the JSON of one attribute in a parsed document. Unlike
-// [metadata.Attribute] it does not validate all attributes again: there may be
+// attributeOf returns the JSON of an attribute of a parsed document. Unlike
+// [metadata.Attribute] it does not check the other attributes, of which there may be
 // millions.
 func attributeOf(object []byte, name string) (raw []byte, ok bool) {
 	if len(object) == 0 {
@@ -27,7 +27,7 @@ func attributeOf(object []byte, name string) (raw []byte, ok bool) {
 	return v.Raw(), ok
 }
 
-// Attribute returns a user attribute that is a string, and otherwise "".
+// Attribute returns a user attribute that is a text, or "".
 func Attribute(a *zarr.Array, name string) string {
 	v, err := AttributeValue(a, name)
 	if err != nil {

@@ -24,7 +24,7 @@ func DecodeFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("decode", false, "decode numbers as CF attributes describe: scale_factor, add_offset, _FillValue, missing_value, _Unsigned, times and durations")
 }
 
-// decodeTo decodes the elements of src into dst.
+// decodeTo fills dst with the decoded elements of src.
 func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 	n := src.Len()
 	dst.Type = d.Type()
@@ -38,8 +38,8 @@ func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 	}
 }
 
-// Text returns the function that formats elements for people. It formats times if the
-// array is a time coordinate with one axis.
+// Text returns the function that formats selected elements: as times if they are a time
+// coordinate with one axis.
 func (s *Source) Text() func(elem []byte) string {
 	plain := element.Text(s.Type)
 	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.Timedelta) {
@@ -65,8 +65,8 @@ func (s *Source) Text() func(elem []byte) string {
 	}
 }
 
-// TimesOf returns the conversion of an array's numbers to times. ok is false if they
-// are not times.
+// TimesOf returns the times of the numbers of an array. ok is false if they are not
+// times.
 func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
 	if !element.IsNumeric(a.Type()) {
 		return t, false
@@ -74,9 +74,8 @@ func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
 	return cf.UnitsOf(a).Times()
 }
 
-// UndecodedTimes returns the reason why numbers that count from an epoch are not
-// decoded to times. It returns nil if they are decoded, or if they count something
-// else.
+// UndecodedTimes returns why numbers since a reference time are not decoded to times. It
+// returns nil if they are, and if they are not times.
 func UndecodedTimes(a *zarr.Array, u cf.Units) error {
 	if !element.IsNumeric(a.Type()) {
 		return nil
@@ -84,26 +83,26 @@ func UndecodedTimes(a *zarr.Array, u cf.Units) error {
 	return u.Err()
 }
 
-// TellUndecoded prints a note if --decode leaves times as numbers.
+// TellUndecoded prints a note about times that --decode leaves as numbers.
 func TellUndecoded(cmd *cobra.Command, location string, s *Source) {
 	if err := UndecodedTimes(s.Array, s.Units); err != nil && !session.WantsJSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", phrase.Printable(location), phrase.Printable(failure.OneLine(err)))
 	}
 }
 
-// TellUnmet prints a note about missing values that no element can equal.
+// TellUnmet prints a note about missing values that no element of the type can have.
 func TellUnmet(cmd *cobra.Command, location string, s *Source) {
 	if s.Decoding == nil || len(s.Decoding.Unmet()) == 0 {
 		return
 	}
-	session.Note(cmd, location, fmt.Sprintf("no element of type %s can equal the missing value %s", s.Decoding.Packing.Type(), strings.Join(s.Decoding.Unmet(), " or ")))
+	session.Note(cmd, location, fmt.Sprintf("no element of type %s can be %s, so this missing value has no effect", s.Decoding.Packing.Type(), strings.Join(s.Decoding.Unmet(), " or ")))
 }
 
-// errUnsaid ends the search for a time that datetime64 lacks.
-var errUnsaid = errors.New("datetime64 has no such day")
+// errUnsaid ends the search for a time that datetime64 cannot represent.
+var errUnsaid = errors.New("datetime64 cannot represent the time")
 
-// Settle fixes the type of decoded times before output begins. It reads all times, and
-// decodes them to text if datetime64 cannot represent each of them.
+// Settle reads the times of a source. If datetime64 cannot represent one of them, it
+// makes all of them text. Call it before the type of the output is used.
 func (s *Source) Settle(ctx context.Context) error {
 	if s.Decoding == nil || !s.Decoding.MayOverflow() {
 		return nil
@@ -127,7 +126,7 @@ func (s *Source) Undecoded() *Source {
 	return &stored
 }
 
-// BecomeText changes the source to decode times to text.
+// BecomeText changes the output of times to text.
 func (s *Source) BecomeText() error {
 	s.Decoding = s.Decoding.AsText()
 	s.Type = s.Decoding.Type()
@@ -135,8 +134,8 @@ func (s *Source) BecomeText() error {
 	return nil
 }
 
-// EndsOfTime returns the first and last time of a time coordinate as text. It returns
-// nil for other arrays, or if the elements cannot be read.
+// EndsOfTime returns the first and the last time of a time coordinate in the form for
+// people. It returns nil for any other array, and if they cannot be read.
 func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 	if a.Rank() != 1 || a.Shape()[0] == 0 {
 		return nil

@@ -36,7 +36,7 @@ func SelectionFlag(cmd *cobra.Command) *string {
 	return sel
 }
 
-// Selected returns the elements of an array that the text of --select selects.
+// Selected returns the elements of an array for the value of --select.
 func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, error) {
 	names := a.DimensionNames()
 	if names == nil {
@@ -58,7 +58,7 @@ func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	if err != nil {
 		wrong := errors.Is(err, selection.ErrInvalid) || errors.Is(err, zarr.ErrInvalidArgument)
 		if plain := punctuated(text); wrong && plain != text && selection.Syntax(plain) == nil {
-			return nil, failure.BadArgument("--select %q: write = after a name, and commas between items (is '%s' meant?)", text, plain)
+			return nil, failure.BadArgument("--select %q: write = after a name, and commas between items (did you mean '%s'?)", text, plain)
 		}
 		return nil, failure.BadArgument("--select %q: %w%s", text, err, selectionHint(ctx, a, text, err))
 	}
@@ -70,10 +70,10 @@ func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	return v, err
 }
 
-// separators matches text between items of a selection that should be a comma.
+// separators matches what users write between items of a selection in place of a comma.
 var separators = regexp.MustCompile(`\s*;\s*|\s+(\w+=)`)
 
-// punctuated corrects the text of a selection: a single = after names, and commas
+// punctuated returns the text of a selection with one = after each name and commas
 // between items.
 func punctuated(text string) string {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") || strings.Contains(text, `"`) {
@@ -83,8 +83,8 @@ func punctuated(text string) string {
 	return separators.ReplaceAllString(text, ",$1")
 }
 
-// selectionHint returns a proposal for a refused selection: a similar name, or a
-// coordinate value that was parsed as an index.
+// selectionHint returns a hint for an invalid selection: a similar name, or a coordinate
+// value that was read as an index.
 func selectionHint(ctx context.Context, a *zarr.Array, text string, err error) string {
 	var name *selection.NameError
 	var axis *grid.AxisError
@@ -104,7 +104,7 @@ func selectionHint(ctx context.Context, a *zarr.Array, text string, err error) s
 		return ""
 	}
 	defer c.Close()
-	// Take a number without a name as an index, unless it is a value of the coordinate.
+	// A number without a name is an index, unless the coordinate has it as a value.
 	ways := waysByValue(c, dimension, index.Index)
 	if ways != "" && (strings.Contains(text, dimension) || hasValue(ctx, a, dimension, ways)) {
 		return fmt.Sprintf(" (a whole number is an index; the coordinate value is %s)", ways)
@@ -112,8 +112,8 @@ func selectionHint(ctx context.Context, a *zarr.Array, text string, err error) s
 	return ""
 }
 
-// hasValue reports whether a coordinate value selects elements along a dimension. The
-// value is the last word of ways.
+// hasValue reports whether a coordinate value selects elements of an array. ways is a
+// list of spellings, of which the last is tried.
 func hasValue(ctx context.Context, a *zarr.Array, dimension, ways string) bool {
 	find := func(_ string, v selection.Values) (selection.Item, error) { return cf.Lookup(ctx, a, dimension, v) }
 	way := ways[strings.LastIndex(ways, " ")+1:]
@@ -121,7 +121,7 @@ func hasValue(ctx context.Context, a *zarr.Array, dimension, ways string) bool {
 	return err == nil
 }
 
-// waysByValue returns the notations that select a whole number as a coordinate value.
+// waysByValue returns how to write a whole number as a value of a coordinate.
 func waysByValue(c *zarr.Array, dimension string, n int64) string {
 	_, timed := TimesOf(c)
 	switch k := c.Type().Kind(); {
@@ -131,7 +131,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 		if date := calendar.Respell(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
 			return dimension + "=" + date
 		}
-		if n < 1000 || n > 9999 { // unlikely to be a year
+		if n < 1000 || n > 9999 { // probably not a year
 			return ""
 		}
 		return fmt.Sprintf("%s=%d..%d", dimension, n, n)
@@ -141,8 +141,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 	return ""
 }
 
-// readMask reads a .npy file of booleans. It allocates memory as data arrives, not by
-// the header, which may be false.
+// readMask reads a NumPy file of booleans. It allocates memory only for bytes that exist.
 func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
 	file, err := localfile.Open(ctx, name)
 	if err != nil {
@@ -166,7 +165,7 @@ func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
 		return m, err
 	}
 	if int64(len(data)) != n {
-		return m, failure.BadArgument("mask %s: shape %v needs %s, but the file has a different number", name, h.Shape, phrase.Plural(n, "byte"))
+		return m, failure.BadArgument("mask %s: shape %v needs %s, but the file has another number", name, h.Shape, phrase.Plural(n, "byte"))
 	}
 	m = selection.Mask{Shape: h.Shape, Data: make([]bool, n)}
 	for i, b := range h.Arrange(data) {

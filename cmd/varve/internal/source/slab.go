@@ -13,23 +13,22 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// SlabBytes bounds the bytes of an array that are in memory at a time.
+// SlabBytes is the number of bytes of an array that are in memory at a time.
 const SlabBytes = 128 << 20
 
-// SlabOf returns the bytes of elements of a type that are in memory at a time, measured
-// with [element.Width].
+// SlabOf returns the bytes of elements of a type, counted by [element.Width], that are in
+// memory at a time.
 func SlabOf(t dtype.Type) int64 {
 	if t.Variable() {
-		return SlabBytes / 16 // texts are longer than the slices that refer to them
+		return SlabBytes / 16 // the elements are longer than their references
 	}
 	return SlabBytes
 }
 
-// SlabToWrite returns the bytes of selected elements that are written at a time.
-//
-// A chunk or inner chunk that spans several slabs is read, changed and encoded again
-// for each of them. A slab therefore covers a whole layer of chunks if that fits the
-// default budget, and otherwise at least one chunk, which is in memory anyway.
+// SlabToWrite returns the bytes of selected elements that are written at a time. A chunk
+// or inner chunk that is longer than a slab would be read, changed and encoded again for
+// every slab that touches it. So if the default budget can hold them, a slab has all
+// chunks side by side, and otherwise at least one chunk, which is in memory anyway.
 func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type) int64 {
 	slab := SlabOf(t)
 	if t.Variable() {
@@ -46,19 +45,19 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 	return slab
 }
 
-// Finest returns the grid of the smallest units that are encoded separately: inner
-// chunks, or else chunks.
+// Finest returns the grid of the smallest parts that are encoded alone: inner chunks, or
+// chunks.
 func Finest(a *zarr.Array) *grid.Grid {
 	if inner := a.Inner(); inner != nil {
-		if g, err := inner.Grid(); err == nil { // on errors, fall back to shards
+		if g, err := inner.Grid(); err == nil { // else use the shards
 			return g
 		}
 	}
 	return a.Grid()
 }
 
-// LongestChunk returns the size in bytes of the largest chunk of a grid. bytes is the
-// size of an element.
+// LongestChunk returns the bytes of the longest chunk of a grid, for elements of the
+// given bytes.
 func LongestChunk(g *grid.Grid, bytes int64) int64 {
 	for i := range g.Rank() {
 		axis := g.Axis(i)

@@ -20,21 +20,21 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Source is the selected part of an array.
+// Source is the selected part of an array, to be read.
 type Source struct {
 	Array     *zarr.Array
-	Stored    dtype.Type   // type of the stored elements
-	Type      dtype.Type   // type of the resulting elements
-	Decoding  *cf.Decoding // nil if elements are not decoded
-	Units     cf.Units     // units of decoded elements
+	Stored    dtype.Type   // of the stored elements
+	Type      dtype.Type   // of the output
+	Decoding  *cf.Decoding // nil if the output is the stored elements
+	Units     cf.Units     // of decoded elements
 	Selection *selection.Resolved
-	Shape     []int64   // shape of the selection
-	Bytes     int64     // size in memory, TooMany if it overflows
-	Headings  []Heading // one per axis, for CSV; nil without a header
+	Shape     []int64   // of the selection
+	Bytes     int64     // in memory; TooMany if they overflow
+	Headings  []Heading // one per axis, for CSV; nil for none
 }
 
-// New returns the elements of an array that the text of --select selects. If decoded is
-// true, numbers are decoded as their attributes describe.
+// New applies the value of --select to an array. If decoded is set, it decodes numbers
+// whose attributes say how.
 func New(ctx context.Context, a *zarr.Array, text string, decoded bool) (*Source, error) {
 	v, err := Selected(ctx, a, text)
 	if err != nil {
@@ -43,8 +43,8 @@ func New(ctx context.Context, a *zarr.Array, text string, decoded bool) (*Source
 	return Of(ctx, v, decoded)
 }
 
-// Of returns the elements of a view. If decoded is true, numbers are decoded as their
-// attributes describe.
+// Of returns the elements of a view. If decoded is set, it decodes numbers whose
+// attributes say how.
 func Of(ctx context.Context, v *zarr.View, decoded bool) (s *Source, err error) {
 	a := v.Array()
 	s = &Source{Array: a, Stored: v.Type(), Type: v.Type(), Selection: v.Selection(), Shape: v.Shape()}
@@ -63,11 +63,11 @@ func Of(ctx context.Context, v *zarr.View, decoded bool) (s *Source, err error) 
 	return s, nil
 }
 
-// TooMany is the value of Bytes if the true size overflows.
+// TooMany stands for a number of bytes that overflows.
 const TooMany = math.MaxInt64
 
-// measure computes the size of the elements. An overflow is not an error, because some
-// callers read only the ends.
+// measure counts the bytes of the elements. An overflow is no error, because only the
+// ends of axes may be read.
 func (s *Source) measure() {
 	var ok bool
 	if s.Bytes, ok = checked.Mul(s.Selection.Len(), max(element.Width(s.Stored), element.Width(s.Type))); !ok {
@@ -98,17 +98,17 @@ func (r *Reader) Read(ctx context.Context, part selection.Selection, n int) (ele
 func (s *Source) Blocks(ctx context.Context, use func(element.Values) error) error {
 	size := SlabOf(s.Stored)
 	if s.Type.Variable() && !s.Stored.Variable() {
-		size /= 16 // text decoded from numbers takes more memory than the numbers
+		size /= 16 // text takes more memory than its numbers
 	}
 	return s.Reader().blocks(ctx, s.Selection, s.Slab(size), use)
 }
 
-// shorter is the factor by which a block shrinks after it proved too large.
+// shorter is the factor by which a block is divided if it has too many bytes of text.
 const shorter = 4
 
-// blocks calls use with the elements of a selection in blocks of size bytes, as
-// [element.Width] counts them. The length of texts is unknown before they are read. A
-// block whose texts exceed the limit is split and read again.
+// blocks calls use with the elements of a selection, in blocks of size bytes counted by
+// [element.Width]. The length of texts is unknown before they are read. If the texts of a
+// block exceed the limit of a block, it is read in several parts.
 func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64, use func(element.Values) error) error {
 	slabs, err := r.Array.Slabs(of, size)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		if err != nil {
 			return err
 		}
-		n := part.Len() // fits memory, or is a single element
+		n := part.Len() // elements of one block
 		e, err := r.Read(ctx, part, int(n))
 		switch {
 		case err == nil:
@@ -127,7 +127,7 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		case errors.Is(err, codec.ErrRoom) && n > 1:
 			err = r.blocks(ctx, part, max(1, n/shorter)*element.Width(r.Stored), use)
 		case errors.Is(err, codec.ErrRoom):
-			err = fmt.Errorf("one element has more bytes than a block may have; raise --limit if the data is trusted: %w", err)
+			err = fmt.Errorf("an element has more bytes than a block may have; raise --limit if the data is trusted: %w", err)
 		}
 		if err != nil {
 			return err
@@ -158,16 +158,14 @@ func LittleEndian(t dtype.Type, block []byte) {
 	}
 }
 
-// slabChunks bounds the chunks that are read at a time. Output and progress then start
-// early even if chunks are tiny or not stored.
+// slabChunks bounds the chunks that are read at a time. It lets output and progress
+// appear early if chunks are tiny or not stored.
 const slabChunks = 1 << 16
 
-// Slab returns the bytes of selected elements that are read at a time, usually at least
-// least.
-//
-// Every slab decodes all chunks that it overlaps. A slab therefore covers a whole layer
-// of chunks if that fits the default budget, or if the layer is a single chunk, which
-// is decoded anyway.
+// Slab returns the bytes of selected elements that are read at a time, at least least.
+// Every slab decodes all chunks that it touches. So if the default budget can hold them,
+// a slab has all chunks side by side. If only one chunk lies there, the slab has that
+// chunk, which is decoded anyway.
 func (s *Source) Slab(least int64) int64 {
 	if chunk := LongestChunk(s.Array.Grid(), element.Width(s.Stored)); chunk < least/slabChunks {
 		return chunk * slabChunks
@@ -176,7 +174,7 @@ func (s *Source) Slab(least int64) int64 {
 		return least
 	}
 	most := zarr.MostBudget()
-	if s.Decoding != nil { // the decoded elements are in memory, too
+	if s.Decoding != nil { // decoded elements are in memory, too
 		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
 	}
 	chunk, layer := s.Selection.Layer(Finest(s.Array), element.Width(s.Stored))
@@ -186,11 +184,11 @@ func (s *Source) Slab(least int64) int64 {
 	return least
 }
 
-// Heading labels an axis in CSV with --header: its name, and a cell for every element
-// along it. The cells are values of the coordinate, or indices if there is no
+// Heading is the heading of an axis in CSV with --header: its name, and a cell for every
+// element along it. The cell is the value of the coordinate, or the index if there is no
 // coordinate.
 type Heading struct {
 	Name  string
-	Index []int64        // indices of the elements; nil if Cells is set, or if no axis of the array corresponds
-	Cells element.Values // values of the coordinate, empty without one
+	Index []int64        // of the elements; nil with Cells, and for points
+	Cells element.Values // values of the coordinate; empty if there is none
 }

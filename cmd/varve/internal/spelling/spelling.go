@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spelling proposes known words for a misspelled one.
+// Package spelling finds the known words that an unknown word may be a misspelling of.
 package spelling
 
 import (
@@ -8,25 +8,24 @@ import (
 	"strings"
 )
 
-// Meant returns a question such as " (is time meant?)" for an unknown word, or "" if no
-// known word is similar.
+// Meant returns a question such as " (did you mean time?)" for an unknown word, or "" if
+// no known word is near.
 func Meant(word string, known []string) string {
 	if near := Nearest(word, known); len(near) > 0 {
-		return " (is " + strings.Join(near, " or ") + " meant?)"
+		return " (did you mean " + strings.Join(near, " or ") + "?)"
 	}
 	return ""
 }
 
-// Most bounds the words that [Nearest] returns.
+// Most bounds the words that Nearest returns.
 const Most = 3
 
-// leastBegun is the minimum length of a known word that is proposed as a prefix of
-// word.
+// leastBegun is the least length of a word that may be the beginning of a longer one.
 const leastBegun = 3
 
-// Nearest returns the known words that differ from word by the fewest letters, and by
-// at most a third of them. If there are none, it returns words that begin with word, or
-// else words that are a prefix of word, as lat is of latitude.
+// Nearest returns the known words that are nearest to word: those that differ by the
+// fewest letters, up to a third of them. If there are none, it returns words that begin
+// with word, or that are the beginning of word, such as lat for latitude.
 func Nearest(word string, known []string) []string {
 	var near []string
 	least := max(1, len([]rune(word))/3)
@@ -61,8 +60,8 @@ func Nearest(word string, known []string) []string {
 // the lengths.
 const longestMeant = 200
 
-// Distance returns the number of letters to change, insert, delete or swap with their
-// neighbour to convert one word to another.
+// Distance returns how many letters must be changed, inserted, deleted or swapped with
+// their neighbour to turn one word into the other.
 func Distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if len(x) > longestMeant || len(y) > longestMeant {

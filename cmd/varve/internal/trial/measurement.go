@@ -12,13 +12,13 @@ import (
 	"varve.dev/zarr/observe"
 )
 
-// Measured is the JSON form of the measurements of an array.
+// Measured is the result of measuring an array, in JSON.
 type Measured struct {
 	Path     string   `json:"path"`
 	Shape    []int64  `json:"shape"`
 	DataType string   `json:"data_type"`
-	Slabs    int      `json:"slabs"`    // slabs that are read repeatedly
-	Elements int64    `json:"elements"` // elements in the slabs
+	Slabs    int      `json:"slabs"`    // read repeatedly
+	Elements int64    `json:"elements"` // of the slabs
 	Chunks   int64    `json:"chunks"`
 	Raw      RawRound `json:"raw"`
 	Rounds   []Round  `json:"rounds"`
@@ -26,7 +26,7 @@ type Measured struct {
 	Because  string   `json:"because"`
 }
 
-// RawRound measures the store alone, with the same requests.
+// RawRound is the speed of the store for the same requests, without decoding.
 type RawRound struct {
 	Requests int64   `json:"requests"`
 	Bytes    int64   `json:"bytes"` // stored bytes
@@ -34,17 +34,17 @@ type RawRound struct {
 	Rate     float64 `json:"bytes_per_second"`
 }
 
-// Round is the measurement at one level of concurrency.
+// Round is the result of one level of concurrency.
 type Round struct {
 	InFlight   int           `json:"in_flight"`
 	Processors int           `json:"processors"`
-	Usual      bool          `json:"usual"` // the level that other commands use
+	Usual      bool          `json:"usual"` // the level at which other commands read
 	Slabs      int64         `json:"slabs"`
-	Chunks     int64         `json:"chunks"` // chunks that were touched; shards, if the array has them
-	Bytes      int64         `json:"bytes"`  // bytes of elements
+	Chunks     int64         `json:"chunks"` // touched chunks, or shards
+	Bytes      int64         `json:"bytes"`  // of elements
 	Seconds    float64       `json:"seconds"`
 	Rate       float64       `json:"bytes_per_second"`
-	PerChunk   float64       `json:"seconds_per_chunk"` // per decoded chunk, or else per touched chunk
+	PerChunk   float64       `json:"seconds_per_chunk"` // per decoded chunk, or per touched chunk if none was decoded
 	Stored     float64       `json:"stored_bytes_per_second"`
 	Stats      observe.Stats `json:"stats"`
 }
@@ -63,8 +63,7 @@ func (m *Round) Finish() {
 	m.PerChunk = m.Seconds / float64(max(1, m.pieces()))
 }
 
-// pieces returns the number of decoded chunks or inner chunks, or else of touched
-// chunks.
+// pieces returns the number of decoded chunks, or of decoded inner chunks.
 func (m *Round) pieces() int64 {
 	if n := m.Stats.Of(observe.Decode).Times; n > 0 {
 		return n
@@ -72,7 +71,7 @@ func (m *Round) pieces() int64 {
 	return m.Chunks
 }
 
-// Bounds of the reading speed.
+// Thresholds for what bounds reading.
 const (
 	byCodecs  = "codecs"
 	byStore   = "store"
@@ -82,13 +81,12 @@ const (
 )
 
 const (
-	most       = 0.7      // share from which a resource counts as used up
-	idle       = 0.3      // share below which it counts as idle
-	smallChunk = 64 << 10 // bytes; the cost of a smaller chunk is mostly overhead
+	most       = 0.7      // a resource with at least this load is exhausted
+	idle       = 0.3      // a resource with less than this load is idle
+	smallChunk = 64 << 10 // bytes; the fixed cost of smaller chunks dominates
 )
 
-// Judge returns what bounds the last round, which reads as other commands do, in a word
-// and in a sentence.
+// Judge returns what bounds the round at the usual level, as a word and as a sentence.
 func (m *Measured) Judge() (what, why string) {
 	r := &m.Rounds[len(m.Rounds)-1]
 	requests, codecs := r.Stats.Requests(), r.Stats.Codecs().Duration.Seconds()
@@ -99,18 +97,18 @@ func (m *Measured) Judge() (what, why string) {
 	case busy >= most:
 		return byCodecs, fmt.Sprintf("decoding takes %s of the time of %s", percent(busy), phrase.Plural(int64(r.Processors), "processor"))
 	case m.Raw.Rate > 0 && r.Stored >= most*m.Raw.Rate:
-		return byStore, fmt.Sprintf("it delivers %s a second without decoding, and %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
+		return byStore, fmt.Sprintf("it delivers %s per second without decoding, and %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
 	case waiting >= most:
-		return byWaiting, fmt.Sprintf("%s are in flight all the time and each takes %s, so more chunks in flight would be faster",
+		return byWaiting, fmt.Sprintf("%s are in flight all the time and each takes %s, so more chunks in flight would read faster",
 			phrase.Plural(int64(r.InFlight), "request"), each(requests.Duration, requests.Times))
 	case size < smallChunk:
-		return byChunks, fmt.Sprintf("chunks have %s each, and codecs take %[3]s of the %[2]s per chunk; larger chunks cost less",
+		return byChunks, fmt.Sprintf("chunks have %s each, and of the %s for a chunk codecs take %s; larger chunks cost less",
 			phrase.Bytes(size), duration(r.PerChunk*float64(r.Processors)), duration(codecs/float64(max(1, r.pieces()))))
 	case busy < idle && requests.Duration.Seconds() >= most*r.Seconds:
 		return byWaiting, fmt.Sprintf("a request takes %s, %.1f are in flight on average, and the processors decode for %s of the time",
 			each(requests.Duration, requests.Times), requests.Duration.Seconds()/r.Seconds, percent(busy))
 	}
-	return byMemory, fmt.Sprintf("neither the codecs (%s of the processors' time) nor the store (%s of its rate) are at their limit, which leaves moving elements in memory",
+	return byMemory, fmt.Sprintf("neither the codecs (%s of the processors' time) nor the store (%s of its rate) are exhausted; what remains is moving elements to their places",
 		percent(busy), percent(r.Stored/max(1, m.Raw.Rate)))
 }
 
@@ -137,7 +135,7 @@ func duration(seconds float64) string {
 
 // Print writes a table for people.
 func (m *Measured) Print(w *bufio.Writer) error {
-	fmt.Fprintf(w, "%s  %s %s, read again and again: %s in %s, %s\n\n", phrase.Printable(m.Path), phrase.Shape(m.Shape), m.DataType,
+	fmt.Fprintf(w, "%s  %s %s, read repeatedly: %s in %s, %s\n\n", phrase.Printable(m.Path), phrase.Shape(m.Shape), m.DataType,
 		phrase.Plural(m.Elements, "element"), phrase.Plural(m.Chunks, "chunk"), phrase.Plural(int64(m.Slabs), "slab"))
 	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s %14s %14s\n", "in flight", "processors", "elements", "a chunk", "requests", "I/O a chunk", "codecs a chunk")
 	for i := range m.Rounds {

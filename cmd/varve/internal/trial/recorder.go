@@ -16,18 +16,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Recorder is a store that records reads, so that Replay can repeat them without
-// decoding.
+// Recorder is a store that records reads, so that they can be replayed alone.
 type Recorder struct {
 	store.Store
 
 	mu     sync.Mutex
 	noting bool
-	left   int // number of requests that can still be recorded
+	left   int // requests that may still be recorded
 	visits []*visit
 }
 
-// visit is the requests for one value: by Get, or on an open object.
+// visit is the read of one value: at once, or in parts after it was opened.
 type visit struct {
 	key    store.Key
 	opened bool
@@ -51,7 +50,7 @@ func (r *Recorder) End() {
 	r.noting = false
 }
 
-// note records a request as part of a visit.
+// note records a request, for an open visit or a new one.
 func (r *Recorder) note(v *visit, q store.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,8 +104,8 @@ func (o *noted) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.Object.Read(ctx, q, dst)
 }
 
-// Replay repeats the recorded requests, for several values concurrently, and returns
-// their number and bytes.
+// Replay repeats the recorded requests, those of several values at a time. It returns
+// their number and their bytes.
 func (r *Recorder) Replay(ctx context.Context, workers int) (requests, bytes int64, err error) {
 	var next, times, sum atomic.Int64
 	group, within := errgroup.WithContext(ctx)
@@ -129,8 +128,8 @@ func (r *Recorder) Replay(ctx context.Context, workers int) (requests, bytes int
 	return times.Load(), sum.Load(), err
 }
 
-// repeat repeats the requests of a visit and returns the number of bytes. It reads into
-// buf, and may grow it. Missing values are not errors.
+// repeat repeats the reads of the visit into a buffer, which it may grow, and returns the
+// bytes. A missing value is no error.
 func (v *visit) repeat(ctx context.Context, s store.Store, buf *[]byte) (n int64, err error) {
 	read := func(q store.Request) (out []byte, err error) {
 		out, _, err = s.Get(ctx, v.key, q, (*buf)[:0])

@@ -42,13 +42,13 @@ func TestTypesWithParameters(t *testing.T) {
 	}
 }
 
-// TestTypeMeant proposes a type for a name that is none.
+// TestTypeMeant checks the proposals for names that are not types.
 func TestTypeMeant(t *testing.T) {
 	for name, want := range map[string]string{
-		"flaot32": "is float32 meant?", "f32": "is float32 meant?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
-		"category": "string", "timedelta64": "m8[s] or m8[ns]", "O": "string or bytes", "S": "S8", "U": "U12", "string[python]": "is string meant?",
+		"flaot32": "did you mean float32?", "f32": "did you mean float32?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
+		"category": "string", "timedelta64": "m8[s] or m8[ns]", "O": "string or bytes", "S": "S8", "U": "U12", "string[python]": "did you mean string?",
 		"datetime64[fortnight]": "datetime64[fortnight]",
-		"uint23":                "uint", "strng": "is string meant?",
+		"uint23":                "uint", "strng": "did you mean string?",
 	} {
 		_, errs, status := execute(t, "", "create", t.TempDir()+"/a.zarr", "--shape", "2", "--dtype", name)
 		if status == 0 || !strings.Contains(errs, want) || !strings.Contains(errs, name) {
@@ -57,7 +57,7 @@ func TestTypeMeant(t *testing.T) {
 	}
 }
 
-// TestChunksWithCommas takes the lengths of chunks as --shape takes those of axes.
+// TestChunksWithCommas checks that --chunks takes lengths in the syntax of --shape.
 func TestChunksWithCommas(t *testing.T) {
 	for _, c := range []struct{ chunks, want string }{
 		{"100,50", `"chunk_shape":[100,50]`}, {"100, 50", `"chunk_shape":[100,50]`}, {"-1,50", `"chunk_shape":[400,50]`},
@@ -87,8 +87,8 @@ func chunkGrid(t *testing.T, node string) string {
 	return string(output.Text(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))
 }
 
-// TestTypeRefused names types as NumPy does where those of metadata count bytes or have
-// no unit.
+// TestTypeRefused checks that messages propose NumPy's names for types whose names in
+// metadata count bytes or have no unit.
 func TestTypeRefused(t *testing.T) {
 	npy := filepath.Join(t.TempDir(), "x.npy")
 	source := newNode(t, "--shape", "2", "--dtype", "int16")
@@ -109,8 +109,8 @@ func TestTypeRefused(t *testing.T) {
 	}
 }
 
-// TestTypeRefusedWhereEncoded says how values become the numbers of an array, where the
-// type alone does not make them such.
+// TestTypeRefusedWhereEncoded checks the advice how to convert values, if the array's
+// numbers are encoded in another way.
 func TestTypeRefusedWhereEncoded(t *testing.T) {
 	for _, c := range []struct{ from, dtype, attributes, want string }{
 		{"float64", "int16", `{"scale_factor": 0.1, "add_offset": 5}`, `(subtract add_offset 5, divide by scale_factor 0.1, and round), and then convert them, in NumPy with x.astype("int16")`},

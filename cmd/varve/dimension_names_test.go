@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 )
 
-// TestUnnamed notes what keeps xarray from opening a group: arrays whose dimensions it
-// finds no names for.
+// TestUnnamed checks the note about arrays without dimension names, which prevent xarray
+// from opening their group.
 func TestUnnamed(t *testing.T) {
 	without := "no dimension names, and other arrays of its group have some"
 	for _, format := range []string{"2", "3"} {
@@ -42,8 +42,8 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestNamesAttribute notes what xarray makes of changes of the attribute
-// _ARRAY_DIMENSIONS, which names dimensions in format 2 alone.
+// TestNamesAttribute checks the notes after changes of the attribute _ARRAY_DIMENSIONS,
+// which names dimensions in format 2 only.
 func TestNamesAttribute(t *testing.T) {
 	g := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"/t", "/u"} {
@@ -69,18 +69,17 @@ func TestNamesAttribute(t *testing.T) {
 	wantNote(t, g, `attrs g/t set title "x"`, "")
 }
 
-// TestMissingIgnored notes where the fill value of format 2 is in the place of the
-// attribute _FillValue, as xarray has it.
+// TestMissingIgnored checks the note if xarray takes the fill value of format 2 instead of
+// the attribute _FillValue.
 func TestMissingIgnored(t *testing.T) {
-	for fill, note := range map[string]string{"NaN": "in format 2 xarray treats the fill value NaN as missing", "null": "", "7": ""} {
+	for fill, note := range map[string]string{"NaN": "xarray takes the fill value NaN of format 2 as the missing value", "null": "", "7": ""} {
 		g := filepath.Join(t.TempDir(), "g.zarr")
 		must(t, "", "create", g+"/t", "--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--zarr-format", "2", "--fill", fill)
 		wantNote(t, g, "attrs g/t set _FillValue 7.0", note)
 	}
 }
 
-// wantNote runs a command, in whose arguments g is a group, and expects a note of it, or
-// none.
+// wantNote runs a command on the group g and expects a note, or none.
 func wantNote(t *testing.T, group, args, want string) {
 	t.Helper()
 	words := strings.Fields(args)

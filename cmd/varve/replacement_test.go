@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// TestReplaceAsks replaces nodes: only an array that an array replaces goes without a
-// word. Where nobody agrees nothing changes.
+// TestReplaceAsks replaces nodes. Only an array is replaced by an array without asking.
+// Nothing may change unless the answer is yes.
 func TestReplaceAsks(t *testing.T) {
 	dir := t.TempDir()
 	array, group, empty, source := dir+"/a.zarr", dir+"/g.zarr", dir+"/e.zarr", fixture(t, "rect_2d.zarr")
@@ -71,8 +71,7 @@ func (typist) IsTerminal() bool { return true }
 
 func typing(text string) typist { return typist{strings.NewReader(text)} }
 
-// TestReplaceArchive replaces archives. Where the copy fails the one that was there
-// stays.
+// TestReplaceArchive replaces archives. If the copy fails, the old one must stay.
 func TestReplaceArchive(t *testing.T) {
 	dir := t.TempDir()
 	zip, source := filepath.Join(dir, "x.zip"), fixture(t, "rect_2d.zarr")
@@ -111,13 +110,13 @@ func TestReplaceArchive(t *testing.T) {
 	must(t, "", "copy", source, zip, "--overwrite")
 	must(t, "", "equal", source, zip)
 	overwrite(t, filepath.Join(dir, "text.zip"), "text")
-	if _, errs, status := execute(t, "", "copy", source, filepath.Join(dir, "text.zip"), "--overwrite"); status != 1 || !strings.Contains(errs, "this is none") {
+	if _, errs, status := execute(t, "", "copy", source, filepath.Join(dir, "text.zip"), "--overwrite"); status != 1 || !strings.Contains(errs, "this file is not one") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }
 
-// TestCopyPlan checks that the plan of a copy says that it would move, and where lengths
-// would differ.
+// TestCopyPlan checks that the plan of a copy says whether it would move, and whether
+// lengths would differ.
 func TestCopyPlan(t *testing.T) {
 	dir := t.TempDir()
 	group, other := dir+"/g.zarr", dir+"/b.zarr"

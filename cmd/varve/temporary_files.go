@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// temporaryFact is a temporary file below a node: of a write that is under way, or of a
-// writer that was killed.
+// temporaryFact is a temporary file below a node. It belongs to a write in progress or to
+// a crashed writer.
 type temporaryFact struct {
 	Name     string    `json:"name"` // in the store
 	Bytes    int64     `json:"bytes"`
@@ -23,7 +23,7 @@ type temporaryFact struct {
 }
 
 // temporaryFiles lists the temporary files at and below a node. Only local stores have
-// some.
+// any.
 func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
 	found := []temporaryFact{}
 	s, ok := store.Driver(n.Location().Store()).(*filestore.Store)
@@ -43,7 +43,7 @@ func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
 	return found, nil
 }
 
-// writeTemporary writes a line for each temporary file, and what becomes of them.
+// writeTemporary writes one line for each temporary file, and one for all of them.
 func writeTemporary(w *bufio.Writer, files []temporaryFact) {
 	var sum int64
 	for _, f := range files {
@@ -51,7 +51,7 @@ func writeTemporary(w *bufio.Writer, files []temporaryFact) {
 		fmt.Fprintf(w, "%s  temporary file, %s, of %s\n", phrase.Printable(f.Name), phrase.Bytes(f.Bytes), f.Modified.Format(time.DateTime))
 	}
 	if len(files) > 0 {
-		fmt.Fprintf(w, "%s with %s: the next command that writes here removes those of killed writers\n",
+		fmt.Fprintf(w, "%s with %s: the next command that writes here removes those of crashed writers\n",
 			phrase.Plural(int64(len(files)), "temporary file"), phrase.Bytes(sum))
 	}
 }

@@ -63,9 +63,8 @@ func TestAppendTogether(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherOrNotAtAll gives inputs of which one does not fit, and looks at all
-// arrays. TestAppendTogetherFiles appends several files to each array of a group, by
-// patterns and by name.
+// TestAppendTogetherFiles appends several files to each array of a group, given by
+// patterns and by repeated names.
 func TestAppendTogetherFiles(t *testing.T) {
 	group, dir := archive(t), t.TempDir()
 	for day := range 11 {
@@ -95,6 +94,8 @@ func TestAppendTogetherFiles(t *testing.T) {
 	}
 }
 
+// TestAppendTogetherOrNotAtAll appends inputs of which one does not fit. No array may
+// change.
 func TestAppendTogetherOrNotAtAll(t *testing.T) {
 	group := archive(t)
 	for name, c := range map[string]struct {
@@ -112,7 +113,7 @@ func TestAppendTogetherOrNotAtAll(t *testing.T) {
 		"a plan that is too short": {"[[1,2],[1,2]]", "[[1,2],[1,2]]", "[10,11]", []string{"--grow", "preplanned:[1]"}, "1 elements before the extent"},
 		"other length":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--expect", "11"}, "[11"},
 		"no coordinate":            {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "times"}, "times"},
-		"not the time":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "deep/wind"}, "a coordinate has one axis"},
+		"not the time":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "deep/wind"}, "a coordinate must have one axis"},
 	} {
 		f := files(t, c.t2m, c.wind, c.time)
 		args := append([]string{"append", group, "t2m=" + f[0], "deep/wind=" + f[1], "time=" + f[2]}, c.args...)
@@ -128,8 +129,7 @@ func TestAppendTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherByTimesOneByOne takes times that follow no step: those that are there
-// and those that are appended.
+// TestAppendTogetherByTimesOneByOne appends times without a constant step.
 func TestAppendTogetherByTimesOneByOne(t *testing.T) {
 	group := archive(t)
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[12,13,45]")

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// TestExportOfLongText exports one text that is a chunk by itself in little more memory
-// than it takes.
+// TestExportOfLongText exports one text that fills a chunk, in little more memory than the
+// text itself.
 func TestExportOfLongText(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -40,7 +40,7 @@ func TestExportOfLongText(t *testing.T) {
 	}
 }
 
-// TestSafeJSON escapes what could take over a terminal, and leaves the meaning as it is.
+// TestSafeJSON checks that control characters are escaped, and that the meaning stays.
 func TestSafeJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`"abc\n"`: `"abc\n"`, "\"\x7f\u0085\u009b\"": `"\u007f\u0085\u009b"`, "\"é\u202e日\u2066\"": `"é\u202e日\u2066"`,
@@ -57,7 +57,7 @@ func TestSafeJSON(t *testing.T) {
 	}
 }
 
-// TestPlainScreen escapes what a terminal would obey, wherever the text is cut.
+// TestPlainScreen checks that control sequences are escaped, wherever the text is cut.
 func TestPlainScreen(t *testing.T) {
 	const in, want = "a,\x1b[31m\a\"é\u009b\u202e\x7f\"\r\n\t日\xff\n", `a,\u001b[31m\u0007"é\u009b\u202e\u007f"\u000d` + "\n\t日\ufffd\n"
 	for size := 1; size <= len(in); size++ {
@@ -76,9 +76,9 @@ func TestPlainScreen(t *testing.T) {
 	}
 }
 
-// timesTaken returns how many times as much memory as a document of so many bytes a
-// command takes. What is allocated while garbage is collected counts as in use, so more
-// than is permitted is measured again.
+// timesTaken returns the memory that a command takes, as a multiple of the size of a
+// document. Allocations during a garbage collection count as in use, so a result above
+// most is measured again.
 func timesTaken(t *testing.T, size int, most float64, args ...string) (times float64) {
 	t.Helper()
 	for range 3 {
@@ -95,9 +95,8 @@ func timesTaken(t *testing.T, size int, most float64, args ...string) (times flo
 	return times
 }
 
-// TestInfoOfLongDocuments shows arrays whose documents have very many attributes or
-// lengths of chunks, to people and to programs, in memory that follows the length of the
-// document.
+// TestInfoOfLongDocuments describes arrays with very many attributes or chunk lengths, with
+// and without --json. The memory must be proportional to the length of the document.
 func TestInfoOfLongDocuments(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// newDecided returns a group of two arrays, a and b, whose append from four to six
-// elements is decided and visible in the first alone.
+// newDecided returns a group of two arrays, a and b. Their append from four to six
+// elements is decided, and visible only in the first.
 func newDecided(t *testing.T) (group, file string) {
 	t.Helper()
 	group = filepath.Join(t.TempDir(), "g.zarr")
@@ -26,8 +26,8 @@ func newDecided(t *testing.T) (group, file string) {
 	return group, file
 }
 
-// TestPendingIsTold looks at arrays in the middle of a change of both: info and check
-// tell of it, and check --finish finishes it.
+// TestPendingIsTold checks that info and check report an unfinished change of two arrays,
+// and that check --finish completes it.
 func TestPendingIsTold(t *testing.T) {
 	group, _ := newDecided(t)
 	const decided = "a change of 2 arrays is decided but not finished: the shape will be [6]"
@@ -56,8 +56,8 @@ func TestPendingIsTold(t *testing.T) {
 	}
 }
 
-// TestAppendAfterInterruption repeats an append that was decided and not finished: it is
-// told that this was finished first, and with --expect nothing is appended twice.
+// TestAppendAfterInterruption repeats an append that was decided but not finished. A note
+// must say that it was finished first. With --expect nothing may be appended twice.
 func TestAppendAfterInterruption(t *testing.T) {
 	for _, c := range []struct {
 		args   []string
@@ -65,9 +65,9 @@ func TestAppendAfterInterruption(t *testing.T) {
 		says   []string
 		cat    string
 	}{
-		{[]string{"", "a=FILE", "b=FILE"}, 0, []string{"/a: an earlier append to 2 arrays, decided but interrupted, was finished first: this array already had its shape [6]",
-			"/b: an earlier append to 2 arrays, decided but interrupted, was finished first: shape [4] → [6]; this append comes after it"}, "[0 0 0 0 1 2 1 2]"},
-		{[]string{"/b", "FILE"}, 0, []string{"/b: an earlier append to 2 arrays, decided but interrupted, was finished first: shape [4] → [6]"}, "[0 0 0 0 1 2 1 2]"},
+		{[]string{"", "a=FILE", "b=FILE"}, 0, []string{"/a: an earlier append to 2 arrays together was decided but not finished, and was finished first: this array already had the shape [6]",
+			"/b: an earlier append to 2 arrays together was decided but not finished, and was finished first: shape [4] → [6]; the new elements come after it"}, "[0 0 0 0 1 2 1 2]"},
+		{[]string{"/b", "FILE"}, 0, []string{"/b: an earlier append to 2 arrays together was decided but not finished, and was finished first: shape [4] → [6]"}, "[0 0 0 0 1 2 1 2]"},
 		{[]string{"", "a=FILE", "b=FILE", "--expect", "4"}, 1, []string{"was finished first", "by this very change before"}, "[0 0 0 0 1 2]"},
 		{[]string{"/b", "FILE", "--expect", "4"}, 1, []string{"was finished first", "by this very change before"}, "[0 0 0 0 1 2]"},
 	} {

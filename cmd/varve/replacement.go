@@ -15,15 +15,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// mayReplace asks before a node is replaced that holds more than --overwrite can be taken
-// to mean: a group with something below it, or an array where something else than an
-// array is to be. Before it asks it calls try, which says why the command would fail, and
-// changes nothing.
+// mayReplace asks before --overwrite replaces a group with members, or an array by
+// something else than an array. It does not ask about other nodes. Before it asks, it
+// calls try, which changes nothing and returns an error if the command would fail.
 func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() error) error {
-	isArray, members, err := standing(cmd.Context(), location)
+	isArray, members, err := existing(cmd.Context(), location)
 	what := ""
 	switch {
-	case err != nil: // there is nothing to replace, or who opens it says what is wrong
+	case err != nil: // there is no node, or the command itself reports the error
 		return nil
 	case isArray && !byArray:
 		what = fmt.Sprintf("deletes the array %s with its elements", location)
@@ -38,8 +37,9 @@ func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() er
 	return agreed(cmd, what)
 }
 
-// standing tells what node is at a location, and what a group has right below it.
-func standing(ctx context.Context, location string) (isArray bool, members int64, err error) {
+// existing reports whether the node at a location is an array. For a group it returns the
+// number of members directly below it.
+func existing(ctx context.Context, location string) (isArray bool, members int64, err error) {
 	at, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return false, 0, err

@@ -22,8 +22,8 @@ func dailyGroup(t *testing.T) string {
 	return group
 }
 
-// dailySources makes sources of so many days each, from day 0 on, in every form that
-// append takes. They match PREFIX-*.
+// dailySources makes sources with the given numbers of days, from day 0 on, in every form
+// that append takes. They match PREFIX-*.
 func dailySources(t *testing.T, form string, days ...int) (fields, times []string) {
 	t.Helper()
 	dir, first := t.TempDir(), 0
@@ -60,19 +60,18 @@ func dailySources(t *testing.T, form string, days ...int) (fields, times []strin
 	return fields, times
 }
 
-// age waits until the chunks of sources are older than a reader's doubts. A chunk that was
-// written less than two seconds before its document was read makes the reader look at the
-// document again. So on a slow machine a dry run could make more requests than the run
-// after it.
+// age waits until the chunks of sources are two seconds old. A reader reads the document
+// again if a chunk is newer than that, so on a slow machine a dry run could make more
+// requests than the run after it.
 func age(form string) {
 	if form == "zarr" {
 		time.Sleep(2100 * time.Millisecond)
 	}
 }
 
-// TestDryRunForetellsGrids compares the grids that a dry run tells with those that the
-// append then makes. Months depend on the coordinate, which the earlier files of a dry
-// run have made longer though nothing is written.
+// TestDryRunForetellsGrids compares the grids in the plan of a dry run with those that the
+// append then makes. Months depend on the coordinate, which grows with earlier files, also
+// in a dry run that writes nothing.
 func TestDryRunForetellsGrids(t *testing.T) {
 	calendar := []string{"--grow", "calendar:month", "--time", "time"}
 	for _, form := range []string{"npy", "raw", "zarr"} {
@@ -110,8 +109,8 @@ func TestDryRunForetellsGrids(t *testing.T) {
 	}
 }
 
-// TestDryRunFails tells of a file that does not fit what earlier files would be, and
-// claims of none that it was appended.
+// TestDryRunFails checks the error for a file that does not fit the earlier ones. It must
+// not claim that any file was appended.
 func TestDryRunFails(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31, 31)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNPYWithoutItsName reads a .npy file as one whatever it is called, unless --format
-// says otherwise: its header must not become values.
+// TestNPYWithoutItsName reads a .npy file with any name, unless --format says otherwise.
+// Its header must not become values.
 func TestNPYWithoutItsName(t *testing.T) {
 	const data = "[[1,2],[3,4]]"
 	source := newNode(t, "--shape", "2,2", "--dtype", "int16", "--chunks", "2,2")

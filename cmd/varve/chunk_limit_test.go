@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestFitsLimit makes chunks that are larger than what a command holds, which is refused
-// with smaller ones that work.
+// TestFitsLimit makes chunks that are larger than the limit, and checks that the smaller
+// ones in the message work.
 func TestFitsLimit(t *testing.T) {
 	const day = "721,1440"
 	node := newNode(t, "--shape", "90,"+day, "--dtype", "float32", "--chunks", "[[31,28,31],721,1440]")
 	for _, c := range []struct{ want, args string }{
-		{"274 × 721 × 1,440 elements would have 1.1 GiB, but the limit is 1.0 GiB: --grow fixed:31 ", "resize NODE --shape 364," + day},
+		{"274 × 721 × 1,440 elements would have 1.1 GiB, and a command holds chunks of at most 1.0 GiB: --grow fixed:31 ", "resize NODE --shape 364," + day},
 		{"would have 253 MiB", "resize NODE --shape 364," + day + " --grow fixed:64 --limit 200MiB"},
 		{"--grow fixed:16 ", "resize NODE --shape 364," + day + " --limit 100MiB"}, // of 64 MiB, since 31 days are too large
 		{"--chunks 64MiB ", "create NODE/b --shape 365," + day + " --dtype float32 --chunks -1"},

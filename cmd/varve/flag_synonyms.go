@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flagsElsewhere are the flags that other programs and libraries have, by the name that
-// they have here. Of several names, the first that a command has is meant.
-var flagsElsewhere = map[string][]string{
+// flagSynonyms maps names of flags and parameters in other programs and libraries to the
+// flags of varve. If there are several, the first one that the command has is meant.
+var flagSynonyms = map[string][]string{
 	"dims": {"dimension-names"}, "dim": {"dimension-names"}, "dimensions": {"dimension-names"}, "dim-names": {"dimension-names"},
 	"fill-value": {"fill"}, "attrs": {"attributes"}, "attribute": {"attributes"},
 	"data-type": {"dtype"}, "datatype": {"dtype"}, "type": {"dtype"},
@@ -22,24 +22,24 @@ var flagsElsewhere = map[string][]string{
 	"force": {"overwrite", "yes"},
 }
 
-// flagElsewhere returns what a command has for a flag that is known elsewhere, in
-// parentheses; "" where it has nothing.
-func flagElsewhere(cmd *cobra.Command, name string) string {
+// flagSynonym returns a hint in parentheses for an unknown flag that other programs have:
+// the flag of the command that does the same. It returns "" if there is none.
+func flagSynonym(cmd *cobra.Command, name string) string {
 	name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
 	if has(name) {
-		return fmt.Sprintf(" (is --%s meant?)", name)
+		return fmt.Sprintf(" (did you mean --%s?)", name)
 	}
-	for _, flag := range flagsElsewhere[name] {
+	for _, flag := range flagSynonyms[name] {
 		if has(flag) {
-			return fmt.Sprintf(" (is --%s meant?)", flag)
+			return fmt.Sprintf(" (did you mean --%s?)", flag)
 		}
 	}
 	switch {
 	case name == "order" && has("codecs"):
-		return ` (elements are in C order; the codec transpose stores them in another one: --codecs '[{"name":"transpose","configuration":{"order":[1,0]}},"bytes","zstd"]')`
+		return ` (elements are in C order; the codec transpose stores them in another order: --codecs '[{"name":"transpose","configuration":{"order":[1,0]}},"bytes","zstd"]')`
 	case (name == "dimension-separator" || name == "dim-separator") && has("chunk-key-encoding"):
-		return " (--chunk-key-encoding has the separator: default/, default., v2. or v2/)"
+		return " (--chunk-key-encoding includes the separator: default/, default., v2. or v2/)"
 	}
 	return ""
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTextThatLooksBare gives texts in the spelling that stands for a bare NaN in memory:
-// they are stored as text.
+// TestTextThatLooksBare sets text in the spelling that stands for a bare NaN in memory. It
+// must be stored as text.
 func TestTextThatLooksBare(t *testing.T) {
 	for format, names := range map[string][]string{"2": {"a/.zattrs", ".zmetadata"}, "3": {"a/zarr.json", "zarr.json"}} {
 		group := filepath.Join(t.TempDir(), "q.zarr")
@@ -29,8 +29,8 @@ func TestTextThatLooksBare(t *testing.T) {
 	}
 }
 
-// TestBareNumbersAreShown shows a NaN of zarr-python to people as it is stored, to
-// programs as text.
+// TestBareNumbersAreShown checks that a bare NaN of zarr-python is printed unchanged, and
+// as text with --json.
 func TestBareNumbersAreShown(t *testing.T) {
 	a := filepath.Join(t.TempDir(), "q.zarr")
 	must(t, "", "create", a, "--shape", "4", "--dtype", "float32", "--chunks", "2", "--attributes", `{"x":"1.5","y":"NaN"}`)

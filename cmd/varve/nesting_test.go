@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
-// TestDeepAttributes refuses attributes that are nested deeper than documents may be, as
-// a limit and not as wrong usage, wherever they come from.
+// TestDeepAttributes sets attributes that are nested deeper than documents may be. The
+// error must be a limit, not wrong usage.
 func TestDeepAttributes(t *testing.T) {
 	deep := strings.Repeat("[", 70) + strings.Repeat("]", 70)
 	dir := t.TempDir()

@@ -28,7 +28,7 @@ func hugeNode(t *testing.T, shape, chunks string, stored ...string) string {
 	return node
 }
 
-// TestHuge runs every command on arrays of so many chunks that nobody could look at each.
+// TestHuge runs every command on arrays of far too many chunks to visit each of them.
 func TestHuge(t *testing.T) {
 	commands := []struct {
 		args   string // NODE is the array, and DIR a directory
@@ -75,7 +75,7 @@ func TestHuge(t *testing.T) {
 	}
 }
 
-// soon runs a command that is stopped where it does not end.
+// soon runs a command, and stops it if it does not end.
 func soon(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -85,7 +85,7 @@ func soon(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), status
 }
 
-// TestHugeStream checks that the values of such an array begin to come, and end with a
+// TestHugeStream checks that the output of such an array begins at once, and ends with a
 // signal.
 func TestHugeStream(t *testing.T) {
 	node := hugeNode(t, "1000000000000000000", "[1]", "5")
@@ -109,7 +109,7 @@ func (w *alarm) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestHasRoom refuses a file that is longer than the room for it.
+// TestHasRoom refuses a file that is larger than the free space.
 func TestHasRoom(t *testing.T) {
 	ctx, node := t.Context(), newNode(t, "--shape", "1000", "--dtype", "int32")
 	a, err := zarr.OpenArray(ctx, node, nil)

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestTreeRefused shows a group whose consolidated metadata has an entry that leads out
-// of it: tree prints what is sound and fails naming the entry, consolidate mends it.
+// TestTreeRefused uses a group whose consolidated metadata has an entry that leads out of
+// it. tree must print the other entries and then fail with its name; consolidate repairs
+// the group.
 func TestTreeRefused(t *testing.T) {
 	group := consolidatedGroup(t)
 	sound := must(t, "", "tree", group)

@@ -19,8 +19,8 @@ func boundedGroup(t *testing.T, coordinate, bounds string) string {
 	return group
 }
 
-// TestDecodeBounds decodes bounds as the coordinate that they are of, as xarray 2026.9
-// does. Units and a calendar of their own win, each by itself.
+// TestDecodeBounds decodes bounds like their coordinate, as xarray 2026.9 does. Units and
+// calendar of the bounds have precedence, independently.
 func TestDecodeBounds(t *testing.T) {
 	const (
 		days  = `"units": "days since 2000-02-28"`
@@ -68,8 +68,8 @@ func TestDecodeBoundsOfOther(t *testing.T) {
 	}
 }
 
-// TestBoundsKeepSense refuses bounds of which the coordinates count from other moments,
-// and takes those that count alike or from a file.
+// TestBoundsKeepSense refuses bounds whose coordinates count from another time, and takes
+// those with equal units or from a file.
 func TestBoundsKeepSense(t *testing.T) {
 	const since2000 = `{"units": "days since 2000-01-01", "bounds": "edges"}`
 	for _, c := range []struct{ coordinate, bounds, refused string }{

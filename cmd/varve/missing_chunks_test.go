@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMissingChunks reads an array that has lost a chunk, and asks which one it is.
+// TestMissingChunks reads an array that has lost a chunk, and checks which one is named.
 func TestMissingChunks(t *testing.T) {
 	node := newNode(t, "--shape", "6", "--chunks", "2", "--dtype", "int8")
 	must(t, "", "write", node, "--value", "1")

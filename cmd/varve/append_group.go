@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// isGroup reports whether a group is at a location.
+// isGroup reports whether the node at a location is a group.
 func isGroup(cmd *cobra.Command, location string) (bool, error) {
 	n, err := node.Open(cmd, location)
 	if err != nil {
@@ -33,7 +33,7 @@ func isGroup(cmd *cobra.Command, location string) (bool, error) {
 	return is, n.Close()
 }
 
-// addition is what one array of a group is to grow by.
+// addition is the append of one file to one array of a group.
 type addition struct {
 	name  string // relative to the group
 	file  string
@@ -42,15 +42,16 @@ type addition struct {
 	more  *growth.Gain
 	opt   zarr.AppendOptions
 
-	expect []int64 // the length of the axis that the array has to have; nil is any
+	expect []int64 // the length that the axis must have; nil accepts any
 	note   string  // about the order of a coordinate, "" for none
 
-	interrupted *facts.Interruption // that was finished when the array was opened, nil for none
+	interrupted *facts.Interruption // the change that opening the array finished, or nil
 }
 
-// parseRounds reads NAME=FILE, where FILE may be a pattern and a name may stand several
-// times, as files of one array may. The first files of all names are appended together,
-// then the second ones, so each name needs as many. Only one file can be standard input.
+// parseRounds parses arguments of the form NAME=FILE. FILE may be a pattern, and a name
+// may be repeated. A round has one file for each name: the first files of all names, then
+// the second ones, and so on. It fails if the names have different numbers of files, or
+// if more than one file is standard input.
 func parseRounds(args []string) ([][]*addition, error) {
 	var names []string
 	files, streams := map[string][]string{}, 0
@@ -66,7 +67,7 @@ func parseRounds(args []string) ([][]*addition, error) {
 			streams++
 		}
 		if streams > 1 {
-			return nil, failure.BadUsage("%q: standard input can be given only once", arg)
+			return nil, failure.BadUsage("%q: only one file can be standard input", arg)
 		}
 		found, err := input.Sources([]string{file})
 		if err != nil {
@@ -80,7 +81,7 @@ func parseRounds(args []string) ([][]*addition, error) {
 	rounds := make([][]*addition, len(files[names[0]]))
 	for _, name := range names {
 		if n := len(files[name]); n != len(rounds) {
-			return nil, failure.BadUsage("%s is to grow by %s and %s by %d: arrays that grow together take as many files each",
+			return nil, failure.BadUsage("%s gets %s and %s gets %d: arrays that grow together need the same number of files",
 				names[0], phrase.Plural(int64(len(rounds)), "file"), name, n)
 		}
 		for k, file := range files[name] {
@@ -90,12 +91,12 @@ func parseRounds(args []string) ([][]*addition, error) {
 	return rounds, nil
 }
 
-// growAll appends to several arrays of a group: all of them or none. Of several files a
-// name the first of all names are appended together, then the second ones.
+// growAll appends to several arrays of a group, one round after another. Within a round,
+// either all arrays grow or none.
 func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *growth.Change) error {
 	expect, err := c.Expected(cmd)
 	if err == nil && expect != nil && len(expect) != 1 {
-		err = failure.BadUsage("--expect %s: for a group it is the length of the axis that grows, which all arrays have to have", c.Expect)
+		err = failure.BadUsage("--expect %s: for a group it is one number, the length of the axis that grows in all arrays", c.Expect)
 	}
 	if err != nil {
 		return err
@@ -111,11 +112,13 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	for k, inputs := range rounds {
 		facts, err := growRound(cmd, location, inputs, formatName, axis, c)
 		if err != nil && k > 0 {
-			err = input.AppendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" a name", rounds[k-1][0].file)
+			err = input.AppendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" for each name", rounds[k-1][0].file)
 		}
 		if err != nil {
 			return err
 		}
+		// Report all rounds as one change: the shapes before the first, the notes of all.
+		// The next round must find the arrays as this one leaves them.
 		for i := range facts {
 			if k > 0 {
 				facts[i].Before = all[i].Before
@@ -131,8 +134,8 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	return growth.TellAll(cmd, location, all)
 }
 
-// growRound appends a file to each of several arrays of a group: to all of them or to
-// none.
+// growRound appends one file to each of several arrays of a group. Either all of them
+// grow or none.
 func growRound(cmd *cobra.Command, location string, inputs []*addition, formatName, axis string, c *growth.Change) (facts []growth.Facts, err error) {
 	p, err := c.Policy(cmd)
 	if err != nil {
@@ -179,20 +182,10 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	if err != nil {
 		return nil, err
 	}
-	facts = factsOf(cmd, inputs)
-	for i, in := range inputs {
-		if text := in.interrupted.Finished(in.array); text != "" {
-			facts[i].Notes = append(facts[i].Notes, text)
-		}
-		if in.note != "" {
-			session.Note(cmd, node.Clean(location)+"/"+in.name, in.note)
-			facts[i].Notes = append(facts[i].Notes, in.note)
-		}
-	}
-	return facts, nil
+	return factsOf(cmd, location, inputs), nil
 }
 
-// read opens the file, and counts its planes.
+// read opens the file and sets the number of planes.
 func (i *addition) read(cmd *cobra.Command, location, formatName, axis string) (err error) {
 	at, rank := node.Clean(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
@@ -209,7 +202,7 @@ func (i *addition) read(cmd *cobra.Command, location, formatName, axis string) (
 	return nil
 }
 
-// closeInputs lets go of all files.
+// closeInputs closes all files.
 func closeInputs(inputs []*addition) (err error) {
 	for _, in := range inputs {
 		if in.more != nil {
@@ -219,7 +212,7 @@ func closeInputs(inputs []*addition) (err error) {
 	return err
 }
 
-// dimension returns the name of the axis that grows, "" where it has none.
+// dimension returns the name of the axis that grows, "" if it has none.
 func (i *addition) dimension() string {
 	if names := i.array.DimensionNames(); names != nil {
 		return names[i.axis]
@@ -227,8 +220,8 @@ func (i *addition) dimension() string {
 	return ""
 }
 
-// sameGrowth refuses inputs that would make one dimension as long in one array and longer
-// in another.
+// sameGrowth returns an error if two arrays have equal extents along a dimension, and
+// would differ after the append.
 func sameGrowth(inputs []*addition) error {
 	first := map[string]*addition{}
 	for _, in := range inputs {
@@ -246,13 +239,13 @@ func sameGrowth(inputs []*addition) error {
 
 func (i *addition) extent() int64 { return i.array.Shape()[i.axis] }
 
-// output.IsListed reports whether the chunks of the axis that grows are a list, which a policy
-// can lengthen.
+// isListed reports whether the axis that grows has listed chunks, so that a policy
+// applies to it.
 func (i *addition) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
 
-// placeAll makes the policy a part of the options of all arrays whose chunks are listed,
-// or that which is stored with them. Regular chunks follow the extent; a policy that is
-// of no use to any array is refused.
+// placeAll sets the growth in the options of all arrays with listed chunks: the policy of
+// --grow, or the one stored with the array. Regular chunks need none. It fails if no
+// array can use the policy.
 func placeAll(c *growth.Change, cmd *cobra.Command, p growth.Policy, location string, inputs []*addition) error {
 	g := growth.Given{}
 	for _, in := range inputs {
@@ -271,8 +264,8 @@ func placeAll(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 	return nil
 }
 
-// placeOne makes the policy a part of the options of one array. Times that several arrays
-// have are read once.
+// placeOne sets the growth in the options of one array. known caches the times that
+// several arrays share.
 func placeOne(c *growth.Change, cmd *cobra.Command, p growth.Policy, location string, in *addition, g growth.Given, known map[string]growth.Timeline) error {
 	at := node.Clean(location) + "/" + in.name
 	p, when, err := c.Along(cmd, p, in.array, at, in.axis)
@@ -304,31 +297,43 @@ func placeOne(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 	return chunking.CheckAppend(cmd, in.array, in.axis, in.more.Planes, &in.opt)
 }
 
-// factsOf returns how the arrays have grown.
-func factsOf(cmd *cobra.Command, inputs []*addition) []growth.Facts {
+// factsOf returns the shapes of the arrays before and after the append, and notes. It
+// prints the notes about coordinates.
+func factsOf(cmd *cobra.Command, location string, inputs []*addition) []growth.Facts {
 	arrays := make([]growth.Facts, len(inputs))
 	for i, in := range inputs {
-		if in.array.Refresh(cmd.Context()) == nil {
-			before, _ := shapesAround(in.array, in.axis, in.more.Planes)
-			arrays[i] = growth.ReshapedTo(in.name, before, in.array)
-			continue
+		arrays[i] = in.facts(cmd)
+		if text := in.interrupted.Finished(in.array); text != "" {
+			arrays[i].Notes = append(arrays[i].Notes, text)
 		}
-		// What was appended is there even if it cannot be looked at.
-		f := growth.Facts{Path: in.name, Before: in.array.Shape(), Shape: in.array.Shape()}
-		f.Shape[in.axis] += in.more.Planes
-		arrays[i] = f
+		if in.note != "" {
+			session.Note(cmd, node.Clean(location)+"/"+in.name, in.note)
+			arrays[i].Notes = append(arrays[i].Notes, in.note)
+		}
 	}
 	return arrays
 }
 
-// openInputs opens the arrays and finds the axis along which each of them grows.
+// facts returns the shapes of the array before and after the append.
+func (i *addition) facts(cmd *cobra.Command) growth.Facts {
+	if i.array.Refresh(cmd.Context()) == nil {
+		before, _ := shapesAround(i.array, i.axis, i.more.Planes)
+		return growth.ReshapedTo(i.name, before, i.array)
+	}
+	// The append succeeded, even if the array cannot be read again.
+	f := growth.Facts{Path: i.name, Before: i.array.Shape(), Shape: i.array.Shape()}
+	f.Shape[i.axis] += i.more.Planes
+	return f
+}
+
+// openInputs opens the arrays, and finds the axis along which each of them grows.
 func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location, axis string) (err error) {
 	for _, in := range inputs {
 		if in.array, err = g.At(in.name).OpenArray(cmd.Context(), nil); err != nil {
 			return err
 		}
 	}
-	name := growing(inputs, axis)
+	name := growingDimension(inputs, axis)
 	for _, in := range inputs {
 		if in.axis, err = in.along(name, axis); err != nil {
 			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
@@ -337,10 +342,10 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location,
 	return nil
 }
 
-// growing returns the name of the dimension that --axis means: the name itself, or that
-// which the array of the highest rank, the first of several, has for the number. It is ""
-// where none has a name for it.
-func growing(inputs []*addition, axis string) string {
+// growingDimension returns the name of the dimension that grows. For a number in --axis that is
+// its name in the array of the highest rank, or in the first such array. It returns "" if
+// the axis has no name.
+func growingDimension(inputs []*addition, axis string) string {
 	n, err := strconv.Atoi(axis)
 	if err != nil {
 		return axis
@@ -359,15 +364,15 @@ func growing(inputs []*addition, axis string) string {
 	return name
 }
 
-// along returns the axis of a dimension of the given name, or what --axis says where the
-// array names no dimensions.
+// along returns the axis of the array that has a name. If the array does not name its
+// dimensions, it returns the one of --axis.
 func (i *addition) along(name, axis string) (int, error) {
 	names := i.array.DimensionNames()
 	if name == "" || !slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
 		return argument.AxisOfArray(axis, i.array)
 	}
 	if !slices.Contains(names, name) {
-		return 0, failure.BadArgument("dimension %q grows, and %s does not have it (its dimensions are %s): leave it out, or say another --axis",
+		return 0, failure.BadArgument("dimension %q grows, but %s does not have it (its dimensions are %s): leave it out, or give another --axis",
 			name, i.name, strings.Join(names, ", "))
 	}
 	return argument.AxisOf(name, names, len(names))

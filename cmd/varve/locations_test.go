@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// publish serves a directory. Where bare is set, what is missing is forbidden. Without
-// the query "sig=canary" and the password "canary" there is nothing.
+// publish serves a directory. If bare is set, missing files are forbidden. Requests need
+// the query "sig=canary" and the password "canary".
 func publish(t *testing.T, dir string, bare bool) string {
 	t.Helper()
 	files := http.FileServer(http.Dir(dir))
@@ -32,7 +32,8 @@ func publish(t *testing.T, dir string, bare bool) string {
 	return strings.Replace(s.URL, "//", "//me:canary@", 1)
 }
 
-// TestRemote runs commands that read on a web server, and sees that none shows a secret.
+// TestRemote runs commands that read from a web server, and checks that none prints a
+// secret.
 func TestRemote(t *testing.T) {
 	dir := fixture(t, "group_consolidated.zarr")
 	url := publish(t, filepath.Dir(dir), true) + "/group_consolidated.zarr"
@@ -139,7 +140,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCreateArchive creates nodes in archives, and gives archives up whose values cannot
+// TestCreateArchive creates nodes in archives, and discards archives whose values cannot
 // be read.
 func TestCreateArchive(t *testing.T) {
 	in := t.TempDir()

@@ -18,7 +18,7 @@ func TestLocateByName(t *testing.T) {
 		}
 	}
 	for text, message := range map[string]string{
-		"time=26": "the index along lat is missing", "tiem=1,lat=0": "is time meant?", "time=1,0=2": "axis 0 is given twice", "2=1": "there is no axis 2",
+		"time=26": "the index along lat is missing", "tiem=1,lat=0": "did you mean time?", "time=1,0=2": "axis 0 is given twice", "2=1": "there is no axis 2; the array has",
 	} {
 		if _, errs, status := execute(t, "", "grid", node, "--locate", text); status != 1 || !strings.Contains(errs, message) {
 			t.Errorf("%s: %d, %s", text, status, errs)
@@ -31,7 +31,7 @@ func TestLocateByName(t *testing.T) {
 	}
 }
 
-// TestCSVNotRead says of csv how its values are read.
+// TestCSVNotRead checks the hint how values of a csv file are read.
 func TestCSVNotRead(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	t.Chdir(t.TempDir())

@@ -16,19 +16,19 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// regularFacts is what the same appends cost where all chunks have one length.
+// regularFacts is the cost of the same appends on a regular grid.
 type regularFacts struct {
-	Chunk    int64 `json:"chunk"` // its length along axis 0
+	Chunk    int64 `json:"chunk"` // the length of a chunk along axis 0
 	Bytes    int64 `json:"bytes_written"`
 	MostOnce int64 `json:"most_bytes_by_one_append"`
 }
 
-// regular appends the same planes to an array in memory whose chunks have one length
-// along axis 0, that of the longest which the archive had, and measures what is written.
+// regular appends the same planes to an array in memory with a regular grid, and measures
+// what is written. Its chunks have the length of the longest chunk of the archive.
 func (d *demo) regular(ctx context.Context) error {
 	spec, shape := d.origin.spec, d.facts.Before.Shape
 	if spec.InnerChunks != nil || spec.Grid != nil || len(spec.Chunks) == 0 {
-		return nil // shards would be another comparison
+		return nil // with shards the comparison would not be fair
 	}
 	axis, err := grid.NewAxis(shape[0], spec.Chunks[0])
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *demo) regular(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last := grid.BoxOf(shape) // only the last chunk matters to what follows
+	last := grid.BoxOf(shape) // the appends touch only the last chunk
 	last[0].Start = shape[0] - shape[0]%f.Chunk
 	if last[0].Start < shape[0] {
 		values, err := d.values(ctx, last, nil)
@@ -69,13 +69,12 @@ func (d *demo) regular(ctx context.Context) error {
 		f.Bytes, f.MostOnce = f.Bytes+size, max(f.MostOnce, size)
 	}
 	d.facts.Regular = f
-	return d.say("   On a regular grid of %s along axis 0 the same appends write %s, up to %s for one:\n   each reads the last chunk and writes it again until it is full.\n\n",
+	return d.say("   On a regular grid with chunks of %s along axis 0, the same appends write %s, up to %s\n   for one: each reads the last chunk and writes it again, until it is full.\n\n",
 		phrase.Count(f.Chunk), phrase.Bytes(f.Bytes), phrase.Bytes(f.MostOnce))
 }
 
-// thisCommand returns how this program is called by somebody who sits where it was
-// called: by its name where the shell finds it, by go run where that made it, else by its
-// path.
+// thisCommand returns how to call this program from the current shell: by its name if the
+// shell finds it, by go run if that started it, otherwise by its path.
 func thisCommand() string {
 	self, err := os.Executable()
 	if err != nil {

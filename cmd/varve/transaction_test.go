@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// TestDecided appends to two arrays together while another program hinders the document
-// of one of them from being published. The command ends with an interrupt, and after one
-// time-out; it says that the change is decided, and the next one finishes it.
+// TestDecided appends to two arrays together while another program prevents one document
+// from being published. The command ends by an interrupt, and then by a time-out. It
+// reports that the change is decided, and the next command finishes it.
 func TestDecided(t *testing.T) {
 	for _, c := range []struct {
 		limit  string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestOverflow refuses numbers that are too large for types of floats, which would be
+// TestOverflow refuses numbers that are too large for a float type, and would become
 // infinite.
 func TestOverflow(t *testing.T) {
 	for _, c := range []struct {

@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// goType finds a type of Go in a message, as *http.Store.
+// goType matches a Go type in a message, such as *http.Store.
 var goType = regexp.MustCompile(`\*[a-z]+\.[A-Z]`)
 
-// TestAdvised makes mistakes, of which messages say what to do, in words that name no
-// type of Go.
+// TestAdvised checks that the messages for mistakes say what to do, and name no Go types.
 func TestAdvised(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMissingValueShown shows which elements attributes call missing, and leaves JSON as
-// it is stored.
+// TestMissingValueShown checks that info prints the missing values of attributes, and that
+// JSON is not changed.
 func TestMissingValueShown(t *testing.T) {
 	for _, c := range []struct{ dtype, attributes, want string }{
 		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, "NaN"}, // as xarray writes it
@@ -33,8 +33,8 @@ func TestMissingValueShown(t *testing.T) {
 	}
 }
 
-// TestMissingFillShown shows the fill value of format 2 where xarray takes it for
-// missing, and not the attribute that it passes by then.
+// TestMissingFillShown checks that info prints the fill value of format 2 if xarray takes
+// it for missing, and not the attribute that xarray then ignores.
 func TestMissingFillShown(t *testing.T) {
 	for _, c := range []struct{ dtype, fill, attributes, want string }{
 		{"int16", "-99", `{}`, "-99"},

@@ -104,7 +104,7 @@ func TestMissingValues(t *testing.T) {
 	}
 }
 
-// checkRest compares the stored values of two groups.
+// checkRest compares the other values of two groups.
 func checkRest(t *testing.T, a, b string) {
 	t.Helper()
 	for line := range strings.Lines(must(t, "", "ls", a)) {
@@ -113,7 +113,8 @@ func checkRest(t *testing.T, a, b string) {
 	}
 }
 
-// TestConvertAsks converts an array with more missing chunks than are stored unasked.
+// TestConvertAsks converts an array with more missing chunks than convert stores without
+// asking.
 func TestConvertAsks(t *testing.T) {
 	racing.Skip(t)
 	array := filepath.Join(t.TempDir(), "a.zarr")
@@ -141,8 +142,8 @@ func TestConvertAsks(t *testing.T) {
 	}
 }
 
-// TestCreateNullFill creates arrays of format 2, in which a fill value is missing data to
-// xarray.
+// TestCreateNullFill creates arrays of format 2, where xarray takes the fill value for
+// missing.
 func TestCreateNullFill(t *testing.T) {
 	dir := t.TempDir()
 	npy := filepath.Join(dir, "x.npy")
@@ -184,8 +185,8 @@ func TestCreateNullFill(t *testing.T) {
 	}
 }
 
-// TestUnderscoredNames has nodes with names that begin with "__", as anndata writes them:
-// every command sees them, and format 3 gets no new ones but by convert and copy.
+// TestUnderscoredNames uses nodes with names that begin with "__", as anndata writes them.
+// Every command must see them, but only convert and copy may create them in format 3.
 func TestUnderscoredNames(t *testing.T) {
 	dir := t.TempDir()
 	group := filepath.Join(dir, "a.zarr")

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestPictureNamesMonths draws arrays whose times are known by a coordinate, in either
-// format and any calendar, or by the calendar that is stored with them.
+// TestPictureNamesMonths draws arrays whose times come from a coordinate, in both formats
+// and all calendars, or from the calendar stored with them.
 func TestPictureNamesMonths(t *testing.T) {
 	tests := []struct {
 		name, shape, chunks string
@@ -60,8 +60,8 @@ func TestPictureNamesMonths(t *testing.T) {
 	}
 }
 
-// TestPictureNamesFallingMoments draws an array whose coordinate has moments, the last
-// day first.
+// TestPictureNamesFallingMoments draws an array whose coordinate is datetime64, in
+// descending order.
 func TestPictureNamesFallingMoments(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	var days []string

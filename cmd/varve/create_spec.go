@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
+	"varve.dev/zarr/cmd/varve/internal/facts"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/format"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/input"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec/vlen"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/npy"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/strictjson"
+)
+
+// begin returns a specification with shape and type from the flags. With --from it takes
+// them from the file, and also opens the values of the file.
+func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) {
+	if c.from != "" {
+		if node.IsLocation(c.from) {
+			return nil, nil, failure.BadArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
+		}
+		v, err := input.Open(cmd, c.from, string(format.NPY), dtype.Type{}, nil)
+		if errors.Is(err, npy.ErrInvalid) {
+			return nil, nil, fmt.Errorf("%w%s", err, fileHint(c.from))
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		// The array gets the usual byte order, not that of the file.
+		return &zarr.Spec{Shape: v.Shape, Type: v.Type}, v, nil
+	}
+	for _, name := range []string{"shape", "dtype"} {
+		if !cmd.Flags().Changed(name) {
+			return nil, nil, failure.BadUsage("--%s is missing (or --from FILE.npy, or --group)", name)
+		}
+	}
+	shape, err := argument.ParseShape(c.shape)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := input.ParseType(c.dtype)
+	c.big = t.Big
+	return &zarr.Spec{Shape: shape, Type: t.Type}, nil, err
+}
+
+// fileHint returns a hint how the values of a file other than .npy get into a new array.
+// Such a file does not tell its shape and type.
+func fileHint(file string) string {
+	switch format.Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
+	case format.JSON:
+		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", phrase.Word(file))
+	case format.CSV:
+		return fmt.Sprintf(": --from takes .npy; %s", input.NPYOfCSV(file))
+	}
+	return ""
+}
+
+// complete sets the fields of a specification for the other flags.
+func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
+	s.ListAxes, s.IndexAtStart, s.Format = c.listed, c.index == "start", c.format
+	if err := c.cut(cmd, location, s); err != nil {
+		return err
+	}
+	if err := c.fillValue(cmd, s); err != nil {
+		return err
+	}
+	noteYear(cmd, location, s.Type, "--fill", c.fill)
+	if s.Codecs, err = c.chain(s.Type); err != nil {
+		return err
+	}
+	if s.KeyEncoding, err = keyEncoding(c.keys); err != nil {
+		return err
+	}
+	if s.DimensionNames, err = facts.ParseNames(c.names); err != nil {
+		return failure.BadUsage("--dimension-names: %w", err)
+	}
+	if s.Attributes, err = c.attributesJSON(); err != nil {
+		return err
+	}
+	return c.storeGrowth(cmd, s)
+}
+
+// fillValue adds the fill value to a specification. In format 2 the word null means no
+// fill value, and the text null needs quotes. In format 3, which always has a fill value,
+// the word null is text, and an error for other types.
+func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
+	if c.fill == "" && !cmd.Flags().Changed("fill") {
+		return nil
+	}
+	if c.format == 2 && c.fill == "null" {
+		s.FillValue = zarr.FillJSON("null")
+		return nil
+	}
+	elem, err := input.ParseGiven(s.Type, c.fill)
+	switch {
+	case err == nil:
+		text, err := s.Type.FormatFill(elem)
+		s.FillValue = zarr.FillJSON(string(text))
+		return err
+	case c.fill == "null":
+		return failure.BadUsage("--fill null needs --zarr-format 2: every array of format 3 has a fill value")
+	}
+	return failure.BadArgument("--fill %s: %w", c.fill, err)
+}
+
+// sharded returns the values of --shards and --chunks. Without --shards, Shards has the
+// value of --chunks.
+func (c *creation) sharded(cmd *cobra.Command) (s chunking.Shards, err error) {
+	s.Clips = session.Permitted(cmd).InnerChunks
+	if s.Inner, err = chunking.Parse(c.chunks); err != nil {
+		return s, failure.BadUsage("--chunks: %w", err)
+	}
+	if c.shards == "" {
+		s.Shards = s.Inner
+		return s, nil
+	}
+	if s.Shards, err = chunking.Parse(c.shards); err != nil {
+		return s, failure.BadUsage("--shards: %w", err)
+	}
+	s.Shards.Flag = "--shards"
+	return s, s.Check()
+}
+
+// cut sets the chunk grid of a specification and, with --shards, the inner chunks.
+func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) error {
+	s, err := c.sharded(cmd)
+	if err != nil {
+		return err
+	}
+	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
+	at := chunking.Site{Location: location, Times: &c.times, ReadFile: read, Options: session.GridOptions(cmd)}
+	if c.shards == "" {
+		if spec.Grid, err = s.Shards.Grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
+			return err
+		}
+		return chunking.CheckLimit(cmd, spec)
+	}
+	spec.Grid, spec.InnerChunks, err = s.Cut(cmd.Context(), spec.Shape, spec.Type, at)
+	if err != nil {
+		return err
+	}
+	return chunking.CheckLimit(cmd, spec)
+}
+
+// attributesJSON returns the value of --attributes, or nil.
+func (c *creation) attributesJSON() (any, error) {
+	if c.attributes == "" {
+		return nil, nil
+	}
+	return parseAttributes(c.attributes)
+}
+
+// anyDepth permits any nesting. The library then reports a limit that is exceeded,
+// instead of the command reporting wrong usage.
+var anyDepth = strictjson.Limits{Depth: math.MaxInt}
+
+// parseAttributes reads a JSON object.
+func parseAttributes(text string) (json.RawMessage, error) {
+	v, err := strictjson.Parse([]byte(text), anyDepth)
+	if err == nil && v.Kind() != strictjson.Object {
+		err = v.Errorf("it must be an object")
+	}
+	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
+		err = fmt.Errorf("%w (did you mean {%s: %s}?)", err, output.Text(name), output.Text(value))
+	}
+	return metadata.PlainText(v.Raw()), err
+}
+
+// keyEncoding parses a chunk key encoding: a name followed by a separator.
+func keyEncoding(text string) (metadata.KeyEncoding, error) {
+	for _, e := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash} {
+		if text == e.Name()+string(e.Separator()) {
+			return e, nil
+		}
+	}
+	return 0, errors.New("only default/, default., v2. and v2/ are known")
+}
+
+// chain returns the codecs that --codecs or --compressor ask for, or nil for the default
+// of the library.
+func (c *creation) chain(t dtype.Type) ([]metadata.Extension, error) {
+	switch {
+	case c.codecs != "":
+		return argument.Codecs(c.codecs)
+	case c.compressor != "":
+		return c.compressed(t, c.compressor)
+	case c.big:
+		return c.compressed(t, "zstd:0")
+	}
+	return nil, nil
+}
+
+// storeGrowth adds the policy of --grow to the attributes of a new array. If the policy
+// is among --attributes, it checks that the array can follow it.
+func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
+	object, _ := s.Attributes.(json.RawMessage)
+	if len(object) == 0 {
+		object = json.RawMessage("{}")
+	}
+	value, there, err := metadata.Attribute(object, rewrite.GrowthAttribute)
+	switch given := cmd.Flags().Changed("grow"); {
+	case err != nil:
+		return err
+	case given && there:
+		return failure.BadUsage("--grow and the attribute %s exclude each other", rewrite.GrowthAttribute)
+	case there:
+		return growth.Followable(value)
+	case !given:
+		return nil
+	}
+	p, err := growth.ParsePolicy(c.grow)
+	if err != nil {
+		return failure.BadUsage("--grow %s: %w", c.grow, err)
+	}
+	if err := growth.GrowsBy(s, p); err != nil {
+		return err
+	}
+	v := growth.Stored{Policy: c.grow}
+	if p.Unit != 0 {
+		v.Time, v.Start, v.Step, v.Calendar = c.times.Coordinate, c.times.Start, c.times.Step, c.times.Calendar
+	}
+	if strings.Contains(v.Time, "/") {
+		return failure.BadArgument("--time %s: the policy of --grow is stored with the array and needs a coordinate of the same group: give its name", v.Time)
+	}
+	if value, err = json.Marshal(v); err != nil {
+		return err
+	}
+	raw, err := metadata.SetAttribute(object, rewrite.GrowthAttribute, value)
+	s.Attributes = json.RawMessage(raw)
+	return err
+}
+
+// compressed returns the codec that turns elements into bytes, followed by a compressor:
+// zstd:3, gzip:5 or none.
+func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
+	compressor, err := argument.Compressor(text)
+	if t.Variable() {
+		return append([]metadata.Extension{vlen.Extension(t)}, compressor...), err
+	}
+	order := ""
+	switch {
+	case t.Ordered() && c.big:
+		order = "big"
+	case t.Ordered():
+		order = "little"
+	}
+	return append([]metadata.Extension{bytescodec.Extension(order)}, compressor...), err
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/zipstore"
+)
+
+// locate opens the store of a location. The observer of --stats sees its requests.
+func locate(ctx context.Context, location string, access store.Access) (*zarr.Location, error) {
+	at, err := zarr.Locate(ctx, location, access)
+	if err != nil {
+		return nil, err
+	}
+	return at.Observed(session.ObserverOf(ctx)), nil
+}
+
+// atLocation names the location in an error. Package rewrite knows only the path of the
+// node in its store.
+func atLocation(op, location string, at *zarr.Location, err error) error {
+	var e *zarr.Error
+	if errors.As(err, &e) && e.Path == at.Path() {
+		e.Path = location
+	}
+	return failure.On(op, location, err)
+}
+
+// destination opens the location of the copy, and creates its store if needed. For a dry
+// run it creates nothing, and an empty store stands for a missing one.
+func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Location, error) {
+	ctx := cmd.Context()
+	if f.overwrite && !f.dry {
+		if p, ok, err := replacedArchive(ctx, location); ok || err != nil {
+			return p, err
+		}
+	}
+	if !f.dry {
+		return locate(ctx, location, store.Create)
+	}
+	p, err := locate(ctx, location, store.Read)
+	if errors.Is(err, fs.ErrNotExist) {
+		return zarr.At(memstore.New(), ""), nil
+	}
+	return p, err
+}
+
+// replacedArchive begins an archive that will replace the one at a location. It returns
+// false if the location is not an existing file with a name that ends in .zip.
+func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool, error) {
+	name := node.LocalPath(location)
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
+		return nil, false, nil
+	}
+	old, err := locate(ctx, location, store.Read)
+	if err == nil {
+		err = closeStore(old, true)
+	}
+	if err != nil { // not an archive, so probably not the file that was meant
+		return nil, false, failure.On("copy", location, failure.BadArgument("--overwrite replaces archives only, and this file is not one; remove it first: %w", err))
+	}
+	a, err := zipstore.Replace(name)
+	if err != nil {
+		return nil, false, failure.On("copy", location, err)
+	}
+	return zarr.At(a, "").Observed(session.ObserverOf(ctx)), true, nil
+}
+
+// closeStore closes the store of a location. For a new archive, complete decides whether
+// it is published or discarded.
+func closeStore(p *zarr.Location, complete bool) error {
+	s := p.Store()
+	if a, ok := store.Driver(s).(*zipstore.Archive); ok && !complete {
+		return a.Discard()
+	}
+	if c, ok := store.As[io.Closer](s); ok {
+		return c.Close()
+	}
+	return nil
+}
