@@ -24,7 +24,7 @@ type dataType struct {
 func ParseType(text string) (dataType, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
-		return dataType{}, errors.New("the name of a type is needed, such as float32")
+		return dataType{}, errors.New("the name of a type is missing; give one such as float32")
 	case strings.HasPrefix(trimmed, "{"):
 		e, err := metadata.ParseExtension([]byte(trimmed), metadata.Limits{})
 		if err != nil {
