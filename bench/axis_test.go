@@ -35,8 +35,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestFit checks that values are on the scale, and that there are ticks enough to read it
-// and few enough to spell them all.
+// TestFit checks that values are on the scale, and that the number of ticks is
+// reasonable.
 func TestFit(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 5000 {

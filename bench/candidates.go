@@ -68,7 +68,7 @@ func present(cache string, wanted []string) (found []candidate, missing []string
 	all := allCandidates(cache)
 	for _, name := range wanted {
 		if !slices.ContainsFunc(all, func(c candidate) bool { return c.name == name }) {
-			return nil, nil, fmt.Errorf("no candidate %q; there are %s", name, strings.Join(names(all), ", "))
+			return nil, nil, fmt.Errorf("no candidate %q; the candidates are %s", name, strings.Join(names(all), ", "))
 		}
 	}
 	for _, c := range all {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// sampleChart has a curve that goes straight from corner to corner, one whose end is
-// near, and one that ends early.
+// sampleChart has a curve straight from corner to corner, one whose end is close to it,
+// and one that ends early.
 func sampleChart() chart {
 	return chart{"Read <all> & more", axis{"chunks", counted}, axis{"time", timed}, []curve{
 		{"varve", []mark{{100, 1e-3, 1e-3, 1e-3, 0}, {1000, 1e-2, 5e-3, 2e-2, 0}, {10_000, 1e-1, 1e-1, 1e-1, 0}}},
@@ -24,7 +24,7 @@ func sampleChart() chart {
 	}}
 }
 
-// element is what a test reads of a document.
+// element is the part of an SVG element that the tests read.
 type element struct {
 	XMLName xml.Name
 	D       string    `xml:"d,attr"`
@@ -37,7 +37,7 @@ type element struct {
 	Inside  []element `xml:",any"`
 }
 
-// TestSVG checks that a chart is one document, and that marks are where they belong.
+// TestSVG checks that a chart is a valid document, and the positions of marks.
 func TestSVG(t *testing.T) {
 	data := sampleChart().svg()
 	var e element
@@ -80,8 +80,8 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestWords checks that no words of a chart overlap others or leave it; letters are taken
-// to be as wide as those of common fonts.
+// TestWords checks that texts of a chart neither overlap nor leave it. It assumes the
+// widths of letters in common fonts.
 func TestWords(t *testing.T) {
 	var e element
 	if err := xml.Unmarshal(sampleChart().svg(), &e); err != nil {

@@ -34,7 +34,7 @@ func (e *effects) markdown(w io.Writer) {
 	}
 }
 
-// effect is the table of one row, with a line for every setting.
+// effect writes the table of one row, with a line for every setting.
 func (m measured) effect(w io.Writer, name string) {
 	far, more, rule := m.far(), "", ""
 	if far {

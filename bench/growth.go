@@ -54,8 +54,8 @@ func readGrowth(name string) (*growth, error) {
 	return g, nil
 }
 
-// measureSeries runs all series. Data sets are large, so those of one question are
-// deleted before the next one begins.
+// measureSeries runs all series. Data sets are large, so it deletes those of one
+// question before the next one begins.
 func measureSeries(ctx context.Context, s settings, all []series, found []candidate) (done []grown, err error) {
 	b, err := newBench(s)
 	if err != nil {

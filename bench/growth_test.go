@@ -34,7 +34,7 @@ func built(t *testing.T, cache string) []candidate {
 	return found
 }
 
-// TestGrow measures all series with Varve, which answers all of them, and draws them.
+// TestGrow measures all series with Varve, and draws them.
 func TestGrow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a program and runs it for seconds")
@@ -66,8 +66,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestSeries checks that series have names of their own, that data sets of one name are
-// the same, and how far the numbers go.
+// TestSeries checks that names of series are unique, that data sets with the same name
+// are equal, and the ranges of numbers.
 func TestSeries(t *testing.T) {
 	for _, z := range sizes {
 		seen, sets, last := map[string]bool{}, map[string]string{}, ""
@@ -91,8 +91,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestSpecs checks sizes: of arrays, chunks and inner chunks, and how many chunks there
-// are.
+// TestSpecs checks the sizes of arrays, chunks and inner chunks, and the number of
+// chunks.
 func TestSpecs(t *testing.T) {
 	size := func(sides []int64, element int64) int64 {
 		for _, n := range sides {
@@ -119,7 +119,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// TestEmpty checks that nothing is stored, and that values begin behind what is not.
+// TestEmpty checks that empty sets store no chunks, and that appended values follow the
+// empty part.
 func TestEmpty(t *testing.T) {
 	s := emptyOf(10, 256)
 	dir, err := s.make(t.Context(), t.TempDir())

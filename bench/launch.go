@@ -26,7 +26,7 @@ type launch struct {
 
 // The treatment of a program's standard output.
 const (
-	keep = "keep" // it is the answer
+	keep = "keep" // it contains the answer
 	sum  = "sum"  // its checksum is the answer
 	drop = "drop" // discarded
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestMain lets the binary of the tests be the process that launches others, and a
-// program.
+// TestMain makes the test binary act as the intermediate process, and as a program to
+// launch.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "launch" {
 		os.Exit(launched(os.Args[2:]))

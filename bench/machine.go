@@ -59,7 +59,7 @@ func load() string {
 	return one
 }
 
-// versions returns the versions of the programs, of which bench/setup writes a line each.
+// versions returns the versions of the programs. bench/setup writes one line for each.
 func versions(cache string) []string {
 	all := []string{"Varve " + commit(), runtime.Version()}
 	data, _ := os.ReadFile(filepath.Join(cache, "versions"))

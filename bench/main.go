@@ -43,19 +43,19 @@ type settings struct {
 
 func parse(args []string) (s settings, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&s.cache, "cache", cacheFolder(), "`folder` of data sets and of what bench/setup installs")
+	flags.StringVar(&s.cache, "cache", cacheFolder(), "`folder` of data sets and of programs that bench/setup installs")
 	flags.StringVar(&s.out, "out", "", "`file` for the tables, as Markdown; JSON goes beside it. Standard output by default")
-	rows := flags.String("rows", "", "`rows`, series or options to run, with commas: 1 or 2/uneven or 1/zstd/all; by default all, or for the small size those that show most")
-	candidates := flags.String("candidates", "", "`names` of candidates, with commas; all that are there by default")
+	rows := flags.String("rows", "", "`rows`, series or options to run, with commas: 1 or 2/uneven or 1/zstd/all; by default all, or for the small size the most important ones")
+	candidates := flags.String("candidates", "", "`names` of candidates, with commas; by default all that are installed")
 	name := flags.String("size", "small", "small or full")
-	flags.IntVar(&s.rounds, "rounds", 3, "how often everything is measured")
+	flags.IntVar(&s.rounds, "rounds", 3, "the number of measurements of everything")
 	flags.BoolVar(&s.cold, "cold", false, "drop the stores from the cache of the system before each run")
 	flags.BoolVar(&s.grow, "grow", false, "measure how cost grows, in series, and draw it: plots go into the folder plots beside the tables")
-	flags.BoolVar(&s.options, "options", false, "measure what each option of Varve costs and wins, with Varve alone")
-	flags.StringVar(&s.from, "from", "", "`file` of JSON that a run with -grow left: write its tables and plots anew, and measure nothing")
+	flags.BoolVar(&s.options, "options", false, "measure the cost and benefit of each option of Varve, with Varve alone")
+	flags.StringVar(&s.from, "from", "", "`file` of JSON from a run with -grow: write its tables and plots again, and measure nothing")
 	flags.BoolVar(&s.list, "list", false, "list rows and candidates, and run nothing")
-	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "the longest that one run may take")
-	flags.DurationVar(&s.slow, "slow", 0, "what takes longer than this is measured once; 3s for the small size, 2m for the full one")
+	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "the time limit for one run")
+	flags.DurationVar(&s.slow, "slow", 0, "measure work that takes longer only once; 3s for the small size, 2m for the full one")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -70,7 +70,7 @@ func parse(args []string) (s settings, err error) {
 		return s, fmt.Errorf("-options measures Varve alone: not with -grow, -from or -candidates")
 	}
 	if s.rounds < 1 || flags.NArg() > 0 {
-		return s, fmt.Errorf("%d rounds, arguments %v: there is one round at least, and no arguments", s.rounds, flags.Args())
+		return s, fmt.Errorf("%d rounds, arguments %v: at least one round and no arguments are allowed", s.rounds, flags.Args())
 	}
 	return s, nil
 }
@@ -130,7 +130,7 @@ func offer[T any](s settings, all []T, name func(T) (id, title string), found []
 		return false, nil
 	}
 	if len(all) == 0 || len(found) == 0 {
-		return false, fmt.Errorf("nothing to do: %d rows, %d candidates; -list has what there is", len(all), len(found))
+		return false, fmt.Errorf("nothing to do: %d rows, %d candidates; -list prints all of them", len(all), len(found))
 	}
 	return true, nil
 }

@@ -117,7 +117,7 @@ func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measur
 	return m, nil
 }
 
-// run lets one candidate work once. If every byte is checked, the time does not count.
+// run executes one candidate once. If every byte is checked, the time does not count.
 func (w *work) run(ctx context.Context, c candidate, check bool) (x sample, err error) {
 	q, err := w.fresh(check)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"varve.dev/zarr/bench/protocol"
 )
 
-// TestTry measures options with small arrays. Few rows are enough for all options; that
-// appends takes an archive of a size of its own.
+// TestTry measures options with small arrays. A few rows cover all options.
 func TestTry(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a program and runs it for seconds")
@@ -41,8 +40,8 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// TestOptions checks that every option has rows, which stand together, data sets, a
-// default that is the zero value, and settings that differ.
+// TestOptions checks that every option has adjacent rows, data sets, the zero value as
+// default, and different settings.
 func TestOptions(t *testing.T) {
 	sets, seen := allSets(sizes[0]), map[string]bool{}
 	var order []string

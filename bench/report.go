@@ -81,7 +81,7 @@ is the peak of the process. A command does not tell its work from its start. All
 bytes, or decodes the same frames, without Zarr.
 `
 
-// overview is one table of all rows: the median of each candidate, the ratio of the
+// overview writes one table of all rows: the median of each candidate, the ratio of the
 // fastest other library's time to Varve's, and the same for processor time.
 func (r *report) overview(w io.Writer) {
 	if len(r.Rows) == 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRows checks that every row has a name of its own and a data set, and that a pattern
-// is not the beginning of another number.
+// TestRows checks that every row has a unique name and a data set, and that a pattern
+// does not match a longer number.
 func TestRows(t *testing.T) {
 	for _, z := range sizes {
 		sets, seen := allSets(z), map[string]bool{}

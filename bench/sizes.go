@@ -42,7 +42,7 @@ func sizeOf(name string) (size, error) {
 			return s, nil
 		}
 	}
-	return size{}, fmt.Errorf("no size %q; there are small and full", name)
+	return size{}, fmt.Errorf("no size %q; use small or full", name)
 }
 
 // chunk is the edge of the chunks of a cube, and inner that of its inner chunks.

@@ -94,7 +94,7 @@ func noise(n uint64) float64 {
 // days are planes of float32 that contain their own number.
 func days(begin, end []int64, dst []byte) { since(0)(begin, end, dst) }
 
-// since are such planes from the first one on; earlier ones are zero.
+// since returns days whose planes before first are zero.
 func since(first int64) values {
 	return func(begin, end []int64, dst []byte) {
 		rows(begin, end, 4, dst, func(at []int64, row []byte) {
@@ -109,7 +109,7 @@ func since(first int64) values {
 	}
 }
 
-// sevens are the fill value of arrays that are only opened.
+// sevens fills dst with the fill value of arrays that are only opened.
 func sevens(_, _ []int64, dst []byte) {
 	for i := range dst {
 		dst[i] = 7

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestValues checks that a part has the values that the whole has there, and one value
-// that zarr_benchmarks tells.
+// TestValues checks that the values of a part equal those in the whole, and one value
+// from zarr_benchmarks.
 func TestValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    values

@@ -134,10 +134,10 @@ func (b Buckets) check(i int64) error {
 		return err
 	}
 	if i < 0 {
-		return fmt.Errorf("%w: there is no element %d", ErrOutOfRange, i)
+		return fmt.Errorf("%w: element %d is negative", ErrOutOfRange, i)
 	}
 	if n, ends := b.Len(); ends && i >= n {
-		return fmt.Errorf("%w: it has %d values, element %d has none; extend the coordinate first", ErrOutOfRange, n, i)
+		return fmt.Errorf("%w: it has %d values, but none for element %d; extend the coordinate first", ErrOutOfRange, n, i)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func Parse(name string) (Calendar, error) {
 	case "none":
 		return 0, fmt.Errorf("%w: calendar %q, which has no dates", ErrUnsupported, lower)
 	}
-	return 0, invalid("calendar %.40q is not known; there are standard, proleptic_gregorian, noleap, all_leap, 360_day and julian", name)
+	return 0, invalid("calendar %.40q is unknown; use standard, proleptic_gregorian, noleap, all_leap, 360_day or julian", name)
 }
 
 // String returns the name of the calendar in CF metadata.

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Continue returns the steps between the values of a coordinate, which give the times of
-// elements that are still to come. The values are the first ones of an axis, at least
-// two.
+// Continue returns the steps between the values of a coordinate, which predict the
+// times of future elements. values are the first ones of an axis, at least two.
 //
 // The steps are months if the values are a constant number of months apart and all lie on
 // the same day of the month at the same time, all in the middle of their months (or
@@ -24,7 +23,7 @@ import (
 // [Edges].
 func Continue[T Number](values []T, u Units) (Steps, error) {
 	if len(values) < 2 {
-		return Steps{}, fmt.Errorf("%w: %d values tell no step; two are needed", ErrIrregular, len(values))
+		return Steps{}, fmt.Errorf("%w: %d values do not define a step; two are needed", ErrIrregular, len(values))
 	}
 	if err := increasing(values, u); err != nil {
 		return Steps{}, err
@@ -32,8 +31,8 @@ func Continue[T Number](values []T, u Units) (Steps, error) {
 	if s, ok := byMonths(values, u, sameDay|middle|lastDay); ok {
 		return s, nil
 	}
-	// Two values always are steps of some length, and means of months are often not
-	// evenly spaced. Accept days near the middle of their months then.
+	// Any two values are steps of some length, and means of months are often not evenly
+	// spaced. In both cases accept days near the middle of their months.
 	s, err := byLength(values, u)
 	if err != nil || len(values) == 2 {
 		if months, ok := byMonths(values, u, about); ok {

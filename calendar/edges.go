@@ -67,7 +67,7 @@ func search[T Number](values []T, u Units, i, length int, day int64) (int, error
 func increasing[T Number](values []T, u Units) error {
 	for i := 1; i < len(values); i++ {
 		if !(values[i-1] < values[i]) { // NaN is not less
-			return invalid("time %v of element %d comes after %v; times have to increase", values[i], i, values[i-1])
+			return invalid("time %v of element %d comes after %v; times must increase", values[i], i, values[i-1])
 		}
 	}
 	for _, i := range []int{0, len(values) - 1} {

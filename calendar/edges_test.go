@@ -29,7 +29,7 @@ func plainEdges[T Number](t require, values []T, u Units, unit Unit) []int64 {
 	return edges
 }
 
-// require is what tests and property tests have in common.
+// require is the common part of *testing.T and *rapid.T.
 type require interface {
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
@@ -113,7 +113,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestHoursInDays has hours as fractions of days from an odd moment on, so that no
+// TestHoursInDays uses hours as fractions of days from an odd origin, so that no
 // float64 is exactly midnight.
 func TestHoursInDays(t *testing.T) {
 	u := units(t, "days since 1900-01-01 01:00", Standard)

@@ -17,7 +17,7 @@ var (
 	// ErrOverflow means that a time is more than 2^40 years away or that a number
 	// overflows int64.
 	ErrOverflow = errors.New("calendar: time out of range")
-	// ErrOutOfRange means that the coordinate is too short to have the time of an
+	// ErrOutOfRange means that the coordinate is too short to define the time of an
 	// element. Extend the coordinate first.
 	ErrOutOfRange = errors.New("calendar: coordinate too short")
 	// ErrIrregular means that the values of a coordinate are not evenly spaced, so that

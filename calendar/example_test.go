@@ -73,7 +73,7 @@ func ExampleContinue() {
 	// [12 12 12] <nil>
 }
 
-// Daily data of one year in the archive and of another that is appended.
+// Daily data of one year in the archive, and of a second year that is appended.
 func ExampleBoundaries() {
 	u, err := calendar.ParseUnits("days since 2023-01-01", calendar.Standard)
 	if err != nil {
@@ -94,7 +94,7 @@ func ExampleBoundaries() {
 	// Output:
 	// <nil> true
 	// 731 <nil>
-	// calendar: coordinate too short: it has 731 values, element 731 has none; extend the coordinate first
+	// calendar: coordinate too short: it has 731 values, but none for element 731; extend the coordinate first
 }
 
 func ExampleUnits() {

@@ -15,7 +15,7 @@ func ParseInstant(text string, c Calendar) (Instant, error) {
 	s := &scanner{rest: strings.TrimSpace(text)}
 	t, err := s.moment(c)
 	if err == nil && s.rest != "" {
-		err = invalid("%q is left over", clip(s.rest))
+		err = invalid("unexpected %q", clip(s.rest))
 	}
 	if err != nil {
 		return Instant{}, fmt.Errorf("%w, in the moment %q", err, clip(text))
@@ -94,7 +94,7 @@ func (s *scanner) clock() (int64, error) {
 			return 0, err
 		}
 		if n >= part.limit {
-			return 0, invalid("%s of %d: less than %d is wanted", strings.TrimPrefix(part.what, "an "), n, part.limit)
+			return 0, invalid("%s of %d: must be less than %d", strings.TrimPrefix(part.what, "an "), n, part.limit)
 		}
 		nanos += n * part.unit
 	}
@@ -151,7 +151,7 @@ func (s *scanner) zone() (int64, error) {
 // number reads a number of at most the given number of digits. what names it in errors.
 func (s *scanner) number(what string, digits int) (int64, error) {
 	if !s.digit() {
-		return 0, invalid("%s is wanted before %q", what, clip(s.rest))
+		return 0, invalid("expected %s before %q", what, clip(s.rest))
 	}
 	var n int64
 	for ; s.digit() && digits > 0; digits-- {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// recent is how many of the last values tell the usual step of a coordinate.
+// recent is the number of last values that define the usual step of a coordinate.
 const recent = 1 << 10
 
-// Predict returns the buckets of a coordinate that need not be evenly spaced, such as one
-// of observations of which some are missing. It is [Boundaries], but the last bucket ends
-// where it would if the values went on at their usual step, which is the median of the
-// last thousand. Errors are those of [Edges].
+// Predict returns the buckets of a coordinate that is not evenly spaced, such as one of
+// observations with gaps. It is like [Boundaries], but extends the last bucket: the
+// values are assumed to continue at their usual step, which is the median of the last
+// 1,024. Errors are those of [Edges].
 func Predict[T Number](values []T, u Units, unit Unit) (Buckets, error) {
 	b, err := Boundaries(values, u, unit)
 	if err != nil || len(values) < 2 {
@@ -33,8 +33,8 @@ func Predict[T Number](values []T, u Units, unit Unit) (Buckets, error) {
 	return b, nil
 }
 
-// usual returns the time of the last value and the median of the steps between values, 0
-// where that is too long to count.
+// usual returns the time of the last value and the median of the steps between values.
+// The step is 0 if it overflows 64 bits of nanoseconds.
 func usual[T Number](values []T, u Units) (last Instant, step time.Duration, err error) {
 	steps := make([]int64, 0, len(values)-1)
 	for i, v := range values {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPredict foretells where the last month ends of days of which some are missing.
+// TestPredict predicts the end of the last month from days with gaps.
 func TestPredict(t *testing.T) {
 	days, err := ParseUnits("days since 2021-01-01", Standard)
 	if err != nil {

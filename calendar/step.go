@@ -27,14 +27,14 @@ func ParseStep(text string) (Step, error) {
 	digits := trimmed[:len(trimmed)-len(name)]
 	name = strings.TrimSpace(name)
 	if digits == "" || name == "" {
-		return Step{}, invalid("step %q: a whole number and a unit are wanted, like 1d, 6h, 30min, 1mo or 1y", clip(text))
+		return Step{}, invalid("step %q: give a whole number and a unit, like 1d, 6h, 30min, 1mo or 1y", clip(text))
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
 		return Step{}, fmt.Errorf("%w: step %q", ErrOverflow, clip(text))
 	}
 	if n == 0 {
-		return Step{}, invalid("step %q: it has to be positive", clip(text))
+		return Step{}, invalid("step %q: it must be positive", clip(text))
 	}
 	unit, isMonths := fixed(name), false
 	if unit == 0 {
@@ -43,9 +43,9 @@ func ParseStep(text string) (Step, error) {
 	switch {
 	// m stands for minutes in some programs and for months in others.
 	case strings.EqualFold(name, "m"):
-		return Step{}, invalid("step %q: m may be minutes (min) or months (mo)", clip(text))
+		return Step{}, invalid("step %q: m is ambiguous; write min for minutes or mo for months", clip(text))
 	case unit == 0:
-		return Step{}, invalid("step %q: there are units like d, h, min, s, w, mo and y", clip(text))
+		return Step{}, invalid("step %q: unknown unit; use d, h, min, s, w, mo or y", clip(text))
 	}
 	product, ok := checked.Mul(n, unit)
 	if !ok || isMonths && product > maxMonths {
@@ -81,7 +81,7 @@ func (s Step) String() string {
 // check returns an error unless the step moves forward.
 func (s Step) check() error {
 	if s.Months < 0 || s.Length < 0 || (s.Months == 0) == (s.Length == 0) {
-		return invalid("step of %d months and %v: one of both has to be positive and the other 0", s.Months, s.Length)
+		return invalid("step of %d months and %v: one of them must be positive and the other 0", s.Months, s.Length)
 	}
 	if s.Months > maxMonths {
 		return fmt.Errorf("%w: step of %d months", ErrOverflow, s.Months)

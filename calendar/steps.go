@@ -68,7 +68,7 @@ func (s Steps) At(i int64) (Instant, error) {
 		return Instant{}, err
 	}
 	if i < 0 {
-		return Instant{}, fmt.Errorf("%w: there is no element %d", ErrOutOfRange, i)
+		return Instant{}, fmt.Errorf("%w: element %d is negative", ErrOutOfRange, i)
 	}
 	if s.step.Months == 0 {
 		t, ok := s.start.plus(i, int64(s.step.Length))

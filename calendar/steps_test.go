@@ -35,8 +35,8 @@ func TestParseStep(t *testing.T) {
 		says string
 	}{
 		{"", ErrInvalid, "like 1d"}, {"d", ErrInvalid, "like 1d"}, {"1", ErrInvalid, "like 1d"}, {"0h", ErrInvalid, "positive"}, {"-1h", ErrInvalid, "like 1d"},
-		{"1.5h", ErrInvalid, `"1.5h"`}, {"5m", ErrInvalid, "minutes (min) or months (mo)"}, {"1fortnight", ErrInvalid, "units like"},
-		{"99999999999999999999d", ErrOverflow, "9999"}, {"9999999d", ErrOverflow, "years"}, {"9999999999999y", ErrOverflow, "y"}, {"1d6h", ErrInvalid, "units"},
+		{"1.5h", ErrInvalid, `"1.5h"`}, {"5m", ErrInvalid, "write min for minutes or mo for months"}, {"1fortnight", ErrInvalid, "unknown unit"},
+		{"99999999999999999999d", ErrOverflow, "9999"}, {"9999999d", ErrOverflow, "years"}, {"9999999999999y", ErrOverflow, "y"}, {"1d6h", ErrInvalid, "unknown unit"},
 	} {
 		if _, err := ParseStep(c.text); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q: got %v, want %v with %q", c.text, err, c.kind, c.says)
@@ -133,7 +133,7 @@ func anySteps(t *rapid.T) Steps {
 	return s
 }
 
-// TestBucketsEqualModel compares the arithmetic with a look at every element.
+// TestBucketsEqualModel compares the arithmetic with a model that checks every element.
 func TestBucketsEqualModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, unit := anySteps(t), rapid.SampledFrom([]Unit{Month, Year}).Draw(t, "unit")

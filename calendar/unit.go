@@ -10,7 +10,7 @@ import (
 // Unit is the unit of a bucket: a month or a year of the calendar.
 type Unit uint8
 
-// Units that axes are cut by. The zero value is invalid.
+// The units of buckets. The zero value is invalid.
 const (
 	Month Unit = iota + 1
 	Year
@@ -25,7 +25,7 @@ func ParseUnit(text string) (Unit, error) {
 	case "year", "years":
 		return Year, nil
 	}
-	return 0, invalid("calendar unit %q: there are month and year", clip(text))
+	return 0, invalid("calendar unit %q: use month or year", clip(text))
 }
 
 // String returns "month" or "year".
@@ -42,7 +42,7 @@ func (u Unit) String() string {
 // check returns an error if the unit is invalid.
 func (u Unit) check() error {
 	if u != Month && u != Year {
-		return invalid("%v is no unit of a calendar; there are month and year", u)
+		return invalid("%v is not a calendar unit; use Month or Year", u)
 	}
 	return nil
 }

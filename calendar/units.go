@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Units define the numbers of a time coordinate: a length of time, counted from a moment
-// in a calendar. The zero value has no length and converts nothing.
+// Units define the numbers of a time coordinate: a length of time, counted from an
+// epoch in a calendar. The zero value has no length, and its conversions fail.
 type Units struct {
 	calendar Calendar
 	length   int64 // nanoseconds
@@ -88,7 +88,7 @@ func parseLength(name string, c Calendar) (int64, error) {
 	}
 	switch m := months(name); {
 	case m == 0:
-		return 0, invalid("unit of time %q; there are weeks, days, hours, minutes, seconds and parts of them", clip(name))
+		return 0, invalid("unit of time %q; use weeks, days, hours, minutes, seconds or parts of seconds", clip(name))
 	case c != Days360:
 		return 0, fmt.Errorf("%w: %q have no fixed length in the calendar %v; count days or hours", ErrUnsupported, name, c)
 	default:
@@ -177,7 +177,7 @@ func (u Units) Count(t Instant) (int64, error) {
 		return 0, fmt.Errorf("%w: %s as a number", ErrOverflow, u.calendar.Text(t))
 	}
 	if rest != 0 {
-		return 0, invalid("%s is no whole number of %v", u.calendar.Text(t), u.Length())
+		return 0, invalid("%s is not a whole number of %v", u.calendar.Text(t), u.Length())
 	}
 	return sign * int64(n), nil
 }

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// The attributes that tell which elements are missing and what numbers stand for (CF
-// conventions, sections 2.5.1 and 8.1; NetCDF user guide).
+// Attributes that describe missing values and packed numbers (CF conventions, sections
+// 2.5.1 and 8.1; NetCDF user guide).
 const (
 	FillValue    = missing.FillValue
 	MissingValue = missing.Value
@@ -20,8 +20,8 @@ const (
 	AddOffset    = "add_offset"
 )
 
-// attributeIn returns the JSON of an attribute in the attributes of a document that was
-// parsed. There may be millions of attributes, so they are not checked again.
+// attributeIn returns the JSON of one attribute in a parsed document. It does not
+// validate the attributes again, because there may be millions of them.
 func attributeIn(object []byte, name string) (raw []byte, ok bool) {
 	if len(object) == 0 {
 		return nil, false
@@ -30,7 +30,7 @@ func attributeIn(object []byte, name string) (raw []byte, ok bool) {
 	return v.Raw(), ok
 }
 
-// attribute returns a user attribute, the zero Value if there is none.
+// attribute returns a user attribute, or the zero Value if it is not set.
 func attribute(a *zarr.Array, name string) (v strictjson.Value, err error) {
 	raw, ok := attributeIn(a.Metadata().Attributes, name)
 	if !ok {
@@ -39,7 +39,7 @@ func attribute(a *zarr.Array, name string) (v strictjson.Value, err error) {
 	return strictjson.Parse(raw, strictjson.Limits{})
 }
 
-// textAttribute returns a user attribute that is a string, or else "".
+// textAttribute returns a user attribute that is a string, and otherwise "".
 func textAttribute(a *zarr.Array, name string) string {
 	v, err := attribute(a, name)
 	if err != nil {
@@ -61,7 +61,7 @@ func numberAttribute(a *zarr.Array, name string) (value float64, ok bool, err er
 		}
 	}
 	if v.Kind() != strictjson.Number {
-		return 0, false, invalid("attribute %s is no number", name)
+		return 0, false, invalid("attribute %s is not a number", name)
 	}
 	value, err = strconv.ParseFloat(string(v.Raw()), 64)
 	if err != nil {

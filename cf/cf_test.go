@@ -38,13 +38,13 @@ func array(t interface {
 	return a
 }
 
-// numeric has the types of numbers.
+// numeric lists the numeric types.
 var numeric = []dtype.Type{
 	dtype.Of[int8](), dtype.Of[uint8](), dtype.Of[int16](), dtype.Of[uint16](), dtype.Of[int32](), dtype.Of[uint32](),
 	dtype.Of[int64](), dtype.Of[uint64](), dtype.Of[dtype.Float16](), dtype.Of[float32](), dtype.Of[float64](),
 }
 
-// TestStored compares the numbers of elements with the text that the type makes of them.
+// TestStored compares the numbers of elements with their text.
 func TestStored(t *testing.T) {
 	for _, typ := range numeric {
 		t.Run(typ.String(), func(t *testing.T) {
@@ -70,8 +70,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestPack packs the numbers of drawn elements: the elements are the same again. So no
-// value changes when it is read and written.
+// TestPack unpacks and packs random elements, which must not change.
 func TestPack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom(numeric[:8]).Draw(t, "type")
@@ -103,7 +102,7 @@ func TestPack(t *testing.T) {
 	})
 }
 
-// TestPackRefuses packs numbers that the elements do not have.
+// TestPackRefuses packs numbers that the elements cannot hold.
 func TestPackRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -164,8 +163,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestFloats compares the numbers of many elements with those of each, for every type and
-// with missing values of every kind.
+// TestFloats compares Floats with Value, for every type and all kinds of missing
+// values.
 func TestFloats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom(numeric).Draw(t, "type")
@@ -199,7 +198,7 @@ func TestFloats(t *testing.T) {
 	})
 }
 
-// TestReadTimes reads the times of several calendars, and of units that are no time.
+// TestReadTimes reads times of several calendars, and arrays with other units.
 func TestReadTimes(t *testing.T) {
 	hours := binary.NativeEndian.AppendUint32(binary.NativeEndian.AppendUint32(nil, 36), 7)
 	day := time.Date(2000, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -229,7 +228,7 @@ func TestReadTimes(t *testing.T) {
 	}
 }
 
-// TestReadRefuses reads elements that are no numbers.
+// TestReadRefuses reads elements that are not numbers.
 func TestReadRefuses(t *testing.T) {
 	a := array(t, dtype.Of[complex64](), nil, make([]byte, 16))
 	if _, err := cf.ReadFloats(t.Context(), a, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
@@ -241,7 +240,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestSelectLabels selects by text, and lists the labels where there is none.
+// TestSelectLabels selects by text, and checks the labels in the error for unknown
+// text.
 func TestSelectLabels(t *testing.T) {
 	g, err := zarr.At(memstore.New(), "").CreateGroup(t.Context(), nil, nil)
 	if err != nil {
@@ -273,7 +273,7 @@ func TestSelectLabels(t *testing.T) {
 	}
 }
 
-// FuzzUnits parses units, and numbers as times of them.
+// FuzzUnits parses units, and converts numbers to times with them.
 func FuzzUnits(f *testing.F) {
 	for _, units := range []string{"days since 1950-01-01", "hours since 1900-01-01 00:00:0.0", "s since 1970", "months since 2000-01-01", "days since -4712-01-01 12:00", "m"} {
 		f.Add(units, "standard", "1.5")

@@ -16,15 +16,15 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// MaxCoordinate is the most elements of a coordinate that this package reads: the hours of
-// 1,900 years.
+// MaxCoordinate is the largest number of elements that this package reads from a
+// coordinate: the hours of 1,900 years.
 const MaxCoordinate = 1 << 24
 
-// Coordinate opens the coordinate of a dimension of an array: the array with one axis that
-// has the name of the dimension, in the same group or in the nearest group above. The
-// caller closes it. If there is none, if it does not fit the dimension, or if it has more
-// than [MaxCoordinate] elements, the error wraps [zarr.ErrInvalidArgument] or
-// [zarr.ErrLimit].
+// Coordinate opens the coordinate of a dimension of an array: the array with one axis
+// that has the name of the dimension, in the same group or in the nearest group above.
+// The caller closes it. If there is no coordinate, or if it does not fit the dimension,
+// the error wraps [zarr.ErrInvalidArgument]. If it has more than [MaxCoordinate]
+// elements, the error wraps [zarr.ErrLimit].
 func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Array, error) {
 	axis := slices.Index(a.DimensionNames(), dimension)
 	if axis < 0 {
@@ -44,11 +44,11 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 		}
 		return c, nil
 	}
-	return nil, invalid("dimension %q has no coordinate, which would be an array of that name beside this one; select by index, as %s=0:10", dimension, dimension)
+	return nil, invalid("dimension %q has no coordinate (an array of that name beside this one); select by index, as %s=0:10", dimension, dimension)
 }
 
-// fitsDimension returns an error for an array that is not the coordinate of a dimension
-// with the given extent.
+// fitsDimension returns an error if c is not a usable coordinate of a dimension with
+// the given extent.
 func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
 	names := c.DimensionNames()
 	switch {
@@ -59,13 +59,13 @@ func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
 	case c.Shape()[0] != extent:
 		return invalid("coordinate %s has %d elements, dimension %q has %d; select by index", c.Path(), c.Shape()[0], dimension, extent)
 	case extent > MaxCoordinate:
-		return fmt.Errorf("%w: coordinate %s has %d elements, %d are read at most; select by index", zarr.ErrLimit, c.Path(), extent, MaxCoordinate)
+		return fmt.Errorf("%w: coordinate %s has %d elements, but at most %d are read; select by index", zarr.ErrLimit, c.Path(), extent, MaxCoordinate)
 	}
 	return nil
 }
 
-// Instants reads the times of a coordinate, and returns them with their calendar. There
-// are no times if the elements are no times or if one has no value: then ok is false.
+// Instants reads the times of a coordinate and returns them with their calendar. ok is
+// false if the elements are not times, or if one of them has no value.
 func Instants(ctx context.Context, c *zarr.Array) (at []calendar.Instant, in calendar.Calendar, ok bool, err error) {
 	in = calendar.ProlepticGregorian
 	parse := func(text string) (calendar.Instant, error) { return calendar.ParseInstant(text, in) }
@@ -90,10 +90,11 @@ func Instants(ctx context.Context, c *zarr.Array) (at []calendar.Instant, in cal
 	return at, in, err == nil && !missing, err
 }
 
-// blockBytes is how many bytes of a coordinate are in memory at a time.
+// blockBytes bounds the bytes of a coordinate that are in memory at a time.
 const blockBytes = 16 << 20
 
-// each calls use with every element of a coordinate, in order. The memory is reused.
+// each calls use with every element of a coordinate, in order. It reuses the memory of
+// elem for the next element.
 func each(ctx context.Context, c *zarr.Array, use func(elem []byte) error) error {
 	t := c.Type()
 	slabs, err := c.Slabs(nil, blockBytes)
@@ -126,8 +127,8 @@ func each(ctx context.Context, c *zarr.Array, use func(elem []byte) error) error
 	return nil
 }
 
-// eachWord calls use with the selected elements of an array whose elements differ in
-// length.
+// eachWord calls use with the selected elements of an array with a variable-length
+// type.
 func eachWord(ctx context.Context, c *zarr.Array, part selection.Selection, use func(elem []byte) error) error {
 	words, err := zarr.Read[[]byte](ctx, c, part)
 	if err != nil {
@@ -141,8 +142,8 @@ func eachWord(ctx context.Context, c *zarr.Array, part selection.Selection, use 
 	return nil
 }
 
-// eachText calls use with every element of a coordinate as text. Numbers are unpacked and
-// are NaN where one is missing. Bytes have no padding.
+// eachText calls use with every element of a coordinate as text. Numbers are unpacked,
+// and missing ones are "NaN". Padding of fixed-length bytes is removed.
 func eachText(ctx context.Context, c *zarr.Array, use func(text string) error) error {
 	t := c.Type()
 	text := func(elem []byte) string { return string(t.AppendText(nil, elem)) }

@@ -49,7 +49,7 @@ func (d *Decoding) times(t Times) error {
 	return nil
 }
 
-// momentUnit returns the unit of datetime64 that has every time of t.
+// momentUnit returns the coarsest unit of datetime64 that can hold every time of t.
 func (d *Decoding) momentUnit(t Times) timeUnit {
 	switch {
 	case t.Length() < time.Microsecond:
@@ -60,8 +60,8 @@ func (d *Decoding) momentUnit(t Times) timeUnit {
 	return timeUnits["microseconds"]
 }
 
-// momentBounds returns the first and the last day that datetime64 and a calendar have in
-// common, in years of four digits.
+// momentBounds returns the first and last day that both datetime64 and a calendar can
+// hold, limited to years of four digits.
 func momentBounds(c calendar.Calendar, unit timeUnit) (first, last int64) {
 	const real = calendar.ProlepticGregorian
 	first, _ = real.Number(calendar.Date{Year: 1, Month: 1, Day: 1})
@@ -69,15 +69,15 @@ func momentBounds(c calendar.Calendar, unit timeUnit) (first, last int64) {
 	if c == calendar.Standard {
 		first, _ = c.Number(calendar.Date{Year: 1582, Month: 10, Day: 15})
 	}
-	if unit.length < time.Microsecond { // 64 bits have 292 years of nanoseconds
+	if unit.length < time.Microsecond { // 64 bits hold 292 years of nanoseconds
 		days := int64(math.MaxInt64/(24*time.Hour)) - 1 // whole days
 		first, last = max(first, -days), min(last, days)
 	}
 	return first, last
 }
 
-// dates returns the decoding of times to text in ISO 8601. A number that is no time stays
-// a number.
+// dates returns a decoding of times to text in ISO 8601. A number that is not a time
+// stays a number.
 func (d *Decoding) dates(t Times) *Decoding {
 	text := &Decoding{Packing: d.Packing, units: d.units, typ: dtype.Of[string]()}
 	text.format = func(made []byte) string { return string(made) }

@@ -10,15 +10,15 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// Decoding converts the stored numbers of an array to what they stand for. It gives them
-// the types of xarray 2026.9:
+// Decoding converts the stored numbers of an array to the values that they encode. The
+// results have the same types as in xarray 2026.9:
 //
-//   - Numbers that count from a moment ("days since 1950-01-01") become datetime64, and
-//     strings if datetime64 does not have all days of their calendar.
+//   - Numbers that count from an epoch ("days since 1950-01-01") become datetime64, and
+//     strings if datetime64 lacks days of their calendar.
 //   - Numbers with a unit of time ("hours") become timedelta64.
 //   - Scaled numbers become float64.
-//   - Other numbers with a missing value become floating-point numbers, as narrow as the
-//     stored ones permit. Missing elements become NaN.
+//   - Other numbers with a missing value become floating-point numbers of the narrowest
+//     type that holds them all. Missing elements become NaN.
 //   - The attribute dtype "bool" makes booleans, and _Unsigned changes the sign.
 //
 // A Decoding is immutable. Several goroutines may use it at once.
@@ -28,16 +28,16 @@ type Decoding struct {
 	typ    dtype.Type
 	put    func(dst, elem []byte, value float64)
 	word   func(elem []byte, value float64) string // instead of put, if the result is text
-	format func(made []byte) string                // nil for what the type formats
+	format func(made []byte) string                // nil for the format of typ
 
 	fits func(elem []byte) bool // whether datetime64 has the time of an element
-	text *Decoding              // converts to text where it does not
+	text *Decoding              // converts to text if it does not
 }
 
-// DecodingOf returns how to decode the elements of an array. It is nil if they stand for
-// themselves. If an attribute is malformed, the error wraps [zarr.ErrInvalidArgument].
-// DecodingOf may open the other arrays of the group: bounds have the units of their
-// coordinate ([UnitsIn]).
+// DecodingOf returns the decoding of an array, or nil if its elements need none. If an
+// attribute is malformed, the error wraps [zarr.ErrInvalidArgument]. DecodingOf may
+// open the other arrays of the group: bounds have the units of their coordinate
+// ([UnitsIn]).
 func DecodingOf(ctx context.Context, a *zarr.Array) (*Decoding, error) {
 	u, err := UnitsIn(ctx, a)
 	if err != nil {
@@ -46,7 +46,7 @@ func DecodingOf(ctx context.Context, a *zarr.Array) (*Decoding, error) {
 	return NewDecoding(a, u)
 }
 
-// NewDecoding is [DecodingOf] for numbers that have the given units.
+// NewDecoding is like [DecodingOf] for numbers with the given units.
 func NewDecoding(a *zarr.Array, u Units) (*Decoding, error) {
 	if !isNumeric(a.Type()) {
 		return nil, nil
@@ -78,8 +78,8 @@ func NewDecoding(a *zarr.Array, u Units) (*Decoding, error) {
 	return d, nil
 }
 
-// booleans makes d convert numbers to booleans. xarray stores these as int8 with the
-// attribute dtype.
+// booleans makes d convert numbers to booleans. xarray stores booleans as int8 and sets
+// the attribute dtype to "bool".
 func (d *Decoding) booleans() {
 	p := *d.Packing
 	p.absent, p.filled = nil, nil // no boolean is missing
@@ -99,8 +99,8 @@ func (d *Decoding) floats() {
 	d.put = func(dst, _ []byte, value float64) { put(dst, d.value(value)) }
 }
 
-// floatType returns the narrowest type that has all stored numbers. Scaled numbers become
-// float64.
+// floatType returns the narrowest floating-point type that holds all stored numbers.
+// Scaled numbers become float64.
 func (d *Decoding) floatType() dtype.Type {
 	switch t := d.stored; {
 	case d.scaled:
@@ -118,9 +118,9 @@ func (d *Decoding) Type() dtype.Type { return d.typ }
 // Units returns the units of the numbers.
 func (d *Decoding) Units() Units { return d.units }
 
-// Decode decodes the stored elements in src to elements of Type in dst. Both are in host
-// byte order, and dst has room for as many elements as src has. Decode panics if it has
-// not, or if Type is a string.
+// Decode decodes the stored elements in src to elements of Type in dst. Both are in
+// host byte order. Decode panics if dst has room for fewer elements than src, or if
+// Type is a string.
 func (d *Decoding) Decode(dst, src []byte) {
 	from, to := d.stored.Size(), d.typ.Size()
 	for ; len(src) > 0; src, dst = src[from:], dst[to:] {
@@ -132,7 +132,7 @@ func (d *Decoding) Decode(dst, src []byte) {
 // DecodeText decodes a stored element, if Type is a string.
 func (d *Decoding) DecodeText(elem []byte) string { return d.word(elem, d.numberOrNaN(elem)) }
 
-// numberOrNaN returns the stored number of an element, NaN for a missing one.
+// numberOrNaN returns the stored number of an element, or NaN if it is missing.
 func (d *Decoding) numberOrNaN(elem []byte) float64 {
 	value := d.number(elem)
 	if d.isAbsent(elem, value) {
@@ -141,7 +141,7 @@ func (d *Decoding) numberOrNaN(elem []byte) float64 {
 	return value
 }
 
-// Format returns a decoded element as people read it: times as ISO 8601, durations as
+// Format returns a decoded element as text for people: times as ISO 8601, durations as
 // 1d12h.
 func (d *Decoding) Format(made []byte) string {
 	if d.format == nil {
@@ -150,8 +150,9 @@ func (d *Decoding) Format(made []byte) string {
 	return d.format(made)
 }
 
-// MayOverflow reports whether datetime64 may lack the time of an element, as for the 30th
-// of February. Decode makes such a time NaT. Fits finds it, and AsText decodes it.
+// MayOverflow reports whether datetime64 may lack the time of an element, such as 30
+// February. Decode turns such a time into NaT. Fits detects it, and AsText returns a
+// decoding that keeps it.
 func (d *Decoding) MayOverflow() bool { return d.fits != nil }
 
 // Fits reports whether Decode converts all stored elements in src without losing a time.
@@ -167,8 +168,8 @@ func (d *Decoding) Fits(src []byte) bool {
 	return true
 }
 
-// AsText returns the decoding of times to strings, which have the days of every calendar.
-// It is d itself for anything but times.
+// AsText returns a decoding of times to strings, which can represent the days of every
+// calendar. For anything but times it returns d itself.
 func (d *Decoding) AsText() *Decoding {
 	if d.text == nil {
 		return d

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cf gives stored numbers their meaning, as the CF conventions and xarray do:
-// scale and offset, missing values, times, durations, and coordinates.
+// Package cf decodes and encodes array elements as the CF conventions and xarray do. It
+// covers scale and offset, missing values, times, durations, and coordinates.
 //
-// Climate data is often stored as small integers. The attributes of an array tell what
-// they stand for: scale_factor and add_offset, _FillValue and missing_value, _Unsigned,
-// and units such as "hours since 1900-01-01". [ReadFloats] and [ReadTimes] return what
-// the elements stand for, and [WriteFloats] stores it:
+// Climate data is often stored as small integers. Attributes of the array define the
+// physical values: scale_factor and add_offset, _FillValue and missing_value,
+// _Unsigned, and units such as "hours since 1900-01-01". [ReadFloats] and [ReadTimes]
+// return decoded values, and [WriteFloats] stores them:
 //
 //	t2m, err := zarr.OpenArray(ctx, "era5.zarr/t2m", nil)
 //	if err != nil {
@@ -22,11 +22,11 @@
 // one axis that has the name of the dimension, in the same group or in the nearest group
 // above.
 //
-// [DecodingOf] returns a [Decoding] for programs that read elements themselves. It gives
-// every element the type that xarray gives it. [PackingOf] and [UnitsOf] tell about the
-// attributes one by one.
+// [DecodingOf] returns a [Decoding] for programs that read elements themselves. It
+// decodes elements to the same types as xarray. [PackingOf] and [UnitsOf] give access
+// to single attributes.
 //
-// The package follows xarray 2026.9 where that and the conventions (CF 1.13) differ.
-// Chunks that are not stored have the fill value of the array, which is missing only if
-// an attribute tells so, or in format 2.
+// Where xarray 2026.9 and the conventions (CF 1.13) differ, the package follows xarray.
+// Chunks that are not stored have the fill value of the array. In format 3 the fill
+// value is missing only if an attribute says so.
 package cf

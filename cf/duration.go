@@ -28,8 +28,9 @@ var timeUnits = map[string]timeUnit{
 	"milliseconds": {"ms", time.Millisecond}, "microseconds": {"us", time.Microsecond}, "nanoseconds": {"ns", time.Nanosecond},
 }
 
-// durations makes d convert numbers to durations. Integers keep their unit; others are in
-// microseconds. Durations that do not fit become NaT.
+// durations makes d convert numbers to durations. Integers keep their unit. Other
+// numbers are converted to microseconds or a finer unit. Durations that do not fit
+// become NaT.
 func (d *Decoding) durations(unit timeUnit) (err error) {
 	whole := !d.isFloat() && !d.scaled
 	made := unit
@@ -58,7 +59,7 @@ func (d *Decoding) durations(unit timeUnit) (err error) {
 
 // ParseDuration parses a duration such as "6h", "6 hours", "1d12h" or "-1.5 min", and
 // returns it in nanoseconds. It accepts the units of [calendar.ParseStep] except months
-// and years, which have no fixed length; m is a minute.
+// and years, which have no fixed length. The unit m is a minute.
 func ParseDuration(text string) (nanoseconds float64, err error) {
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
 	for rest != "" {
@@ -71,7 +72,7 @@ func ParseDuration(text string) (nanoseconds float64, err error) {
 			unit, failed = calendar.Step{Length: time.Minute}, nil
 		}
 		if err != nil || failed != nil || unit.Months != 0 {
-			return 0, invalid("%q is no number and no length of time, as 6h, 1d12h or 30 min", text)
+			return 0, invalid("%q is neither a number nor a duration such as 6h, 1d12h or 30 min", text)
 		}
 		nanoseconds += n * float64(unit.Length)
 		rest = strings.TrimLeft(strings.TrimLeft(rest[len(digits):], " ")[len(name):], " ")
@@ -82,7 +83,7 @@ func ParseDuration(text string) (nanoseconds float64, err error) {
 	return nanoseconds, nil
 }
 
-// formatDuration returns a number of units of time in the form 1d12h, -30min or 1.5s.
+// formatDuration formats n units of time in the form 1d12h, -30min or 1.5s.
 func formatDuration(n int64, unit time.Duration) string {
 	if n == dtype.NaT {
 		return "NaT"
@@ -91,7 +92,7 @@ func formatDuration(n int64, unit time.Duration) string {
 	if n < 0 {
 		b.WriteByte('-')
 	}
-	// Days are split off first: a number of nanoseconds need not have 64 bits.
+	// Split off the days first. In nanoseconds, n may not fit 64 bits.
 	perDay := int64(24 * time.Hour / unit)
 	days, rest := n/perDay, n%perDay*int64(unit)
 	if days, rest = max(days, -days), max(rest, -rest); days > 0 {

@@ -8,17 +8,17 @@ import (
 	"varve.dev/zarr"
 )
 
-// argumentError is a [zarr.ErrInvalidArgument] with a message of its own.
+// argumentError wraps [zarr.ErrInvalidArgument] without adding its text to the message.
 type argumentError struct{ error }
 
 func (e argumentError) Unwrap() []error { return []error{zarr.ErrInvalidArgument, e.error} }
 
 func invalid(format string, args ...any) error { return argumentError{fmt.Errorf(format, args...)} }
 
-// LabelError is the error of a coordinate of text that lacks a label.
+// LabelError reports that a text coordinate has no element with the given label.
 type LabelError struct {
 	Label  string
-	Labels []string // those of the coordinate
+	Labels []string // the labels of the coordinate
 }
 
 // Error returns the message.

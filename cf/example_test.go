@@ -52,7 +52,7 @@ func station(ctx context.Context) *zarr.Group {
 	return g
 }
 
-// Temperatures that are stored as integers are read in degrees, by date.
+// Temperatures are stored as integers. They are selected by date and read in degrees.
 func Example() {
 	ctx := context.Background()
 	g := station(ctx)
@@ -69,7 +69,7 @@ func Example() {
 	// Output: [10.1 10.2 NaN 10.4] <nil>
 }
 
-// Times are read from the numbers of days.
+// Numbers of days are read as times.
 func ExampleReadTimes() {
 	ctx := context.Background()
 	time, err := station(ctx).At("time").OpenArray(ctx, nil)
@@ -107,8 +107,7 @@ func ExampleWriteFloats() {
 	// array t2m: number 1: 9000 is stored as 89900, which int16 does not have
 }
 
-// A model calendar with twelve months of 30 days has no type of its own: its times are
-// text.
+// Go has no type for calendars with twelve months of 30 days, so their times are text.
 func ExampleDecodingOf() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "time").CreateArray(ctx, zarr.Spec{

@@ -9,12 +9,12 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// stripe is how many numbers are converted at a time, so that they stay in the cache
-// between the two steps.
+// stripe is the count of numbers that are converted at a time. They stay in the
+// processor's cache between loading and unpacking.
 const stripe = 2048
 
-// Floats sets dst to the numbers that the elements in src stand for, NaN for missing
-// ones. It panics if dst is shorter.
+// Floats unpacks the stored elements in src into dst. Missing elements become NaN. It
+// panics if dst is shorter than src.
 func (p *Packing) Floats(dst []float64, src []byte) {
 	size := p.stored.Size()
 	missing, exact := p.missingNumbers()
@@ -31,8 +31,9 @@ func (p *Packing) Floats(dst []float64, src []byte) {
 	}
 }
 
-// missingNumbers returns the missing values as numbers. exact is false if float64 does not
-// have all numbers of the type, so that two of them could be equal there.
+// missingNumbers returns the missing values as numbers. exact is false if float64
+// cannot hold all numbers of the type, because then two different numbers could compare
+// equal.
 func (p *Packing) missingNumbers() (list []float64, exact bool) {
 	if !p.isFloat() && p.stored.Size() == 8 {
 		return nil, false
@@ -46,7 +47,7 @@ func (p *Packing) missingNumbers() (list []float64, exact bool) {
 	return list, true
 }
 
-// unpack replaces stored numbers by what they stand for. A NaN stays one.
+// unpack replaces stored numbers by unpacked ones. NaN stays NaN.
 func (p *Packing) unpack(numbers, missing []float64) {
 	nan := math.NaN()
 	for _, m := range missing {

@@ -15,19 +15,19 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// durationsBetween selects by elements that are lengths of time. A number without a unit
-// counts those of the elements.
+// durationsBetween selects by a coordinate of type timedelta64. A value without a unit
+// has the unit of the elements.
 func durationsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (item selection.Item, err error) {
 	t := c.Type()
 	if step := t.Step(); step.Unit == "M" || step.Unit == "Y" || step.Unit == "generic" {
-		return item, invalid("elements of type %s have no fixed length; select by index", t)
+		return item, invalid("elements of type %s have no fixed duration; select by index", t)
 	}
 	o := lengthsOfTime()
 	err = each(ctx, c, func(elem []byte) error {
 		n := countOf(elem)
 		d, ok := t.Duration(n)
 		if !ok && n != dtype.NaT {
-			return invalid("element %d, %s, is too long to be compared; select by index", len(o.values), t.AppendText(nil, elem))
+			return invalid("element %d, %s, is too long to compare; select by index", len(o.values), t.AppendText(nil, elem))
 		}
 		o.add(d, ok)
 		return nil
@@ -41,10 +41,10 @@ func durationsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (i
 	})
 }
 
-// countOf returns the number that an element of times or durations is.
+// countOf returns an element of datetime64 or timedelta64 as an integer.
 func countOf(elem []byte) int64 { return int64(binary.NativeEndian.Uint64(elem)) }
 
-// lengthsOfTime returns the order of lengths of time, without any.
+// lengthsOfTime returns empty ordinates for durations.
 func lengthsOfTime() *ordinates[time.Duration] {
 	return &ordinates[time.Duration]{
 		compare:  cmp.Compare[time.Duration],
@@ -53,7 +53,8 @@ func lengthsOfTime() *ordinates[time.Duration] {
 	}
 }
 
-// parseLead reads a number of the units of a type, or a length of time.
+// parseLead parses a lead time: a number in the unit of a type, or a duration such as
+// 6h.
 func parseLead(t dtype.Type, text string) (time.Duration, error) {
 	one, err := dtype.TimedeltaOf(t.Step().Unit, 1)
 	if err != nil {
@@ -71,13 +72,13 @@ func parseLead(t dtype.Type, text string) (time.Duration, error) {
 		return 0, err
 	}
 	if math.Abs(x) >= 1<<63 {
-		return 0, invalid("%s is too long: 292 years are possible", text)
+		return 0, invalid("%s is too long: at most 292 years are possible", text)
 	}
 	return time.Duration(math.RoundToEven(x)), nil
 }
 
-// unitLength returns the nanoseconds of the unit of a type, of which some are shorter
-// than one.
+// unitLength returns the length of the unit of a type in nanoseconds. Some units, such
+// as picoseconds, are shorter than one.
 func unitLength(one dtype.Type) float64 {
 	if d, ok := one.Duration(1); ok {
 		return float64(d)

@@ -18,16 +18,17 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Lookup returns the elements of an array along a dimension that have the given values of
-// its [Coordinate]. It is what [selection.Parser] needs to parse time=2024-01-15.
+// Lookup selects elements along a dimension by the values of its [Coordinate].
+// [selection.Parser] calls such a function to parse time=2024-01-15.
 //
-// One value means the nearest element, as in pandas and xarray. A value beyond all others
-// is refused, unless it is closer to one than that is to its neighbour. A month or a year
-// means all of its elements. A range includes both bounds, and its values must rise or
-// fall. Text means the element that is equal to it. Times are dates in the calendar of
-// the coordinate, and durations are written as 6h or 1d12h.
+// A single value selects the nearest element, as in pandas and xarray. A value beyond
+// the ends of the coordinate is an error if it is farther from the nearest element than
+// that is from its neighbour. A month or a year selects all elements in it. A range
+// includes both bounds, and the coordinate must rise or fall. Text selects the equal
+// element. Times are dates in the calendar of the coordinate. Durations are written as
+// 6h or 1d12h.
 //
-// If no element has the values, or they are malformed, the error wraps
+// If no element matches or a value is malformed, the error wraps
 // [zarr.ErrInvalidArgument].
 func Lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Values) (item selection.Item, err error) {
 	c, err := Coordinate(ctx, a, dimension)
@@ -49,7 +50,7 @@ func Lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Va
 			item, err = numbersBetween(ctx, c, v)
 		}
 	default:
-		err = invalid("elements of type %s are no values to select by; select by index, as %s=0:10", c.Type(), dimension)
+		err = invalid("elements of type %s cannot be selected by value; select by index, as %s=0:10", c.Type(), dimension)
 	}
 	if err != nil {
 		err = fmt.Errorf("coordinate %s: %w", c.Path(), err)
@@ -57,10 +58,10 @@ func Lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Va
 	return item, err
 }
 
-// labelled returns the one element that has a label.
+// labelled selects the only element of a text coordinate with the given label.
 func labelled(ctx context.Context, c *zarr.Array, v selection.Values) (item selection.Item, err error) {
 	if v.IsRange() {
-		return item, invalid("its elements are text, which has no order here; give one label, or a range of indices as 3:7")
+		return item, invalid("ranges of text are not supported; give one label, or a range of indices such as 3:7")
 	}
 	var labels []string
 	if err := eachText(ctx, c, func(text string) error { labels = append(labels, text); return nil }); err != nil {
@@ -90,7 +91,7 @@ func timesBetween(ctx context.Context, c *zarr.Array, t Times, v selection.Value
 	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, t.Calendar()) })
 }
 
-// momentsBetween selects by elements that are moments.
+// momentsBetween selects by a coordinate of type datetime64.
 func momentsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
 	const real = calendar.ProlepticGregorian
 	o := instants(real)
@@ -105,7 +106,7 @@ func momentsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, real) })
 }
 
-// instants returns the order of times, without any.
+// instants returns empty ordinates for times.
 func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
 	return &ordinates[calendar.Instant]{
 		compare: calendar.Instant.Compare, text: c.Text,
@@ -115,8 +116,9 @@ func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
 	}
 }
 
-// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as
-// CF has it. Where the numbers are lengths of time, 6h is a number, too.
+// numbersBetween selects by numbers. Packed coordinates are unpacked first, as CF
+// requires. If the numbers have a unit of time, a value may also be a duration such as
+// 6h.
 func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
 	p, err := PackingOf(c)
 	if err != nil {
@@ -137,7 +139,7 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	err = each(ctx, c, func(elem []byte) error {
 		x, there := p.value(p.number(elem)), p.HasValue(elem)
 		if there && math.Abs(x) > 1<<53 && !p.isFloat() {
-			return invalid("%s is too large to be compared exactly; select by index", o.text(x))
+			return invalid("%s is too large to compare exactly; select by index", o.text(x))
 		}
 		o.add(x, there)
 		return nil
@@ -147,23 +149,23 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	}
 	return o.find(v, func(text string) (b span[float64], err error) {
 		x, err := p.parse(text, unit, timed)
-		// A whole number may be meant as a year.
+		// These times are not decoded, and a whole number may be meant as a year.
 		if why := u.Err(); why != nil && (err != nil || !strings.Contains(text, ".")) {
-			err = invalid("its times are left as numbers: %w; select by index, or by a number with a point", why)
+			err = invalid("its times are left as numbers: %w; select by index, or by a number with a decimal point", why)
 		}
 		if err != nil {
 			return b, err
 		}
 		slack := 0.0
-		if p.scaled { // 3 times 0.1 is not the number that 0.3 is
+		if p.scaled { // in floating point, 3 times 0.1 differs from 0.3
 			slack = math.Abs(p.scale) * 1e-6
 		}
 		return span[float64]{first: x - slack, last: x + slack}, nil
 	})
 }
 
-// parse reads a number, or a length of time where the numbers are such in a unit, as the
-// elements of a coordinate have it: 10.1 of a float32 is not that of a float64.
+// parse parses a number, or a duration if timed. It rounds the result to the type of
+// the coordinate's elements, because 10.1 as float32 differs from 10.1 as float64.
 func (p *Packing) parse(text string, unit timeUnit, timed bool) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil && timed {
@@ -173,7 +175,7 @@ func (p *Packing) parse(text string, unit timeUnit, timed bool) (float64, error)
 		x /= float64(unit.length)
 	}
 	if err != nil || math.IsNaN(x) {
-		return 0, invalid("%q is no number, and its values are numbers without a unit of time", text)
+		return 0, invalid("%q is not a number, and the values are numbers without a unit of time", text)
 	}
 	if p.scaled || !p.isFloat() {
 		return x, nil

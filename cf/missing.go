@@ -16,20 +16,20 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// mask tells which elements of an array are missing.
+// mask describes which elements of an array are missing.
 type mask struct {
 	absent [][]byte // elements that are missing
 	filled []byte   // the fill value of format 2 if it is missing, else nil
-	masked bool     // the array has a missing value, even if no element can be equal to it
-	unmet  []string // missing values that no element can be equal to, as "_FillValue -1"
+	masked bool     // the array declares a missing value, even one that no element can equal
+	unmet  []string // missing values that no element can equal, as "_FillValue -1"
 }
 
-// notATime is the int64 that stands for NaT, as in NumPy.
+// notATime is the int64 that encodes NaT in NumPy.
 var notATime = binary.NativeEndian.AppendUint64(nil, 1<<63)
 
-// maskOf returns the elements of an array that are missing. As in xarray, the fill value
-// of format 2 takes precedence over the attribute _FillValue, unless it is null. NaT is
-// missing where numbers count time.
+// maskOf returns the missing values of an array. As in xarray, the fill value of format
+// 2 takes precedence over the attribute _FillValue, unless it is null. If the numbers
+// are times or durations, NaT is missing too.
 func (p *Packing) maskOf(a *zarr.Array, u Units) (m mask) {
 	names := []string{FillValue, MissingValue}
 	if doc := a.Metadata(); a.Format() == 2 && !doc.HasNullFill() {
@@ -60,14 +60,14 @@ func (p *Packing) maskOf(a *zarr.Array, u Units) (m mask) {
 func fillOf(a *zarr.Array) []byte {
 	elem, err := a.FillValue().Element(a.Type())
 	if err != nil {
-		return a.Type().Default() // an array that is open has a valid one
+		return a.Type().Default() // the fill value of an open array is valid
 	}
 	return elem
 }
 
-// parseAbsent returns the element that an attribute declares missing, or nil if no element
-// can be equal to it. If _Unsigned changes the sign of numbers, _FillValue may be spelled
-// with either sign. missing_value has the changed sign, as in xarray.
+// parseAbsent returns the element that an attribute declares missing, or nil if no
+// element can equal it. If _Unsigned changes the sign of numbers, _FillValue may be
+// spelled with either sign. missing_value has the changed sign, as in xarray.
 func (p *Packing) parseAbsent(t dtype.Type, name string, raw []byte) []byte {
 	elem, err := missing.Parse(p.stored, raw)
 	if err != nil && p.stored != t && name == FillValue {
@@ -79,7 +79,7 @@ func (p *Packing) parseAbsent(t dtype.Type, name string, raw []byte) []byte {
 	return elem
 }
 
-// isAbsent reports whether an element of the given value is missing. Floating-point
+// isAbsent reports whether an element with the given value is missing. Floating-point
 // numbers are compared by value, as in xarray: -0.0 is missing if 0.0 is.
 func (p *Packing) isAbsent(elem []byte, value float64) bool {
 	for _, absent := range p.absent {
@@ -97,10 +97,10 @@ func (p *Packing) equals(elem []byte, value float64, absent []byte) bool {
 // isZero reports whether all bytes of an element are zero.
 func isZero(elem []byte) bool { return bytes.Count(elem, []byte{0}) == len(elem) }
 
-// Missing yields the elements that xarray takes for missing in an array of any data type,
-// in host byte order. These are the values of the attributes _FillValue and
-// missing_value. In format 2 the fill value replaces _FillValue, unless it is null or
-// xarray does not mask the type. Values that are no element of the type are left out.
+// Missing yields the elements that xarray treats as missing in an array of any data
+// type, in host byte order. They come from the attributes _FillValue and missing_value.
+// In format 2 the fill value replaces _FillValue, unless it is null or xarray does not
+// mask the type. Missing skips values that the data type cannot represent.
 func Missing(doc *metadata.Array) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
@@ -130,9 +130,9 @@ func Missing(doc *metadata.Array) iter.Seq[[]byte] {
 	}
 }
 
-// missingFill returns the fill value of format 2 if xarray takes it for missing, and
-// otherwise nil. xarray masks no times and no durations, and nothing if the fill value is
-// null.
+// missingFill returns the fill value of format 2 if xarray treats it as missing, and
+// otherwise nil. xarray never masks datetime64 and timedelta64, and never masks a null
+// fill value.
 func missingFill(doc *metadata.Array, t dtype.Type) []byte {
 	masks := missing.Coded(t) || missing.IsText(t) || t.Kind() == dtype.Terminated || t.Variable()
 	if doc.Format() != 2 || doc.HasNullFill() || !masks {
@@ -145,8 +145,8 @@ func missingFill(doc *metadata.Array, t dtype.Type) []byte {
 	return elem
 }
 
-// valuesOf yields the elements of a JSON list, or any other value by itself. A list of
-// two numbers of which one is a string is a complex number.
+// valuesOf yields the elements of a JSON list, and any other value itself. A list of
+// two that contains a string is one complex number, such as ["NaN", 0].
 func valuesOf(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		v, err := strictjson.Parse(raw, strictjson.Limits{})
@@ -174,9 +174,10 @@ func isComplex(list strictjson.Value) bool {
 	return false
 }
 
-// Refused tells why xarray 2026.9 opens no group that contains an array with this
-// document, because of its attribute _FillValue. reason is "" if xarray opens it. wanted
-// is the attribute with the same meaning that xarray reads, or nil if there is none.
+// Refused returns the reason why the attribute _FillValue of an array keeps xarray
+// 2026.9 from opening its group. reason is "" if xarray opens the group. wanted is a
+// value of _FillValue with the same meaning that xarray accepts, or nil if there is
+// none.
 func Refused(doc *metadata.Array) (reason string, wanted []byte) {
 	if doc.Format() != 3 {
 		return "", nil
@@ -194,9 +195,8 @@ func Refused(doc *metadata.Array) (reason string, wanted []byte) {
 }
 
 // Ignored reports whether xarray 2026.9 ignores the attribute _FillValue of an array of
-// format 2: it takes the fill value for missing instead, unless that is null
-// (open_store_variable in backends/zarr.py). Ignored returns false if both are the same
-// element.
+// format 2. It masks the fill value instead, unless that is null (open_store_variable
+// in backends/zarr.py). Ignored returns false if both are the same element.
 func Ignored(a *zarr.Array) bool {
 	doc := a.Metadata()
 	raw, ok := attributeIn(doc.Attributes, FillValue)
@@ -207,7 +207,7 @@ func Ignored(a *zarr.Array) bool {
 	return err != nil || !bytes.Equal(elem, fillOf(a))
 }
 
-// withoutZero returns a mask by which zero is not missing.
+// withoutZero returns a copy of the mask in which zero is not missing.
 func (m mask) withoutZero() mask {
 	if isZero(m.filled) {
 		m.filled = nil

@@ -49,14 +49,14 @@ func numberOf(t dtype.Type) func(elem []byte) float64 {
 	}
 }
 
-// The NaNs that metadata and NumPy mean by that name.
+// The bits of the NaN that NumPy and metadata documents call "NaN".
 const (
 	quietNaN   = 0x7ff8000000000000
 	quietNaN32 = 0x7fc00000
 )
 
-// putFloat returns the function that sets an element of a floating-point type. It stores
-// every NaN as the same one.
+// putFloat returns the function that sets an element of a floating-point type. It
+// stores every NaN with the same bits.
 func putFloat(t dtype.Type) func(dst []byte, value float64) {
 	switch t {
 	case dtype.Of[dtype.Float16]():

@@ -11,24 +11,24 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// span is what a bound of a selection stands for: a day begins and ends. That of a number
-// is the number. A selection of one that is plural means all elements in it, that of any
-// other the nearest element.
+// span is the interval that a value of a selection names. The span of a day is its
+// first and last nanosecond; the span of a number is the number itself. A value with a
+// plural span selects all elements in it. Any other value selects the nearest element.
 type span[T any] struct {
 	first, last T
 	plural      bool
 }
 
-// ordinates are the values of a coordinate, whose order is known.
+// ordinates are the values of a coordinate, with functions to compare and format them.
 type ordinates[T any] struct {
 	values   []T
-	missing  []int // elements without a value
+	missing  []int // indices of elements without a value
 	compare  func(a, b T) int
 	distance func(a, b T) float64
 	text     func(T) string
 }
 
-// add adds a value, or an element that has none.
+// add adds an element. It has no value if ok is false.
 func (o *ordinates[T]) add(value T, ok bool) {
 	if !ok {
 		o.missing = append(o.missing, len(o.values))
@@ -36,10 +36,10 @@ func (o *ordinates[T]) add(value T, ok bool) {
 	o.values = append(o.values, value)
 }
 
-// find returns the elements that values mean.
+// find returns the elements that v selects. parse returns the span of a value.
 func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], error)) (item selection.Item, err error) {
 	if len(o.values) == len(o.missing) {
-		return item, invalid("it has no value yet")
+		return item, invalid("all of its elements are missing")
 	}
 	if !v.IsRange() {
 		at, err := parse(v.Is)
@@ -71,8 +71,8 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 	return selection.Span(int64(start), int64(stop)), err
 }
 
-// dotsMeant adds to the error for a text that is no value that it would be two with two
-// dots between them.
+// dotsMeant adds a hint to the error for a malformed value that contains a colon
+// between two valid ones: ranges of values are written with two dots.
 func dotsMeant[T any](err error, text string, parse func(string) (span[T], error)) error {
 	isEnd := func(text string) bool {
 		_, err := parse(text)
@@ -86,7 +86,7 @@ func dotsMeant[T any](err error, text string, parse func(string) (span[T], error
 	return err
 }
 
-// within returns the elements in a span.
+// within returns the elements in a span. name is the span as the user wrote it.
 func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err error) {
 	if start, stop, err = o.between(&s, &s); !errors.Is(err, errEmpty) {
 		return start, stop, err
@@ -97,16 +97,16 @@ func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err erro
 			near = i
 		}
 	}
-	return 0, 0, invalid("no element is in %s, and the nearest, %d, has %s", name, near, o.text(o.values[near]))
+	return 0, 0, invalid("no element is in %s; the nearest, %d, is %s", name, near, o.text(o.values[near]))
 }
 
-// errEmpty says that a range has no elements.
+// errEmpty reports that a range contains no elements.
 var errEmpty = errors.New("no element is in the range")
 
-// between returns the elements between two bounds, nil for an open one. Values may rise
-// or fall. Where they fall, the bounds may stand in either order. Where they rise, bounds
-// that fall are refused: a longitude from 350 to 10 does not mean everything but what is
-// meant.
+// between returns the elements between two bounds. A nil bound is open. The values of
+// the coordinate must rise or fall. If they fall, the bounds may be in either order. If
+// they rise, a first bound above the second is an error: a longitude from 350 to 10
+// probably means the 20 degrees across the end of the axis, which are not one range.
 func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 	falls, err := o.falls()
 	if err != nil {
@@ -114,7 +114,7 @@ func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 	}
 	if from != nil && to != nil && o.compare(from.first, to.last) > 0 {
 		if !falls {
-			return 0, 0, invalid("the range begins at %s and ends before, at %s, and the values of the coordinate rise; select by index, or in two parts",
+			return 0, 0, invalid("the range ends before it begins (%s to %s), but the values of the coordinate rise; select by index, or in two parts",
 				o.text(from.first), o.text(to.last))
 		}
 		from, to = to, from
@@ -135,16 +135,17 @@ func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 	return start, stop, nil
 }
 
-// falls reports whether the values fall. Those that neither rise nor fall have no ranges.
+// falls reports whether the values fall. If they neither rise nor fall, ranges are
+// undefined and falls returns an error.
 func (o *ordinates[T]) falls() (bool, error) {
 	if len(o.missing) > 0 {
-		return false, invalid("element %d has no value, so there are no ranges; select by index", o.missing[0])
+		return false, invalid("element %d is missing, so ranges are undefined; select by index", o.missing[0])
 	}
 	direction := 0
 	for i := 1; i < len(o.values); i++ {
 		c := o.compare(o.values[i], o.values[i-1])
 		if c*direction < 0 {
-			return false, invalid("its values neither rise nor fall all the way: %s follows %s at element %d; select by index",
+			return false, invalid("its values neither rise nor fall throughout: %s follows %s at element %d; select by index",
 				o.text(o.values[i]), o.text(o.values[i-1]), i)
 		}
 		if c != 0 {
@@ -154,10 +155,10 @@ func (o *ordinates[T]) falls() (bool, error) {
 	return direction < 0, nil
 }
 
-// nearest returns the element whose value is nearest: the first one within the span, or
-// else the nearest to it. Of two that are as near it is the larger, as in pandas. A value
-// that lies further beyond all others than these lie from each other is refused: it is a
-// mistake, and the end of the axis not what it means.
+// nearest returns the first element within the span, or else the element nearest to it.
+// Of two equally near elements it returns the larger, as in pandas. A span beyond all
+// values is an error if its distance from the nearest one exceeds the step there. It is
+// probably a mistake, and does not mean the end of the axis.
 func (o *ordinates[T]) nearest(at span[T]) (int, error) {
 	best, least := -1, 0.0
 	skip := o.missing
@@ -179,13 +180,13 @@ func (o *ordinates[T]) nearest(at span[T]) (int, error) {
 		}
 	}
 	if least > 0 && o.isBeyond(best, at, least) {
-		return 0, invalid("the nearest element, %d, has %s: that is too far from %s", best, o.text(o.values[best]), o.text(at.first))
+		return 0, invalid("the nearest element, %d, is %s, too far from %s", best, o.text(o.values[best]), o.text(at.first))
 	}
 	return best, nil
 }
 
-// isBeyond reports whether a span lies beyond all values, by more than the nearest one is
-// from its neighbour.
+// isBeyond reports whether a span lies beyond all values, and farther from the nearest
+// one than that is from its neighbour. gap is the distance from the nearest value.
 func (o *ordinates[T]) isBeyond(best int, at span[T], gap float64) bool {
 	step, inside := 0.0, false
 	side := o.compare(o.values[best], at.first)

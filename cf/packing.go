@@ -11,18 +11,19 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// Packing tells what the numbers of an array stand for: scale and offset (CF conventions,
-// section 8.1), missing values (section 2.5.1), and the attribute _Unsigned (NetCDF user
-// guide). Elements are in host byte order.
+// Packing describes how numbers are packed in the elements of an array: scale and
+// offset (CF conventions, section 8.1), missing values (section 2.5.1), and the
+// attribute _Unsigned (NetCDF user guide). All methods take elements in host byte
+// order.
 type Packing struct {
-	stored        dtype.Type // as which the stored bytes are read
+	stored        dtype.Type // the type that the stored bytes are read as
 	number        func(elem []byte) float64
 	scale, offset float64
 	scaled        bool // there is a scale or an offset
 	mask
 }
 
-// PackingOf returns how the elements of an array are packed. If an attribute is malformed,
+// PackingOf returns the packing of an array. If an attribute is malformed,
 // the error wraps [zarr.ErrInvalidArgument]. Elements that are not numbers have missing
 // values only.
 func PackingOf(a *zarr.Array) (*Packing, error) { return packingOf(a, UnitsOf(a)) }
@@ -46,14 +47,14 @@ func packingOf(a *zarr.Array, u Units) (*Packing, error) {
 	return p, nil
 }
 
-// signs has the integer types that differ only in the sign.
+// signs pairs the signed and unsigned integer types of the same size.
 var signs = [][2]dtype.Type{
 	{dtype.Of[int8](), dtype.Of[uint8]()}, {dtype.Of[int16](), dtype.Of[uint16]()},
 	{dtype.Of[int32](), dtype.Of[uint32]()}, {dtype.Of[int64](), dtype.Of[uint64]()},
 }
 
-// signOf returns the type of an array, with or without a sign as the attribute _Unsigned
-// tells. Like xarray it accepts only the strings "true" and "false".
+// signOf returns the type of an array, with the signedness that the attribute _Unsigned
+// gives it. Like xarray, it accepts only the strings "true" and "false".
 func signOf(a *zarr.Array) dtype.Type {
 	unsigned := textAttribute(a, Unsigned)
 	for _, s := range signs {
@@ -67,11 +68,11 @@ func signOf(a *zarr.Array) dtype.Type {
 	return a.Type()
 }
 
-// Type returns the type as which the stored bytes are read. It differs from the type of
-// the array if the attribute _Unsigned changes the sign.
+// Type returns the data type that the stored bytes are read as. It differs from the
+// type of the array if the attribute _Unsigned changes the sign.
 func (p *Packing) Type() dtype.Type { return p.stored }
 
-// Scale returns scale_factor and add_offset, 1 and 0 if there are none.
+// Scale returns scale_factor and add_offset. They default to 1 and 0.
 func (p *Packing) Scale() (factor, offset float64) { return p.scale, p.offset }
 
 // IsScaled reports whether the array has the attribute scale_factor or add_offset.
@@ -89,12 +90,12 @@ func (p *Packing) Missing() [][]byte {
 	return list
 }
 
-// Unmet returns the missing values that no element can be equal to, such as
-// "_FillValue -1" of unsigned integers.
+// Unmet returns the declared missing values that no element can equal, such as
+// "_FillValue -1" in an array of unsigned integers.
 func (p *Packing) Unmet() []string { return slices.Clone(p.unmet) }
 
 // IsMissing reports whether an element is missing. NaN is missing only if an attribute
-// tells so.
+// says so.
 func (p *Packing) IsMissing(elem []byte) bool { return p.isAbsent(elem, p.number(elem)) }
 
 // HasValue reports whether an element is neither missing nor NaN.
@@ -106,7 +107,7 @@ func (p *Packing) HasValue(elem []byte) bool {
 // Stored returns the stored number of an element, without scale and offset.
 func (p *Packing) Stored(elem []byte) float64 { return p.number(elem) }
 
-// Value returns the number that an element stands for, and NaN for a missing element.
+// Value returns the unpacked number of an element, and NaN for a missing element.
 // Integers beyond 2^53 are rounded.
 func (p *Packing) Value(elem []byte) float64 {
 	number := p.number(elem)
@@ -116,7 +117,7 @@ func (p *Packing) Value(elem []byte) float64 {
 	return p.value(number)
 }
 
-// value returns what a stored number stands for.
+// value applies scale and offset to a stored number.
 func (p *Packing) value(number float64) float64 {
 	if !p.scaled {
 		return number
@@ -124,8 +125,8 @@ func (p *Packing) value(number float64) float64 {
 	return float64(number*p.scale) + p.offset // the conversion forbids a fused multiply-add
 }
 
-// Text returns the number that an element stands for, without rounding integers. It does
-// not look for missing values.
+// Text returns the unpacked number of an element as text. Integers are not rounded, and
+// missing values are treated as numbers.
 func (p *Packing) Text(elem []byte) string {
 	if !p.scaled {
 		return string(p.stored.AppendText(nil, elem))
@@ -133,10 +134,10 @@ func (p *Packing) Text(elem []byte) string {
 	return strconv.FormatFloat(p.value(p.number(elem)), 'g', -1, 64)
 }
 
-// OfCoordinate returns the packing of an array that is a coordinate, in which zero is
-// never missing. Zero is the fill value that arrays of format 2 have by default, and a
-// conversion to format 3 makes it the attribute _FillValue. It is as often a latitude or
-// a time. xarray takes it for missing, so that it cannot be selected.
+// OfCoordinate returns a copy of the packing for a coordinate, in which zero is never
+// missing. Zero is the default fill value of format 2, and a conversion to format 3
+// stores it as the attribute _FillValue. In a coordinate it is usually a real latitude
+// or time. xarray masks it, so it cannot be selected there.
 func (p *Packing) OfCoordinate() *Packing {
 	c := *p
 	c.mask = p.withoutZero()

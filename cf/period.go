@@ -9,9 +9,9 @@ import (
 	"varve.dev/zarr/calendar"
 )
 
-// parsePeriod reads a moment as people write it, and what it stands for as far as it is
-// written: 2024-12 is a month, 2024-12-25 a day, 2024-12-25T06 an hour. Months and years
-// are all of their elements, as in xarray.
+// parsePeriod parses a time and returns the period that it names: 2024-12 is a month,
+// 2024-12-25 is a day, and 2024-12-25T06 is an hour. A month or a year selects all
+// elements in it, as in xarray.
 func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], err error) {
 	if p.first, err = calendar.ParseInstant(text, c); err != nil {
 		return p, invalid("%w%s", err, calendar.Hint(text, c))
@@ -31,8 +31,7 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 		p.plural = parts < 2
 		last.Nano--
 	}
-	// The length is a day at most, so one day more or less brings the nanoseconds within
-	// one.
+	// Normalize last. The period is at most a day long, so few steps are needed.
 	for day := int64(24 * time.Hour); last.Nano < 0 || last.Nano >= day; {
 		if last.Nano < 0 {
 			last.Day, last.Nano = last.Day-1, last.Nano+day
@@ -44,8 +43,8 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 	return p, nil
 }
 
-// clockLength returns the nanoseconds of the last part of a time of day: 06 is an hour,
-// 06:30 a minute, 06:30:15.5 a tenth of a second. It is 0 where there is none.
+// clockLength returns the precision of a time of day in nanoseconds: an hour for 06, a
+// minute for 06:30, a tenth of a second for 06:30:15.5. It returns 0 for "".
 func clockLength(clock string) int64 {
 	if i := strings.IndexAny(clock, "Zz+- UGug"); i >= 0 {
 		clock = clock[:i]
@@ -67,7 +66,9 @@ func clockLength(clock string) int64 {
 	return length
 }
 
-// dayAfter returns the day after the year, the month or the day that begins with a day.
+// dayAfter returns the first day after the period that begins at day. The period is a
+// year if the date has no dash (parts is 0), a month if it has one, and otherwise a
+// day.
 func dayAfter(day int64, parts int, c calendar.Calendar) (int64, error) {
 	d, err := c.Date(day)
 	if err != nil || parts > 1 {

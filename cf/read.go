@@ -12,10 +12,10 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// ReadFloats reads the selected elements as the numbers that they stand for. Missing
-// elements are NaN. If elements are not numbers, or an attribute is malformed, the error
-// wraps [zarr.ErrInvalidArgument]. ReadFloats needs memory for the stored elements and for
-// the result.
+// ReadFloats reads the selected elements and unpacks them. Missing elements are NaN. If
+// elements are not numbers, or an attribute is malformed, the error wraps
+// [zarr.ErrInvalidArgument]. ReadFloats allocates memory for both the stored elements
+// and the result.
 func ReadFloats(ctx context.Context, from zarr.Elements, sel selection.Selection) (b zarr.Block[float64], err error) {
 	v, stored, err := read(ctx, from, sel)
 	if err != nil {
@@ -30,10 +30,10 @@ func ReadFloats(ctx context.Context, from zarr.Elements, sel selection.Selection
 	return b, nil
 }
 
-// ReadTimes reads the selected elements of an array of times, whose units count from a
-// moment or whose type is datetime64. Missing elements are the zero Time. If elements are
-// no times, if their calendar does not have the days of [time.Time], or if an element has
-// a year beyond those of [time.Time], the error wraps [zarr.ErrInvalidArgument].
+// ReadTimes reads the selected elements of an array of times: numbers whose units count
+// from an epoch, or datetime64. Missing elements are the zero Time. The error wraps
+// [zarr.ErrInvalidArgument] if the elements are not times, or if [time.Time] lacks the
+// days of their calendar or the year of an element.
 func ReadTimes(ctx context.Context, from zarr.Elements, sel selection.Selection) (b zarr.Block[time.Time], err error) {
 	if !isNumeric(from.Type()) {
 		return zarr.Read[time.Time](ctx, from, sel)
@@ -51,9 +51,9 @@ func ReadTimes(ctx context.Context, from zarr.Elements, sel selection.Selection)
 	case !ok && u.Err() != nil:
 		return b, invalid("array %s: %w", v.Array().Path(), u.Err())
 	case !ok:
-		return b, invalid("array %s counts no times: its units are %q", v.Array().Path(), u.Units)
+		return b, invalid("array %s does not hold times: its units are %q", v.Array().Path(), u.Units)
 	case !t.IsReal():
-		return b, invalid("array %s has the calendar %s, whose days time.Time lacks; use DecodingOf", v.Array().Path(), u.Calendar)
+		return b, invalid("array %s has the calendar %s, which time.Time does not support; use DecodingOf", v.Array().Path(), u.Calendar)
 	}
 	p, err := packingOf(v.Array(), u)
 	if err != nil {
@@ -74,8 +74,8 @@ func ReadTimes(ctx context.Context, from zarr.Elements, sel selection.Selection)
 	return b, nil
 }
 
-// mostDays bounds the days from 1970 that are converted to time.Time, about 700 million
-// years. Its seconds have 64 bits.
+// mostDays bounds the distance from 1970 of days that are converted to time.Time. It is
+// about 700 million years, so the seconds fit 64 bits.
 const mostDays = 1 << 38
 
 // time returns the time of an element.
@@ -85,12 +85,12 @@ func (p *Packing) time(t Times, elem []byte) (time.Time, error) {
 		return time.Time{}, invalid("%w", err)
 	}
 	if at = t.round(at); at.Day < -mostDays || at.Day > mostDays {
-		return time.Time{}, invalid("day %d is beyond the years of time.Time", at.Day)
+		return time.Time{}, invalid("day %d is outside the range of time.Time", at.Day)
 	}
 	return time.Unix(at.Day*24*60*60, at.Nano).UTC(), nil
 }
 
-// read reads the selected numbers as they are stored.
+// read reads the selected numbers without unpacking them.
 func read(ctx context.Context, from zarr.Elements, sel selection.Selection) (v *zarr.View, stored []byte, err error) {
 	v, n, err := numbers(from, sel)
 	if err != nil {
@@ -100,8 +100,8 @@ func read(ctx context.Context, from zarr.Elements, sel selection.Selection) (v *
 	return v, stored, v.Array().ReadBytes(ctx, v.Selection(), stored)
 }
 
-// numbers returns a view of the selected elements, and their number. They must be the
-// numbers that the attributes of the array describe.
+// numbers returns a view of the selected elements and their count. The elements must be
+// numbers, and no cast may change their type: the attributes describe stored numbers.
 func numbers(of zarr.Elements, sel selection.Selection) (v *zarr.View, n int, err error) {
 	switch of := of.(type) {
 	case *zarr.Array:
@@ -116,7 +116,7 @@ func numbers(of zarr.Elements, sel selection.Selection) (v *zarr.View, n int, er
 	}
 	a := v.Array()
 	if !isNumeric(v.Type()) || v.Type() != a.Type() {
-		return nil, 0, invalid("array %s has elements of type %s, which are no numbers", a.Path(), a.Type())
+		return nil, 0, invalid("array %s has elements of type %s, which are not numbers", a.Path(), a.Type())
 	}
 	if v.Selection().Len() > math.MaxInt/8 {
 		return nil, 0, fmt.Errorf("%w: %d elements at once", zarr.ErrLimit, v.Selection().Len())

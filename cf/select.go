@@ -13,8 +13,8 @@ import (
 
 // Select returns the elements of an array that a text selects, as [selection.Parser]
 // describes: by index as "0:10, ..., 3" or "time=0:10", and by coordinate values as
-// "time=2024-12-25..2025-01-01, latitude=52.5". [Lookup] tells which elements have a
-// value. If the text is malformed or does not fit the array, the error wraps
+// "time=2024-12-25..2025-01-01, latitude=52.5". [Lookup] describes how values match
+// elements. If the text is malformed or does not fit the array, the error wraps
 // [zarr.ErrInvalidArgument] or [selection.ErrInvalid].
 func Select(ctx context.Context, a *zarr.Array, text string) (*zarr.View, error) {
 	names := a.DimensionNames()

@@ -12,14 +12,14 @@ import (
 // Times converts the numbers of a time coordinate to times.
 type Times struct{ calendar.Units }
 
-// IsReal reports whether the days of the calendar are those of history. Both calendars
-// with such days number them alike.
+// IsReal reports whether the calendar has the days of history, as [time.Time] does.
+// Both such calendars number the days alike.
 func (t Times) IsReal() bool {
 	return t.Calendar() == calendar.Standard || t.Calendar() == calendar.ProlepticGregorian
 }
 
-// Instant returns the time of a number, which is spelled as JSON does. Integers are not
-// rounded. A number that is no time, such as NaN, is an error.
+// Instant returns the time of a number, which is written as in JSON. Integers are not
+// rounded. A number that is not a time, such as NaN, is an error.
 func (t Times) Instant(number string) (calendar.Instant, error) {
 	if v, err := strconv.ParseInt(number, 10, 64); err == nil {
 		return t.At(v)
@@ -31,9 +31,9 @@ func (t Times) Instant(number string) (calendar.Instant, error) {
 	return t.AtFloat(v)
 }
 
-// Text returns the time of a number in ISO 8601: only the day if the units are days and
-// the time is a midnight, and otherwise with the time of day, to the microsecond unless
-// the units are shorter. ok is false for a number that is no time, such as NaN.
+// Text returns the time of a number in ISO 8601. If the units are days, a midnight is
+// written as a date only. Other times are rounded to the microsecond, unless the units
+// are shorter. ok is false for a number that is not a time, such as NaN.
 func (t Times) Text(number string) (text string, ok bool) {
 	at, err := t.Instant(number)
 	if err != nil {
@@ -47,7 +47,7 @@ func (t Times) Text(number string) (text string, ok bool) {
 }
 
 // round rounds a time to the microsecond, unless the units are shorter. Floating-point
-// numbers of hours are not more precise.
+// hours or days are not more precise than that.
 func (t Times) round(at calendar.Instant) calendar.Instant {
 	if t.Length() < time.Microsecond {
 		return at

@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/calendar"
 )
 
-// Units are the attributes units and calendar of an array (CF conventions, section 4.4).
-// Each is "" if it is missing or no string.
+// Units are the attributes units and calendar of an array (CF conventions, section
+// 4.4). Each is "" if it is not set or not a string.
 type Units struct{ Units, Calendar string }
 
 // UnitsOf returns the attributes of an array.
@@ -21,10 +21,10 @@ func UnitsOf(a *zarr.Array) Units {
 	return Units{textAttribute(a, "units"), textAttribute(a, "calendar")}
 }
 
-// UnitsIn returns what the numbers of an array count, given the other arrays of its
-// group. The bounds of a time coordinate need no attributes of their own: they have those
-// of the coordinate (CF conventions, section 7.1). As in xarray, an attribute of the
-// bounds takes precedence. UnitsIn fails if its context is cancelled.
+// UnitsIn returns the units of an array, and looks for missing ones in its group. The
+// bounds of a time coordinate inherit units and calendar from the coordinate (CF
+// conventions, section 7.1). As in xarray, attributes of the bounds take precedence.
+// UnitsIn fails only if its context is cancelled.
 func UnitsIn(ctx context.Context, a *zarr.Array) (Units, error) {
 	u := UnitsOf(a)
 	if !isNumeric(a.Type()) || u.Units != "" && (u.Calendar != "" || !u.isSince()) {
@@ -40,11 +40,12 @@ func UnitsIn(ctx context.Context, a *zarr.Array) (Units, error) {
 	return u, err
 }
 
-// isSince reports whether numbers count from a moment.
+// isSince reports whether the numbers count from an epoch.
 func (u Units) isSince() bool { return strings.Contains(u.Units, "since") }
 
-// Times returns the times that numbers stand for. ok is false if the units count from no
-// moment, or in a way that this version does not know; Err tells why.
+// Times returns the conversion of numbers with these units to times. ok is false if the
+// units have no epoch, or if the units or the calendar are not supported. In the second
+// case Err returns the reason.
 func (u Units) Times() (t Times, ok bool) {
 	c, err := calendar.Parse(u.Calendar)
 	if err != nil {
@@ -54,9 +55,8 @@ func (u Units) Times() (t Times, ok bool) {
 	return t, err == nil
 }
 
-// Err returns why the numbers of an array with these units cannot be converted to times,
-// although they count from a moment. It is nil if they can, or if they count something
-// else.
+// Err returns the reason why units that count from an epoch cannot be converted to
+// times. It returns nil if they can, or if the units have no epoch.
 func (u Units) Err() error {
 	if words := strings.Fields(u.Units); len(words) < 3 || !strings.EqualFold(words[1], "since") {
 		return nil
@@ -68,9 +68,9 @@ func (u Units) Err() error {
 	return err
 }
 
-// Length returns the duration that the number 1 stands for. ok is false if the units are
-// no unit of time that xarray knows, such as "days". CF has others, such as "s", which
-// are as often part of a velocity or a period.
+// Length returns the duration of the number 1. ok is false unless xarray decodes the
+// units as a duration, such as "days". CF has other units of time, such as "s", which
+// often measure something else, such as the period of a wave.
 func (u Units) Length() (length time.Duration, ok bool) {
 	unit, ok := timeUnits[u.Units]
 	return unit.length, ok
@@ -83,9 +83,9 @@ func (u Units) countsTime() bool {
 	return times || durations
 }
 
-// boundedBy returns the units of the time coordinate whose bounds an array has, the zero
+// boundedBy returns the units of the time coordinate whose bounds a holds, or the zero
 // Units if there is none. It tries the coordinates of the array's own dimensions first,
-// which takes no listing. An array that cannot be opened is skipped.
+// because that needs no listing. It skips arrays that cannot be opened.
 func boundedBy(ctx context.Context, a *zarr.Array) (Units, error) {
 	dir, name := path.Split(a.Path())
 	if name == "" {
@@ -101,7 +101,7 @@ func boundedBy(ctx context.Context, a *zarr.Array) (Units, error) {
 	}
 	g, err := h.At(strings.TrimSuffix(dir, "/")).OpenGroup(ctx, nil)
 	if err != nil {
-		return Units{}, ctx.Err() // an array need not be in a group
+		return Units{}, ctx.Err() // an array may have no group around it
 	}
 	defer g.Close()
 	for m := range g.Members(ctx, false) { // none in a store that cannot be listed
@@ -112,8 +112,8 @@ func boundedBy(ctx context.Context, a *zarr.Array) (Units, error) {
 	return Units{}, ctx.Err()
 }
 
-// boundsOf returns the name of the array that has the bounds of a time coordinate, "" if
-// an array is no time coordinate or has no bounds.
+// boundsOf returns the name of the array that holds the bounds of a time coordinate. It
+// returns "" if the array is not a time coordinate or has no bounds.
 func boundsOf(a *zarr.Array) string {
 	if !UnitsOf(a).isSince() {
 		return ""

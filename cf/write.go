@@ -13,13 +13,14 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// WriteFloats stores numbers as the attributes of an array describe: each is (value -
-// add_offset) / scale_factor, rounded to the nearest integer if elements are integers.
-// NaN becomes the missing value. src has the selected elements in C order.
+// WriteFloats packs numbers as the attributes of an array describe, and stores them. A
+// stored number is (value - add_offset) / scale_factor, rounded to the nearest integer
+// if elements are integers. NaN becomes the missing value. src holds the selected
+// elements in C order.
 //
-// Nothing is stored if a number does not fit the type of the elements, if a number would
-// be stored as the missing value, or if an integer array has no missing value for a NaN.
-// Then the error wraps [zarr.ErrInvalidArgument].
+// WriteFloats stores nothing if a number does not fit the type of the elements, if a
+// number would be stored as the missing value, or if an integer array has no missing
+// value for a NaN. Then the error wraps [zarr.ErrInvalidArgument].
 func WriteFloats(ctx context.Context, to zarr.Elements, sel selection.Selection, src []float64) error {
 	v, n, err := numbers(to, sel)
 	if err != nil {
@@ -39,8 +40,8 @@ func WriteFloats(ctx context.Context, to zarr.Elements, sel selection.Selection,
 	return v.Array().WriteBytes(ctx, v.Selection(), data)
 }
 
-// Pack sets dst to the elements that stand for the numbers in src, as [WriteFloats]
-// describes. It panics if dst is shorter. After an error the contents of dst are
+// Pack packs the numbers in src into the elements in dst, as [WriteFloats] describes.
+// It panics if dst is shorter than src. After an error the contents of dst are
 // undefined.
 func (p *Packing) Pack(dst []byte, src []float64) error {
 	put, err := putNumber(p.stored)
@@ -85,9 +86,9 @@ func (p *Packing) putMissing(elem []byte) error {
 	return nil
 }
 
-// putNumber returns the function that sets an element of a numeric type to a number,
-// rounded to the nearest one that the type has, of two the even one. It returns false if
-// the number is beyond the range of the type.
+// putNumber returns a function that sets an element of a numeric type to a number. It
+// rounds to the nearest number of the type, and ties to even. The function returns
+// false if the number is out of range.
 func putNumber(t dtype.Type) (func(elem []byte, number float64) bool, error) {
 	bits := 8 * t.Size()
 	var least, limit float64
@@ -103,7 +104,7 @@ func putNumber(t dtype.Type) (func(elem []byte, number float64) bool, error) {
 	case dtype.Uint:
 		least, limit = 0, math.Ldexp(1, bits)
 	default:
-		return nil, invalid("elements of type %s are no numbers", t)
+		return nil, invalid("elements of type %s are not numbers", t)
 	}
 	signed := t.Kind() == dtype.Int
 	return func(elem []byte, n float64) bool {

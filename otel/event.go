@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/observe"
 )
 
-// span makes the span of an event, which has ended.
+// span records the span of a finished event.
 func (o *observer) span(ctx context.Context, e *observe.Event) {
 	kind := trace.SpanKindClient
 	if e.Op.IsCodec() {
@@ -27,7 +27,7 @@ func (o *observer) span(ctx context.Context, e *observe.Event) {
 	case observe.Failed, observe.Conflict:
 		span.RecordError(e.Err)
 		span.SetStatus(codes.Error, outcome.String())
-	default: // not an error: a chunk of fill values only is absent
+	default: // not an error: chunks with only fill values are absent
 		span.SetAttributes(attribute.String("zarr.outcome", outcome.String()))
 	}
 	span.End(trace.WithTimestamp(e.Start.Add(e.Duration)))

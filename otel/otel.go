@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otel reports to OpenTelemetry what the library does. [New] returns an observer
-// (package observe of the core) that makes spans and metrics.
+// Package otel reports operations of the library to OpenTelemetry. [New] returns an
+// observer (package observe of the core) that creates spans and metrics.
 //
 // # Spans
 //
-// Every request to a store is a span below the span of its context, if that one is
-// recorded. Without it there is no span, so a program without traces does not start
-// thousands. A span is named after the operation, such as "zarr.get", has kind client,
-// and has the attributes "zarr.key" and "zarr.bytes". [Options.Chunks] adds spans of kind
-// internal for chunks that are decoded or encoded.
+// Every request to a store becomes a child of the span in its context, if that one is
+// recorded. Otherwise there is no span, so that a program without tracing does not
+// create thousands of root spans. A span is named after the operation, such as
+// "zarr.get". It has kind client and the attributes "zarr.key" and "zarr.bytes".
+// [Options.Chunks] adds spans of kind internal for chunks that are decoded or encoded.
 //
 // # Metrics
 //
@@ -38,7 +38,8 @@ import (
 // scope is the name of the instrumentation.
 const scope = "varve.dev/zarr/otel"
 
-// Options says where spans and metrics go. A nil *Options means the zero Options.
+// Options configures the destinations of spans and metrics. A nil *Options means the
+// zero Options.
 type Options struct {
 	// Tracers and Meters are the providers to use. Nil means the global ones.
 	Tracers trace.TracerProvider
@@ -91,7 +92,7 @@ func New(opt *Options) (observe.Observer, error) {
 // Observe implements [observe.Observer].
 func (o *observer) Observe(ctx context.Context, e observe.Event) {
 	if e.Op >= ops {
-		return // an operation of a later version
+		return // an operation of a newer version of the core
 	}
 	if o.traced(e.Op) && trace.SpanFromContext(ctx).IsRecording() {
 		o.span(ctx, &e)
@@ -99,10 +100,10 @@ func (o *observer) Observe(ctx context.Context, e observe.Event) {
 	o.measure(ctx, &e)
 }
 
-// traced reports whether operations of a kind have spans.
+// traced reports whether an operation has spans.
 func (o *observer) traced(op observe.Op) bool { return op.IsRequest() || o.chunks && op.IsCodec() }
 
-// attributes are built once, so that an event allocates nothing for them.
+// attributes are built once, so that events do not allocate them.
 type attributes struct {
 	record []metric.RecordOption
 	add    []metric.AddOption

@@ -28,7 +28,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// world has what an observer is told, as the SDK exports it.
+// world holds the spans and metrics of an observer, as the SDK exports them.
 type world struct {
 	observe.Observer
 	tracers *sdktrace.TracerProvider
@@ -48,8 +48,7 @@ func newWorld(t *testing.T, chunks bool) *world {
 	return w
 }
 
-// sums returns the metrics as lines: name, attributes, and the sum or the number of what
-// was measured.
+// sums returns the metrics as lines: name, attributes, and the sum or the count.
 func (w *world) sums(t *testing.T) []string {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -165,7 +164,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestArray checks the whole way, from a call of the library to what is exported.
+// TestArray checks the exported spans and metrics of library calls.
 func TestArray(t *testing.T) {
 	w := newWorld(t, true)
 	ctx, parent := w.tracers.Tracer("test").Start(t.Context(), "mine")
@@ -194,8 +193,8 @@ func TestArray(t *testing.T) {
 	}
 }
 
-// TestNoMemory checks that an event without a trace takes no memory where metrics go
-// nowhere.
+// TestNoMemory checks that an event without a trace allocates nothing if metrics are
+// discarded.
 func TestNoMemory(t *testing.T) {
 	o, err := otel.New(nil)
 	if err != nil {

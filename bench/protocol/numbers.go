@@ -15,7 +15,7 @@ func Numbers(name string, width int) ([][]int64, error) {
 		return nil, fmt.Errorf("protocol: %w", err)
 	}
 	if width <= 0 || len(data)%(8*width) != 0 {
-		return nil, fmt.Errorf("protocol: %s has %d bytes, which are no rows of %d integers", name, len(data), width)
+		return nil, fmt.Errorf("protocol: %s has %d bytes, which is not a whole number of rows of %d integers", name, len(data), width)
 	}
 	all := make([]int64, len(data)/8)
 	for i := range all {

@@ -28,8 +28,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestSum checks that order of arrival does not matter, and that order of items and every
-// byte that counts do.
+// TestSum checks that the sum depends on the positions of items and on every byte
+// within the limit, but not on the order of arrival.
 func TestSum(t *testing.T) {
 	of := func(limit int64, items ...string) string {
 		s := Sum{Limit: limit}

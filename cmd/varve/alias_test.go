@@ -103,7 +103,7 @@ func TestChangeOfAliases(t *testing.T) {
 	}
 	for _, args := range [][]string{{"unlock", root + "/g"}, {"resize", root + "/g", "x=6"}, {"resize", root + "/g", "x=6", "--alone"}} {
 		out, errs, _ := execute(t, "", args...)
-		if !strings.Contains(errs, "g/h: is left as it is: a symbolic link leads to /h/b, which is not in the group") {
+		if !strings.Contains(errs, "g/h: is left unchanged: it is a symbolic link to /h/b, which is not in the group") {
 			t.Errorf("%s: %s%s", args, out, errs)
 		}
 		if is, err := os.ReadFile(root + "/h/b/zarr.json"); err != nil || string(is) != string(was) {

@@ -239,7 +239,7 @@ func (g *appending) precheck(cmd *cobra.Command, source string) error {
 		return err
 	}
 	defer v.Close()
-	if err := v.KeepsSense(cmd.Context(), g.array); err != nil {
+	if err := v.CheckEncoding(cmd.Context(), g.array); err != nil {
 		return err
 	}
 	shape := g.array.Shape()

@@ -107,7 +107,7 @@ func TestGroupAppendAtomic(t *testing.T) {
 		"other type":      {"[[1,2]]", "[[1,300]]", "[10]", nil, "300"},
 		"more of one":     {"[[1,2]]", "[[1,2],[3,4]]", "[10]", nil, `dimension "time" would grow by 1 in t2m and by 2 in deep/wind`},
 		"nothing":         {"[[1,2]]", "[[1,2]]", "[]", nil, "no values were given"},
-		"times that fall": {"[[1,2]]", "[[1,2]]", "[3]", []string{"--grow", "calendar:month", "--time", "time"}, "times have to increase"},
+		"times that fall": {"[[1,2]]", "[[1,2]]", "[3]", []string{"--grow", "calendar:month", "--time", "time"}, "times must increase"},
 		"edges that do not fit": {"[[1,2]]", "[[1,2]]", "[10]",
 			[]string{"--grow", "calendar:month", "--start", "2024-02-21", "--step", "1d"}, "end at element 10"},
 		"a plan that is too short": {"[[1,2],[1,2]]", "[[1,2],[1,2]]", "[10,11]", []string{"--grow", "preplanned:[1]"}, "1 elements before the extent"},

@@ -149,11 +149,11 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 	for _, c := range []struct {
 		name, values, dtype, attributes, want string
 	}{
-		{"shorter than the axis", numbers(0, 9), "int32", sinceLeapYear, "has 9 elements, the axis has 10"},
+		{"shorter than the axis", numbers(0, 9), "int32", sinceLeapYear, "has 9 elements, but the axis has 10"},
 		{"irregular and at its end", "[0,1,2,3,4,5,6,7,9,11]", "int32", sinceLeapYear, "coordinate too short"},
-		{"falls", "[9,8,7,6,5,4,3,2,1,0]", "int32", sinceLeapYear, "times have to increase"},
-		{"no number", `[0,1,2,3,4,5,6,7,8,"NaN"]`, "float64", sinceLeapYear, "times have to increase"},
-		{"no units", numbers(0, 10), "int32", `{}`, "no attribute units"},
+		{"falls", "[9,8,7,6,5,4,3,2,1,0]", "int32", sinceLeapYear, "times must increase"},
+		{"no number", `[0,1,2,3,4,5,6,7,8,"NaN"]`, "float64", sinceLeapYear, "times must increase"},
+		{"no units", numbers(0, 10), "int32", `{}`, "lacks the attribute units"},
 		{"wrong units", numbers(0, 10), "int32", `{"units": "K"}`, "days since 1950-01-01"},
 		{"wrong calendar", numbers(0, 10), "int32", `{"units": "days since 2024-02-20", "calendar": "maya"}`, "maya"},
 		{"months", numbers(0, 10), "int32", `{"units": "months since 2024-02-20"}`, "no fixed length"},

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/source"
@@ -167,39 +166,5 @@ func TestSlabFor(t *testing.T) {
 		if n := slabFor(s); n < min(chunk, mostSlab) || n > max(source.SlabBytes, min(chunk, mostSlab)) || n < min(leastSlab, mostRequested*chunk) || n/chunk > mostRequested && chunk < leastSlab/mostRequested {
 			t.Errorf("chunks of %d bytes: slabs of %d", chunk, n)
 		}
-	}
-}
-
-func TestJudge(t *testing.T) {
-	second := time.Second
-	for _, c := range []struct {
-		want       string
-		raw        float64
-		bytes      int64
-		io, codecs time.Duration
-	}{
-		{trial.ByCodecs, 1e9, 1e6, second, 3500 * time.Millisecond},
-		{trial.ByStore, 1e9, 9e8, 10 * second, second},
-		{trial.ByWaiting, 1e9, 1e6, 15 * second, second}, // as many as there may be
-		{trial.ByWaiting, 1e9, 1e8, 3 * second, second},  // fewer, and nothing else
-		{trial.ByChunks, 1e9, 1e6, second, second},
-		{trial.ByMemory, 1e9, 5e8, second, second},
-	} {
-		var counter observe.Counter
-		counter.Observe(t.Context(), observe.Event{Op: observe.Get, Bytes: c.bytes, Duration: c.io})
-		for range 100 {
-			counter.Observe(t.Context(), observe.Event{Op: observe.Decode, Duration: c.codecs / 100})
-		}
-		r := trial.Round{InFlight: 8, Processors: 2, Bytes: c.bytes, Seconds: 2, Chunks: 100, Stats: counter.Stats()}
-		r.Finish()
-		r.Stored *= 2 // the table has rates
-		m := &trial.Measured{Raw: trial.RawRound{Rate: c.raw}, Rounds: []trial.Round{{}, r}}
-		if got, why := m.Judge(); got != c.want || why == "" || strings.Contains(why, "%!") {
-			t.Errorf("%s, want %s: %s", got, c.want, why)
-		}
-	}
-	nothing := &trial.Measured{Rounds: []trial.Round{{Usual: true}}}
-	if what, why := nothing.Judge(); what == "" || strings.Contains(why, "NaN") {
-		t.Errorf("%s: %s", what, why)
 	}
 }

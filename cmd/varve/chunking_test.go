@@ -91,7 +91,7 @@ func TestCreateByCoordinate(t *testing.T) {
 		t.Error(got)
 	}
 	_, errs, status := execute(t, "", "create", group+"/longer", "--shape", "61", "--dtype", "int8", "--chunks", "calendar:month", "--time", "time")
-	if status != 1 || !strings.Contains(errs, "has 60 elements, the axis has 61") {
+	if status != 1 || !strings.Contains(errs, "has 60 elements, but the axis has 61") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }
@@ -146,7 +146,7 @@ func TestCreateWrongGroups(t *testing.T) {
 		"ones":             {strings.Repeat("1\n", 10), "could be labels"},
 		"mixed":            {`[1,"a"]`, "cannot be mixed"},
 		"no list":          {`[1,`, "labels"},
-		"lists":            {`[[1],[2]]`, "a number or a text"},
+		"lists":            {`[[1],[2]]`, "a number or a string"},
 		"damaged NumPy":    {"\x93NUMPY", "labels"},
 		"sum out of range": {"9223372036854775807\n1", "64 bits"},
 	} {

@@ -132,7 +132,7 @@ func TestInfoOfUnknownFormat2(t *testing.T) {
 func TestInfoTellsWhatIsUnknown(t *testing.T) {
 	for add, want := range map[string]string{
 		`"storage_transformers": [{"name": "acme.move"}]`: "storage transformer acme.move is not known",
-		`"acme": {"must_understand": true}`:               "what stands at /acme is not known",
+		`"acme": {"must_understand": true}`:               "the value at /acme is not known",
 	} {
 		node := newNode(t, "--shape", "3", "--dtype", "int8")
 		document := filepath.Join(node, "zarr.json")

@@ -52,13 +52,13 @@ func TestNamesAttribute(t *testing.T) {
 	for _, c := range []struct{ args, note string }{
 		{`attrs g/t set _ARRAY_DIMENSIONS ["x","y"]`, `dimension "x" has length 4 in t and length 6 in u of its group: xarray does not open such a group`},
 		{`attrs g/t set _ARRAY_DIMENSIONS ["x"]`, "attribute _ARRAY_DIMENSIONS has 1 name for 2 axes: xarray does not open such a group"},
-		{`attrs g/t set _ARRAY_DIMENSIONS "x"`, "attribute _ARRAY_DIMENSIONS is no list of names: xarray does not open such a group"},
+		{`attrs g/t set _ARRAY_DIMENSIONS "x"`, "attribute _ARRAY_DIMENSIONS is not a list of names: xarray does not open such a group"},
 	} {
 		wantNote(t, g, c.args, c.note)
 	}
 	for command, want := range map[string]string{
-		"info":  "xarray (attribute _ARRAY_DIMENSIONS is no list of names)",
-		"check": "note: attribute _ARRAY_DIMENSIONS is no list of names: xarray does not open such a group",
+		"info":  "xarray (attribute _ARRAY_DIMENSIONS is not a list of names)",
+		"check": "note: attribute _ARRAY_DIMENSIONS is not a list of names: xarray does not open such a group",
 	} {
 		if got := must(t, "", command, g+"/t"); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", command, got)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/npy"
 )
@@ -132,17 +131,6 @@ func TestWordsOfNPY(t *testing.T) {
 	must(t, "", "create", from, "--from", file)
 	if got := must(t, "", "cat", from); got != "['ab'  'c']\n" {
 		t.Error(got)
-	}
-}
-
-// TestQuoted checks that control characters are escaped in printed values.
-func TestQuoted(t *testing.T) {
-	for text, want := range map[string]string{
-		"it's": `"it's"`, `it's "x"`: `'it\'s "x"'`, "a\x1b[2J\n\t\\": `'a\x1b[2J\n\t\\'`, strings.Repeat("x", 99): "'" + strings.Repeat("x", element.LongestWord) + "…'",
-	} {
-		if got := element.Quoted(text); got != want {
-			t.Errorf("%q is %s, want %s", text, got, want)
-		}
 	}
 }
 

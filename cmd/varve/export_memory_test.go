@@ -131,7 +131,7 @@ func exported(t *testing.T, a *zarr.Array, w io.Writer) error {
 	cmd := new(cobra.Command)
 	cmd.SetContext(context.WithoutCancel(t.Context()))
 	b := bufio.NewWriter(w)
-	return errors.Join(format.WriteJSON(cmd, src, b), b.Flush())
+	return errors.Join(format.Writers[format.JSON](cmd, src, b), b.Flush())
 }
 
 // letters counts the bytes that are written to it.

@@ -172,7 +172,7 @@ func TestAppendOfAFileThatShrinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := g.Append(t.Context(), a, 0, nil)
-		if !errors.Is(err, zarr.ErrSourceChanged) || zarr.KindOf(err) != "source-changed" || !strings.Contains(err.Error(), c.name+" became shorter") {
+		if !errors.Is(err, zarr.ErrSourceChanged) || zarr.KindOf(err) != "source-changed" || !strings.Contains(err.Error(), c.name+" was truncated") {
 			t.Errorf("%s: %v (%s)", c.name, err, zarr.KindOf(err))
 		}
 		if err := errors.Join(g.Close(), a.Close()); err != nil {

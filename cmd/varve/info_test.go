@@ -246,8 +246,8 @@ func TestInfoIsShortAndPrintable(t *testing.T) {
 // as JSON.
 func TestInfoDeclared(t *testing.T) {
 	for _, c := range []struct{ shape, chunks, want string }{
-		{"0,2", "[[31],2]", "axis 0: its chunks end at element 31, 31 beyond the extent, 1 of them completely; what is appended fills them first"},
-		{"10,2", "[[4,9],2]", "axis 0: its chunks end at element 13, 3 beyond the extent; what is appended fills them first"},
+		{"0,2", "[[31],2]", "axis 0: its chunks end at element 31, 31 beyond the extent, 1 of them completely; appends fill them first"},
+		{"10,2", "[[4,9],2]", "axis 0: its chunks end at element 13, 3 beyond the extent; appends fill them first"},
 		{"10,2", "[[4,6],2]", ""},
 		{"10,3", "4,2", ""},
 	} {

@@ -77,7 +77,7 @@ func TestInfoAroundShards(t *testing.T) {
 		sizes  string   // read_chunk_sizes
 	}{
 		"gzip behind": {"[" + shardCodec("[2,3]", `["bytes"]`) + `,{"name":"gzip","configuration":{"level":5}}]`,
-			[]string{"  chunks      2 × 1, regular\n", "sharding_indexed(chunk_shape=[2,3]), gzip(level=5)\n    inner     bytes\n", "notes       gzip behind the sharding codec works on whole shards"},
+			[]string{"  chunks      2 × 1, regular\n", "sharding_indexed(chunk_shape=[2,3]), gzip(level=5)\n    inner     bytes\n", "notes       gzip after the sharding codec encodes whole shards"},
 			"[[[4 2]] [[9 1]]]"},
 		"transpose before": {`[{"name":"transpose","configuration":{"order":[1,0]}},` + shardCodec("[3,2]", `["bytes"]`) + "]",
 			[]string{"  shards        2 × 1, regular\n", "  inner chunks  4 × 3, regular\n", "crc32c; at the start\n", "transpose before the sharding codec"},

@@ -231,7 +231,7 @@ func TestHangingServer(t *testing.T) {
 // isOneMessage reports whether an interrupted command has printed one line that says so,
 // with a given text.
 func isOneMessage(said, what string) bool {
-	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // on a busy machine
+	said = strings.ReplaceAll(said, "varve: interrupted, finishing or undoing the current change; Ctrl-C again ends it at once\n", "") // on a busy machine
 	return strings.Count(said, "\n") == 1 && strings.HasPrefix(said, "varve: interrupted: ") && strings.Contains(said, what)
 }
 

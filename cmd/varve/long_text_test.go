@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -15,38 +14,12 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/racing"
-	"varve.dev/zarr/dtype"
 )
 
-// TestLongTextInParts checks that long texts, which are written in parts, are spelled
-// like short ones.
-func TestLongTextInParts(t *testing.T) {
-	text := dtype.Of[string]()
-	for _, piece := range []string{"a", "\x00", "é", "日本x", "\"", "a,b\r\n", "\u009b\u202e", "😀\\", " "} {
-		for _, more := range []int{0, 1, 2, 3, format.LongText} {
-			word := []byte(strings.Repeat(piece, format.LongText/len(piece)+1+more))
-			for name, c := range map[string]struct {
-				write func(*bufio.Writer, []byte) error
-				want  []byte
-			}{
-				"json": {format.WriteLongJSON, output.AppendSafe(nil, text.AppendJSON(nil, word))},
-				"csv":  {format.WriteLongCell, format.AppendCell(nil, text, word)},
-			} {
-				var got bytes.Buffer
-				w := bufio.NewWriter(&got)
-				if err := c.write(w, word); err != nil || w.Flush() != nil || !bytes.Equal(got.Bytes(), c.want) {
-					t.Errorf("%s of %d times %q differs (%v)", name, len(word)/len(piece), piece, err)
-				}
-			}
-		}
-	}
-}
-
-// TestExportOfLongText exports one text that fills a chunk, in little more memory than
-// the text itself.
+// TestExportOfLongText exports one text that fills a chunk, in little more memory than the
+// text itself.
 func TestExportOfLongText(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -122,8 +95,8 @@ func timesTaken(t *testing.T, size int, most float64, args ...string) (times flo
 	return times
 }
 
-// TestInfoOfLongDocuments describes arrays with very many attributes or chunk lengths,
-// with and without --json. The memory must be proportional to the length of the document.
+// TestInfoOfLongDocuments describes arrays with very many attributes or chunk lengths, with
+// and without --json. The memory must be proportional to the length of the document.
 func TestInfoOfLongDocuments(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {

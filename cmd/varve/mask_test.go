@@ -48,13 +48,13 @@ func TestDecodeNaT(t *testing.T) {
 // TestMissingCoordinate selects by coordinates with a missing value, and checks them.
 func TestMissingCoordinate(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, sel, want, check string }{
-		{"int32", "3", `{"units": "days since 2000-01-01", "_FillValue": -1}`, "[-3,-1,5]", "x=2000-01-01", "0", "element 1 has no value"},
-		{"int32", "3", `{"units": "days since 2000-01-01", "missing_value": [-1, -2]}`, "[-3,-2,5]", "x=2000-01-01", "0", "element 1 has no value"},
-		{"float64", "3", `{"units": "days since 2000-01-01", "missing_value": 1e20}`, "[0.0,1.0,1e20]", "x=2000-01-02T12:00", "1", "element 2 has no value"},
-		{"int64", "3", `{"units": "days since 2000-01-01"}`, "[0,1,-9223372036854775808]", "x=2000-01-02", "1", "element 2 has no value"},
-		{"int16", "3", `{"scale_factor": 0.5, "_FillValue": -999}`, "[-2000,-999,3000]", "x=-450.0", "0", "element 1 has no value"},
-		{"int16", "3", `{"missing_value": -999}`, "[1,-999,3]", "x=..3", "", "element 1 has no value"},
-		{"float32", "2", `{"missing_value": -999.0}`, "[-2000.0,-999.0,3000.0]", "x=-900.0", "0", "element 1 has no value"},
+		{"int32", "3", `{"units": "days since 2000-01-01", "_FillValue": -1}`, "[-3,-1,5]", "x=2000-01-01", "0", "element 1 is missing"},
+		{"int32", "3", `{"units": "days since 2000-01-01", "missing_value": [-1, -2]}`, "[-3,-2,5]", "x=2000-01-01", "0", "element 1 is missing"},
+		{"float64", "3", `{"units": "days since 2000-01-01", "missing_value": 1e20}`, "[0.0,1.0,1e20]", "x=2000-01-02T12:00", "1", "element 2 is missing"},
+		{"int64", "3", `{"units": "days since 2000-01-01"}`, "[0,1,-9223372036854775808]", "x=2000-01-02", "1", "element 2 is missing"},
+		{"int16", "3", `{"scale_factor": 0.5, "_FillValue": -999}`, "[-2000,-999,3000]", "x=-450.0", "0", "element 1 is missing"},
+		{"int16", "3", `{"missing_value": -999}`, "[1,-999,3]", "x=..3", "", "element 1 is missing"},
+		{"float32", "2", `{"missing_value": -999.0}`, "[-2000.0,-999.0,3000.0]", "x=-900.0", "0", "element 1 is missing"},
 		{"int32", "3", `{"units": "days since 2000-01-01", "_FillValue": 0}`, "[-1,0,1]", "x=2000-01-01", "1", ""},
 		{"int16", "2", `{}`, "[-1,0,1]", "x=0.0", "1", ""},
 	} {
@@ -87,7 +87,7 @@ func TestCheckUnpacked(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/lat", "--shape", "3", "--dtype", "int16", "--dimension-names", "lat", "--attributes", `{"scale_factor": 0.5, "add_offset": 10}`)
 	must(t, "[2,4,3]", "write", group+"/lat", "--format", "json")
-	if out := must(t, "", "check", group); !strings.Contains(out, "element 2 is 11.5, and element 1 before it 12") {
+	if out := must(t, "", "check", group); !strings.Contains(out, "element 2 is 11.5, but element 1 before it is 12") {
 		t.Error(out)
 	}
 }

@@ -33,7 +33,7 @@ func staleGroup(t *testing.T) string {
 	return group
 }
 
-const staleNote = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone): varve consolidate makes it new"
+const staleNote = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone): varve consolidate updates it"
 
 // TestCheckStale checks the stored arrays, and reports that the consolidated metadata
 // does not list them.

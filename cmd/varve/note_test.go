@@ -23,8 +23,8 @@ func TestRemarks(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"create %s/y --shape 4 --dtype int8 --dimension-names x --overwrite", `dimension "x" has length 3 in x and length 4 in y`},
 		{"create %s/z --shape 4 --dtype int8 --overwrite", "no dimension names, and other arrays of its group have some"},
-		{"write %s/packed %s/same", "taken for packed ones"},
-		{"append %s/packed %s/same --alone", "taken for packed ones"},
+		{"write %s/packed %s/same", "stored unchanged as packed ones"},
+		{"append %s/packed %s/same --alone", "stored unchanged as packed ones"},
 		{"resize %s p=20", "new elements are the fill value 0"},
 		{"write %s/days --value 2024", "--value 2024 counts units of the type, so it means 1975-07-18; for the beginning of the year give --value 2024-01-01"},
 		{"create %s/d --shape 1 --dtype datetime64[Y] --fill 2020 --dimension-names d --overwrite", "so it means 3990"},

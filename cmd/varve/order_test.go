@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestAppendTwice appends a month twice, like a job that was started again. With a
-// calendar policy it must fail, and the advice of the message must work. Without one it
-// succeeds with a note, and check reports it.
+// TestAppendTwice appends a month twice, like a job that was started again. With a calendar
+// policy it must fail, and the advice of the message must work. Without one it succeeds
+// with a note, and check reports it.
 func TestAppendTwice(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31)
@@ -21,10 +21,10 @@ func TestAppendTwice(t *testing.T) {
 	must(t, "", "check", group)
 	before := treeOf(t, group)
 	_, errs, status := execute(t, "", calendar...)
-	if status != 1 || !strings.Contains(errs, "element 31 would be 2024-01-01, element 30 before it is 2024-01-31") || !strings.Contains(errs, "--grow append-one") || treeOf(t, group) != before {
+	if status != 1 || !strings.Contains(errs, "element 31 would be 2024-01-01 and element 30 before it is 2024-01-31") || !strings.Contains(errs, "--grow append-one") || treeOf(t, group) != before {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	const want = "element 31 is 2024-01-01, and element 30 before it 2024-01-31"
+	const want = "element 31 is 2024-01-01, but element 30 before it is 2024-01-31"
 	for name, dry := range map[string][]string{"dry run": {"--dry-run"}, "append": nil} {
 		out, errs, status := execute(t, "", append(append(args, "--grow", "append-one"), dry...)...)
 		if status != 0 || !strings.Contains(errs, "note: "+group+"/time: ") || !strings.Contains(errs, want) {
@@ -34,11 +34,11 @@ func TestAppendTwice(t *testing.T) {
 		must(t, "", "resize", group+"/time", "--shape", "31", "--yes", "--alone")
 	}
 	facts := decode(t, must(t, "", append(args, "--json")...))
-	if got := fmt.Sprint(facts["arrays"]); !strings.Contains(got, "notes:[its times do not follow each other: "+want) {
+	if got := fmt.Sprint(facts["arrays"]); !strings.Contains(got, "notes:[its times are not in order: "+want) {
 		t.Error(got)
 	}
-	out, errs, status := execute(t, "", "check", group) // 0 is also the fill value
-	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate are out of order") {
+	out, errs, status := execute(t, "", "check", group) // 0 is the fill value, too
+	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, but element 30 before it is 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate are out of order") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 	// Once it is so, each further append follows the end, and the calendar has no months.
@@ -67,15 +67,15 @@ func TestOrderOfCoordinates(t *testing.T) {
 		"times that go on":        {"int32", days, "[0,1]", "[2,3]", "", 0},
 		"first times":             {"int32", days, "[]", "[0,1,2]", "", 0},
 		"times that fall":         {"int32", days, "[9,8]", "[7,6]", "", 0},
-		"a time again":            {"int32", days, "[0,1]", "[1]", "element 2 is 2024-01-02, and element 1 before it 2024-01-02", 1},
+		"a time again":            {"int32", days, "[0,1]", "[1]", "element 2 is 2024-01-02, but element 1 before it is 2024-01-02", 1},
 		"one time, and before it": {"int32", days, "[5]", "[3]", "element 1 is 2024-01-04", 0},
-		"within what is new":      {"int64", days, "[5]", "[6,8,7]", "element 3 is 2024-01-08, and element 2 before it 2024-01-09", 1},
+		"within what is new":      {"int64", days, "[5]", "[6,8,7]", "element 3 is 2024-01-08, but element 2 before it is 2024-01-09", 1},
 		"unsigned":                {"int8", `{"units": "days since 2024-01-01", "_Unsigned": "true"}`, "[1,127]", "[-128,-1]", "", 0},
 		"packed":                  {"int16", `{"units": "days since 2024-01-01", "scale_factor": -1.0}`, "[5,4]", "[3,2]", "", 0},
-		"NaN":                     {"float64", days, "[1,2]", `["NaN"]`, "element 2 has no value", 1},
-		"moments":                 {"M8[D]", `{}`, `["2024-01-01","2024-01-02"]`, `["2024-01-01"]`, "element 2 is 2024-01-01, and element 1 before it 2024-01-02", 1},
+		"NaN":                     {"float64", days, "[1,2]", `["NaN"]`, "element 2 is missing", 1},
+		"moments":                 {"M8[D]", `{}`, `["2024-01-01","2024-01-02"]`, `["2024-01-01"]`, "element 2 is 2024-01-01, but element 1 before it is 2024-01-02", 1},
 		"latitudes":               {"float32", `{}`, "[1.5,0.5]", "[-0.5]", "", 0},
-		"latitudes twice":         {"float32", `{}`, "[1.5,0.5]", "[1.5]", "its values neither rise nor fall all the way: element 2 is 1.5, and element 1 before it 0.5", 0},
+		"latitudes twice":         {"float32", `{}`, "[1.5,0.5]", "[1.5]", "its values neither rise nor fall throughout: element 2 is 1.5, but element 1 before it is 0.5", 0},
 		"large numbers":           {"int64", `{}`, "[9007199254740992,9007199254740993]", "[9007199254740994]", "", 0},
 		"large again":             {"uint64", `{}`, "[1,18446744073709551615]", "[18446744073709551614]", "element 2 is 18446744073709551614", 0},
 		"labels":                  {"string", `{}`, `["b","a"]`, `["b"]`, "", 0},
@@ -123,19 +123,19 @@ func TestPackedTimes(t *testing.T) {
 }
 
 // TestUnwrittenTimes checks that unwritten times before written ones are reported, and
-// those that a resize adds. Unwritten times at the end are accepted, and so is a time
-// that happens to be the fill value.
+// those that a resize adds. Unwritten times at the end are accepted, and so is a time that
+// happens to be the fill value.
 func TestUnwrittenTimes(t *testing.T) {
 	for values, want := range map[string]string{
 		"[1,2,3,0,0]":    "",
 		"[0,1,2,0,0]":    "",
 		"[-2,-1,0,1,2]":  "",
 		"[2,1,0,-1,-2]":  "",
-		"[5,6,0,7,8]":    "1 element from 2 on is the fill value, as if never written, and element 3 after that is 2024-01-08",
-		"[1,2,0,0,5]":    "2 elements from 2 on are the fill value, as if never written, and element 4 after that is 2024-01-06",
+		"[5,6,0,7,8]":    "1 element from 2 on is the fill value, as if never written, but element 3 after that is 2024-01-08",
+		"[1,2,0,0,5]":    "2 elements from 2 on are the fill value, as if never written, but element 4 after that is 2024-01-06",
 		"[-2,-1,0,0,1]":  "2 elements from 2 on are the fill value",
 		"[0,0,0,9,10]":   "2 elements from 1 on are the fill value",
-		"[1,2,0,2,0]":    "element 3 is 2024-01-03, and element 1 before it 2024-01-03",
+		"[1,2,0,2,0]":    "element 3 is 2024-01-03, but element 1 before it is 2024-01-03",
 		"[1,2,0,0,-100]": "element 4 is",
 	} {
 		node := filepath.Join(t.TempDir(), "g.zarr", "time")

@@ -168,7 +168,7 @@ func TestDecodeTells(t *testing.T) {
 		{"days since 2000-01-01", "none", "no dates"},
 		{"days since 2000-01-01", "tai", "leap seconds"},
 		{"days since 2000-01-01", "utc", "leap seconds"},
-		{"days since 2000-01-01", "maya", "not known"},
+		{"days since 2000-01-01", "maya", "unknown"},
 		{"days since 2000-01-01", "noleap", ""},
 		{"m since the beginning", "", "unit of time"},
 		{"K", "", ""},

@@ -30,7 +30,7 @@ func newDecided(t *testing.T) (group, file string) {
 // and that check --finish completes it.
 func TestPendingIsTold(t *testing.T) {
 	group, _ := newDecided(t)
-	const decided = "a change of 2 arrays together is decided and not finished: the shape will be [6]"
+	const decided = "a change of 2 arrays is decided but not finished: the shape will be [6]"
 	for _, location := range []string{group, group + "/a", group + "/b"} {
 		if got := must(t, "", "info", location); !strings.Contains(got, decided) || !strings.Contains(got, "check --finish") {
 			t.Errorf("info %s: %s", location, got)

@@ -57,9 +57,9 @@ func TestReaders(t *testing.T) {
 // deviate from the specification, before and after they are rewritten. The answers were
 // tried with zarr-python.
 func TestReadersOfRepaired(t *testing.T) {
-	const refuse = "Varve; not: zarr-python (before Varve writes the document anew), xarray (before Varve writes the document anew); not known: zarrs, TensorStore, zarrita, GDAL\n"
+	const refuse = "Varve; not: zarr-python (until Varve rewrites the document), xarray (until Varve rewrites the document); not known: zarrs, TensorStore, zarrita, GDAL\n"
 	const reads = "Varve, zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL\n"
-	spelled := strings.ReplaceAll(refuse, "before Varve writes the document anew", "integers are spelled as 2.0")
+	spelled := strings.ReplaceAll(refuse, "until Varve rewrites the document", "integers are written as 2.0")
 	level := []string{"--compressor", "zstd:3"}
 	for _, c := range []struct {
 		args     []string

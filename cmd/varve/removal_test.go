@@ -42,7 +42,7 @@ func TestRemovedNamed(t *testing.T) {
 // documents only, without those that mark a removal.
 func TestRemovalOfNoChunks(t *testing.T) {
 	text := must(t, "", "rm", "--dry-run", newNode(t, "--shape", "2", "--dtype", "int8"))
-	if !strings.Contains(text, "would write   nothing that stays\n") || !strings.Contains(text, "would delete  0 chunks, 1 document: ") {
+	if !strings.Contains(text, "would write   nothing permanent\n") || !strings.Contains(text, "would delete  0 chunks, 1 document: ") {
 		t.Error(text)
 	}
 }

@@ -15,8 +15,8 @@ func TestSenseKept(t *testing.T) {
 	const days = `"units": "days since 2000-01-01"`
 	for _, c := range []struct{ dtype, from, to, refused, note string }{
 		{"int16", `{}`, `{}`, "", ""},
-		{"int16", `{}`, `{"scale_factor": 0.1, "units": "K"}`, "", "taken for packed ones"},
-		{"int16", `{"long_name": "t"}`, `{"_Unsigned": "true"}`, "", "taken for packed ones"},
+		{"int16", `{}`, `{"scale_factor": 0.1, "units": "K"}`, "", "stored unchanged as packed ones"},
+		{"int16", `{"long_name": "t"}`, `{"_Unsigned": "true"}`, "", "stored unchanged as packed ones"},
 		{"int16", `{}`, `{"units": "K", "_FillValue": -1}`, "", ""},
 		{"int16", `{"scale_factor": 0.1, "add_offset": 0}`, `{"scale_factor": [0.10]}`, "", ""},
 		{"int16", `{"scale_factor": 0.2}`, `{"scale_factor": 0.1}`, "scale_factor is 0.2 there and 0.1 here", ""},
@@ -27,8 +27,8 @@ func TestSenseKept(t *testing.T) {
 		{"int8", `{"_Unsigned": "true"}`, `{}`, `_Unsigned is "true" there and none here`, ""},
 		{"int8", `{"_Unsigned": "false"}`, `{}`, "", ""},
 		{"int16", `{"_FillValue": -1}`, `{"missing_value": [-1, -2]}`, "", ""},
-		{"int16", `{"_FillValue": -1}`, `{"_FillValue": -2}`, "-1 stands for no value there and is a number here", ""},
-		{"int16", `{"missing_value": [-1, -2]}`, `{"_FillValue": -2}`, "-1 stands for no value there", ""},
+		{"int16", `{"_FillValue": -1}`, `{"_FillValue": -2}`, "-1 is a missing value there and a number here", ""},
+		{"int16", `{"missing_value": [-1, -2]}`, `{"_FillValue": -2}`, "-1 is a missing value there", ""},
 		{"int16", `{"units": "K"}`, `{"units": "K", "_FillValue": -2}`, "", ""},
 		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, `{}`, "", ""},
 		{"float32", `{"missing_value": -9999}`, `{"_FillValue": "AAAAAICHw8A="}`, "", ""},
@@ -85,8 +85,8 @@ func TestSenseKept(t *testing.T) {
 // zero of a coordinate.
 func TestSenseOfFormat2(t *testing.T) {
 	for _, c := range []struct{ name, fill, refused string }{
-		{"t", "0", "0 stands for no value there and is a number here"},
-		{"x", "0", ""}, {"x", "-1", "-1 stands for no value there"},
+		{"t", "0", "0 is a missing value there and a number here"},
+		{"x", "0", ""}, {"x", "-1", "-1 is a missing value there"},
 	} {
 		from, to := filepath.Join(t.TempDir(), "from.zarr", c.name), filepath.Join(t.TempDir(), "to.zarr", c.name)
 		createNoted(t, from, "--shape", "2", "--dtype", "int16", "--zarr-format", "2", "--fill", c.fill, "--dimension-names", "x", "--attributes", `{"units": "K"}`)
@@ -101,7 +101,7 @@ func TestSenseOfFormat2(t *testing.T) {
 // TestMissingKept appends between arrays whose attributes differ only in missing values.
 // A number that would become missing is refused if it occurs.
 func TestMissingKept(t *testing.T) {
-	const lost, found = "stands for no value there and is a number here", "is a number there and stands for no value here"
+	const lost, found = "is a missing value there and a number here", "is a number there and a missing value here"
 	none, nan := `{"units": "K"}`, `{"_FillValue": "AAAAAAAA+H8="}`
 	minus1, inf := `{"_FillValue": "AAAAAAAA8L8="}`, `{"_FillValue": "AAAAAAAA8H8="}`
 	for _, c := range []struct{ format, dtype, from, to, data, refused string }{

@@ -6,15 +6,12 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/format"
-	"varve.dev/zarr/cmd/varve/internal/input"
-	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
@@ -73,35 +70,4 @@ func TestExportLimit(t *testing.T) {
 	if !errors.Is(err, zarr.ErrLimit) {
 		t.Error(err)
 	}
-}
-
-// TestRest reads the rest of files and streams, into memory that is allocated once.
-func TestRest(t *testing.T) {
-	data := bytes.Repeat([]byte("0123456789abcdef"), localfile.SpoolMemory/8)
-	name := t.TempDir() + "/data.bin"
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, r := range map[string]io.Reader{
-		"memory": bytes.NewReader(data), "file": file, "stream": io.MultiReader(bytes.NewReader(data)), "nothing": strings.NewReader(""),
-	} {
-		if what != "nothing" {
-			if _, err := io.ReadFull(r, make([]byte, 5)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		v := &input.Values{Reader: r}
-		got, err := v.Rest()
-		if want := data[5:]; err != nil || what != "nothing" && !bytes.Equal(got, want) || cap(got) > len(got)+len(got)/16 {
-			t.Errorf("%s: %d bytes, room for %d, %v", what, len(got), cap(got), err)
-		}
-		if err := v.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	_ = file.Close()
 }

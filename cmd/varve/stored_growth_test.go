@@ -58,7 +58,7 @@ func TestGrowOverrules(t *testing.T) {
 	if got := chunkShapes(t, node); got != "[[31,28,5]]" {
 		t.Error(got)
 	}
-	if _, errs, status := execute(t, "x", "append", node); status != 1 || !strings.Contains(errs, "end at element 64") || !strings.Contains(errs, "in place of the attribute") {
+	if _, errs, status := execute(t, "x", "append", node); status != 1 || !strings.Contains(errs, "end at element 64") || !strings.Contains(errs, "instead of the attribute") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	must(t, "", "attrs", node, "unset", "varve:growth")
@@ -91,7 +91,7 @@ func plantGrowth(t *testing.T, node, value string) {
 func TestStoredGrowthMalformed(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
 	for _, c := range [][2]string{
-		{`"calendar:month"`, "no object"}, {`{"policy": 5}`, "no object"}, {`{}`, `policy ""`}, {`{"policy": "calendr:month"}`, `"calendr:month"`},
+		{`"calendar:month"`, "not an object"}, {`{"policy": 5}`, "not an object"}, {`{}`, `policy ""`}, {`{"policy": "calendr:month"}`, `"calendr:month"`},
 		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "in the same group"},
 		{`{"policy": "calendar:month", "time": "time", "step": "1d"}`, "time excludes"}, {`{"policy": "fixed:2", "time": "time"}`, "only a calendar"},
 		{`{"policy": "fixed:2", "axis": "lat"}`, "lat"}, {`{"policy": "fixed:2", "axis": 1}`, "no axis 1"}, {`{"policy": "fixed:0"}`, "fixed:0"},

@@ -3,15 +3,12 @@
 package main
 
 import (
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/output"
-	"varve.dev/zarr/dtype"
 )
 
 // TestTypeNames creates arrays with the names that NumPy and Python have for data types.
@@ -27,11 +24,6 @@ func TestTypeNames(t *testing.T) {
 		}
 		if out := must(t, "", "plan", "--shape", "2", "--dtype", name); out == "" {
 			t.Error(name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Values(input.TypeNames)) {
-		if _, err := dtype.Parse(name, nil); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -122,7 +114,7 @@ func TestTypeRefused(t *testing.T) {
 func TestTypeRefusedWhereEncoded(t *testing.T) {
 	for _, c := range []struct{ from, dtype, attributes, want string }{
 		{"float64", "int16", `{"scale_factor": 0.1, "add_offset": 5}`, `(subtract add_offset 5, divide by scale_factor 0.1, and round), and then convert them, in NumPy with x.astype("int16")`},
-		{"float64", "int16", `{"_FillValue": -1}`, "(put the missing value in place of NaN)"},
+		{"float64", "int16", `{"_FillValue": -1}`, "(replace NaN by the missing value)"},
 		{"float64", "float32", `{"_FillValue": -1}`, "convert them first"},
 		{"int32", "int16", `{"_FillValue": -1}`, "convert them first"},
 		{"M8[s]", "int64", `{"units": "days since 2000-01-01"}`, "(count in days since 2000-01-01)"},

@@ -11,16 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/npy"
-	"varve.dev/zarr/strictjson"
 )
 
 // newNode creates an array and returns its place.
@@ -181,68 +178,6 @@ func TestFillAndPours(t *testing.T) {
 	if got := must(t, "", "cat", node); got != "[[0.0 nan nan]\n [1.0 2.0 nan]]\n" {
 		t.Error(got)
 	}
-}
-
-// TestNestedRoundTrip checks that what is exported as JSON can be written again.
-func TestNestedRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool && !d.Variable() }).Draw(t, "type")
-		shape := rapid.SliceOfN(rapid.Int64Range(1, 4), 0, 3).Draw(t, "shape")
-		n := typ.Size()
-		for _, length := range shape {
-			n *= int(length)
-		}
-		data := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")
-		typ.Normalize(data)
-		text := nestedText(typ, shape, &data)
-		doc, err := strictjson.Parse([]byte(text), strictjson.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := input.NestedShape(doc, typ); fmt.Sprint(got) != fmt.Sprint(shape) {
-			t.Fatalf("%s: shape %v, want %v", text, got, shape)
-		}
-		got := element.Values{Type: typ}
-		err = input.AppendNested(&got, doc, shape)
-		if again := nestedText(typ, shape, &got.Data); err != nil || again != text {
-			t.Fatalf("%s became %s: %v", text, again, err)
-		}
-	})
-}
-
-// nestedText writes elements as nested lists in a simple way, and advances data past
-// them.
-func nestedText(t dtype.Type, shape []int64, data *[]byte) string {
-	if len(shape) == 0 {
-		elem := (*data)[:t.Size()]
-		*data = (*data)[t.Size():]
-		return string(t.AppendJSON(nil, elem))
-	}
-	parts := make([]string, shape[0])
-	for i := range parts {
-		parts[i] = nestedText(t, shape[1:], data)
-	}
-	return "[" + strings.Join(parts, ",") + "]"
-}
-
-func FuzzNested(f *testing.F) {
-	f.Add([]byte("[[1,2],[3,4]]"))
-	f.Add([]byte(`[[1,"NaN"],[]]`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, typ := range []dtype.Type{dtype.Of[int8](), dtype.Of[float64](), dtype.Of[complex64]()} {
-			v := &input.Values{Type: typ, Name: "x", Reader: bytes.NewReader(text)}
-			if err := v.OpenJSON(); err != nil {
-				continue
-			}
-			n := int64(typ.Size())
-			for _, length := range v.Shape {
-				n *= length
-			}
-			if v.Total != n {
-				t.Errorf("%d bytes for shape %v of %s", v.Total, v.Shape, typ)
-			}
-		}
-	})
 }
 
 func TestAppend(t *testing.T) {
@@ -416,7 +351,7 @@ func TestAppendTellsTheAxis(t *testing.T) {
 	}{
 		{"", nil, 0, "no values were given"},
 		{"", []string{"--axis", "-1"}, 1, "no values were given"},
-		{"1234", nil, 0, "4 bytes, which are no whole planes of 3 bytes"},
+		{"1234", nil, 0, "4 bytes, which is not a whole number of planes of 3 bytes"},
 		{"[[1,2]]", []string{"--format", "json"}, 1, "does not continue"},
 		{"[[[1,2]]]", []string{"--format", "json"}, 0, "does not continue"},
 	} {

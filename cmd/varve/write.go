@@ -108,10 +108,10 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return unwritten(cmd, fmt.Errorf("%w%s", err, countedIn(a, err)))
 	}
 	defer v.Close()
-	if err := v.KeepsSense(cmd.Context(), a); err != nil {
+	if err := v.CheckEncoding(cmd.Context(), a); err != nil {
 		return err
 	}
-	v.NoteSense(cmd, a)
+	v.NoteEncoding(cmd, a)
 	if err := v.Secure(cmd, a); err != nil {
 		return err
 	}

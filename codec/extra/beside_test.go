@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// BenchmarkBeside codes what bench/codecs/numcodecs.py puts in the folder that
-// VARVE_FRAMES names: bytes, and what numcodecs makes of them. It reports the speed of
-// the fastest run, too: on a busy machine the others say little.
+// BenchmarkBeside encodes and decodes the data in the folder VARVE_FRAMES, which
+// bench/codecs/numcodecs.py writes: raw bytes and their encodings by numcodecs. It also
+// reports the speed of the fastest run, because others vary on a busy machine.
 func BenchmarkBeside(b *testing.B) {
 	folder := os.Getenv("VARVE_FRAMES")
 	if folder == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/dsnet/compress/bzip2"
 )
 
-// bz2Writers has a pool of compressors for each level. Each takes several times the
-// memory of a block.
+// bz2Writers has a pool of compressors for each level. A compressor takes several times
+// the memory of a block.
 var bz2Writers [10]sync.Pool
 
 // bz2Writer is a compressor with its destination.

@@ -6,7 +6,7 @@
 //
 //	import _ "varve.dev/zarr/codec/extra"
 //
-// They are the codecs numcodecs.bz2 and numcodecs.lzma of package numcodecs.
+// The codecs are numcodecs.bz2 and numcodecs.lzma of package numcodecs.
 package extra
 
 import "varve.dev/zarr/codec/numcodecs"

@@ -56,8 +56,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestDrawn codes drawn bytes. Fuzz targets only decode: encoding takes too long for
-// them.
+// TestDrawn encodes and decodes random bytes. Fuzz targets only decode, because
+// encoding is too slow for them.
 func TestDrawn(t *testing.T) {
 	codecs := []codec.BytesBytes{made(t, numcodecs.BZ2(1)), made(t, numcodecs.LZMA(0)), made(t, lzmaOf(`{"format":2}`))}
 	rapid.Check(t, func(t *rapid.T) {

@@ -21,9 +21,9 @@ import (
 // than the chunk.
 const largestDictionary = 64 << 20
 
-// lzmaCoder is the codec numcodecs.lzma. The library reuses no memory. Each decoding
-// takes the dictionary, at most as long as the decoded bytes, about 30 kB of
-// probabilities, and 16 bytes of garbage for every match.
+// lzmaCoder is the codec numcodecs.lzma. The library reuses no memory. Every decoding
+// allocates the dictionary (at most as long as the decoded bytes), about 30 kB of
+// probabilities, and 16 bytes for every match.
 type lzmaCoder struct {
 	format     int
 	check      byte // of .xz files
@@ -33,17 +33,17 @@ type lzmaCoder struct {
 	deltas     []int // distances, in bytes
 }
 
-// MaxEncoded implements [codec.BytesBytes]. What does not shrink is stored in chunks of
-// 64 KiB, or as literals that are all a little longer; a file may have several blocks.
+// MaxEncoded implements [codec.BytesBytes]. Incompressible data is stored in chunks of
+// 64 KiB, or as literals that are slightly longer. A file may have several blocks.
 func (*lzmaCoder) MaxEncoded(n int64) int64 {
 	const headers = 4 << 10
 	n = min(n, math.MaxInt64/2)
 	return n + n/16 + headers
 }
 
-// Encode implements [codec.BytesBytes]. Of all that a preset says it takes the size of
-// the dictionary: the library has another way to search for matches, in a tree, which
-// takes hours for a chunk of zeros, and writes streams for it that do not decode.
+// Encode implements [codec.BytesBytes]. It uses only the dictionary size of a preset.
+// The library also has a tree search for matches, but that takes hours for a chunk of
+// zeros, and its streams do not decode.
 func (c *lzmaCoder) Encode(dst, src []byte) ([]byte, error) {
 	data := src
 	if len(c.deltas) > 0 {
@@ -78,7 +78,7 @@ func (c *lzmaCoder) writer(to io.Writer, n int) (io.WriteCloser, error) {
 	size, p := int(max(dictionary, lzma.MinDictCap)), c.properties
 	switch {
 	case c.format == formatXZ && len(c.deltas) > 0:
-		return nil, fmt.Errorf("%w: filter %#x, a delta, is only read in .xz files; write format 3", codec.ErrUnsupported, filterDelta)
+		return nil, fmt.Errorf("%w: filter %#x (delta) can only be read in .xz files, not written; write format 3", codec.ErrUnsupported, filterDelta)
 	case c.format == formatXZ:
 		return xz.WriterConfig{Properties: &p, DictCap: size, CheckSum: c.check, NoCheckSum: c.check == 0}.NewWriter(to)
 	case c.chunked:
@@ -125,7 +125,7 @@ func (c *lzmaCoder) allowed(most int) int64 { return int64(max(largestDictionary
 
 // tooLarge returns the error for a dictionary that is larger than the metadata allows.
 func tooLarge(claimed, allowed int64) error {
-	return fmt.Errorf("%w: %w: a header claims a dictionary of %d bytes, at most %d are possible", codec.ErrCorrupt, codec.ErrLimit, claimed, allowed)
+	return fmt.Errorf("%w: %w: a header claims a dictionary of %d bytes, but at most %d are possible", codec.ErrCorrupt, codec.ErrLimit, claimed, allowed)
 }
 
 func corrupt(format string, args ...any) error {
@@ -157,7 +157,7 @@ func appendAlone(dst, src []byte, most int, allowed int64) ([]byte, error) {
 		return dst, tooLarge(h.dictionary, allowed)
 	}
 	if h.size != unknownSize && h.size > uint64(most) {
-		return dst, fmt.Errorf("%w: it claims to have %d bytes, want at most %d", codec.ErrTooLong, h.size, most)
+		return dst, fmt.Errorf("%w: it claims %d bytes, but at most %d are possible", codec.ErrTooLong, h.size, most)
 	}
 	return appendStream(dst, src[lzma.HeaderLen:], most, h)
 }
@@ -181,14 +181,15 @@ func appendStream(dst, src []byte, most int, h header) ([]byte, error) {
 	return out, err
 }
 
-// delta replaces every byte by its difference from the byte distance before it.
+// delta replaces every byte by its difference from the byte at the given distance
+// before it.
 func delta(data []byte, distance int) {
 	for i := len(data) - 1; i >= distance; i-- {
 		data[i] -= data[i-distance]
 	}
 }
 
-// undelta undoes delta.
+// undelta reverts delta.
 func undelta(data []byte, distance int) {
 	for i := distance; i < len(data); i++ {
 		data[i] += data[i-distance]

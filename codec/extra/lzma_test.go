@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestGolden reads frames that numcodecs wrote, which interop/frames.py put into the
-// archive, exactly and not with a byte less.
+// TestGolden decodes frames that numcodecs wrote (interop/frames.py). The limit is
+// their exact length, and then one byte less.
 func TestGolden(t *testing.T) {
 	z, err := zip.OpenReader("testdata/frames.zip")
 	if err != nil {
@@ -66,7 +66,7 @@ func readFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// sample is a file that Python wrote, what it has, and how the codec is told to read it.
+// sample is a file that Python wrote, its content, and the configuration to read it.
 type sample struct{ file, plain, configuration string }
 
 const rawChunks, rawStream = `{"format":3,"filters":[{"id":33}]}`, `{"format":3,"filters":[{"id":` + lzma1 + `}]}`
@@ -85,8 +85,8 @@ func (s sample) read(t testing.TB) (c codec.BytesBytes, src, plain []byte) {
 	return made(t, lzmaOf(s.configuration)), readFile(t, s.file), plain
 }
 
-// TestSamples decodes whole files, beginnings of all lengths, and what is followed by
-// something.
+// TestSamples decodes whole files, all prefixes of them, and files followed by more
+// bytes.
 func TestSamples(t *testing.T) {
 	for _, s := range samples {
 		c, src, plain := s.read(t)
@@ -107,8 +107,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestFlips alters a bit of every byte: containers with a checksum never decode to
-// anything else.
+// TestFlips flips a bit of every byte. Containers with a checksum must never decode to
+// wrong data.
 func TestFlips(t *testing.T) {
 	for _, s := range samples {
 		c, src, plain := s.read(t)
@@ -125,7 +125,7 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// TestFiles decodes files that follow each other.
+// TestFiles decodes concatenated files.
 func TestFiles(t *testing.T) {
 	plain := readFile(t, "text.plain")
 	src := bytes.Join([][]byte{readFile(t, "text.xz"), readFile(t, "empty.xz"), readFile(t, "text-none.xz")}, nil)
@@ -135,7 +135,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestSizes decodes .lzma files that say how much they have.
+// TestSizes decodes .lzma files with the size in the header.
 func TestSizes(t *testing.T) {
 	plain, c := readFile(t, "text.plain"), made(t, lzmaOf(`{"format":2}`))
 	n := uint64(len(plain))
@@ -160,9 +160,9 @@ func dictionaryOf(t *testing.T, claim byte) []byte {
 	return src
 }
 
-// TestDictionary reads headers that claim dictionaries of all sizes: memory is taken for
-// what there is to decode, and claims that neither the configuration nor preset 9 can
-// have led to are refused.
+// TestDictionary reads headers that claim dictionaries of all sizes. The memory must
+// depend on the decoded length only. Claims beyond the configuration and preset 9 must
+// be refused.
 func TestDictionary(t *testing.T) {
 	plain := readFile(t, "text.plain")
 	const of64, of96, of4096 = 28, 29, 40 // MiB, the last less a byte
@@ -189,8 +189,8 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
-// checkMemory runs f and checks the bytes that it allocates: the least of three times, as
-// others may run.
+// checkMemory runs f and checks the bytes that it allocates. It takes the minimum of
+// three runs, because other goroutines may allocate, too.
 func checkMemory(t *testing.T, what int, most int64, f func()) {
 	t.Helper()
 	least := most + 1
@@ -202,8 +202,8 @@ func checkMemory(t *testing.T, what int, most int64, f func()) {
 	}
 }
 
-// TestUnsupported names a filter and a checksum that are not known, and what is only
-// read.
+// TestUnsupported uses an unknown filter, an unknown checksum, and features that are
+// read-only.
 func TestUnsupported(t *testing.T) {
 	c := made(t, numcodecs.LZMA(1))
 	if _, err := c.Decode(nil, readFile(t, "text-x86.xz"), 1<<20); !errors.Is(err, codec.ErrUnsupported) || !strings.Contains(err.Error(), "filter 0x4") {
@@ -225,14 +225,14 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestChunks refuses LZMA2 streams whose chunks do not begin with what they need.
+// TestChunks decodes LZMA2 streams whose chunks have invalid headers.
 func TestChunks(t *testing.T) {
 	c := made(t, lzmaOf(rawChunks))
 	for src, why := range map[string]string{
-		"": "cut off", "\x02\x00\x00a\x00": "chunk type", "\x80\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00": "chunk type",
+		"": "truncated", "\x02\x00\x00a\x00": "chunk type", "\x80\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00": "chunk type",
 		"\x01\x00\x00a\x80\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00": "chunk type", "\x03\x00\x00a\x00": "begins with 0x3",
-		"\x01\x00\x01a": "cut off", "\xe0\x00\x00\x00\x05\xff\x00\x00\x00\x00\x00\x00\x00": "properties", "\x01\x00\x00a\x00\x00": "follow",
-		"\xe0\x00\x00\x00\x05\x04\x00\x00\x00\x00\x00\x00": "cut off", "\xe0\x00\x00\x00\x05\x0d\x00\x00\x00\x00\x00\x00\x00": "properties",
+		"\x01\x00\x01a": "truncated", "\xe0\x00\x00\x00\x05\xff\x00\x00\x00\x00\x00\x00\x00": "properties", "\x01\x00\x00a\x00\x00": "follow",
+		"\xe0\x00\x00\x00\x05\x04\x00\x00\x00\x00\x00\x00": "truncated", "\xe0\x00\x00\x00\x05\x0d\x00\x00\x00\x00\x00\x00\x00": "properties",
 	} {
 		if _, err := c.Decode(nil, []byte(src), 100); !errors.Is(err, codec.ErrCorrupt) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%x: %v, want %q", src, err, why)
@@ -240,8 +240,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestLeftOver refuses chunks whose coder ends before they do. The library would take
-// what is left for the chunks that follow, and whatever they claim.
+// TestLeftOver decodes chunks whose coder ends early. The library would use the
+// remaining bytes for later chunks.
 func TestLeftOver(t *testing.T) {
 	const most = 100
 	const zero = "\x00\x00\x00\x00\x00\x00" // what the byte 0 is
@@ -262,7 +262,7 @@ func TestLeftOver(t *testing.T) {
 	}
 }
 
-// FuzzLZMA decodes any bytes in all ways.
+// FuzzLZMA decodes arbitrary bytes in all configurations.
 func FuzzLZMA(f *testing.F) {
 	codecs := make([]codec.BytesBytes, len(samples))
 	for i, s := range samples {

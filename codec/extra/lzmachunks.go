@@ -45,13 +45,13 @@ func nextChunk(src []byte) (chunk, error) {
 		c = chunk{6 + low + 1, (int(control)&0x1f)<<16 | high + 1}
 	}
 	if c.stored > len(src) {
-		return c, corrupt("the stream is cut off")
+		return c, corrupt("the stream is truncated")
 	}
 	return c, nil
 }
 
-// validProperties reports whether a stream may have the properties of a byte. liblzma
-// refuses the same ones.
+// validProperties reports whether a properties byte is valid. liblzma refuses the same
+// bytes.
 func validProperties(b byte) bool {
 	p, err := lzma.PropertiesForCode(b)
 	return err == nil && p.LC+p.LP <= 4

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/codec/config"
 )
 
-// Containers, as the module lzma of Python numbers them.
+// Containers, numbered as in Python's module lzma.
 const (
 	formatXZ    = 1
 	formatAlone = 2
@@ -58,11 +58,11 @@ func newLZMA(configuration []byte) (any, error) {
 	case c.Format < formatXZ || c.Format > formatRaw:
 		return refuse("format %d is neither 1 (.xz), 2 (.lzma) nor 3 (raw)", c.Format)
 	case c.Preset != nil && c.Filters != nil:
-		return refuse("it has a preset and filters; either is to be left out")
+		return refuse("it has both a preset and filters; omit one of them")
 	case c.Filters == nil && c.Format == formatRaw:
-		return refuse("a raw stream says nothing of itself, and needs filters")
+		return refuse("a raw stream has no header, so it needs filters")
 	case c.Check != checkUsual && c.Check != checkNone && c.Format != formatXZ:
-		return refuse("check %d, and only .xz files (format 1) have one", c.Check)
+		return refuse("check %d, but only .xz files (format 1) have checks", c.Check)
 	}
 	switch c.Check {
 	case checkUsual:
@@ -70,7 +70,7 @@ func newLZMA(configuration []byte) (any, error) {
 	case checkNone, checkCRC32, checkCRC64, checkSHA256:
 		made.check = byte(c.Check)
 	default:
-		return refuse("check %d is none of 0, 1 (CRC-32), 4 (CRC-64) and 10 (SHA-256)", c.Check)
+		return refuse("check %d is not 0, 1 (CRC-32), 4 (CRC-64) or 10 (SHA-256)", c.Check)
 	}
 	if c.Filters != nil {
 		return made, made.setFilters(c.Filters)
@@ -86,7 +86,7 @@ func newLZMA(configuration []byte) (any, error) {
 // setFilters sets the filters: deltas, and as the last one the LZMA of the container.
 func (c *lzmaCoder) setFilters(filters []json.RawMessage) error {
 	if len(filters) < 1 || len(filters) > 4 {
-		return fmt.Errorf("%w: lzma: %d filters, and there may be 1 to 4", codec.ErrConfiguration, len(filters))
+		return fmt.Errorf("%w: lzma: %d filters, but 1 to 4 are possible", codec.ErrConfiguration, len(filters))
 	}
 	for i, raw := range filters {
 		id, err := c.setFilter(raw)
@@ -95,7 +95,7 @@ func (c *lzmaCoder) setFilters(filters []json.RawMessage) error {
 		case err != nil:
 			return fmt.Errorf("%w (filter %d)", err, i)
 		case (id == filterDelta) == last:
-			return fmt.Errorf("%w: lzma: filter %d is %#x; LZMA has to be the last one, and only the last one", codec.ErrConfiguration, i, id)
+			return fmt.Errorf("%w: lzma: filter %d is %#x; LZMA must be the last filter, and no other", codec.ErrConfiguration, i, id)
 		case last && (c.format == formatXZ && id != filterLZMA2 || c.format == formatAlone && (id != filterLZMA1 || i > 0)):
 			return fmt.Errorf("%w: lzma: format %d cannot have filter %d, which is %#x", codec.ErrConfiguration, c.format, i, id)
 		}
@@ -137,8 +137,8 @@ func (c *lzmaCoder) setDelta(raw json.RawMessage) error {
 	return nil
 }
 
-// setLZMA sets an LZMA filter. It ignores members about the search for matches, which the
-// library decides on.
+// setLZMA sets an LZMA filter. It ignores members about the search for matches, because
+// the library does not expose them.
 func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 	var f struct {
 		ID         config.Int  `json:"id"`
@@ -173,7 +173,7 @@ func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 		*to = int(*from)
 	}
 	if p.LC+p.LP > 4 || p.PB > 4 {
-		return fmt.Errorf("%w: lzma: lc %d, lp %d, pb %d; each is 0 to 4, lc and lp together, too", codec.ErrConfiguration, p.LC, p.LP, p.PB)
+		return fmt.Errorf("%w: lzma: lc %d, lp %d, pb %d; each must be 0 to 4, and so must lc+lp", codec.ErrConfiguration, p.LC, p.LP, p.PB)
 	}
 	return nil
 }

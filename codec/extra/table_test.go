@@ -24,12 +24,12 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// tablePath is the document that this test makes: VARVE_UPDATE=1 go test -run TestTable .
-// in this folder writes it anew.
+// tablePath is the document that this test generates. VARVE_UPDATE=1 go test -run
+// TestTable . in this folder writes it.
 const tablePath = "../../docs/codecs.md"
 
-// TestTable makes the table of data types and codecs, by coding elements of every type
-// through every registered codec, and compares it with the one in the documentation.
+// TestTable generates the table of data types and codecs, by passing elements of every
+// type through every registered codec. It compares the table with the documentation.
 func TestTable(t *testing.T) {
 	got := table(t)
 	if os.Getenv("VARVE_UPDATE") != "" {
@@ -80,8 +80,8 @@ func types(t *testing.T) []dtype.Type {
 // sortable returns the name of a type such that int8 comes before int16.
 func sortable(t dtype.Type) string { return fmt.Sprintf("%08d %s", t.Size(), t.Name()) }
 
-// configuration returns a sensible configuration of a codec for arrays of a type and two
-// axes; nil is none.
+// configuration returns a sensible configuration of a codec for arrays of a type and
+// two axes. It may be nil.
 func configuration(name string, typ dtype.Type) []byte {
 	numPy, _ := typ.NumPy()
 	switch name[strings.LastIndexByte(name, '/')+1:] { // others are URLs of the same
@@ -118,8 +118,7 @@ func configuration(name string, typ dtype.Type) []byte {
 	return nil
 }
 
-// serial returns the metadata of the codec that usually turns arrays of a type into
-// bytes.
+// serial returns the metadata of the default array-to-bytes codec for a type.
 func serial(typ dtype.Type) metadata.Extension {
 	switch typ.Kind() {
 	case dtype.String:
@@ -130,7 +129,7 @@ func serial(typ dtype.Type) metadata.Extension {
 	return bytescodec.Extension("little")
 }
 
-// kind is what a codec turns into what.
+// kind is the kind of a codec: array to array, array to bytes, or bytes to bytes.
 type kind int
 
 const (
@@ -140,8 +139,7 @@ const (
 	refused
 )
 
-// kindOf makes the codec of a name for a type that it takes. Its error is why there is
-// none.
+// kindOf creates the named codec for a type that it supports, and returns its kind.
 func kindOf(name string, all []dtype.Type) (kind, error) {
 	var first error
 	for _, typ := range all {
@@ -169,7 +167,8 @@ const (
 	never  = " " // arrays of the type are refused
 )
 
-// cell codes elements of a type through a codec of a kind.
+// cell encodes and decodes elements of a type with a codec, and returns the cell of the
+// table.
 func cell(t *testing.T, name string, k kind, typ dtype.Type) string {
 	t.Helper()
 	exts := []metadata.Extension{{Name: name, Configuration: configuration(name, typ)}}
@@ -246,7 +245,7 @@ func elements(t *testing.T, typ dtype.Type, spec codec.Spec) (strided.View, [][]
 	return v, list
 }
 
-// sample returns an element: one of a few that the type has.
+// sample returns one of a few elements of the type.
 func sample(t *testing.T, typ dtype.Type, i int) []byte {
 	t.Helper()
 	for _, few := range [][]string{

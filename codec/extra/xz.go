@@ -15,9 +15,9 @@ import (
 
 // xzFile reads one or more consecutive .xz files (xz file format 1.2).
 //
-// The library also has a reader. But that allocates the dictionary that a block claims,
-// however short the block is, and supports no filters. So the container is read here, and
-// the library only decodes its contents.
+// The library's own reader allocates the dictionary that a block claims, however short
+// the block is, and supports no filters. So xzFile reads the container, and the library
+// only decodes its contents.
 type xzFile struct {
 	src     []byte // the rest
 	out     []byte
@@ -47,7 +47,7 @@ func appendXZ(dst, src []byte, most int, allowed int64) ([]byte, error) {
 // take returns the next n bytes.
 func (x *xzFile) take(n int) ([]byte, error) {
 	if n > len(x.src) {
-		return nil, corrupt("the file is cut off")
+		return nil, corrupt("the file is truncated")
 	}
 	b := x.src[:n]
 	x.src = x.src[n:]
@@ -61,7 +61,7 @@ func (x *xzFile) file() error {
 		return err
 	}
 	if string(head[:len(xzMagic)]) != xzMagic {
-		return corrupt("it does not begin as an .xz file")
+		return corrupt("it does not begin like an .xz file")
 	}
 	flags := head[len(xzMagic):][:2]
 	if err := matches(flags, head[xzHead-crc32.Size:]); err != nil {
@@ -79,7 +79,7 @@ func (x *xzFile) file() error {
 	}
 	end := appendEnd(nil, blocks, records, flags)
 	if !bytes.HasPrefix(x.src, end) {
-		return corrupt("the index does not suit the blocks, or is cut off")
+		return corrupt("the index does not match the blocks, or is truncated")
 	}
 	x.src = x.src[len(end):]
 	return nil
@@ -93,8 +93,8 @@ func matches(data, sum []byte) error {
 	return nil
 }
 
-// appendEnd appends what follows the blocks: an index and a footer. The format allows
-// only one form, so a reader can compare bytes.
+// appendEnd appends the index and footer that follow the blocks. The format allows only
+// one form, so the reader compares bytes.
 func appendEnd(dst []byte, blocks uint64, records, flags []byte) []byte {
 	dst = append(binary.AppendUvarint(append(dst, 0), blocks), records...)
 	dst = append(dst, make([]byte, -len(dst)&3)...)
@@ -124,7 +124,7 @@ func (x *xzFile) block(records []byte, check byte) ([]byte, error) {
 	}
 	data := out[before:]
 	if h.stored != unknownSize && h.stored != uint64(used) || h.decoded != unknownSize && h.decoded != uint64(len(data)) {
-		return nil, corrupt("a block has other sizes than its header says")
+		return nil, corrupt("the sizes of a block differ from its header")
 	}
 	for i := len(h.deltas) - 1; i >= 0; i-- {
 		undelta(data, h.deltas[i])

@@ -13,14 +13,14 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// blockHeader is that of a block of an .xz file.
+// blockHeader is the header of a block in an .xz file.
 type blockHeader struct {
-	stored, decoded uint64 // bytes of the LZMA2 stream, and of what it decodes to; unknownSize where it does not say
+	stored, decoded uint64 // bytes of the LZMA2 stream and of its decoded data; may be unknownSize
 	deltas          []int  // distances, in bytes
 	dictionary      int64  // bytes
 }
 
-// readBlockHeader reads a whole header, whose first byte and checksum are part of it.
+// readBlockHeader parses a whole header, including its first byte and checksum.
 func readBlockHeader(b []byte) (blockHeader, error) {
 	h := blockHeader{stored: unknownSize, decoded: unknownSize}
 	n := len(b) - crc32.Size
@@ -44,12 +44,12 @@ func readBlockHeader(b []byte) (blockHeader, error) {
 		}
 	}
 	if r.bad || len(bytes.Trim(r.b, "\x00")) > 0 {
-		return h, corrupt("the header of a block is not spelled as it should be")
+		return h, corrupt("the header of a block is malformed")
 	}
 	return h, nil
 }
 
-// addFilter reads a filter: the last has to be LZMA2, others deltas.
+// addFilter reads a filter. The last must be LZMA2, and all others deltas.
 func (h *blockHeader) addFilter(r *fields, last bool) error {
 	id := r.number()
 	p := r.take(r.number())
@@ -64,7 +64,7 @@ func (h *blockHeader) addFilter(r *fields, last bool) error {
 		h.deltas = append(h.deltas, int(p[0])+1)
 		return nil
 	}
-	return fmt.Errorf("%w: filter %#x of an .xz file with %d bytes of properties; only delta (0x3) is, and LZMA2 (0x21) behind it",
+	return fmt.Errorf("%w: filter %#x of an .xz file with %d bytes of properties; only delta (0x3) is, followed by LZMA2 (0x21)",
 		codec.ErrUnsupported, id, len(p))
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Dailyfiles appends one file a day to an archive. A file has the fields of a day as
-// 32-bit floats in the byte order of this machine: HOURS × LAT × LON. Chunks are the months
-// of a calendar: the days of a month fill its chunk. The array of times grows in the
-// same transaction.
+// Dailyfiles appends one file per day to an archive. A file holds the fields of a day
+// as 32-bit floats in the byte order of this machine: HOURS × LAT × LON. Every chunk is
+// a month of the calendar, and the days of the month fill it. The array of times grows
+// in the same transaction.
 //
 //	dailyfiles era5.zarr 2025-01-01.raw 2025-01-02.raw
 package main
@@ -53,8 +53,8 @@ func run(ctx context.Context, archive string, files []string) error {
 	return nil
 }
 
-// open opens the archive, or creates it without elements. The chunk of January is there,
-// and the first appends fill it.
+// open opens the archive, or creates it without elements. The grid then already has the
+// chunk of January, and the first appends fill it.
 func open(ctx context.Context, archive string) (*zarr.Group, error) {
 	g, err := zarr.OpenGroup(ctx, archive, &zarr.Options{Write: true})
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -80,8 +80,8 @@ func open(ctx context.Context, archive string) (*zarr.Group, error) {
 	return g, nil
 }
 
-// appendDay appends one file and its times. A crash leaves both arrays with the day, or
-// both without it.
+// appendDay appends one file and its times. After a crash, both arrays have the day or
+// neither has it.
 func appendDay(ctx context.Context, g *zarr.Group, name string, months *zarr.AppendOptions) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Encryption copies an array to one whose chunks are encrypted by a codec of its own, and
-// reads it back. The key is 32 hexadecimal digits in the variable VARVE_EXAMPLE_KEY.
-// Metadata is not encrypted.
+// Encryption copies an array to a new one with encrypted chunks, and reads it back. The
+// codec for encryption is part of the program. The key is 32 hexadecimal digits in the
+// environment variable VARVE_EXAMPLE_KEY. Metadata is not encrypted.
 //
 //	encryption t2m.zarr secret.zarr
 package main
@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// name is what metadata calls the codec. A name with a dot is free for everyone.
+// name is the name of the codec in metadata. Names with a dot are open to all programs.
 const name = "example.aes"
 
 func init() { codec.Register(name, newSealed) }
@@ -34,8 +34,8 @@ type sealed struct {
 	aead cipher.AEAD
 }
 
-// newSealed is the factory of the codec: an array that names it cannot be opened without
-// the key.
+// newSealed is the factory of the codec. Without the key, arrays with this codec cannot
+// be opened.
 func newSealed([]byte) (any, error) {
 	key, err := hex.DecodeString(os.Getenv("VARVE_EXAMPLE_KEY"))
 	if err != nil || len(key) != 16 {
@@ -54,8 +54,8 @@ func (s *sealed) MaxEncoded(n int64) int64 {
 	return n + int64(s.aead.NonceSize()+s.aead.Overhead())
 }
 
-// Encode implements [codec.BytesBytes]. The nonce depends on the bytes alone, so that the
-// same chunk is stored as the same bytes.
+// Encode implements [codec.BytesBytes]. The nonce depends only on the bytes, so equal
+// chunks are stored as equal bytes.
 func (s *sealed) Encode(dst, src []byte) ([]byte, error) {
 	mac := hmac.New(sha256.New, s.key)
 	mac.Write(src)

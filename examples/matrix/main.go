@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Matrix prints the singular values of an array of rank 2, with package mat of gonum. A
-// block in C order is a dense matrix as it is: nothing is copied.
+// block in C order already has the layout of a dense matrix, so nothing is copied.
 //
 //	matrix design.zarr
 package main

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Monthlymean computes the mean over the first axis within each chunk of an array. Where
-// chunks are months, that is the mean field of each month. Several goroutines each read a
-// chunk and write a chunk of the result.
+// Monthlymean computes the mean over the first axis within each chunk of an array. If
+// chunks are months, that is the mean field of each month. Several goroutines each read
+// a chunk and write a chunk of the result.
 //
 //	monthlymean era5.zarr/t2m means.zarr
 package main
@@ -48,7 +48,7 @@ func run(ctx context.Context, source, result string) error {
 		workers.Go(func() {
 			for c := range chunks {
 				if err := mean(ctx, a, b, c); err != nil {
-					cancel(err) // the first error stays the cause
+					cancel(err) // only the first error becomes the cause
 				}
 			}
 		})
@@ -61,8 +61,9 @@ func run(ctx context.Context, source, result string) error {
 	return context.Cause(ctx)
 }
 
-// create makes the result: one element along the first axis for each chunk of a, and the
-// chunks of a along the others. So each chunk of a has a chunk of the result of its own.
+// create creates the result. It has one element along the first axis for each chunk of
+// a, and the chunks of a along the other axes. So every chunk of a has its own chunk of
+// the result.
 func create(ctx context.Context, result string, a *zarr.Array) (*zarr.Array, error) {
 	spec := zarr.Spec{Shape: a.Shape(), Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(1)}}
 	spec.Shape[0] = a.Grid().Axis(0).Chunks()

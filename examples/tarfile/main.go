@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tarfile prints what an array in an uncompressed tar file is. It reads the array through
-// a store of its own, without unpacking the file.
+// Tarfile describes an array in an uncompressed tar file. It reads the array through
+// its own store, without unpacking the file.
 //
 //	tarfile archive.tar era5.zarr/t2m
 package main
@@ -62,11 +62,11 @@ type tarStore struct {
 	values map[string]value
 }
 
-// value is where the bytes of a value are in the file.
+// value is the position and length of a value in the file.
 type value struct{ offset, size int64 }
 
-// index reads the headers of a tar file. It skips what is no value: directories, links,
-// and names that are no keys.
+// index reads the headers of a tar file. It skips directories, links, and names that
+// are not valid keys.
 func index(f *os.File) (*tarStore, error) {
 	s := &tarStore{file: f, values: map[string]value{}}
 	r := tar.NewReader(f)
@@ -81,7 +81,7 @@ func index(f *os.File) (*tarStore, error) {
 		if _, err := store.ParseKey(h.Name); err != nil || h.Typeflag != tar.TypeReg {
 			continue
 		}
-		offset, err := f.Seek(0, io.SeekCurrent) // the reader stands behind the header
+		offset, err := f.Seek(0, io.SeekCurrent) // the reader is just behind the header
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (s *tarStore) Get(ctx context.Context, key store.Key, q store.Request, dst 
 	if !ok {
 		return nil, store.Info{}, fmt.Errorf("tar: %s: %w", key, fs.ErrNotExist)
 	}
-	start, n, err := q.Resolve(v.size) // which bytes of the value, within the limit of the caller
+	start, n, err := q.Resolve(v.size) // the requested bytes, within the limit of the caller
 	if err != nil {
 		return nil, store.Info{}, err
 	}
@@ -131,8 +131,8 @@ func (s *tarStore) List(ctx context.Context, dir store.Path, deep bool) iter.Seq
 	}
 }
 
-// entry returns how a listing of a directory shows a value: the value, or the directory
-// that leads to it.
+// entry returns the entry for a value in the listing of a directory: the value itself,
+// or the subdirectory that contains it.
 func entry(name string, v value, dir store.Path, deep bool) (store.Entry, bool) {
 	key := store.MustKey(name)
 	if !dir.Contains(key) {

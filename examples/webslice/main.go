@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Webslice reads the last elements along the first axis of an array on a web server, and
-// prints their mean and what the server sent.
+// Webslice reads the last elements along the first axis of an array on a web server. It
+// prints their mean, and the requests and bytes that this took.
 //
 //	webslice https://example.org/era5.zarr/t2m 24
 package main
@@ -39,7 +39,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		return err
 	}
 	defer a.Close()
-	// Axes that the selection does not name are whole.
+	// Axes that are not in the selection are read in full.
 	b, err := zarr.ReadAs[float64](ctx, a, selection.Basic{selection.Span(-count, selection.Open)})
 	if err != nil {
 		return err

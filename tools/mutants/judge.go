@@ -22,7 +22,8 @@ type bench struct {
 	limit time.Duration
 }
 
-// baseline runs the tests of all mutants without any. They have to pass and to exist.
+// baseline runs the tests of all mutants on the unchanged code. They must exist and
+// pass.
 func (b *bench) baseline(ctx context.Context, mutants []*mutant, parallel int) error {
 	var commands [][]string
 	for _, m := range mutants {
@@ -35,7 +36,7 @@ func (b *bench) baseline(ctx context.Context, mutants []*mutant, parallel int) e
 	each(parallel, commands, func(c []string) string {
 		out, err := b.test(ctx, c)
 		if err == nil && strings.Contains(out, "[no tests to run]") {
-			err = errors.New("no test has such a name")
+			err = errors.New("no test matches the name")
 		}
 		if err == nil {
 			return ""
@@ -58,7 +59,7 @@ func (m *mutant) command(limit time.Duration) []string {
 	return append(args, m.packages...)
 }
 
-// test runs the go command. Tests that hang past their time end with the command.
+// test runs the go command. Tests that hang are killed together with the command.
 func (b *bench) test(ctx context.Context, args []string) (string, error) {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.WaitDelay = time.Second
@@ -68,16 +69,17 @@ func (b *bench) test(ctx context.Context, args []string) (string, error) {
 	return out.String(), err
 }
 
-// hangs is the verdict on a mutant whose tests ran out of time, and none of them failed.
-// They may have noticed it, or the machine may have been slow.
+// hangs is the verdict on a mutant whose tests timed out without a failure. The mutant
+// may cause it, or the machine may have been slow.
 const hangs = "hangs: no test failed in time"
 
-// hung reports whether tests ran out of time and none failed.
+// hung reports whether tests timed out and none failed.
 func hung(out string) bool {
 	return strings.Contains(out, "panic: test timed out after ") && !strings.Contains(out, "--- FAIL: ")
 }
 
-// judge tests a mutant, and returns what is wrong with it; "" where a test has failed.
+// judge tests a mutant. It returns "" if a test failed, as it should, and otherwise the
+// problem.
 func (b *bench) judge(ctx context.Context, m *mutant) string {
 	source, err := m.apply()
 	if err != nil {
@@ -102,7 +104,7 @@ func (b *bench) judge(ctx context.Context, m *mutant) string {
 	return ""
 }
 
-// overlay writes what stands for the mutant's file, and the file that says so.
+// overlay writes the mutated file and the overlay file that refers to it.
 func (b *bench) overlay(m *mutant, source string) (string, error) {
 	name := strings.NewReplacer(" ", "-", "/", "-").Replace(m.name)
 	file, err := filepath.Abs(m.file)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants breaks the protocols of the library on purpose, one line at a time, and
-// reports the breaks that the quick tests do not notice.
+// Command mutants breaks the protocols of the library on purpose, one line at a time,
+// and reports the changes that the quick tests do not detect.
 //
-// A mutant is an entry of mutants.txt: a file, the text that is replaced, the text that
-// replaces it, and the tests of which one has to fail. The command tests each mutant by
-// itself, over an overlay of the go command, so that no file of the working tree changes.
-// The tests have to pass without a mutant first. The exit status is 1 where a mutant
-// survives, does not compile, or is no longer found in its file. A mutant is killed where
-// a test fails. One whose tests only run out of time is counted apart, as one that hangs.
+// A mutant is an entry of mutants.txt: a file, an old text, a new text, and tests of
+// which one must fail. The command tests each mutant separately with the overlay of the
+// go command, so no file of the working tree changes. The tests must pass without a
+// mutant first. A mutant is killed if a test fails. A mutant whose tests only time out
+// is counted separately, as one that hangs. The exit status is 1 if a mutant survives,
+// does not compile, or no longer matches its file.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	name := flag.String("run", "", "only mutants whose names match this regular expression")
 	parallel := flag.Int("parallel", 2, "mutants that are tested at one time")
 	limit := flag.Duration("timeout", 90*time.Second, "time for the tests of one mutant")
-	verbose := flag.Bool("v", false, "also tell which mutants are killed")
+	verbose := flag.Bool("v", false, "also print killed mutants")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -83,12 +83,12 @@ func run(ctx context.Context, name string, parallel int, limit time.Duration, ve
 	}
 	fmt.Printf("%d mutants, %d killed, %d hang, %v\n", len(chosen), len(chosen)-bad-hanging, hanging, time.Since(begin).Round(time.Second))
 	if bad > 0 {
-		return fmt.Errorf("%d of %d mutants need a test that kills them, or another text", bad, len(chosen))
+		return fmt.Errorf("%d of %d mutants survived or could not be tested", bad, len(chosen))
 	}
 	return nil
 }
 
-// each judges all items, several at a time, and tells of one verdict at a time.
+// each judges all items concurrently, and calls tell for one verdict at a time.
 func each[T any](parallel int, items []T, judge func(T) string, tell func(T, string)) {
 	var (
 		all   sync.WaitGroup

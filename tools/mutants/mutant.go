@@ -12,7 +12,7 @@ import (
 type mutant struct {
 	name     string
 	file     string   // from the root of the repository
-	packages []string // whose tests have to notice
+	packages []string // packages whose tests must detect it
 	tests    string   // regular expression of their names, "" for all
 	old, new string
 }
@@ -51,7 +51,7 @@ func parse(text string) ([]*mutant, error) {
 		case m.name == "" && m.file == "" && old == nil:
 			continue // comments
 		case m.name == "" || m.file == "" || m.packages == nil || m.old == "" || m.old == m.new:
-			return nil, fmt.Errorf("an entry lacks something:\n%s", entry)
+			return nil, fmt.Errorf("an entry is incomplete:\n%s", entry)
 		case names[m.name]:
 			return nil, fmt.Errorf("two entries have the name %q", m.name)
 		}
@@ -61,14 +61,14 @@ func parse(text string) ([]*mutant, error) {
 	return all, nil
 }
 
-// apply returns the file of the mutant as the mutant has it.
+// apply returns the mutated content of the file.
 func (m *mutant) apply() (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
 	}
 	if n := strings.Count(string(source), m.old); n != 1 {
-		return "", fmt.Errorf("its old text is found %d times instead of once; adapt the entry in tools/mutants/mutants.txt", n)
+		return "", fmt.Errorf("its old text occurs %d times instead of once; update the entry in tools/mutants/mutants.txt", n)
 	}
 	return strings.Replace(string(source), m.old, m.new, 1), nil
 }

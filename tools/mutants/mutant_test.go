@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestParse reads the list, and entries that lack something.
+// TestParse reads the list, and incomplete entries.
 func TestParse(t *testing.T) {
 	all, err := parse(list)
 	if err != nil || len(all) < 60 {
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestHung tells tests that ran out of time from tests that failed.
+// TestHung distinguishes tests that timed out from tests that failed.
 func TestHung(t *testing.T) {
 	const timedOut = "panic: test timed out after 1m30s\n\trunning tests:\n\t\tTestA (1m30s)\nFAIL\tp\t90.01s\nFAIL\n"
 	for out, want := range map[string]bool{

@@ -11,7 +11,7 @@ import (
 type graph struct {
 	files []string
 	uses  [][]bool            // uses[i][k]: file i uses a name of file k
-	names map[[2]int][]string // what file i uses of file k
+	names map[[2]int][]string // names of file k that file i uses
 }
 
 func newGraph(files []string) *graph {
@@ -44,7 +44,7 @@ func (g *graph) count() (n int) {
 	return n
 }
 
-// upward returns how many references point from a file to one that comes earlier.
+// upward returns the number of references from a file to one earlier in the order.
 func (g *graph) upward(order []int) (n int) {
 	for i, from := range order {
 		for _, to := range order[:i] {
@@ -56,13 +56,13 @@ func (g *graph) upward(order []int) (n int) {
 	return n
 }
 
-// starts is how many orders the search begins with. More of them find no better order of
-// the packages here.
+// starts is the number of initial orders of the search. More of them find no better
+// order for the packages here.
 const starts = 300
 
-// order returns the files so that few references point upward. Finding the fewest is
-// NP-hard; this begins with several orders and moves one file at a time for as long as
-// that helps. The result is the same each time.
+// order returns an order of the files with few upward references. Finding the minimum
+// is NP-hard. So order starts from several orders, and moves one file at a time as long
+// as that helps. The result is deterministic.
 func (g *graph) order() []int {
 	order := make([]int, len(g.files))
 	for i := range order {
@@ -78,7 +78,7 @@ func (g *graph) order() []int {
 		if i%2 == 0 {
 			random.Shuffle(len(other), func(i, k int) { other[i], other[k] = other[k], other[i] })
 		} else {
-			for range 4 { // leave a local minimum, but stay near it
+			for range 4 { // leave a local minimum, but stay near
 				i, k := random.IntN(len(other)), random.IntN(len(other))
 				other[i], other[k] = other[k], other[i]
 			}
@@ -92,7 +92,7 @@ func (g *graph) order() []int {
 	return best
 }
 
-// balance returns how many more files a file uses than use it.
+// balance returns the number of files that a file uses, minus the number that use it.
 func (g *graph) balance(file int) (n int) {
 	for other := range g.files {
 		if g.uses[file][other] {
@@ -105,11 +105,12 @@ func (g *graph) balance(file int) (n int) {
 	return n
 }
 
-// improve moves each file to its best place and reports whether that saved a reference.
+// improve moves each file to its best place. It reports whether that saved an upward
+// reference.
 func (g *graph) improve(order []int) (better bool) {
 	for _, file := range slices.Clone(order) {
 		at := slices.Index(order, file)
-		// cost is that of the place before order[k], compared with the first place.
+		// cost is the cost of the place before order[k], relative to the first place.
 		best, cost, least := at, 0, 0
 		costs := make([]int, 0, len(order))
 		rest := slices.Delete(slices.Clone(order), at, at+1)

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestOrder orders a chain whose files come in any order, and counts what points upward
-// in a circle.
+// TestOrder orders a chain given in any order, and counts upward references in a cycle.
 func TestOrder(t *testing.T) {
 	chain := newGraph([]string{"c", "a", "d", "b"})
 	for _, r := range [][2]int{{1, 3}, {3, 0}, {0, 2}, {1, 2}} {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command references prints how the files of packages refer to each other. A reference is
-// a file that uses a name of another file of its package. The files are put into the order
-// with the fewest references from a lower file to a higher one; these point upward.
+// Command references prints the references between the files of packages. A reference
+// is a file that uses a name of another file in its package. The command orders the
+// files such that few references point upward, from a lower file to a higher one.
 //
 //	go run ./tools/references . ./cmd/varve
 //
@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	list := flag.Bool("order", false, "also print the files in their order, the highest first, and the names that point upward")
+	list := flag.Bool("order", false, "also print the files in order, highest first, and the names of upward references")
 	flag.Parse()
 	if err := run(flag.Args(), *list); err != nil {
 		fmt.Fprintln(os.Stderr, "references:", err)
@@ -63,7 +63,7 @@ func run(folders []string, list bool) error {
 	return nil
 }
 
-// print prints the files in an order, and below each file what points upward from it.
+// print prints the files in order, and below each file its upward references.
 func (g *graph) print(order []int) {
 	for i, from := range order {
 		fmt.Println("\t" + g.files[from])

@@ -5,13 +5,13 @@
 //
 //	go run ./tools/release [-proxy DIR] v0.1.0
 //
-// On the main branch, modules find one another by replace directives, so that a change of
-// several modules builds in a clone without go.work. The go command refuses to install a
-// program from a module that has such directives. So a release is a commit beside the
-// branch: it drops them, and it is reached by its tags alone. Nothing is pushed.
+// On the main branch, modules find one another by replace directives, so that a change
+// of several modules builds in a clone without go.work. The go command does not install
+// programs from a module with such directives. So a release is a commit beside the
+// branch without these directives, reachable only by its tags. Nothing is pushed.
 //
 // With -proxy, the modules are also written to a folder in the layout of the GOPROXY
-// protocol, from which the go command downloads them as from a server.
+// protocol. The go command can download them from there.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run() error {
 	version := flag.Arg(0)
 	if flag.NArg() != 1 || semver.Canonical(version) != version {
 		flag.Usage()
-		return fmt.Errorf("%q is not one version such as v0.1.0", flag.Args())
+		return fmt.Errorf("%q is not a single version such as v0.1.0", flag.Args())
 	}
 	tree, err := openWorktree(".")
 	if err != nil {

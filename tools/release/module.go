@@ -11,8 +11,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// released are the folders of the modules that a release has. The others (bench, examples,
-// interop, tools) are for work in a clone.
+// released are the folders of the modules in a release. The others (bench, examples,
+// interop, tools) are only useful in a clone.
 var released = []string{".", "codec/extra", "otel", "cmd/varve"}
 
 // module is a module of the repository.
@@ -57,7 +57,7 @@ func inOrder(all []module) (sorted []module, err error) {
 	for len(all) > 0 {
 		next := slices.IndexFunc(all, func(m module) bool { return !m.requiresAny(all) })
 		if next < 0 {
-			return nil, fmt.Errorf("%s and %d other modules require one another in a circle", all[0].path(), len(all)-1)
+			return nil, fmt.Errorf("%s and %d other modules require one another in a cycle", all[0].path(), len(all)-1)
 		}
 		sorted = append(sorted, all[next])
 		all = slices.Delete(all, next, next+1)
@@ -75,7 +75,7 @@ func (m module) requires(path string) bool {
 	return slices.ContainsFunc(m.file.Require, func(r *modfile.Require) bool { return r.Mod.Path == path })
 }
 
-// pin makes m require the others by version instead of finding them in folders.
+// pin makes m require the others by version and drops its replace directives.
 func (m module) pin(others []module, version string) error {
 	for _, other := range others {
 		if !m.requires(other.path()) {
@@ -90,7 +90,7 @@ func (m module) pin(others []module, version string) error {
 	}
 	m.file.Cleanup()
 	if len(m.file.Replace) > 0 {
-		return fmt.Errorf("%s replaces %s, which is no module of the release", m.path(), m.file.Replace[0].Old.Path)
+		return fmt.Errorf("%s replaces %s, which is not a module of the release", m.path(), m.file.Replace[0].Old.Path)
 	}
 	return nil
 }

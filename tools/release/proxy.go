@@ -12,7 +12,7 @@ import (
 	modversion "golang.org/x/mod/module"
 )
 
-// serve writes the tagged modules to a folder that the go command can use as GOPROXY. See
+// serve writes the tagged modules to a folder for use as GOPROXY. See
 // https://go.dev/ref/mod#goproxy-protocol.
 func (r *release) serve(proxy string) error {
 	for _, m := range r.modules {

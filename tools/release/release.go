@@ -17,18 +17,18 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// release is a release in the making.
+// release is the state of a release while it is made.
 type release struct {
 	worktree
 	version string
 	modules []module
-	sums    map[string][]string // lines of go.sum for the modules that are done, by their path
+	sums    map[string][]string // lines of go.sum for finished modules, by module path
 }
 
 // make commits the release on a detached HEAD, tags it, and returns to the branch.
 //
-// Modules are done in the order of their requirements: go.sum of a module has the hashes
-// of those that it requires, and these depend on their own go.mod and go.sum.
+// make handles modules in the order of their requirements: go.sum contains the hashes
+// of the required modules, which depend on their own go.mod and go.sum.
 func (r *release) make() error {
 	for _, m := range r.modules {
 		if _, err := r.git("rev-parse", "--verify", "--quiet", "refs/tags/"+m.tag(r.version)); err == nil {
@@ -43,7 +43,7 @@ func (r *release) make() error {
 		return err
 	}
 	if err := r.commit(); err != nil {
-		return fmt.Errorf("%w; `git switch --discard-changes %s` undoes what was begun", err, branch)
+		return fmt.Errorf("%w; `git switch --discard-changes %s` undoes the unfinished release", err, branch)
 	}
 	for _, m := range r.modules {
 		tag := m.tag(r.version)
@@ -67,7 +67,7 @@ func (r *release) commit() error {
 	return err
 }
 
-// pin rewrites go.mod and go.sum of a module and notes the module's own hashes.
+// pin rewrites go.mod and go.sum of a module, and records the module's own hashes.
 func (r *release) pin(m module) error {
 	if err := m.pin(r.modules, r.version); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (r *release) pin(m module) error {
 	return r.sum(m, data)
 }
 
-// addSums adds lines to a go.sum file. The others stay in the order of the go command,
-// which sorts by module and then by version.
+// addSums adds lines to a go.sum file. It keeps the order of the go command, which
+// sorts by module and then by version.
 func addSums(name string, sums []string) error {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -109,9 +109,9 @@ func addSums(name string, sums []string) error {
 	return os.WriteFile(name, []byte(strings.Join(lines, "")), 0o666)
 }
 
-// sum notes the lines of go.sum for a module.
+// sum records the lines of go.sum for a module.
 func (r *release) sum(m module, goMod []byte) error {
-	// Only files that git knows are in a module, so that the index has the release.
+	// A module contains only tracked files, so archive it from the index.
 	if _, err := r.git("add", "--update"); err != nil {
 		return err
 	}
@@ -142,14 +142,15 @@ func (r *release) sum(m module, goMod []byte) error {
 	return nil
 }
 
-// hashMod returns the hash that go.sum has for a go.mod file.
+// hashMod returns the hash of a go.mod file, as in go.sum.
 func hashMod(goMod []byte) (string, error) {
 	return dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(goMod)), nil
 	})
 }
 
-// archive writes a module as the go command downloads it. revision is a commit or a tree.
+// archive writes a module as a zip archive for the go command. revision is a commit or
+// a tree.
 func (r *release) archive(w io.Writer, m module, revision string) error {
 	dir := m.dir
 	if dir == "." {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// worktree is the folder of a clone.
+// worktree is the working tree of a clone.
 type worktree struct{ root string }
 
-// openWorktree returns the clone that dir is in. It fails if files of the clone have
-// changes, which the release would commit.
+// openWorktree returns the working tree that contains dir. It fails if there are
+// uncommitted changes, because the release would commit them.
 func openWorktree(dir string) (worktree, error) {
 	root, err := worktree{dir}.git("rev-parse", "--show-toplevel")
 	if err != nil {

@@ -28,7 +28,7 @@ func run() error {
 	binary := flag.String("binary", filepath.Join("build", "varve"), "the static binary")
 	system := flag.String("os", runtime.GOOS, "the GOOS that the binary was built for")
 	arch := flag.String("arch", runtime.GOARCH, "the GOARCH that the binary was built for")
-	version := flag.String("version", "v0.0.0", "the version, as v0.1.0 or as git describe prints it")
+	version := flag.String("version", "v0.0.0", "the version, as v0.1.0 or from git describe")
 	readme := flag.String("readme", "README.md", "the description, in Markdown")
 	out := flag.String("out", "build", "the folder for the wheel")
 	flag.Parse()

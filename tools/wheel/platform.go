@@ -29,15 +29,15 @@ func platform(system, arch string) (string, error) {
 	return p, nil
 }
 
-// described is a version as a tag, and as git describe prints commits after a tag.
+// described matches a version tag, or the output of git describe for a later commit.
 var described = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-rc\.?(\d+))?(?:-(\d+)-g([0-9a-f]+))?$`)
 
-// pythonVersion returns a version as PEP 440 spells it: v0.2.0-rc.1 is 0.2.0rc1. A commit
-// after a tag is a post-release with the commit as its local label.
+// pythonVersion converts a version to PEP 440: v0.2.0-rc.1 becomes 0.2.0rc1. A commit
+// after a tag becomes a post-release with the commit as local label.
 func pythonVersion(version string) (string, error) {
 	m := described.FindStringSubmatch(version)
 	if m == nil {
-		return "", fmt.Errorf("%q is no version such as v0.1.0, v0.1.0-rc.1 or v0.1.0-5-g0123abc", version)
+		return "", fmt.Errorf("%q is not a version such as v0.1.0, v0.1.0-rc.1 or v0.1.0-5-g0123abc", version)
 	}
 	python := m[1]
 	if m[2] != "" {

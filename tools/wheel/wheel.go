@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// project is the name on the Python package index, where `varve` is another project.
+// project is the name on the Python package index, where `varve` is taken by another
+// project.
 const project = "varve-zarr"
 
-// licence is that of the repository, by its SPDX name.
+// licence is the SPDX name of the repository's licence.
 const licence = "Apache-2.0"
 
-// wheel is what a wheel is made of. See
+// wheel describes a wheel to build. See
 // https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
 type wheel struct {
 	version  string // by PEP 440
@@ -69,8 +70,8 @@ func (w *wheel) write(to io.Writer) error {
 	return z.Close()
 }
 
-// epoch is the oldest time that a zip archive can say. All files have it, so that a wheel
-// can be reproduced.
+// epoch is the earliest time that a zip archive can store. All files have it, so that
+// builds are reproducible.
 var epoch = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func addFile(z *zip.Writer, name string, mode fs.FileMode, data []byte) error {

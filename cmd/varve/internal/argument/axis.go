@@ -16,7 +16,7 @@ import (
 // ParseAxis checks the text of an axis: a number that fits, or a name.
 func ParseAxis(text string) (string, error) {
 	if text == "" {
-		return "", fmt.Errorf("the number or the name of an axis is needed")
+		return "", fmt.Errorf("give the number or the name of an axis")
 	}
 	if IsNumber(text) {
 		if _, err := strconv.Atoi(text); err != nil {
@@ -32,7 +32,7 @@ func IsNumber(text string) bool {
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// ParseAxes checks the texts of axes with commas between them. The empty text has none.
+// ParseAxes checks the texts of axes, separated by commas. Empty text has none.
 func ParseAxes(text string) (axes []string, err error) {
 	if text == "" {
 		return nil, nil
@@ -68,7 +68,7 @@ func AxisOf(text string, names []string, rank int) (int, error) {
 	return i, nil
 }
 
-// AxisOfArray is AxisOf for the axes of an array.
+// AxisOfArray is like [AxisOf] for the axes of an array.
 func AxisOfArray(text string, a *zarr.Array) (int, error) {
 	return AxisOf(text, a.DimensionNames(), a.Rank())
 }

@@ -14,7 +14,7 @@ import (
 // ChunkGrid parses a chunk_grid object. It also accepts the form of ZEP 3's draft.
 func ChunkGrid(text string) (metadata.Extension, error) {
 	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
-	return e, failure.Known(err)
+	return e, failure.AsUnsupported(err)
 }
 
 // ChunkGridMeant returns the chunk_grid object for a text that has only lengths, and an

@@ -22,7 +22,7 @@ import (
 func Codecs(text string) ([]metadata.Extension, error) {
 	list, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err == nil && (list.Kind() != strictjson.Array || list.Len() == 0) {
-		err = list.Errorf("a list of at least one codec is needed")
+		err = list.Errorf("expected a list of at least one codec")
 	}
 	if err != nil {
 		return nil, err
@@ -31,10 +31,10 @@ func Codecs(text string) ([]metadata.Extension, error) {
 	for _, v := range list.Elements() {
 		e, err := metadata.ParseExtension(v.Raw(), metadata.Limits{})
 		if err != nil {
-			return nil, failure.Known(fmt.Errorf("codec %s: %w", v.Pointer(), err))
+			return nil, failure.AsUnsupported(fmt.Errorf("codec %s: %w", v.Pointer(), err))
 		}
 		if names := codec.Default.Names(); !slices.Contains(names, e.Name) {
-			return nil, failure.Unsupported("codec %q is not known here%s", e.Name, spelling.Meant(e.Name, names))
+			return nil, failure.Unsupported("codec %q is unknown%s", e.Name, spelling.Meant(e.Name, names))
 		}
 		chain = append(chain, metadata.Extension{Name: e.Name, Configuration: e.Configuration, Optional: e.Optional})
 	}
@@ -73,5 +73,5 @@ func Compressor(text string) ([]metadata.Extension, error) {
 	case text == "none":
 		return nil, nil
 	}
-	return nil, fmt.Errorf("zstd:LEVEL, gzip:LEVEL and none are known%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "none"}))
+	return nil, fmt.Errorf("it must be zstd:LEVEL, gzip:LEVEL or none%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "none"}))
 }

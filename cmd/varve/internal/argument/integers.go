@@ -66,7 +66,7 @@ func ParseShape(text string) ([]int64, error) {
 	return shape, err
 }
 
-// ShapeFlag gives a command the flag --shape.
+// ShapeFlag adds the flag --shape to a command.
 func ShapeFlag(cmd *cobra.Command, p *string, usage string) {
 	flagtext.Var(cmd.Flags(), p, "shape", "", usage, flagtext.Syntax(ParseShape))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checked does overflow-checked arithmetic on untrusted numbers.
+// Package checked provides overflow-checked arithmetic for untrusted numbers.
 package checked
 
 import "math"
@@ -36,13 +36,4 @@ func Product(values ...int64) (int64, bool) {
 		}
 	}
 	return p, ok
-}
-
-// CeilDiv returns a/b rounded up. a must be non-negative and b positive.
-func CeilDiv(a, b int64) int64 {
-	q := a / b
-	if a%b != 0 {
-		q++
-	}
-	return q
 }

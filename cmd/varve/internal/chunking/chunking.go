@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chunking chooses the chunks and shards of arrays as flags describe them.
+// Package chunking chooses the chunks and shards of arrays from flags.
 package chunking
 
 import (
@@ -164,7 +164,7 @@ func asList(text string) string {
 func chunksJSON(text string) (strictjson.Value, error) {
 	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err == nil && v.Kind() != strictjson.Number && v.Kind() != strictjson.Array {
-		err = v.Errorf("a number or a list is needed")
+		err = v.Errorf("expected a number or a list")
 	}
 	return v, err
 }
@@ -196,7 +196,7 @@ func hasWords(list strictjson.Value) bool {
 // axisTexts parses a list of words and lengths.
 func axisTexts(list strictjson.Value) ([]axisText, error) {
 	if list.Len() > grid.MaxRank {
-		return nil, list.Errorf("%d axes, at most %d are possible", list.Len(), grid.MaxRank)
+		return nil, list.Errorf("%d axes, but at most %d are possible", list.Len(), grid.MaxRank)
 	}
 	axes := make([]axisText, 0, list.Len())
 	for _, e := range list.Elements() {
@@ -233,7 +233,7 @@ func (c Chunking) Unit() calendar.Unit {
 	return 0
 }
 
-// fileReader reads a file by its name.
+// fileReader reads the file with the given name.
 type fileReader func(name string) ([]byte, error)
 
 // Site is the place of a new array, and the sources of its chunks.

@@ -93,9 +93,9 @@ func labelsOfJSON(text []byte) (l labelList, err error) {
 		}
 		switch {
 		case !isWord && e.Kind() != strictjson.Number:
-			err = e.Errorf("a number or a text is needed")
+			err = e.Errorf("expected a number or a string")
 		case i > 0 && isWord != l.words:
-			err = e.Errorf("numbers and texts cannot be mixed")
+			err = e.Errorf("numbers and strings cannot be mixed")
 		default:
 			l.words = isWord
 			err = l.add(word)

@@ -91,13 +91,13 @@ func (c Chunking) Steps(shape []int64) ([]int64, error) {
 	steps := make([]int64, g.Rank())
 	for i := range steps {
 		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
-			return nil, failure.OnAxis(i, "it is a list; where shards are chosen one length is needed")
+			return nil, failure.OnAxis(i, "it is a list, but choosing shards needs one length")
 		}
 	}
 	return steps, nil
 }
 
-// every returns cuts of one length along each axis.
+// every returns regular cuts with the given lengths.
 func every(lengths []int64) []grid.Cut {
 	cuts := make([]grid.Cut, len(lengths))
 	for i, n := range lengths {
@@ -141,7 +141,7 @@ func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
 		switch {
 		case n == 0:
 		case shard == 0:
-			return nil, failure.OnAxis(i, "inner chunks that are lists need shards of one length, not of several")
+			return nil, failure.OnAxis(i, "lists of inner chunks need shards of a single length")
 		case shard%n == 0:
 			cuts[i] = grid.Runs(grid.Run{Length: n, Count: shard / n})
 		case shard < n:
@@ -153,7 +153,8 @@ func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
 	return cuts, nil
 }
 
-// commonLength returns the longest inner chunk that divides all shards along an axis.
+// commonLength returns the length of the longest inner chunk that divides all shards
+// along an axis.
 func commonLength(a grid.Axis) int64 {
 	common := a.Step()
 	for r := range a.Encoded() {
@@ -170,7 +171,7 @@ func commonLength(a grid.Axis) int64 {
 func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	lengths, err := grid.Target(common, size, bytes)
 	for i, most := range lengths {
-		lengths[i] = Divisor(common[i], most)
+		lengths[i] = divisor(common[i], most)
 	}
 	return lengths, err
 }
@@ -179,8 +180,8 @@ func dividing(common []int64, size, bytes int64) ([]int64, error) {
 // square.
 const mostTrials = 1 << 20
 
-// Divisor returns the largest divisor of number that is at most most. most is at least 1.
-func Divisor(number, most int64) int64 {
+// divisor returns the largest divisor of number that is at most most. most is at least 1.
+func divisor(number, most int64) int64 {
 	largest := int64(1)
 	for d := int64(1); d <= min(most, mostTrials) && d <= number/d; d++ {
 		if number%d != 0 {

@@ -14,7 +14,7 @@ type terminal struct{ bytes.Buffer }
 
 func (*terminal) IsTerminal() bool { return true }
 
-// TestConsole checks that text and lines of progress do not get in each other's way.
+// TestConsole checks that text and lines of progress do not mix.
 func TestConsole(t *testing.T) {
 	var out, errs terminal
 	s := With(Streams{In: strings.NewReader(""), Out: &out, Err: &errs})

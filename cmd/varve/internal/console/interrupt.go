@@ -26,8 +26,8 @@ func (i *Interrupt) status() int {
 	return 1
 }
 
-// UntilSignal returns a context that ends with the first signal that asks the program to
-// end. The second one ends the program at once. A signal that the parent process ignores,
+// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or SIGHUP. The
+// second signal ends the program at once. A signal that the parent process ignores,
 // such as SIGHUP under nohup, stays ignored.
 func UntilSignal(ctx context.Context) context.Context {
 	var ends []os.Signal
@@ -47,8 +47,9 @@ func UntilSignal(ctx context.Context) context.Context {
 		signal.Stop(came)
 		cancel(&Interrupt{s})
 		time.Sleep(interruptDelay)
-		// The command still completes what it has published, and undoes the rest.
-		_, _ = fmt.Fprintln(os.Stderr, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once")
+		// The command still completes a published change, and undoes an unpublished
+		// one.
+		_, _ = fmt.Fprintln(os.Stderr, "varve: interrupted, finishing or undoing the current change; Ctrl-C again ends it at once")
 	}()
 	return ctx
 }

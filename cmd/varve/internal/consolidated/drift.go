@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Drift is how the consolidated metadata of a group differs from the documents of the
-// nodes below it. Paths are relative to the group.
+// Drift is the difference between the consolidated metadata of a group and the
+// documents of the nodes below it. Paths are relative to the group.
 type Drift struct {
 	Consolidated bool     `json:"consolidated"` // the group has consolidated metadata
 	Nodes        int      `json:"nodes"`        // below the group
@@ -100,7 +100,7 @@ func (d *Drift) compare(recorded *metadata.Consolidated, there *NodeWalk) {
 		switch {
 		case err == nil && was == nil:
 			d.New = append(d.New, path)
-		case err != nil || !Alike(there.records[path], was): // a damaged entry differs
+		case err != nil || !alike(there.records[path], was): // a damaged entry differs
 			d.Changed = append(d.Changed, path)
 		}
 	}
@@ -184,7 +184,7 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 		}
 		p, err := dir.Join(name)
 		if err != nil {
-			continue // no legal name of a node
+			continue // not a valid name of a node
 		}
 		node, err := w.Hierarchy.At(p.String()).Metadata(ctx, nil)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -246,7 +246,7 @@ const mostDocument = 64 << 20
 
 // StaleText reports that consolidated metadata is stale, and what to do.
 func (d *Drift) StaleText() string {
-	return "consolidated metadata is older than the nodes (" + d.Text() + "): varve consolidate makes it new"
+	return "consolidated metadata is older than the nodes (" + d.Text() + "): varve consolidate updates it"
 }
 
 // Folders returns the names of the directories in a directory, in order.

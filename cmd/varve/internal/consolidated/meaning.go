@@ -17,10 +17,10 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Alike reports whether two records of a node have the same meaning. zarr-python makes
+// alike reports whether two records of a node have the same meaning. zarr-python makes
 // consolidated metadata from parsed documents: it spells out members that Varve leaves
 // out, and leaves out others.
-func Alike(a, b []byte) bool {
+func alike(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
@@ -83,7 +83,8 @@ func completeArray(a *metadata.Array) *metadata.Array {
 	return &b
 }
 
-// completeElements completes what depends on the data type: fill value and codecs.
+// completeElements completes the parts that depend on the data type: fill value and
+// codecs.
 func completeElements(a *metadata.Array) {
 	t, err := dtype.Parse(a.DataType.Name, a.DataType.Configuration)
 	if err != nil {
@@ -103,7 +104,7 @@ func completeElements(a *metadata.Array) {
 	}
 }
 
-// meaningOfV2 is meaningOf for format 2, where a record has several documents.
+// meaningOfV2 is meaningOf for format 2, in which a record has several documents.
 func meaningOfV2(record []byte) []any {
 	r, ok := valueOf(record).(map[string]any)
 	if !ok {

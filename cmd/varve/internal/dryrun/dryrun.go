@@ -147,7 +147,7 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 	return p
 }
 
-// Stages returns the stages that have something to do.
+// Stages returns the stages that have tasks.
 func Stages(all ...Stage) []Stage {
 	return slices.DeleteFunc(all, func(s Stage) bool { return s.Tasks == 0 })
 }
@@ -184,7 +184,7 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 		line("would remove", "%s", RemovedText(p.Removed))
 	}
 	if *p.New+*p.Rewritten+*p.Documents == 0 && *p.BytesWritten > 0 {
-		line("would write", "nothing that stays") // only temporary objects, such as journals
+		line("would write", "nothing permanent") // only temporary objects, such as journals
 	} else {
 		line("would write", "%s, %s again, %s: %s", phrase.Plural(*p.New, "new chunk"), phrase.Plural(*p.Rewritten, "chunk"),
 			phrase.Plural(*p.Documents, "document"), phrase.Bytes(*p.BytesWritten))
@@ -196,7 +196,7 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	line("would delete", "%s: %s", what, phrase.Bytes(*p.BytesDropped))
 	line("would read", "%s", phrase.Bytes(*p.BytesRead))
 	line("readers see", "%s", map[string]string{
-		"atomic": "the state before, or the one after", "loud-failure": "each chunk as it was, or as it will be, or an error",
+		"atomic": "the state before or the state after", "loud-failure": "each chunk as it was or as it will be, or an error",
 		"offline": "nothing, for a moment",
 	}[p.Guarantee])
 	_, err := cmd.OutOrStdout().Write([]byte(b.String()))

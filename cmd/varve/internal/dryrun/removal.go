@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
 
-// mostRemoved is how many removed nodes a plan names.
+// mostRemoved bounds the removed nodes that a plan names.
 const mostRemoved = 10
 
 // RemovedText names the first of the nodes that a command would remove, and counts the

@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// LongestWord is the number of characters of a text that a block of values prints. export
+// longestWord is the number of characters of a text that a block of values prints. export
 // prints texts whole.
-const LongestWord = 60
+const longestWord = 60
 
 // Text returns the function that formats elements of a type for people, as NumPy does:
 // True and False, text in quotes, structs in parentheses.
@@ -25,9 +25,9 @@ func Text(t dtype.Type) func(elem []byte) string {
 	case dtype.Bool:
 		return boolText
 	case dtype.String: // not copied, because it may be long
-		return func(elem []byte) string { return Quoted(unsafe.String(unsafe.SliceData(elem), len(elem))) }
+		return func(elem []byte) string { return quoted(unsafe.String(unsafe.SliceData(elem), len(elem))) }
 	case dtype.UTF32:
-		return func(elem []byte) string { return Quoted(string(t.AppendText(nil, elem))) }
+		return func(elem []byte) string { return quoted(string(t.AppendText(nil, elem))) }
 	case dtype.Bytes, dtype.Terminated:
 		return func(elem []byte) string { return "b" + quotedBytes(t.TrimPadding(elem)) }
 	case dtype.Struct:
@@ -60,15 +60,15 @@ func structText(t dtype.Type) func(elem []byte) string {
 	}
 }
 
-// Quoted returns a text in the quotes of Python. Characters that cannot be printed, or that
-// a terminal could interpret, are escaped.
-func Quoted(text string) string {
+// quoted returns a text in quotes, as Python does. It escapes characters that are not
+// printable, because a terminal could interpret them.
+func quoted(text string) string {
 	quote := quoteOf(strings.Contains(text, "'"), strings.Contains(text, `"`))
 	var b strings.Builder
 	b.WriteByte(quote)
 	shown := 0
 	for _, r := range text {
-		if shown++; shown > LongestWord {
+		if shown++; shown > longestWord {
 			b.WriteString("…")
 			break
 		}
@@ -96,7 +96,7 @@ func quotedBytes(text []byte) string {
 	quote := quoteOf(bytes.ContainsRune(text, '\''), bytes.ContainsRune(text, '"'))
 	b := []byte{quote}
 	for i, c := range text {
-		if i == LongestWord {
+		if i == longestWord {
 			b = append(b, "…"...)
 			break
 		}

@@ -54,8 +54,8 @@ func ParseNames(text string) ([]string, error) {
 
 const opening, closing, quoting = "[({", "])}", `"'`
 
-// isEnclosed reports whether a name begins or ends a list in brackets, or is quoted. A
-// name such as "depth (m)" is not.
+// isEnclosed reports whether a name is quoted, or begins or ends with a bracket of a
+// list. It returns false for a name such as "depth (m)".
 func isEnclosed(name string) bool {
 	if name == "" {
 		return false
@@ -81,7 +81,7 @@ func Unnamed(doc *metadata.Array) string {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	switch {
 	case err != nil || v.Kind() != strictjson.Array:
-		return "attribute " + DimensionsAttribute + " is no list of names"
+		return "attribute " + DimensionsAttribute + " is not a list of names"
 	case v.Len() != len(doc.Shape):
 		return fmt.Sprintf("attribute %s has %s for %s", DimensionsAttribute, phrase.Plural(int64(v.Len()), "name"), phrase.Plural(int64(len(doc.Shape)), "axis"))
 	}

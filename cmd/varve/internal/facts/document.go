@@ -53,7 +53,7 @@ func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *
 	if d.unknown == nil {
 		d.unknown = []string{"it cannot be opened as a whole"}
 		if at := (*metadata.Error)(nil); errors.As(reason, &at) && at.Pointer != "" {
-			d.unknown = []string{"what stands at " + phrase.Shorten(at.Pointer, 40) + " is not known"}
+			d.unknown = []string{"the value at " + phrase.Shorten(at.Pointer, 40) + " is not known"}
 		}
 	}
 	return d
@@ -90,7 +90,7 @@ func (d *Document) understand(how zarr.Experimental) {
 func (d *Document) understandShards(how zarr.Experimental) {
 	chain, err := d.chain(how.InnerChunks)
 	if _, allowed := d.chain(true); err != nil && allowed == nil {
-		d.unknown = append(d.unknown, "the inner chunks are an experiment: --experimental inner-chunks reads them")
+		d.unknown = append(d.unknown, "the form of the inner chunks is experimental: --experimental inner-chunks reads them")
 		d.decoded = false
 		return
 	}

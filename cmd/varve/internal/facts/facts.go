@@ -105,7 +105,7 @@ func declaredText(axis int, a grid.Axis) string {
 	if whole := a.Cells() - a.Chunks(); whole > 0 {
 		text += fmt.Sprintf(", %s of them completely", phrase.Count(whole))
 	}
-	return text + "; what is appended fills them first"
+	return text + "; appends fill them first"
 }
 
 // AddDocument adds the known facts of an array that cannot be opened, and names the
@@ -127,7 +127,7 @@ func (f *Array) AddDocument(d *Document) {
 	}
 }
 
-// AddSize adds the bytes of all elements of a type, unless they overflow.
+// AddSize adds the size of all elements in bytes, unless it overflows.
 func (f *Array) AddSize(t dtype.Type) {
 	n, ok := checked.Product(f.Shape...)
 	if ok = ok && !t.Variable(); ok {

@@ -20,7 +20,7 @@ import (
 type form int
 
 const (
-	Specified   form = iota // as specified
+	specified   form = iota // as specified
 	bareNumbers             // NaN and Infinity without quotes, as in Python's json module
 	lenient                 // other deviations that zarr-python reads
 	odd                     // deviations that zarr-python refuses
@@ -37,7 +37,7 @@ var lenientNotes = []string{
 
 // formOf returns the form of the stored document of an array.
 func formOf(ctx context.Context, a *zarr.Array) form {
-	f := Specified
+	f := specified
 	if len(a.Grid().Notes()) > 0 {
 		f = draft
 	}

@@ -69,10 +69,10 @@ func aroundShards(codecs []metadata.Extension) (notes []string) {
 		return text
 	}
 	if before := names(codecs[:at]); before != "" {
-		notes = append(notes, before+" before the sharding codec: some programs, as zarr-python, then read and write whole shards only")
+		notes = append(notes, before+" before the sharding codec: some programs, such as zarr-python, read and write only whole shards then")
 	}
 	if behind := names(codecs[at+1:]); behind != "" {
-		notes = append(notes, behind+" behind the sharding codec works on whole shards: to read or to write one inner chunk takes all of its shard")
+		notes = append(notes, behind+" after the sharding codec encodes whole shards: reading or writing one inner chunk takes the whole shard")
 	}
 	return notes
 }
@@ -87,7 +87,7 @@ func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, mor
 			shown[i].Configuration = nested[i].rest
 		}
 	}
-	s.Add(indent+label, ExtensionsText(shown)+more)
+	s.Add(indent+label, extensionsText(shown)+more)
 	for _, n := range nested {
 		if n != nil {
 			s.addCodecs("inner", indent+"  ", n.inner, "")

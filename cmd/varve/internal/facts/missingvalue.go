@@ -20,11 +20,11 @@ import (
 // millions.
 const shownMissing = 100
 
-// MissingText returns the missing values in the form for people, or "" if there are none.
+// missingText returns the missing values in the form for people, or "" if there are none.
 // In format 3 the attribute _FillValue of floats is base64; in format 2 xarray uses the
 // fill value instead. Values that cannot be parsed are left out, because info prints the
 // attributes too.
-func (f *Array) MissingText() string {
+func (f *Array) missingText() string {
 	t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration)
 	if err != nil {
 		return ""
@@ -73,7 +73,7 @@ func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	case wanted == nil:
 		session.Remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))
 	default:
-		session.Remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s says the same",
+		session.Remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s has the same meaning",
 			reason, phrase.Word(location), cf.FillValue, phrase.Word(string(wanted))))
 	}
 }

@@ -51,12 +51,12 @@ func (p *Pending) IsFinding() bool { return p != nil && (p.Decided || p.Error !=
 func (p *Pending) Text() string {
 	switch {
 	case p.Error != nil:
-		return "what is pending cannot be read: " + *p.Error
+		return "an unfinished change cannot be read: " + *p.Error
 	case !p.Decided:
-		return "a change of several arrays together was begun and is not decided: nothing of it is visible, and the next writer undoes it"
+		return "a change of several arrays was started but not decided: none of it is visible, and the next writer undoes it"
 	}
-	return fmt.Sprintf("a change of %s together is decided and not finished: the shape will be %v, and some of them may have "+
-		"theirs already; varve check --finish finishes it, as the next writer does, so do not repeat it",
+	return fmt.Sprintf("a change of %s is decided but not finished: the shape will be %v, and some arrays may have "+
+		"theirs already; the next writer or varve check --finish finishes it, so do not repeat it",
 		phrase.Plural(int64(len(p.Arrays)), "array"), p.Shape)
 }
 

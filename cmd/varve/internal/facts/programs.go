@@ -23,7 +23,7 @@ type program struct {
 	accepts   form     // deviations of documents that it accepts
 }
 
-// Data types and codecs that many programs have.
+// Data types and codecs that many programs support.
 var (
 	plainNumbers = []string{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
 	allNumbers   = append([]string{"float16", "complex64", "complex128"}, plainNumbers...)

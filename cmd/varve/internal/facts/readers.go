@@ -35,12 +35,12 @@ const (
 
 // ReadersOf returns the programs that can read an array as it is stored.
 func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
-	return ReadersOfDocument(a.Metadata(), formOf(ctx, a))
+	return readersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
-// ReadersOfDocument returns the programs that can read an array with a document stored in
+// readersOfDocument returns the programs that can read an array with a document stored in
 // the given form. It names the oldest version of a program that can.
-func ReadersOfDocument(doc *metadata.Array, stored form) Readers {
+func readersOfDocument(doc *metadata.Array, stored form) Readers {
 	r := Readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
 	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: Unnamed(doc)}
@@ -107,9 +107,9 @@ func (p program) reads(q *inquiry) (is answer, condition string) {
 	case p.named && q.refusal != "":
 		return refusesIt, " (" + q.refusal + ")"
 	case q.stored == odd && p.accepts == lenient:
-		return refusesIt, " (before Varve writes the document anew)"
+		return refusesIt, " (until Varve rewrites the document)"
 	case q.stored == reals && p.accepts == lenient:
-		return refusesIt, " (integers are spelled as 2.0)"
+		return refusesIt, " (integers are written as 2.0)"
 	case q.stored > p.accepts || !does:
 		return untried, ""
 	}
@@ -158,7 +158,7 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 			Codecs   []json.RawMessage `json:"codecs"`
 			Index    []json.RawMessage `json:"index_codecs"`
 			Location string            `json:"index_location"`
-			Shape    []int64           `json:"chunk_shape"` // lists of lengths are a proposal
+			Shape    []int64           `json:"chunk_shape"` // lists of lengths are only proposed
 		}
 		if json.Unmarshal(c.Configuration, &inner) != nil {
 			return nil, false

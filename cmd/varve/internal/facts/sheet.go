@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Sheet is a title and lines of labels and values, aligned for people.
+// Sheet is a title with lines of labels and values, aligned for people.
 type Sheet struct {
 	Title string
 	lines [][2]string
@@ -107,7 +107,7 @@ func (f *Array) Print(cmd *cobra.Command) error {
 	s := Sheet{Title: "array " + f.Path}
 	s.Add("format", FormatText(f.Format))
 	s.Add("shape", phrase.Shape(f.Shape)+NamesText(f.DimensionNames))
-	s.Add("data type", f.TypeText())
+	s.Add("data type", f.typeText())
 	if f.logical >= 0 {
 		s.Add("size", phrase.Bytes(f.logical))
 	}
@@ -116,11 +116,11 @@ func (f *Array) Print(cmd *cobra.Command) error {
 	}
 	f.addChunks(&s)
 	s.Add("fill value", f.fillText())
-	if text := f.MissingText(); text != "" {
+	if text := f.missingText(); text != "" {
 		s.Add("missing value", text)
 	}
 	s.addCodecs("codecs", "", f.Doc.Codecs, "")
-	s.Add("chunk keys", ExtensionsText([]metadata.Extension{f.Doc.ChunkKeyEncoding}))
+	s.Add("chunk keys", extensionsText([]metadata.Extension{f.Doc.ChunkKeyEncoding}))
 	if f.storedFacts != nil && f.Chunks != nil {
 		s.Add("stored", f.storedText())
 	}
@@ -134,9 +134,9 @@ func (f *Array) Print(cmd *cobra.Command) error {
 	return s.Print(cmd.OutOrStdout())
 }
 
-// TypeText returns the short name of the data type, or its spelling in metadata if the
+// typeText returns the short name of the data type, or its spelling in metadata if the
 // type is unknown.
-func (f *Array) TypeText() string {
+func (f *Array) typeText() string {
 	if t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration); err == nil && f.Doc.DataType.Configuration != nil {
 		return t.String()
 	}
@@ -170,7 +170,7 @@ func (f *Array) fillText() string {
 
 func (f *Array) addChunks(s *Sheet) {
 	if f.grid == nil {
-		s.Add("chunks", ExtensionsText([]metadata.Extension{f.Doc.ChunkGrid}))
+		s.Add("chunks", extensionsText([]metadata.Extension{f.Doc.ChunkGrid}))
 		return
 	}
 	f.addSizes(s, f.noun()+"s", f.Doc.ChunkGrid.Name, f.grid)
@@ -222,9 +222,9 @@ func NamesText(names []*string) string {
 	return "  (" + strings.Join(parts, ", ") + ")"
 }
 
-// ExtensionsText returns extensions with their parameters: bytes(endian=little),
+// extensionsText returns extensions with their parameters: bytes(endian=little),
 // zstd(level=0, checksum=false).
-func ExtensionsText(list []metadata.Extension) string {
+func extensionsText(list []metadata.Extension) string {
 	parts := make([]string, len(list))
 	for i, e := range list {
 		parts[i] = e.Name

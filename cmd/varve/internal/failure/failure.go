@@ -18,7 +18,7 @@ type usageError struct{ error }
 // status 2.
 func BadUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// IsUsage reports whether an error is wrong usage.
+// IsUsage reports whether an error is a usage error.
 func IsUsage(err error) bool {
 	var u usageError
 	return errors.As(err, &u)
@@ -60,7 +60,7 @@ func NotFound(format string, args ...any) error { return OfKind(fs.ErrNotExist, 
 // Undone is the error of a change that was undone, or that stopped half-way.
 type Undone struct {
 	err  error
-	Note string // what became of the change
+	Note string // the state of the change
 }
 
 // Error implements error.

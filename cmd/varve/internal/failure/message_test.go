@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNoPackages has no names of Go's packages in messages, and no names of lock files
-// where a permission is missing.
+// TestNoPackages checks that messages contain no names of Go packages, and no names of
+// lock files if a permission is missing.
 func TestNoPackages(t *testing.T) {
 	for text, want := range map[string]string{
 		"convert a: metadata: /codecs/0: no":                        "convert a: /codecs/0: no",

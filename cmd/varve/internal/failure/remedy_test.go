@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// goName finds what a user of the command cannot do anything with.
+// goName matches names that mean nothing to users of the command.
 var goName = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Addition|Group|Array|rewrite|grid|zarr)\.[A-Z]\w*`)
 
-// TestRemedies looks at every text in the source: none that names a field or a function
-// of Go reaches users of the command as it is.
+// TestRemedies checks all strings in the source. Those that name a Go field or function
+// must be reworded for users of the command.
 func TestRemedies(t *testing.T) {
 	found := 0
 	err := filepath.WalkDir(filepath.Join("..", "..", "..", ".."), func(path string, d fs.DirEntry, err error) error {
@@ -55,12 +55,12 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// packaged finds a text that begins with the name of a package, as the errors do that
-// callers of the library compare with.
+// packaged matches a string that begins with the name of a package, as sentinel errors
+// do.
 var packaged = regexp.MustCompile(`^"(calendar|codec|dtype|grid|http|npy|selection|store|strictjson|vfs|zip): (.*)"$`)
 
-// TestPackages looks at the sentinels of the library: no message of the command has the
-// name of a package in it. Those of metadata say where.
+// TestPackages checks that messages of the command drop the package names of sentinels.
+// Errors of package metadata say where instead.
 func TestPackages(t *testing.T) {
 	found := 0
 	err := filepath.WalkDir(filepath.Join("..", "..", "..", ".."), func(path string, d fs.DirEntry, err error) error {

@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// value is the value of a flag whose text is checked when it is read. Text that could fit
-// no array is wrong usage.
+// value is a flag value that is checked when it is set. Text that cannot fit any array
+// is a usage error.
 type value struct {
 	text  *string
 	check func(string) error
@@ -58,12 +58,11 @@ func Takes(v pflag.Value, text string) bool {
 	return !ok || c.check(text) == nil
 }
 
-// Needed returns a check that refuses the empty text. meaning names the value in the
-// error.
+// Needed returns a check that refuses empty text. meaning names the value in the error.
 func Needed(meaning string) func(string) error {
 	return func(s string) error {
 		if s == "" {
-			return fmt.Errorf("%s is needed: is a shell variable not set?", meaning)
+			return fmt.Errorf("%s is missing: is a shell variable not set?", meaning)
 		}
 		return nil
 	}
@@ -83,7 +82,7 @@ func OneOf(words ...string) func(string) error {
 		if slices.Contains(words, s) {
 			return nil
 		}
-		return fmt.Errorf("%s and %s are known%s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], spelling.Meant(s, words))
+		return fmt.Errorf("it must be %s or %s%s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], spelling.Meant(s, words))
 	}
 }
 
@@ -103,11 +102,11 @@ func Policy(words ...string) func(string) error {
 		if near := spelling.Nearest(name, words); len(near) == 1 && (rest != "" || !strings.HasSuffix(near[0], ":")) {
 			return fmt.Errorf("it is none of %s (did you mean %s?)", strings.Join(words, ", "), near[0]+rest)
 		}
-		return fmt.Errorf("it is none of %s", strings.Join(words, ", "))
+		return fmt.Errorf("it must be one of %s", strings.Join(words, ", "))
 	}
 }
 
-// Exclusive refuses a command line with more than one of the named flags.
+// Exclusive returns a usage error if more than one of the named flags is set.
 func Exclusive(cmd *cobra.Command, names ...string) error {
 	var given []string
 	for _, n := range names {
@@ -121,7 +120,7 @@ func Exclusive(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// Propose completes the value of a flag in shells.
+// Propose defines words that shells complete for the value of a flag.
 func Propose(c *cobra.Command, flag string, words ...string) {
 	// The only possible error is that the flag does not exist.
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))

@@ -45,12 +45,12 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 			text = appendIndex(s, text, line)
 		}
 		if isLong(s.Type, elem) {
-			if err := cmp.Or(second(w.Write(text)), WriteLongCell(w, elem)); err != nil {
+			if err := cmp.Or(second(w.Write(text)), writeLongCell(w, elem)); err != nil {
 				return err
 			}
 			text = text[:0]
 		} else {
-			text = AppendCell(text, s.Type, elem)
+			text = appendCell(text, s.Type, elem)
 		}
 		if column++; column < columns {
 			text = append(text, ',')
@@ -124,12 +124,12 @@ func appendNames(s *source.Source, text []byte, axes int) []byte {
 
 // appendText appends a text as a cell.
 func appendText(text []byte, word string) []byte {
-	return AppendCell(text, dtype.Of[string](), []byte(word))
+	return appendCell(text, dtype.Of[string](), []byte(word))
 }
 
-// AppendCell appends an element as a cell. It adds quotes if the text would be misread
+// appendCell appends an element as a cell. It adds quotes if the text would be misread
 // without them (RFC 4180).
-func AppendCell(dst []byte, t dtype.Type, elem []byte) []byte {
+func appendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	from := len(dst)
 	dst = t.AppendText(dst, elem)
 	if text := dst[from:]; needsQuotes(text) {
@@ -193,7 +193,7 @@ func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 			if i > 0 {
 				text = append(text, ',')
 			}
-			text = AppendCell(text, f.typ, elem[f.at:f.at+f.typ.Size()])
+			text = appendCell(text, f.typ, elem[f.at:f.at+f.typ.Size()])
 		}
 		_, err := w.Write(append(text, '\n'))
 		return err

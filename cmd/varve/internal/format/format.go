@@ -77,15 +77,15 @@ func writeNPY(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	return writeRaw(cmd, s, w)
 }
 
-// WriteJSON writes the elements as nested lists, in the spelling of fill values.
-func WriteJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+// writeJSON writes the elements as nested lists, in the spelling of fill values.
+func writeJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if err := WriteLists(cmd, s, w); err != nil {
 		return err
 	}
 	return w.WriteByte('\n')
 }
 
-// WriteLists is WriteJSON without the newline at the end.
+// WriteLists is writeJSON without the newline at the end.
 func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	if s.Selection.Len() == 0 {
 		return writeEmpty(s.Shape, w)
@@ -110,7 +110,7 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 			text = append(text, '[')
 		}
 		if isLong(t, elem) {
-			if err := cmp.Or(second(w.Write(text)), WriteLongJSON(w, elem)); err != nil {
+			if err := cmp.Or(second(w.Write(text)), writeLongJSON(w, elem)); err != nil {
 				return err
 			}
 			text = text[:0]
@@ -145,7 +145,7 @@ func writeEmpty(shape []int64, w *bufio.Writer) error {
 		depth++
 	}
 	if n, ok := checked.Product(shape[:depth]...); !ok || n > maxEmptyLists {
-		return fmt.Errorf("%w: shape %v has no element but more than %d empty lists", zarr.ErrLimit, shape, maxEmptyLists)
+		return fmt.Errorf("%w: shape %v has no elements, but more than %d empty lists", zarr.ErrLimit, shape, maxEmptyLists)
 	}
 	return writeEmptyLists(shape, w)
 }
@@ -170,14 +170,14 @@ type Format string
 
 const (
 	Raw  Format = "raw"  // C order, little endian, no header
-	NPY  Format = "npy"  // a file of NumPy
+	NPY  Format = "npy"  // a NumPy file
 	CSV  Format = "csv"  // a line for each row
 	JSON Format = "json" // nested lists
 )
 
 // Writers are the formats that arrays can be exported in.
 var Writers = map[Format]func(*cobra.Command, *source.Source, *bufio.Writer) error{
-	Raw: writeRaw, NPY: writeNPY, CSV: writeCSV, JSON: WriteJSON,
+	Raw: writeRaw, NPY: writeNPY, CSV: writeCSV, JSON: writeJSON,
 }
 
 // Flag adds the flag --format to a command.
@@ -217,7 +217,7 @@ func Of(name, file string, read bool) (Format, error) {
 	if read {
 		known = ".npy, .json, .raw or .bin"
 	}
-	return "", failure.BadUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
+	return "", failure.BadUsage("%s: the extension %s is unknown; name the file %s, or give --format%s",
 		file, filepath.Ext(base), known, otherFormat(file, read))
 }
 
@@ -226,15 +226,15 @@ func otherFormat(file string, read bool) string {
 	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {
 	case slices.Contains(node.NetCDF, ext) && read:
-		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, node.WithoutExtension(file)+".zarr")
+		return fmt.Sprintf("; to read NetCDF, use Python: xarray.open_dataset(%q).to_zarr(%q)", base, node.WithoutExtension(file)+".zarr")
 	case slices.Contains(node.NetCDF, ext):
-		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
+		return fmt.Sprintf("; to write NetCDF, use Python: xarray.open_zarr(GROUP).to_netcdf(%q)", base)
 	case ext == ".zarr" && !read:
 		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", phrase.Word(file))
 	case ext == ".npz":
-		return "; .npz is an archive of .npy files, which unzip takes out"
+		return "; .npz is an archive of .npy files; extract them with unzip"
 	case ext == ".gz" || ext == ".zst" || ext == ".bz2" || ext == ".xz":
-		return "; compressed files go through a pipe, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
+		return "; use a pipe for compressed files, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
 	}
 	return ""
 }

@@ -24,7 +24,7 @@ import (
 func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 	switch {
 	case !h.Cells.Type.IsZero():
-		return AppendCell(dst, h.Cells.Type, h.Cells.At(int(i)))
+		return appendCell(dst, h.Cells.Type, h.Cells.At(int(i)))
 	case h.Index != nil:
 		i = h.Index[i]
 	}
@@ -82,7 +82,7 @@ func valueNameOf(s *source.Source) string {
 // axis of the source.
 func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	if s.Shape[i] > cf.MaxCoordinate {
-		return fmt.Errorf("%w: --header takes axes of at most %s, axis %d has %s selected; select a part (--select)",
+		return fmt.Errorf("%w: --header supports axes of at most %s, but axis %d has %s selected; select a part (--select)",
 			zarr.ErrLimit, phrase.Plural(cf.MaxCoordinate, "element"), axis, phrase.Count(s.Shape[i]))
 	}
 	line := make(selection.Basic, len(s.Shape))

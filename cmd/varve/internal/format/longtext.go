@@ -13,15 +13,15 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// LongText is the number of bytes of a text that are written at a time. Control
+// longText is the number of bytes of a text that are written at a time. Control
 // characters take six times as many bytes in JSON, and a text may be as long as a block.
-const LongText = 64 << 10
+const longText = 64 << 10
 
 // isLong reports whether an element is a text that is written in parts.
-func isLong(t dtype.Type, elem []byte) bool { return t.Kind() == dtype.String && len(elem) > LongText }
+func isLong(t dtype.Type, elem []byte) bool { return t.Kind() == dtype.String && len(elem) > longText }
 
-// WriteLongJSON writes a text as a JSON string, part by part.
-func WriteLongJSON(w *bufio.Writer, text []byte) error {
+// writeLongJSON writes a text as a JSON string, part by part.
+func writeLongJSON(w *bufio.Writer, text []byte) error {
 	var spelled, safe []byte // reused for all parts
 	w.WriteByte('"')         // the error of a bufio.Writer stays until the next call
 	for len(text) > 0 {
@@ -40,9 +40,9 @@ func WriteLongJSON(w *bufio.Writer, text []byte) error {
 	return w.WriteByte('"')
 }
 
-// WriteLongCell writes a text as a cell of CSV, part by part, with the quotes of
-// AppendCell.
-func WriteLongCell(w *bufio.Writer, text []byte) error {
+// writeLongCell writes a text as a cell of CSV, part by part, with the quotes of
+// appendCell.
+func writeLongCell(w *bufio.Writer, text []byte) error {
 	if !needsQuotes(text) {
 		_, err := w.Write(text)
 		return err
@@ -61,13 +61,13 @@ func WriteLongCell(w *bufio.Writer, text []byte) error {
 // partOf returns the number of bytes of the next part. It ends between characters if the
 // text is valid UTF-8.
 func partOf(text []byte) int {
-	if len(text) <= LongText {
+	if len(text) <= longText {
 		return len(text)
 	}
-	for n := LongText; n > LongText-utf8.UTFMax; n-- {
+	for n := longText; n > longText-utf8.UTFMax; n-- {
 		if utf8.RuneStart(text[n]) {
 			return n
 		}
 	}
-	return LongText
+	return longText
 }

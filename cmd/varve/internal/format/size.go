@@ -24,7 +24,7 @@ func CheckLimit(s *source.Source, limit int64, f Format) error {
 		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.Selection.Len(), "value"))
 	}
 	if least := leastBytes(s, f); limit > 0 && least > limit {
-		return fmt.Errorf("%w: %s as %s has %s or more, --limit is %s; select a part (--select), or raise it",
+		return fmt.Errorf("%w: %s as %s has %s or more, but --limit is %s; select a part (--select), or raise it",
 			zarr.ErrLimit, phrase.Plural(s.Selection.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(limit))
 	}
 	return nil
@@ -35,7 +35,7 @@ func leastBytes(s *source.Source, f Format) int64 {
 	switch f {
 	case CSV, JSON:
 		n := s.Selection.Len()
-		return n + min(n, source.TooMany-n) // a digit and what follows it
+		return n + min(n, source.TooMany-n) // at least a digit and a separator each
 	case NPY:
 		h := npy.Header{Type: s.Type, Shape: s.Shape}
 		if h.Check() == nil {
@@ -54,7 +54,7 @@ func CheckRoom(s *source.Source, file string, f Format, free func(dir string) (i
 	}
 	least := leastBytes(s, f)
 	if room, known := free(filepath.Dir(file)); known && least > room {
-		return failure.OfKind(syscall.ENOSPC, "write %s: %s as %s has %s or more, and there is room for %s; select a part (--select), or write to standard output",
+		return failure.OfKind(syscall.ENOSPC, "write %s: %s as %s has %s or more, but there is room for %s; select a part (--select), or write to standard output",
 			file, phrase.Plural(s.Selection.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(room))
 	}
 	return nil
@@ -77,7 +77,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= int64(len(p)); l.left < 0 {
-		return 0, fmt.Errorf("%w: the output is longer than --limit %s; select a part (--select), or raise it", zarr.ErrLimit, phrase.Bytes(l.limit))
+		return 0, fmt.Errorf("%w: the output exceeds --limit %s; select a part (--select), or raise it", zarr.ErrLimit, phrase.Bytes(l.limit))
 	}
 	return l.to.Write(p)
 }

@@ -37,7 +37,7 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	unlock := fmt.Sprintf("varve unlock %s --axis %d", phrase.Word(location), axis)
 	text := fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent: list them first (%s)", p.text(), a.Grid().Axis(axis).Step(), unlock)
 	if a.Format() == 2 {
-		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, and format 2 has no others: convert it (varve convert %s --to 3) and list them (%s)",
+		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, as all chunks of format 2 do: convert it (varve convert %s --to 3) and list them (%s)",
 			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(node.RootOf(location, a)), unlock)
 	}
 	if p.Stored {
@@ -79,9 +79,9 @@ func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) e
 	}
 	instead := ""
 	if p.Stored {
-		instead = ", in place of the attribute " + rewrite.GrowthAttribute
+		instead = ", instead of the attribute " + rewrite.GrowthAttribute
 	}
-	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
+	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which completes the %v, and use the calendar from there on",
 		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)
 }
 

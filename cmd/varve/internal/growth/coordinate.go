@@ -69,7 +69,7 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	}
 	name := source.Attribute(a, "units")
 	if name == "" {
-		return nil, failure.BadArgument("--time %s: it has no attribute units for its numbers (varve attrs %s set units '\"days since 1950-01-01\"')",
+		return nil, failure.BadArgument("--time %s: it lacks the attribute units for its numbers (varve attrs %s set units '\"days since 1950-01-01\"')",
 			location, phrase.Word(location))
 	}
 	cal, err := calendar.Parse(source.Attribute(a, "calendar"))
@@ -89,14 +89,14 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 // len returns the number of elements.
 func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
 
-// isReal reports whether the numbers are floating-point numbers.
+// isReal reports whether the numbers are in reals.
 func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.Float || c.IsScaled() }
 
 // add appends the decoded values of elements in host byte order.
 func (c *coordinate) add(block []byte) error {
 	for size := c.Type().Size(); len(block) > 0; block = block[size:] {
 		if !c.HasValue(block[:size]) {
-			return failure.BadArgument("--time %s: times have to increase, and element %d has no value", c.name, c.len())
+			return failure.BadArgument("--time %s: times must increase, but element %d is missing", c.name, c.len())
 		}
 		text := c.Text(block[:size])
 		if c.isReal() {
@@ -119,7 +119,7 @@ func (c *coordinate) add(block []byte) error {
 // buckets returns where months or years begin along the axis of the coordinate.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
 	if n := int64(c.len()); n < extent {
-		return b, failure.BadArgument("--time %s has %s, the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
+		return b, failure.BadArgument("--time %s has %s, but the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
 	}
 	if c.len() == 1 {
 		// A chunk that ended with the only known time would be too short for its month.
@@ -151,11 +151,11 @@ func (c *coordinate) increases() error {
 	case i < 0:
 		return nil
 	case i < c.own:
-		return failure.BadArgument("--time %s: times have to increase, and element %d is %s, element %d before it %s: "+
+		return failure.BadArgument("--time %s: times must increase, but element %d is %s and element %d before it is %s: "+
 			"correct the coordinate, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 	}
-	return failure.BadArgument("--time %s: times have to increase, and element %d would be %s, element %d before it is %s: was this appended before? "+
-		"Give what is new alone, or append it without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
+	return failure.BadArgument("--time %s: times must increase, but element %d would be %s and element %d before it is %s: was this appended before? "+
+		"Append only new elements, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 }
 
 // firstFall returns the index of the first number that is not larger than the one before

@@ -35,10 +35,10 @@ func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, 
 		return nil, err
 	}
 	g := &Gain{values: v}
-	if err := v.KeepsSense(cmd.Context(), a); err != nil {
+	if err := v.CheckEncoding(cmd.Context(), a); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	v.NoteSense(cmd, a)
+	v.NoteEncoding(cmd, a)
 	if err := g.measure(a.Shape(), axis, alone); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -152,9 +152,9 @@ func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, erro
 	case n%plane == 0:
 		return n / plane, nil
 	case v.Type.Variable():
-		return 0, failure.OnAxis(axis, "%s has %s, a plane has %s", v.Name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
+		return 0, failure.OnAxis(axis, "%s has %s, but a plane has %s", v.Name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
 	}
 	size := element.Width(v.Type)
-	return 0, failure.OnAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
+	return 0, failure.OnAxis(axis, "%s has %s, which is not a whole number of planes of %s (shape %v without axis %d, type %s)%s",
 		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
 }

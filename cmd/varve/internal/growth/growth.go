@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package growth has what commands need to grow arrays: flags, policies, times, and new
-// planes.
+// Package growth implements what the commands that grow arrays share: flags, policies,
+// times, and new planes.
 package growth
 
 import (
@@ -50,7 +50,7 @@ type Policy struct {
 // astray prints that a chunk begins within a month or a year because times are missing.
 func (p Policy) astray(unaligned error) {
 	if p.tell != nil {
-		p.tell(fmt.Sprintf("%v; a chunk begins there, since the times have gaps", unaligned))
+		p.tell(fmt.Sprintf("%v; a chunk begins there, because the times have gaps", unaligned))
 	}
 }
 

@@ -109,14 +109,14 @@ func (o *order) bridge(elem []byte) {
 	if o.skipped == 1 && o.hasValue(o.unwritten) && o.compare(o.unwritten, o.last)*o.compare(elem, o.unwritten) > 0 {
 		return
 	}
-	o.fault = fmt.Sprintf("%s from %d on %s the fill value, as if never written, and element %d after that is %s",
+	o.fault = fmt.Sprintf("%s from %d on %s the fill value, as if never written, but element %d after that is %s",
 		phrase.Plural(o.skipped, "element"), o.next-o.skipped, phrase.AreOrIs(o.skipped), o.next, o.text(elem))
 }
 
 // step checks an element that follows the last one.
 func (o *order) step(elem []byte) {
 	if !o.hasValue(elem) {
-		o.fault = fmt.Sprintf("element %d has no value", o.next)
+		o.fault = fmt.Sprintf("element %d is missing", o.next)
 		return
 	}
 	if len(o.last) == 0 {
@@ -127,11 +127,11 @@ func (o *order) step(elem []byte) {
 		o.direction = c
 	}
 	if c == 0 || c != o.direction {
-		o.fault = fmt.Sprintf("element %d is %s, and element %d before it %s", o.next, o.text(elem), o.at, o.text(o.last))
+		o.fault = fmt.Sprintf("element %d is %s, but element %d before it is %s", o.next, o.text(elem), o.at, o.text(o.last))
 	}
 }
 
-// errUnordered ends the reading of a coordinate.
+// errUnordered stops reading a coordinate at the first violation.
 var errUnordered = errors.New("the values neither rise nor fall")
 
 // Unordered returns a text about the first value of a coordinate that is out of order, or
@@ -161,9 +161,9 @@ func (o *order) told() string {
 	case o.fault == "":
 		return ""
 	case o.isTime:
-		return "its times do not follow each other: " + o.fault
+		return "its times are not in order: " + o.fault
 	}
-	return "its values neither rise nor fall all the way: " + o.fault
+	return "its values neither rise nor fall throughout: " + o.fault
 }
 
 // UnorderedAfter returns a text about the first new element that is out of order after

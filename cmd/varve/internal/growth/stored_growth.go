@@ -52,7 +52,7 @@ func Of(a *zarr.Array) (s Stored, axis int, found bool, err error) {
 // read parses the value of the attribute.
 func (s *Stored) read(value []byte) error {
 	if err := json.Unmarshal(value, s); err != nil {
-		return s.malformed("it is no object with the texts policy, time, start, step and calendar")
+		return s.malformed("it is not an object with the strings policy, time, start, step and calendar")
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err err
 	steps := s.Start != "" || s.Step != "" || s.Calendar != ""
 	switch {
 	case p.Unit == 0 && (steps || s.Time != ""):
-		return p, t, s.malformed("only a calendar needs to know when elements are")
+		return p, t, s.malformed("only a calendar takes times")
 	case p.Unit == 0:
 		return p, t, nil
 	case s.Time != "" && steps:

@@ -48,7 +48,7 @@ func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 	case given("time") && (given("start") || given("step") || given("calendar")):
 		return failure.BadUsage("--time excludes --start, --step and --calendar: the coordinate has all of these")
 	case given("time") && t.Coordinate == "":
-		return failure.BadUsage("--time: the name of a coordinate is needed")
+		return failure.BadUsage("--time is empty; give the name of a coordinate")
 	case given("time"):
 		return nil
 	case !given("start") && !given("step"):
@@ -109,7 +109,7 @@ func (t *Times) Timeline(ctx context.Context, unit calendar.Unit, location strin
 	return l, err
 }
 
-// Buckets returns where months or years begin along an axis of the given extent.
+// Buckets returns the months or years along an axis of the given extent.
 func (l Timeline) Buckets(extent int64) (calendar.Buckets, error) {
 	switch {
 	case l.unit == 0:

@@ -24,14 +24,14 @@ type dataType struct {
 func ParseType(text string) (dataType, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
-		return dataType{}, errors.New("the name of a type is needed, such as float32")
+		return dataType{}, errors.New("the name of a type is missing; give one such as float32")
 	case strings.HasPrefix(trimmed, "{"):
 		e, err := metadata.ParseExtension([]byte(trimmed), metadata.Limits{})
 		if err != nil {
-			return dataType{}, failure.Known(err)
+			return dataType{}, failure.AsUnsupported(err)
 		}
 		t, err := dtype.Parse(e.Name, e.Configuration)
-		return dataType{Type: t}, unknownWithin(failure.Known(err))
+		return dataType{Type: t}, unknownWithin(failure.AsUnsupported(err))
 	case strings.HasPrefix(trimmed, "["):
 		v, err := strictjson.Parse([]byte(trimmed), strictjson.Limits{})
 		if err != nil {
@@ -51,7 +51,7 @@ func ParseType(text string) (dataType, error) {
 	if t, ok := commonName(text); ok {
 		return dataType{Type: t}, nil
 	}
-	return dataType{}, unknownType(text, failure.Known(err))
+	return dataType{}, unknownType(text, failure.AsUnsupported(err))
 }
 
 // parseFields parses a list of names and types.
@@ -89,5 +89,5 @@ func parseFields(v strictjson.Value) (dataType, error) {
 		return dataType{}, errors.New("the fields have different byte orders, but a chunk has one byte order")
 	}
 	t, err := dtype.StructOf(fields...)
-	return dataType{t, orders[1] > 0}, failure.Known(err)
+	return dataType{t, orders[1] > 0}, failure.AsUnsupported(err)
 }

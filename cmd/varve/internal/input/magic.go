@@ -11,14 +11,14 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// MagicNPY is the beginning of every .npy file.
-const MagicNPY = "\x93NUMPY"
+// magicNPY is the beginning of every .npy file.
+const magicNPY = "\x93NUMPY"
 
-// PeekNPY reports whether the next bytes are the beginning of a .npy file. The bytes are
+// peekNPY reports whether the next bytes are the beginning of a .npy file. The bytes are
 // not consumed. It reads no more of a stream than necessary.
-func (v *Values) PeekNPY() (bool, error) {
-	seen := make([]byte, 0, len(MagicNPY))
-	for len(seen) < len(MagicNPY) && MagicNPY[:len(seen)] == string(seen) {
+func (v *Values) peekNPY() (bool, error) {
+	seen := make([]byte, 0, len(magicNPY))
+	for len(seen) < len(magicNPY) && magicNPY[:len(seen)] == string(seen) {
 		n, err := v.Reader.Read(seen[len(seen):cap(seen)])
 		seen = seen[:len(seen)+n]
 		if err == io.EOF {
@@ -35,13 +35,13 @@ func (v *Values) PeekNPY() (bool, error) {
 	} else {
 		v.Reader = io.MultiReader(bytes.NewReader(seen), v.Reader)
 	}
-	return MagicNPY == string(seen), nil
+	return magicNPY == string(seen), nil
 }
 
 // openRaw starts to read bytes without a header. A .npy file without --format is read as
 // such, whatever its name is: as raw data, its header would become values.
 func (v *Values) openRaw(named bool) (err error) {
-	if v.npy, err = v.PeekNPY(); err != nil {
+	if v.npy, err = v.peekNPY(); err != nil {
 		return err
 	}
 	if v.npy && !named {
@@ -56,5 +56,5 @@ func (v *Values) RawNPY() string {
 	if !v.npy {
 		return ""
 	}
-	return " (it is a .npy file: without --format raw it is read as one)"
+	return " (it is a .npy file; omit --format raw to read it as one)"
 }

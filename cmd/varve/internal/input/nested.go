@@ -20,11 +20,11 @@ const (
 	maxDepth = 66 // levels of lists: 64 axes, and an element that is a list
 )
 
-// OpenJSON reads nested lists of values in the spelling of fill values, or of times in
+// openJSON reads nested lists of values in the spelling of fill values, or of times in
 // the form for people.
-func (v *Values) OpenJSON() error {
+func (v *Values) openJSON() error {
 	if v.Type.IsZero() {
-		return failure.BadArgument("%s: JSON does not tell the data type", v.Name)
+		return failure.BadArgument("%s: JSON does not define a data type; give --dtype", v.Name)
 	}
 	text, err := io.ReadAll(io.LimitReader(v.Reader, localfile.MaxText+1))
 	if err != nil {
@@ -37,17 +37,17 @@ func (v *Values) OpenJSON() error {
 	if err != nil {
 		return failure.BadArgument("%s: %w", v.Name, err)
 	}
-	v.Shape = NestedShape(doc, v.Type)
+	v.Shape = nestedShape(doc, v.Type)
 	e := element.Values{Type: v.Type}
-	if err := AppendNested(&e, doc, v.Shape); err != nil {
+	if err := appendNested(&e, doc, v.Shape); err != nil {
 		return failure.BadArgument("%s: %w", v.Name, err)
 	}
 	v.provide(e)
 	return nil
 }
 
-// NestedShape returns the shape of nested lists, from their first elements.
-func NestedShape(doc strictjson.Value, t dtype.Type) []int64 {
+// nestedShape returns the shape of nested lists, from their first elements.
+func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	shape := []int64{}
 	for doc.Kind() == strictjson.Array {
 		n := int64(doc.Len())
@@ -100,8 +100,8 @@ func (e *elementError) Error() string {
 	return strings.Replace(e.err.Error(), ": fill value ", ": value ", 1)
 }
 
-// AppendNested appends the elements of nested lists of the given shape.
-func AppendNested(e *element.Values, doc strictjson.Value, shape []int64) error {
+// appendNested appends the elements of nested lists of the given shape.
+func appendNested(e *element.Values, doc strictjson.Value, shape []int64) error {
 	if len(shape) == 0 {
 		elem, err := parseValue(e.Type, doc)
 		switch {
@@ -115,14 +115,14 @@ func AppendNested(e *element.Values, doc strictjson.Value, shape []int64) error 
 		return nil
 	}
 	if doc.Kind() != strictjson.Array || int64(doc.Len()) != shape[0] {
-		has := "no list is there"
+		has := "but found no list"
 		if doc.Kind() == strictjson.Array {
-			has = fmt.Sprintf("%d are there", doc.Len())
+			has = fmt.Sprintf("but found %d", doc.Len())
 		}
-		return doc.Errorf("a list of %d is needed here, but %s", shape[0], has)
+		return doc.Errorf("expected a list of %d, %s", shape[0], has)
 	}
 	for _, below := range doc.Elements() {
-		if err := AppendNested(e, below, shape[1:]); err != nil {
+		if err := appendNested(e, below, shape[1:]); err != nil {
 			return err
 		}
 	}

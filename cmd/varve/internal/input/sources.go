@@ -48,14 +48,14 @@ func Sources(args []string) ([]string, error) {
 		if len(found) == 0 {
 			return nil, failure.NotFound("no file matches %q", arg)
 		}
-		slices.SortFunc(found, CompareNaturally)
+		slices.SortFunc(found, compareNaturally)
 		sources = append(sources, found...)
 	}
 	return sources, nil
 }
 
-// CompareNaturally compares names of files, with whole numbers in them by value.
-func CompareNaturally(a, b string) int {
+// compareNaturally compares names of files, with whole numbers in them by value.
+func compareNaturally(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		n, m := leadingDigits(x), leadingDigits(y)
 		if n == 0 || m == 0 {
@@ -147,8 +147,8 @@ func readable(ctx context.Context, a *zarr.Array, location string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s has %v chunks, of which %s stored, and every one would be looked for; "+
-		"make the array longer (varve resize), which writes nothing, and write the parts that are stored (varve export --select, varve write --select)",
+	return fmt.Errorf("%w: %s has %v chunks, of which %s stored, and a copy would look up every one; "+
+		"extend the array instead (varve resize), which writes no chunks, and copy the stored parts (varve export --select, varve write --select)",
 		zarr.ErrLimit, location, a.Grid().Chunks(), pluralIs(stored))
 }
 
@@ -218,5 +218,5 @@ func AppendedBefore(cmd *cobra.Command, err error, done int, all, last string) e
 	if session.IsDryRun(cmd) {
 		return failure.Leftover(err, "dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)
 	}
-	return failure.Leftover(err, "the first %d of %s are appended, up to %s: give the others only when you repeat this", done, all, last)
+	return failure.Leftover(err, "the first %d of %s are already appended, up to %s; give only the others when you repeat this", done, all, last)
 }

@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TypeNames are names of data types in NumPy and Python that mean the same type on every
+// typeNames are names of data types in NumPy and Python that mean the same type on every
 // machine.
-var TypeNames = map[string]string{
+var typeNames = map[string]string{
 	"half": "float16", "single": "float32", "double": "float64", "float": "float64", "float_": "float64",
 	"csingle": "complex64", "cdouble": "complex128", "complex": "complex128", "complex_": "complex128",
 	"byte": "int8", "short": "int16", "intc": "int32", "longlong": "int64", "int": "int64", "int_": "int64",
@@ -50,7 +50,7 @@ func commonName(text string) (dtype.Type, bool) {
 			return t, err == nil
 		}
 	}
-	name, ok := TypeNames[strings.ToLower(text)]
+	name, ok := typeNames[strings.ToLower(text)]
 	if !ok {
 		name = strings.ToLower(text)
 	}
@@ -96,7 +96,7 @@ func unknownType(text string, err error) error {
 	if other, ok := otherNames[name]; ok {
 		return fmt.Errorf("%w (did you mean %s?)", err, other)
 	}
-	known := slices.Sorted(maps.Keys(TypeNames))
+	known := slices.Sorted(maps.Keys(typeNames))
 	for _, t := range dtype.All() {
 		known = append(known, t.Name())
 	}

@@ -6,19 +6,13 @@ package input
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
-	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -27,10 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
-	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
-	"varve.dev/zarr/npy"
 	"varve.dev/zarr/store"
 )
 
@@ -103,7 +94,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	case format.NPY:
 		err = v.OpenNPY()
 	case format.JSON:
-		err = v.OpenJSON()
+		err = v.openJSON()
 	default:
 		err = failure.BadUsage("%s: values cannot be read from %s, only from raw, npy and json; %s", v.Name, f, NPYOfCSV(v.Name))
 	}
@@ -111,86 +102,6 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
-}
-
-// NPYOfCSV returns the Python code that turns a table of numbers into a .npy file.
-func NPYOfCSV(file string) string {
-	return fmt.Sprintf("in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) converts csv to npy (with skiprows=1 and usecols for a table with a header)",
-		node.WithoutExtension(file)+".npy", filepath.Base(file))
-}
-
-// OpenNPY reads the header of a .npy file.
-func (v *Values) OpenNPY() error {
-	h, err := npy.ReadHeader(v.Reader)
-	if err != nil {
-		return failure.BadArgument("%s: %w%s", v.Name, err, v.packed(err))
-	}
-	worded := isWord(h.Type) && v.Type.Variable()
-	if !v.Type.IsZero() && v.Type != h.Type && !worded && !sameBytes(v.Type, h.Type) {
-		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.Name, typeText(h.Type), typeText(v.Type), astype(v.Type, encodeFirst(h.Type, v.into)))
-	}
-	n, ok := h.Bytes()
-	if !ok {
-		return fmt.Errorf("%w: %s has shape %v", zarr.ErrOverflow, v.Name, h.Shape)
-	}
-	if have, known := v.left(); known && have != n {
-		return failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, have, n)
-	}
-	want := v.Type
-	v.Type, v.Shape, v.Total, v.swapped = h.Type, h.Shape, n, h.Swapped()
-	if !h.Fortran && !worded {
-		return nil
-	}
-	e, err := v.All()
-	if err != nil {
-		return err
-	}
-	h.BigEndian = !dtype.LittleEndian() // All has swapped the bytes already
-	e.Data = h.Arrange(e.Data)
-	if worded {
-		e = asWords(want, e)
-	}
-	v.provide(e)
-	return nil
-}
-
-// packed returns a hint for a file that is not a .npy file, or whose elements are Python
-// objects.
-func (v *Values) packed(err error) string {
-	if strings.Contains(err.Error(), `NumPy type "|O"`) {
-		return " (elements are objects of Python: x.astype(str), or astype of a type of numbers, makes values of them)"
-	}
-	if v.file == nil {
-		return ""
-	}
-	magic := make([]byte, 8)
-	n, _ := v.file.ReadAt(magic, 0) // a pipe has no magic
-	switch magic = magic[:n]; {
-	case bytes.HasPrefix(magic, []byte("PK")):
-		return " (it is a zip archive, as numpy.savez writes; unzip takes the .npy files out)"
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		return fmt.Sprintf(" (it is compressed: gunzip -c %s | varve write NODE --format npy)", v.Name)
-	case bytes.HasPrefix(magic, []byte("\x89HDF")) || bytes.HasPrefix(magic, []byte("CDF")):
-		return " (it is NetCDF or HDF5: xarray.open_dataset reads it)"
-	}
-	return ""
-}
-
-// isWord reports whether elements are text or bytes of a fixed length.
-func isWord(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated }
-
-// sameBytes reports whether elements of two types are plain bytes of the same length.
-func sameBytes(a, b dtype.Type) bool {
-	return a.Kind() == dtype.Raw && b.Kind() == dtype.Raw && a.Size() == b.Size()
-}
-
-// asWords returns elements of fixed length as elements of a type of variable length.
-func asWords(t dtype.Type, e element.Values) element.Values {
-	words := make([][]byte, e.Len())
-	for i := range words {
-		words[i] = e.Type.AppendWord(nil, e.At(i))
-	}
-	return element.Values{Type: t, Words: words}
 }
 
 // left returns the number of unread bytes of a file. ok is false if the file does not
@@ -356,7 +267,7 @@ func (v *Values) All() (e element.Values, err error) {
 	if v.Type.Variable() {
 		return element.Values{Type: v.Type, Words: v.words}, nil
 	}
-	data, err := v.Rest()
+	data, err := v.rest()
 	v.taken += int64(len(data))
 	if err != nil {
 		return e, fmt.Errorf("read %s: %w", v.Name, err)
@@ -390,8 +301,8 @@ func toEnd(r io.Reader) (int64, error) {
 	return max(0, end-at), err
 }
 
-// Rest returns the remaining bytes.
-func (v *Values) Rest() ([]byte, error) {
+// rest returns the remaining bytes.
+func (v *Values) rest() ([]byte, error) {
 	n, err := toEnd(v.Reader)
 	if err != nil {
 		if n, err = io.Copy(&v.aside, v.Reader); err != nil {
@@ -405,169 +316,4 @@ func (v *Values) Rest() ([]byte, error) {
 		err = nil // the file was truncated meanwhile; callers check the length
 	}
 	return data[:m], err
-}
-
-// Fits returns an error if values do not fit a place of the given shape, in number or in
-// arrangement. A single axis fits any shape, and axes of length 1 are ignored.
-func (v *Values) Fits(shape []int64) error {
-	want, ok := checked.Product(shape...)
-	if ok {
-		want, ok = checked.Mul(want, element.Width(v.Type))
-	}
-	if !ok {
-		return zarr.ErrOverflow
-	}
-	if size := element.Width(v.Type); v.Total >= 0 && v.Total != want {
-		err := failure.BadArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)%s",
-			v.Name, phrase.Plural(v.Total/size, "value"), v.Total, shape, v.Type, phrase.Count(want/size), want, v.RawNPY())
-		if v.Type.Variable() {
-			err = failure.BadArgument("%s has %s, shape %v takes %s", v.Name, phrase.Plural(v.Total/size, "value"), shape, phrase.Count(want/size))
-		}
-		return v.onFirstOf(shape, err)
-	}
-	have, place := squeezed(v.Shape), squeezed(shape)
-	if len(have) < 2 || slices.Equal(have, place) {
-		return nil
-	}
-	return v.onFirstOf(shape, failure.BadArgument("%s has shape %v, the place has %v", v.Name, v.Shape, shape))
-}
-
-// onFirstOf returns err as an error of the first axis that does not fit a place of the
-// given shape.
-func (v *Values) onFirstOf(shape []int64, err error) error {
-	if len(v.Shape) != len(shape) {
-		return err // the axes do not correspond
-	}
-	if i := Unequal(v.Shape, shape, -1); i >= 0 {
-		err = &grid.AxisError{Axis: i, Err: err}
-	}
-	return err
-}
-
-// Unequal returns the first axis other than except along which two shapes of one rank
-// differ, or -1.
-func Unequal(a, b []int64, except int) int {
-	for i := range a {
-		if i != except && a[i] != b[i] {
-			return i
-		}
-	}
-	return -1
-}
-
-// squeezed returns a shape without axes of length 1.
-func squeezed(shape []int64) []int64 {
-	var s []int64
-	for _, n := range shape {
-		if n != 1 {
-			s = append(s, n)
-		}
-	}
-	return s
-}
-
-// encodeFirst returns the steps before astype that encode values of another type for an
-// array, or "". astype alone would truncate scaled values, count times in other units,
-// and turn NaN into some number.
-func encodeFirst(from dtype.Type, a *zarr.Array) string {
-	if a == nil || !element.IsNumeric(a.Type()) {
-		return ""
-	}
-	p, err := cf.PackingOf(a)
-	if err != nil {
-		return ""
-	}
-	var steps []string
-	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && source.Attribute(a, "units") != "" {
-		steps = append(steps, "count in "+phrase.Shorten(source.Attribute(a, "units"), 60))
-	}
-	if p.IsScaled() {
-		scale, offset := p.Scale()
-		steps = append(steps, fmt.Sprintf("subtract add_offset %v, divide by scale_factor %v, and round", offset, scale))
-	}
-	if from.Kind() == dtype.Float && p.Type().Kind() != dtype.Float && p.IsMasked() {
-		steps = append(steps, "put the missing value in place of NaN")
-	}
-	if len(steps) == 0 {
-		return ""
-	}
-	return "encode them first as the attributes of the array say (" + strings.Join(steps, "; ") + ")"
-}
-
-// PlanesAlong returns the number of planes that continue a shape, from the shape of the
-// file. It is for planes without elements, whose number the data does not tell.
-func (v *Values) PlanesAlong(axis int, shape []int64) (int64, error) {
-	switch {
-	case v.Shape == nil:
-		return 0, failure.OnAxis(axis, "a plane of shape %v has no elements, so raw data do not tell how many there are: give them as .npy or JSON", shape)
-	case len(v.Shape) < len(shape):
-		return 1, nil
-	}
-	return v.Shape[axis], nil
-}
-
-// Gather makes all values available at any offset, and returns their number. It spools a
-// stream.
-func (v *Values) Gather() (int64, error) {
-	if v.Type.Variable() {
-		return int64(len(v.words)), nil
-	}
-	n := v.Total
-	if !v.Whole {
-		copied, err := v.PutAside(-1)
-		if err != nil {
-			return 0, fmt.Errorf("read %s: %w", v.Name, err)
-		}
-		if v.Total >= 0 && copied != v.Total {
-			return 0, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, copied, v.Total)
-		}
-		n, v.Total, v.Whole = copied, copied, true
-		v.Reader = v.aside.Reader()
-	}
-	size := int64(v.Type.Size())
-	if n%size != 0 {
-		return 0, failure.BadArgument("%s has %d bytes, which is not a whole number of elements of type %s", v.Name, n, v.Type)
-	}
-	return n / size, nil
-}
-
-// Source returns gathered values as planes that continue a shape along an axis.
-func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, error) {
-	if axis < 0 || axis >= len(shape) {
-		return &zarr.Source{}, nil // the library refuses the axis
-	}
-	shape = slices.Clone(shape)
-	shape[axis] = planes
-	if v.array != nil {
-		return &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
-			if len(v.Shape) < len(box) { // one plane
-				box = slices.Delete(slices.Clone(box), axis, axis+1)
-			}
-			return v.array.ReadBytes(ctx, box, dst)
-		}}, nil
-	}
-	r, ok := v.Reader.(interface {
-		io.ReaderAt
-		io.Seeker
-	})
-	if !ok {
-		return nil, fmt.Errorf("%s: %w: it cannot be read at an offset", v.Name, errors.ErrUnsupported)
-	}
-	at, err := r.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return nil, err
-	}
-	n, _ := checked.Product(append(slices.Clone(shape), int64(v.Type.Size()))...)
-	file := zarr.SourceAt(io.NewSectionReader(r, at, n), shape...)
-	return &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
-		err := file.Read(ctx, box, dst)
-		switch {
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return fmt.Errorf("%w: %s became shorter while it was appended: %w", zarr.ErrSourceChanged, v.Name, err)
-		case err != nil:
-			return fmt.Errorf("read %s: %w", v.Name, err)
-		}
-		v.arrange(dst)
-		return nil
-	}}, nil
 }

@@ -28,11 +28,13 @@ func Replace(name string, write func(w *bufio.Writer) error) (err error) {
 		return err
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return writeThrough(name, write) // a device or a pipe cannot be renamed
+		return writeThrough(name, write) // a rename would replace the device or pipe
 	}
 	if folder := filepath.Dir(name); !node.Exists(folder) {
 		return failure.NotFound("write %s: there is no folder %s", name, folder)
 	}
+	// Beside the target: a rename is atomic only within one file system. A crash before
+	// the rename leaves this hidden file and the old content.
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if errors.Is(err, fs.ErrPermission) {
 		return failure.OfKind(fs.ErrPermission, "write %s: no permission to write to its folder", name)

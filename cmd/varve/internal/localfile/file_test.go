@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestPatient checks that a stream is read as it is, whatever the sizes of its reads.
+// TestPatient checks that a stream is read unchanged for all sizes of reads.
 func TestPatient(t *testing.T) {
 	text := strings.Repeat("0123456789", 1<<16)
 	got, err := io.ReadAll(Patient(t.Context(), strings.NewReader(text)))

@@ -4,5 +4,5 @@
 
 package localfile
 
-// FreeBytes returns false: the room for a directory is unknown.
+// FreeBytes returns false, because the free space is unknown on this system.
 func FreeBytes(string) (int64, bool) { return 0, false }

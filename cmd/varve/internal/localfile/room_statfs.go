@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// FreeBytes returns how much room the file system has for a directory, which need not
-// exist yet. It returns false if that is unknown.
+// FreeBytes returns the free bytes in the file system of a directory, which need not
+// exist yet. It returns false if the number is unknown.
 func FreeBytes(dir string) (int64, bool) {
 	var s syscall.Statfs_t
 	err := syscall.Statfs(dir, &s)

@@ -8,11 +8,11 @@ import (
 	"os"
 )
 
-// SpoolMemory is how many bytes a Spool keeps in memory.
+// SpoolMemory is the number of bytes that a [Spool] keeps in memory.
 const SpoolMemory = 16 << 20
 
-// Spool keeps what is written to it: SpoolMemory bytes in memory, the rest in a temporary
-// file.
+// Spool stores the bytes written to it: the first [SpoolMemory] bytes in memory, and
+// the rest in a temporary file.
 type Spool struct {
 	memory []byte
 	file   *os.File // nil while memory suffices

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Program is what a manual is about.
+// Program is the input of a manual: commands, groups and topics.
 type Program struct {
 	Root    *cobra.Command
-	Version string // as v0.1.0; "" leaves it out
+	Version string // such as v0.1.0; "" omits it
 	Groups  []Group
 	Topics  []Topic
 }
@@ -28,11 +28,12 @@ type Group struct {
 	Commands []string
 }
 
-// Topic is a subject that the help explains besides commands. Examples has one command a
+// Topic is a help text that is not about a single command. Examples has one command per
 // line.
 type Topic struct{ Name, Title, Text, Examples string }
 
-// commands returns all commands below one that the help lists, each before those below it.
+// commands returns all commands below c that the help lists, each before its own
+// subcommands.
 func commands(c *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, sub := range c.Commands() {
@@ -43,7 +44,7 @@ func commands(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// grouped returns the commands below the root by their groups. Those in no group come
+// grouped returns the commands below the root by group. Commands without a group come
 // last, under More.
 func (p *Program) grouped() []section {
 	left := commands(p.Root)
@@ -102,8 +103,7 @@ func examples(text string) []string {
 // flag is a flag as a manual shows it.
 type flag struct{ short, name, value, text string }
 
-// flags returns the flags of a set that the help shows. The flag --help, which all
-// commands have, is left out.
+// flags returns the flags of a set that the help shows, without --help.
 func flags(set *pflag.FlagSet) []flag {
 	var all []flag
 	set.VisitAll(func(f *pflag.Flag) {

@@ -13,7 +13,7 @@ import (
 
 // Page is a manual page in the format of roff's macro package man.
 type Page struct {
-	Name    string // as varve-append
+	Name    string // such as varve-append
 	Section int    // 1 for commands, 7 for topics
 	Text    string
 }
@@ -23,8 +23,8 @@ func (p Page) File() string {
 	return filepath.Join(fmt.Sprintf("man%d", p.Section), fmt.Sprintf("%s.%d", p.Name, p.Section))
 }
 
-// Write writes pages to a folder that the command man searches, which has a folder for
-// each section. It replaces older pages.
+// Write writes pages below a folder, in the layout that the command man searches: a
+// folder for each section. It replaces existing pages.
 func Write(dir string, pages []Page) error {
 	for _, p := range pages {
 		name := filepath.Join(dir, p.File())
@@ -133,7 +133,8 @@ func (p *Program) begin(name string, section int, short string) *roff {
 	return r
 }
 
-// seeAlso refers to the page of the program and to those of the topics but the page's own.
+// seeAlso adds references to the pages of the program and of all topics, except the
+// page itself.
 func (r *roff) seeAlso(p *Program, own string) {
 	refs := []string{bold(p.Root.Name() + "(1)")}
 	for _, t := range p.Topics {

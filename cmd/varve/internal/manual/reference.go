@@ -99,7 +99,7 @@ func markdown(text string) string {
 	return b.String()
 }
 
-// plain returns text whose characters mean nothing to Markdown.
+// plain escapes the special characters of Markdown.
 func plain(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "[", `\[`, "]", `\]`, "`", "\\`").Replace(text)
 }

@@ -10,9 +10,9 @@ import (
 // roff is a manual page that is being written.
 type roff struct{ strings.Builder }
 
-// escaped returns text whose characters mean nothing to roff. A line must not begin with
-// a control character. A plain hyphen would be typeset as a dash, and characters beyond
-// ASCII depend on the locale of the reader.
+// escaped escapes the special characters of roff. It also escapes control characters at
+// the start of lines, hyphens, which would be typeset as dashes, and characters outside
+// ASCII, which depend on the reader's locale.
 func escaped(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`).Replace(text)
 	lines := strings.Split(text, "\n")
@@ -50,7 +50,7 @@ func (r *roff) form(i int, program, form string) {
 	r.line(strings.TrimSpace(bold(strings.TrimSpace(program+" "+name)) + " " + escaped(rest)))
 }
 
-// term adds an entry of a list, whose term has its escapes already.
+// term adds an entry of a list. The term must already be escaped.
 func (r *roff) term(term, text string) {
 	r.line(".TP\n" + term)
 	r.line(escaped(text))

@@ -22,8 +22,7 @@ import (
 var server = regexp.MustCompile(`^(localhost|[\w.-]+:\d+|[\w.-]+\.[A-Za-z]{2,})$`)
 
 // namesServer reports whether a location without a scheme seems to begin with a host
-// name. An existing file or folder is none, and neither is a name with a known file
-// extension.
+// name. It returns false for existing files and folders, and for known file extensions.
 func namesServer(location string) bool {
 	first, _, more := strings.Cut(location, "/")
 	if !more || !server.MatchString(first) || Exists(LocalPath(first)) {
@@ -39,11 +38,11 @@ func placeMeant(location string) string {
 	case oneSlash:
 		return fmt.Sprintf(" (a URL has two slashes: did you mean %s?)", rest)
 	case strings.HasPrefix(location, "~"):
-		return " (a shell puts the home folder in place of ~ where it stands without quotes)"
+		return " (a shell replaces ~ by the home folder only outside quotes)"
 	case filepath.Separator == '/' && strings.Contains(location, `\`):
 		return fmt.Sprintf(" (folders are separated by /, as in %s)", strings.ReplaceAll(location, `\`, "/"))
 	case strings.ContainsAny(location, "*?") && !strings.Contains(location, "://"):
-		return " (no node has that name; a shell puts names in place of a pattern if it stands without quotes and some match)"
+		return " (no node has that name; a shell expands a pattern only outside quotes, and if names match)"
 	}
 	var places []string
 	if near := folderMeant(Clean(location)); near != "" {
@@ -83,7 +82,7 @@ func folderMeant(location string) string {
 	return ""
 }
 
-// cutScheme returns a URL that was written with one slash with two.
+// cutScheme corrects a URL with a single slash after the scheme.
 func cutScheme(location string) (url string, ok bool) {
 	for _, scheme := range []string{"http", "https", "file", "s3", "gs"} {
 		rest, found := strings.CutPrefix(location, scheme+":/")
@@ -108,7 +107,7 @@ func schemeMeant(location string) string {
 	return spelling.Meant(scheme, []string{"file", "http", "https"})
 }
 
-// fileMeant returns a hint for a file that was given in place of a node.
+// fileMeant returns a hint for a file that was given instead of a node.
 func fileMeant(cmd *cobra.Command, location string) string {
 	if info, err := os.Stat(LocalPath(location)); err != nil || info.IsDir() {
 		return ""
@@ -118,9 +117,9 @@ func fileMeant(cmd *cobra.Command, location string) string {
 	case len(args) > 1 && args[0] == location && IsLocation(args[1]):
 		return fmt.Sprintf(" (the node comes first: varve %s %s %s)", cmd.Name(), args[1], location)
 	case ext == ".npy":
-		return fmt.Sprintf(" (varve create NODE --from %s makes an array of it)", location)
+		return fmt.Sprintf(" (varve create NODE --from %s converts it to an array)", location)
 	case slices.Contains(NetCDF, ext):
-		return fmt.Sprintf(" (in Python, xarray.open_dataset(%q).to_zarr(%q) makes a group of it)", filepath.Base(location), WithoutExtension(location)+".zarr")
+		return fmt.Sprintf(" (in Python, xarray.open_dataset(%q).to_zarr(%q) converts it to a group)", filepath.Base(location), WithoutExtension(location)+".zarr")
 	}
 	return ""
 }
@@ -133,7 +132,7 @@ func WithoutExtension(name string) string {
 	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 }
 
-// membersMeant returns a hint that names arrays of a group that was given in place of an
+// membersMeant returns a hint that names arrays of a group that was given instead of an
 // array.
 func membersMeant(ctx context.Context, location string) string {
 	g, err := zarr.OpenGroup(ctx, location, nil)

@@ -11,10 +11,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// IsOther reports whether a member of a group is another name of an array, through a
-// symbolic link. A command that changes all arrays of a group then skips the member: an
-// array of the group is changed by its own name. For an array outside the group it prints
-// a note. Unless deep is set, groups below are outside.
+// IsOther reports whether a member of a group is a symbolic link to an array. Commands
+// that change all arrays of a group skip such members, because an array in the group is
+// changed under its own name. If the array is outside the group, IsOther prints a note.
+// Unless deep is set, groups below count as outside.
 func IsOther(cmd *cobra.Command, location string, g *zarr.Group, member string, deep bool) (bool, error) {
 	s := g.Location().Store()
 	group, err := store.ParsePath(g.Path())
@@ -44,6 +44,6 @@ func IsOther(cmd *cobra.Command, location string, g *zarr.Group, member string, 
 			break
 		}
 	}
-	session.Note(cmd, Clean(location)+"/"+member, fmt.Sprintf("is left as it is: a symbolic link leads to /%s, which is not in the group", real))
+	session.Note(cmd, Clean(location)+"/"+member, fmt.Sprintf("is left unchanged: it is a symbolic link to /%s, which is not in the group", real))
 	return true, nil
 }

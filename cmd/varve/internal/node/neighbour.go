@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Explain adds a hint to the error for a node that cannot be opened: a node beside it
-// with a similar name, or the nodes in a folder that is no node.
+// Explain adds a hint to the error for a node that cannot be opened: a similar name
+// beside it, or the command that makes its folder a group.
 func Explain(cmd *cobra.Command, err error) error {
 	var e *zarr.Error
 	if !errors.As(err, &e) || e.Op != "open" || e.Path == "" {
@@ -80,10 +80,10 @@ func otherMeant(cmd *cobra.Command, e *zarr.Error) string {
 	return ""
 }
 
-// mostOff is by how many letters a similar name differs at most.
+// mostOff is the largest number of letters by which a similar name differs.
 const mostOff = 2
 
-// mostBeside is how many entries of a folder are searched for similar names.
+// mostBeside bounds the entries of a folder that are searched for similar names.
 const mostBeside = 1000
 
 // nodesIn returns the names of the nodes and archives in a local folder.
@@ -108,8 +108,8 @@ func isNodeFolder(folder string) bool {
 	return slices.ContainsFunc([]string{metadata.V3Node, metadata.V2Array, metadata.V2Group}, func(name string) bool { return Exists(filepath.Join(folder, name)) })
 }
 
-// holdsNodes reports whether a location is a local folder that is no node but holds
-// nodes.
+// holdsNodes reports whether a location is a local folder that is not a node but
+// contains nodes.
 func holdsNodes(at string) bool {
 	if strings.Contains(at, "://") || isNodeFolder(at) {
 		return false

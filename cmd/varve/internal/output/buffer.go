@@ -15,9 +15,9 @@ func Buffer(out io.Writer, print func(w *bufio.Writer) error) error {
 	return cmp.Or(print(w), w.Flush())
 }
 
-// Withheld calls print with a writer to out that holds up to 16 MiB back. A shorter
-// document appears only once it is complete, and not at all if print fails. A longer one
-// appears as it is written, so an error leaves it without its end.
+// Withheld calls print with a writer to out that holds back up to 16 MiB. A shorter
+// document appears only when it is complete, and not at all if print fails. A longer
+// one appears as it is written, so an error leaves it truncated.
 func Withheld(out io.Writer, print func(w *bufio.Writer) error) error {
 	h := &holder{to: out}
 	w := bufio.NewWriterSize(h, 1<<16)
@@ -27,11 +27,10 @@ func Withheld(out io.Writer, print func(w *bufio.Writer) error) error {
 	return h.flush()
 }
 
-// mostWithheld is how many bytes of a document are held back at most.
+// mostWithheld bounds the bytes of a document that are held back.
 const mostWithheld = 16 << 20
 
-// holder keeps what is written to it up to mostWithheld bytes, and then passes everything
-// on.
+// holder buffers up to mostWithheld bytes, and then passes everything on.
 type holder struct {
 	to   io.Writer
 	held []byte

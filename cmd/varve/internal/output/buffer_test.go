@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestHolder passes on what is longer than it holds.
+// TestHolder checks that output beyond the limit is passed on.
 func TestHolder(t *testing.T) {
 	var to bytes.Buffer
 	h := &holder{to: &to}

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// TestWriteJSON writes structs member by member as encoding/json has them as a whole.
+// TestWriteJSON checks that writing structs member by member equals encoding/json.
 func TestWriteJSON(t *testing.T) {
 	type inner struct {
 		Deep string `json:"deep"`

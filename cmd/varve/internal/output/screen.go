@@ -42,8 +42,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// isPlainText reports whether text has printable ASCII and newlines only, as nearly all
-// text has.
+// isPlainText reports whether text consists of printable ASCII and newlines only, as
+// nearly all text does.
 func isPlainText(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' && c != '\n' || c >= 0x7f {

@@ -27,7 +27,7 @@ func Bytes(n int64) string {
 }
 
 // ErrNoSize reports a text that is not a number with a unit.
-var ErrNoSize = errors.New("a number with a unit is needed, as 8MiB or 500kB")
+var ErrNoSize = errors.New("give a number with a unit, as 8MiB or 500kB")
 
 // sizeText is a number and a unit: 8MiB, 1.5 GiB, 500kB, 100 B.
 var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGTPE]?)(i?)B$`)

@@ -27,8 +27,8 @@ const (
 
 var errTooMany = errors.New("too many chunks to count them for a drawing")
 
-// Shading determines which chunks of a drawing are stored.
-type Shading struct {
+// shading determines which chunks of a drawing are stored.
+type shading struct {
 	Context  context.Context
 	Of       *Grid
 	all      [][]int64 // the stored chunks, sorted by first index, if listed; else a sample
@@ -44,7 +44,7 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	if d.Each == nil || ok && n == 0 {
 		return nil, nil
 	}
-	s := &Shading{Context: cmd.Context(), Of: d}
+	s := &shading{Context: cmd.Context(), Of: d}
 	limit := listTime
 	if ok && n <= fewChunks {
 		limit = fewTime
@@ -56,11 +56,11 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 		return s.among, nil
 	}
 	s.Deadline = time.Now().Add(fewTime)
-	return s.Probe, nil
+	return s.probe, nil
 }
 
 // list lists the stored chunks until the time is over.
-func (s *Shading) list(limit time.Duration) error {
+func (s *shading) list(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(s.Context, limit)
 	defer cancel()
 	var flat []int64
@@ -93,7 +93,7 @@ func first(index []int64) int64 {
 }
 
 // among counts the listed chunks in a box.
-func (s *Shading) among(chunks grid.Box) (n int64) {
+func (s *shading) among(chunks grid.Box) (n int64) {
 	all := s.all
 	if len(chunks) > 0 {
 		all = all[sort.Search(len(all), func(i int) bool { return all[i][0] >= chunks[0].Start }):]
@@ -109,9 +109,9 @@ func (s *Shading) among(chunks grid.Box) (n int64) {
 	return n
 }
 
-// Probe requests each chunk of a box if there are few enough, or else one known chunk. It
+// probe requests each chunk of a box if there are few enough, or else one known chunk. It
 // returns a negative number if it cannot tell.
-func (s *Shading) Probe(chunks grid.Box) (n int64) {
+func (s *shading) probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
 	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {
 		if slices.ContainsFunc(s.all, chunks.Contains) {

@@ -70,7 +70,7 @@ func NewCount(cmd *cobra.Command, what string, total int64) *Line {
 }
 
 // NewEstimate begins the line of a task of about total bytes, or 0 if unknown. done
-// returns how much of it the counts of requests and codecs stand for.
+// estimates the finished bytes from the counts of requests and codecs.
 func NewEstimate(cmd *cobra.Command, what string, total int64, done func(observe.Stats) int64) *Line {
 	p := &Line{what: what, text: phrase.Bytes}
 	p.total.Store(total)
@@ -97,9 +97,9 @@ func (p *Line) estimate(cmd *cobra.Command, done func(observe.Stats) int64) {
 	p.begin(cmd)
 }
 
-// Begin begins a line that shows that a command goes on, until another line shows more.
-// If standard output is a program, that program may show its own progress, so there is no
-// line.
+// Begin begins a line that shows that a command is running, until another line shows
+// more. There is no line if standard output is not a terminal: a program that reads it
+// may show its own progress.
 func Begin(cmd *cobra.Command) *Line {
 	p := &Line{what: cmd.Name(), text: phrase.Count, idle: true}
 	if c := console.Of(cmd.ErrOrStderr()); c != nil && c.Both {
@@ -147,8 +147,8 @@ func (p *Line) drawOn(w io.Writer, delay, period time.Duration) {
 // Add counts n as done.
 func (p *Line) Add(n int64) { p.done.Add(n) }
 
-// Reach sets how much is done, and the total. Goroutines may call it in any order: the
-// largest number counts.
+// Reach sets the finished part and the total. Goroutines may call it in any order,
+// because the largest number counts.
 func (p *Line) Reach(done, total int64) {
 	p.total.Store(total)
 	for was := p.done.Load(); done > was && !p.done.CompareAndSwap(was, done); was = p.done.Load() {
@@ -212,7 +212,7 @@ func clock(seconds float64) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// What estimates count.
+// Functions for estimates.
 var (
 	// CodedBytes counts the bytes of encoded elements, or those written if nothing is
 	// encoded.

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/observe"
 )
 
-// TestLine draws lines for work that is short, that lasts and that says nothing
-// meanwhile.
+// TestLine draws lines for short work, long work, and work that reports nothing for a
+// while.
 func TestLine(t *testing.T) {
 	newOne := func() *Line {
 		p := &Line{what: "reading", text: phrase.Bytes}

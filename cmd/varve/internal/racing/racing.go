@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package racing tells tests whether they run under the race detector.
+// Package racing lets tests detect the race detector.
 //
 // Under the detector, code runs ten times slower, and a single goroutine cannot have
 // races. Pools also drop objects at random, so allocation counts are meaningless. Tests

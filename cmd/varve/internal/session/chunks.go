@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 )
 
-// absentFlag is the flag that says how to read a chunk that is not stored.
+// absentFlag is the flag that defines how to read a chunk that is not stored.
 const absentFlag = "missing-chunks"
 
 // The values of absentFlag.

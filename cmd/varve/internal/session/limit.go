@@ -49,7 +49,7 @@ func LimitOf(cmd *cobra.Command) int64 {
 	return s.bytes
 }
 
-// mostText is how many bytes of text one block may have without --limit.
+// mostText bounds the bytes of text in one block without --limit.
 const mostText = 256 << 20
 
 // Limits returns the limits for the nodes that a command opens. --limit sets those of a

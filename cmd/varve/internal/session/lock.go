@@ -31,7 +31,7 @@ func (p *patience) Set(text string) error {
 	if text != "0" {
 		var err error
 		if d, err = time.ParseDuration(text); err != nil || d < 0 {
-			return fmt.Errorf("%q is no duration, as 30s or 5m", text)
+			return fmt.Errorf("%q is not a duration such as 30s or 5m", text)
 		}
 	}
 	*p = patience{true, d}

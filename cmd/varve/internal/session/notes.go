@@ -26,7 +26,7 @@ func Remark(cmd *cobra.Command, location, text string) {
 	}
 }
 
-// remarks are the notes that a command has for programs.
+// remarks are the notes for the JSON document of a command.
 type remarks []string
 
 // remarksKey is the key of the remarks in the context of a command.
@@ -37,7 +37,7 @@ func withRemarks(cmd *cobra.Command) {
 	cmd.SetContext(context.WithValue(cmd.Context(), remarksKey{}, new(remarks)))
 }
 
-// TakeRemarks returns the remarks that no document has yet.
+// TakeRemarks returns and forgets the remarks that were not printed in JSON yet.
 func TakeRemarks(cmd *cobra.Command) []string {
 	r, ok := cmd.Context().Value(remarksKey{}).(*remarks)
 	if !ok {

@@ -38,8 +38,8 @@ func ExperimentNames() []string {
 // experimentalVar defines --experimental.
 func experimentalVar(f *pflag.FlagSet) {
 	f.Var(new(experimentWords), ExperimentalFlag,
-		"permit `WHAT` is proposed for Zarr but not settled, several with commas: encoded-shapes are chunks stored longer than their edges "+
-			"(encoded_chunk_shapes), inner-chunks are inner chunks that end where their shard does, or are cut unevenly")
+		"permit proposed extensions of Zarr: `WHAT` is one or several, with commas, of encoded-shapes, chunks stored longer than their edges "+
+			"(encoded_chunk_shapes), and inner-chunks, which end with their shard or have different lengths")
 }
 
 // experimentWords is the value of --experimental. Several occurrences of the flag add up.
@@ -65,7 +65,7 @@ func parseExperiments(text string) (e zarr.Experimental, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		i := slices.Index(names, strings.TrimSpace(word))
 		if i < 0 {
-			return e, fmt.Errorf("%q: there are %s", word, strings.Join(names, " and "))
+			return e, fmt.Errorf("%q is not one of %s", word, strings.Join(names, " and "))
 		}
 		experiments[i].permit(&e)
 	}

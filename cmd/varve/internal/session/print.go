@@ -43,8 +43,8 @@ func PrintData(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	return output.Buffer(out, print)
 }
 
-// Confirm tells the user at a terminal in one line that a change is done. Programs have
-// the exit status instead.
+// Confirm prints one line at a terminal that a change is done. Programs use the exit
+// status instead.
 func Confirm(cmd *cobra.Command, format string, args ...any) {
 	if w := cmd.ErrOrStderr(); console.IsTerminal(w) && !WantsJSON(cmd) {
 		fmt.Fprintf(w, "%s\n", phrase.Printable(fmt.Sprintf(format, args...))) // the change is done even if this fails

@@ -33,7 +33,7 @@ func LedgerOf(ctx context.Context) *rehearsal.Ledger {
 	return nil
 }
 
-// RehearsalOf returns the dry run that a command is, or nil.
+// RehearsalOf returns the dry run of a command, or nil.
 func RehearsalOf(ctx context.Context) *Rehearsal {
 	d, _ := ctx.Value(rehearsalKey{}).(*Rehearsal)
 	return d
@@ -50,7 +50,7 @@ func Rehearse(ctx context.Context) (context.Context, *Rehearsal) {
 // IsDryRun reports whether a command is a dry run.
 func IsDryRun(cmd *cobra.Command) bool { return LedgerOf(cmd.Context()) != nil }
 
-// RehearseIn records in which store a dry run would change something.
+// RehearseIn records the store that a dry run would change.
 func RehearseIn(cmd *cobra.Command, at *zarr.Location) {
 	if d := RehearsalOf(cmd.Context()); d != nil {
 		d.Place = store.PlaceOf(at.Store())

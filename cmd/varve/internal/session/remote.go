@@ -64,7 +64,7 @@ func (s *statuses) Set(text string) error {
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 400 || n > 499 {
-			return fmt.Errorf("%q is no status from 400 to 499", word)
+			return fmt.Errorf("%q is not a status from 400 to 499", word)
 		}
 		if !slices.Contains(*s, n) {
 			*s = append(*s, n)

@@ -18,7 +18,7 @@ import (
 // counterKey is the context key of the counter of --stats.
 type counterKey struct{}
 
-// WithStats gives a command the flag --stats.
+// WithStats adds the flag --stats to a command.
 func WithStats(c *cobra.Command) *cobra.Command {
 	on := c.Flags().Bool("stats", false, "print requests, bytes, chunks and the time in I/O and in codecs to standard error")
 	work := c.RunE

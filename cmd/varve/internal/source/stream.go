@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source reads the selected part of an array block by block, decoded if asked
-// for.
+// Package source reads the selected part of an array block by block, and can decode it.
 package source
 
 import (
@@ -76,7 +75,7 @@ func (s *Source) measure() {
 	}
 }
 
-// Reader reads blocks of a source. The memory is reused.
+// Reader reads blocks of a source. Every block reuses the memory of the previous one.
 type Reader struct {
 	*Source
 	block, made element.Values
@@ -95,7 +94,7 @@ func (r *Reader) Read(ctx context.Context, part selection.Selection, n int) (ele
 	return r.made, nil
 }
 
-// Blocks calls use with the elements in C order, block by block. The memory is reused.
+// Blocks calls use with the elements in C order, block by block. Blocks reuse memory.
 func (s *Source) Blocks(ctx context.Context, use func(element.Values) error) error {
 	size := SlabOf(s.Stored)
 	if s.Type.Variable() && !s.Stored.Variable() {
@@ -152,7 +151,7 @@ func (s *Source) Elements(cmd *cobra.Command, use func(elem []byte) error) error
 	})
 }
 
-// LittleEndian turns a block from host byte order to little endian or back, in place.
+// LittleEndian converts a block between host byte order and little endian, in place.
 func LittleEndian(t dtype.Type, block []byte) {
 	if !dtype.LittleEndian() {
 		t.Swap(block, block)

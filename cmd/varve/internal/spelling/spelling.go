@@ -56,8 +56,8 @@ func Nearest(word string, known []string) []string {
 	return near[:min(len(near), Most)]
 }
 
-// longestMeant bounds the words that are compared, since the cost is the product of their
-// lengths.
+// longestMeant bounds the length of compared words, because the cost is the product of
+// the lengths.
 const longestMeant = 200
 
 // Distance returns how many letters must be changed, inserted, deleted or swapped with

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNearest checks which words are proposed for one that is not known.
+// TestNearest checks the words that are proposed for an unknown one.
 func TestNearest(t *testing.T) {
 	known := []string{"time", "latitude", "longitude", "t2m", "shape", "shards", "select"}
 	for word, want := range map[string]string{

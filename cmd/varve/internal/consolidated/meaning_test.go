@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package consolidated
 
 import (
 	"strings"
 	"testing"
-
-	"varve.dev/zarr/cmd/varve/internal/consolidated"
 )
 
 const little = `{"name":"bytes","configuration":{"endian":"little"}}`
@@ -64,10 +62,10 @@ func TestEqualRecords(t *testing.T) {
 		{`{".zarray":{"fill_value":null}}`, `{".zarray":{"fill_value":0}}`, false},
 		{`{"zarr_format":3`, `{"zarr_format":4`, false},
 	} {
-		if got := consolidated.Alike([]byte(c.a), []byte(c.b)); got != c.want {
+		if got := alike([]byte(c.a), []byte(c.b)); got != c.want {
 			t.Errorf("%s\n%s: %v", c.a, c.b, got)
 		}
-		if got := consolidated.Alike([]byte(c.b), []byte(c.a)); got != c.want {
+		if got := alike([]byte(c.b), []byte(c.a)); got != c.want {
 			t.Errorf("%s\n%s: %v", c.b, c.a, got)
 		}
 	}

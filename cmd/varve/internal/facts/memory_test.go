@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package facts
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/metadata"
 )
 
@@ -28,7 +27,7 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	var s facts.Sheet
+	var s Sheet
 	s.Attributes(object.Bytes())
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
@@ -62,8 +61,8 @@ func TestReadersTakeNoMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	facts.ReadersOfDocument(doc, facts.Specified)
-	text := facts.Describe("a", doc).MissingText()
+	readersOfDocument(doc, specified)
+	text := Describe("a", doc).missingText()
 	runtime.ReadMemStats(&after)
 	if text != "3" {
 		t.Errorf("the missing value is %q", text)
@@ -77,12 +76,12 @@ func TestReadersTakeNoMemory(t *testing.T) {
 // printed.
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)
-	s := facts.Sheet{Title: "x"}
+	s := Sheet{Title: "x"}
 	s.Add(long, long)
 	s.Attributes([]byte(`{"` + long + `": 1}`))
-	s.Add("codecs", facts.ExtensionsText([]metadata.Extension{{Name: "x", Configuration: []byte(`{"` + long + `":"` + long + `"}`)}}))
-	f := facts.Array{Doc: &metadata.Array{DataType: metadata.Extension{Name: "x", Configuration: []byte("{}")}}, DataType: []byte(`{"name":"` + long + `"}`)}
-	s.Add("data type", f.TypeText())
+	s.Add("codecs", extensionsText([]metadata.Extension{{Name: "x", Configuration: []byte(`{"` + long + `":"` + long + `"}`)}}))
+	f := Array{Doc: &metadata.Array{DataType: metadata.Extension{Name: "x", Configuration: []byte("{}")}}, DataType: []byte(`{"name":"` + long + `"}`)}
+	s.Add("data type", f.typeText())
 	var out bytes.Buffer
 	if err := s.Print(&out); err != nil || out.Len() > 20<<10 || strings.Count(out.String(), "…") < 5 {
 		t.Errorf("%v, %d bytes: %.5000s", err, out.Len(), out.String())
@@ -96,13 +95,13 @@ func TestManyMissingValues(t *testing.T) {
 		fmt.Fprintf(&list, "%d,", i)
 	}
 	doc := &metadata.Array{DataType: metadata.Extension{Name: "int32"}, Attributes: []byte(`{"missing_value":[` + list.String() + `0]}`)}
-	f := facts.Array{Doc: doc, Attributes: doc.Attributes}
-	if text := f.MissingText(); !strings.HasPrefix(text, "0, 1, 2,") || !strings.HasSuffix(text, "98, 99, …") {
+	f := Array{Doc: doc, Attributes: doc.Attributes}
+	if text := f.missingText(); !strings.HasPrefix(text, "0, 1, 2,") || !strings.HasSuffix(text, "98, 99, …") {
 		t.Errorf("missing values %.1000s", text)
 	}
 	doc = &metadata.Array{DataType: doc.DataType, Attributes: []byte(`{"_FillValue":5,"missing_value":[5,-1]}`)}
-	few := facts.Array{Doc: doc, Attributes: doc.Attributes}
-	if text := few.MissingText(); text != "5, -1" {
+	few := Array{Doc: doc, Attributes: doc.Attributes}
+	if text := few.missingText(); text != "5, -1" {
 		t.Errorf("missing values %s", text)
 	}
 }

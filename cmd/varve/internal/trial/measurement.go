@@ -73,11 +73,11 @@ func (m *Round) pieces() int64 {
 
 // Thresholds for what bounds reading.
 const (
-	ByCodecs  = "codecs"
-	ByStore   = "store"
-	ByWaiting = "waiting"
-	ByChunks  = "chunks"
-	ByMemory  = "memory"
+	byCodecs  = "codecs"
+	byStore   = "store"
+	byWaiting = "waiting"
+	byChunks  = "chunks"
+	byMemory  = "memory"
 )
 
 const (
@@ -95,24 +95,24 @@ func (m *Measured) Judge() (what, why string) {
 	size := r.Bytes / max(1, r.pieces())
 	switch {
 	case busy >= most:
-		return ByCodecs, fmt.Sprintf("decoding takes %s of the time of %s", percent(busy), phrase.Plural(int64(r.Processors), "processor"))
+		return byCodecs, fmt.Sprintf("decoding takes %s of the time of %s", percent(busy), phrase.Plural(int64(r.Processors), "processor"))
 	case m.Raw.Rate > 0 && r.Stored >= most*m.Raw.Rate:
-		return ByStore, fmt.Sprintf("it delivers %s per second without decoding, and %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
+		return byStore, fmt.Sprintf("it delivers %s per second without decoding, and %s here", phrase.Bytes(int64(m.Raw.Rate)), phrase.Bytes(int64(r.Stored)))
 	case waiting >= most:
-		return ByWaiting, fmt.Sprintf("%s are in flight all the time and each takes %s, so more chunks in flight would read faster",
+		return byWaiting, fmt.Sprintf("%s are in flight all the time and each takes %s, so more chunks in flight would read faster",
 			phrase.Plural(int64(r.InFlight), "request"), each(requests.Duration, requests.Times))
 	case size < smallChunk:
-		return ByChunks, fmt.Sprintf("chunks have %s each, and of the %s for a chunk codecs take %s; larger chunks cost less",
+		return byChunks, fmt.Sprintf("chunks have %s each, and of the %s for a chunk codecs take %s; larger chunks cost less",
 			phrase.Bytes(size), duration(r.PerChunk*float64(r.Processors)), duration(codecs/float64(max(1, r.pieces()))))
 	case busy < idle && requests.Duration.Seconds() >= most*r.Seconds:
-		return ByWaiting, fmt.Sprintf("a request takes %s, %.1f are in flight on average, and the processors decode for %s of the time",
+		return byWaiting, fmt.Sprintf("a request takes %s, %.1f are in flight on average, and the processors decode for %s of the time",
 			each(requests.Duration, requests.Times), requests.Duration.Seconds()/r.Seconds, percent(busy))
 	}
-	return ByMemory, fmt.Sprintf("neither the codecs (%s of the processors' time) nor the store (%s of its rate) are exhausted; what remains is moving elements to their places",
+	return byMemory, fmt.Sprintf("neither the codecs (%s of the processors' time) nor the store (%s of its rate) are exhausted; what remains is moving elements to their places",
 		percent(busy), percent(r.Stored/max(1, m.Raw.Rate)))
 }
 
-// each returns the mean of several times.
+// each returns the mean duration.
 func each(sum time.Duration, times int64) string {
 	return duration(sum.Seconds() / float64(max(1, times)))
 }

@@ -8,5 +8,5 @@ import "errors"
 
 // dropCache works on Linux only.
 func dropCache(string) error {
-	return errors.New("this system does not tell how to drop files from its cache")
+	return errors.New("dropping files from the system's cache is not supported on this system")
 }

@@ -26,13 +26,13 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// senses are the attributes that give the numbers of an array their meaning.
-var senses = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.FillValue, cf.MissingValue, "units", "calendar"}
+// encodingAttributes are the attributes that give the numbers of an array their meaning.
+var encodingAttributes = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.FillValue, cf.MissingValue, "units", "calendar"}
 
-// KeepsSense returns an error if the numbers of another array have another meaning in
+// CheckEncoding returns an error if the numbers of another array have another meaning in
 // this array. They are stored unchanged, so readers would see wrong values. If that array
 // has no such attributes, its numbers count as raw.
-func (v *Values) KeepsSense(ctx context.Context, a *zarr.Array) error {
+func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
 	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if err != nil {
 		return nil, err
 	}
-	says := hasSense(v.array) || from.Units != "" // bounds have the units of their coordinate
+	says := hasEncoding(v.array) || from.Units != "" // bounds have the units of their coordinate
 	if says {
 		faults = append(packingDiffers(v.array, a), unitsDiffer(from, to)...)
 	}
@@ -88,9 +88,9 @@ func hasMissingFill(a *zarr.Array) bool {
 	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
-// NoteSense prints a note if the numbers of an array lose their units, or if numbers
+// NoteEncoding prints a note if the numbers of an array lose their units, or if numbers
 // without attributes are stored as packed ones.
-func (v *Values) NoteSense(cmd *cobra.Command, a *zarr.Array) {
+func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
 	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
 		return
 	}
@@ -99,17 +99,17 @@ func (v *Values) NoteSense(cmd *cobra.Command, a *zarr.Array) {
 			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, and the array that receives its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
 	}
-	if hasSense(v.array) {
+	if hasEncoding(v.array) {
 		return
 	}
 	if p, err := cf.PackingOf(a); err == nil && (p.IsScaled() || p.Type() != a.Type()) {
-		session.Remark(cmd, v.Name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
+		session.Remark(cmd, v.Name, "it has no attributes that define an encoding, so its numbers are stored unchanged as packed ones")
 	}
 }
 
-// hasSense reports whether an array has any attribute that gives its numbers a meaning.
-func hasSense(a *zarr.Array) bool {
-	for _, name := range senses {
+// hasEncoding reports whether an array has any attribute that gives its numbers a meaning.
+func hasEncoding(a *zarr.Array) bool {
+	for _, name := range encodingAttributes {
 		if v, err := source.AttributeValue(a, name); err != nil || !v.IsZero() {
 			return true
 		}
@@ -117,8 +117,8 @@ func hasSense(a *zarr.Array) bool {
 	return false
 }
 
-// sense returns an attribute in the form for people.
-func sense(a *zarr.Array, name string) string {
+// attributeText returns an attribute in the form for people.
+func attributeText(a *zarr.Array, name string) string {
 	v, err := source.AttributeValue(a, name)
 	if err != nil || v.IsZero() {
 		return "none"
@@ -126,9 +126,9 @@ func sense(a *zarr.Array, name string) string {
 	return phrase.Shorten(phrase.Compact(v.Raw()), 60)
 }
 
-// senseDiffers describes how an attribute differs.
-func senseDiffers(from, to *zarr.Array, name string) string {
-	return fmt.Sprintf("%s is %s there and %s here", name, sense(from, name), sense(to, name))
+// attributeDiffers describes how an attribute differs.
+func attributeDiffers(from, to *zarr.Array, name string) string {
+	return fmt.Sprintf("%s is %s there and %s here", name, attributeText(from, name), attributeText(to, name))
 }
 
 // packingDiffers returns the differences between the packings of two arrays.
@@ -137,8 +137,8 @@ func packingDiffers(from, to *zarr.Array) (faults []string) {
 	q, also := cf.PackingOf(to)
 	if err != nil || also != nil { // equal spellings have been compared before
 		for _, name := range []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned} {
-			if sense(from, name) != sense(to, name) {
-				faults = append(faults, senseDiffers(from, to, name))
+			if attributeText(from, name) != attributeText(to, name) {
+				faults = append(faults, attributeDiffers(from, to, name))
 			}
 		}
 		return faults
@@ -150,11 +150,11 @@ func packingDiffers(from, to *zarr.Array) (faults []string) {
 		differs bool
 	}{{cf.ScaleFactor, scale != otherScale}, {cf.AddOffset, offset != otherOffset}} {
 		if part.differs {
-			faults = append(faults, senseDiffers(from, to, part.name))
+			faults = append(faults, attributeDiffers(from, to, part.name))
 		}
 	}
 	if p.Type() != q.Type() {
-		faults = append(faults, senseDiffers(from, to, cf.Unsigned))
+		faults = append(faults, attributeDiffers(from, to, cf.Unsigned))
 	}
 	return faults
 }
@@ -162,7 +162,7 @@ func packingDiffers(from, to *zarr.Array) (faults []string) {
 // missingDiffers returns the values that are missing only in the first of two arrays.
 func missingDiffers(p, q *cf.Packing) (faults []string) {
 	for _, elem := range missingBut(p, q) {
-		faults = append(faults, fmt.Sprintf("%s stands for no value there and is a number here", p.Type().AppendText(nil, elem)))
+		faults = append(faults, fmt.Sprintf("%s is a missing value there and a number here", p.Type().AppendText(nil, elem)))
 	}
 	return faults
 }
@@ -198,7 +198,7 @@ func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []strin
 	err = s.Blocks(ctx, func(e element.Values) error {
 		for i := range e.Len() {
 			if elem := e.At(i); q.IsMissing(elem) && p.HasValue(elem) && !isNotATime(elem) {
-				faults = []string{fmt.Sprintf("%s is a number there and stands for no value here", q.Type().AppendText(nil, elem))}
+				faults = []string{fmt.Sprintf("%s is a number there and a missing value here", q.Type().AppendText(nil, elem))}
 				return errFound
 			}
 		}
@@ -276,8 +276,8 @@ func timeLength(name string) time.Duration {
 	return u.Length()
 }
 
-// countAlike reports whether every number stands for the same time on another axis, however
-// its units are spelled.
+// countAlike reports whether every number denotes the same time in both units,
+// regardless of how they are written.
 func countAlike(a, b cf.Times) bool {
 	sameDays := a.Calendar() == b.Calendar() || a.IsReal() && b.IsReal()
 	return sameDays && a.Length() == b.Length() && a.Origin() == b.Origin()

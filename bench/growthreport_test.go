@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sampleGrowth has a candidate that gets faster, one that cannot begin, and a bound.
+// sampleGrowth has a candidate that gets faster, one that fails, and a bound.
 func sampleGrowth() *growth {
 	at := func(seconds ...float64) figures {
 		var all []sample
@@ -47,8 +47,7 @@ func TestGrowthMarkdown(t *testing.T) {
 	}
 }
 
-// TestGrowthSave checks that figures that were written draw the same tables and plots
-// again.
+// TestGrowthSave checks that saved figures give the same tables and plots.
 func TestGrowthSave(t *testing.T) {
 	first, second := filepath.Join(t.TempDir(), "new", "G.md"), filepath.Join(t.TempDir(), "G.md")
 	if err := sampleGrowth().save(first); err != nil {
@@ -68,7 +67,7 @@ func TestGrowthSave(t *testing.T) {
 	}
 }
 
-// TestGrowthDrawn checks that tables and plots beside this test are those of the figures
+// TestGrowthDrawn checks that the tables and plots in the repository match the figures
 // beside them.
 func TestGrowthDrawn(t *testing.T) {
 	g, err := readGrowth("GROWTH.json")

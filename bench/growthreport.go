@@ -124,8 +124,8 @@ func (c curve) cell(x float64, u unit) string {
 	return "–"
 }
 
-// notes says which candidates have no figures and why, once for each reason. It omits the
-// limit.
+// notes returns the reasons why candidates have no figures, once for each reason. It
+// omits the limit.
 func (g grown) notes() (all []string) {
 	for _, p := range g.Places {
 		for _, r := range p.Results {

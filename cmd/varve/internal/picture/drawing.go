@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package picture prepares the drawing of a chunk grid: stored chunks, and names of
-// times.
+// Package picture prepares drawings of chunk grids. It finds stored chunks and the
+// names of times.
 package picture
 
 import (
@@ -81,7 +81,7 @@ func OfDocument(cmd *cobra.Command, location string, reason error) (*Grid, error
 func ParseAxes(text string) ([]string, error) {
 	axes, err := argument.ParseAxes(text)
 	if err == nil && (len(axes) > 2 || len(axes) == 2 && axes[0] == axes[1]) {
-		err = errors.New("one or two different axes are needed, as numbers from 0 or names of dimensions")
+		err = errors.New("give one or two different axes, as numbers from 0 or names of dimensions")
 	}
 	return axes, err
 }

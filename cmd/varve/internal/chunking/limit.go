@@ -115,7 +115,7 @@ func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt 
 func shorterEdges(was grid.Axis, chunk []int64, axis int, size, limit int64) string {
 	plane, ok := checked.Product(append(slices.Delete(slices.Clone(chunk), axis, axis+1), size)...)
 	if !ok || plane > limit {
-		return "its other axes are too long, cut them when the array is created (--chunks)"
+		return "its other axes are too long; cut them when you create the array (--chunks)"
 	}
 	plane = max(plane, 1)
 	n := was.Longest(grid.Interval{Stop: was.Cells()})

@@ -9,9 +9,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Known turns an error for unsupported things of a lower package into
+// AsUnsupported turns an error for unsupported things of a lower package into
 // [zarr.ErrUnsupported].
-func Known(err error) error {
+func AsUnsupported(err error) error {
 	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
 		return Unsupported("%w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// patientBytes is how many bytes are read at a time.
+// patientBytes is the number of bytes that are read at a time.
 const patientBytes = 256 << 10
 
 // patient reads a stream that may be silent for ever. It gives up when its context ends.
@@ -29,7 +29,7 @@ type taken struct {
 	err error
 }
 
-// Patient returns a reader of r that gives up when the context ends.
+// Patient returns a reader of r that stops when the context ends.
 func Patient(ctx context.Context, r io.Reader) *patient { return &patient{ctx: ctx, r: r} }
 
 func (p *patient) Read(b []byte) (int, error) {
@@ -49,7 +49,8 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// wait reads the next bytes. Until the read returns, the buffer belongs to it.
+// wait reads the next bytes. After a cancelled wait the pending read still owns the
+// buffer.
 func (p *patient) wait() error {
 	if p.buffer == nil {
 		p.buffer, p.waits = make([]byte, patientBytes), make(chan taken, 1)
@@ -67,8 +68,8 @@ func (p *patient) wait() error {
 	}
 }
 
-// Open opens a file. It gives up when the context ends: a named pipe blocks its reader
-// until there is a writer.
+// Open opens a file. It stops when the context ends, because opening a named pipe
+// blocks until there is a writer.
 func Open(ctx context.Context, name string) (*os.File, error) {
 	if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return os.Open(name)

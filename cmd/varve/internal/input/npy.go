@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package input
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/npy"
+)
+
+// NPYOfCSV returns the Python code that turns a table of numbers into a .npy file.
+func NPYOfCSV(file string) string {
+	return fmt.Sprintf("in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) converts csv to npy (with skiprows=1 and usecols for a table with a header)",
+		node.WithoutExtension(file)+".npy", filepath.Base(file))
+}
+
+// OpenNPY reads the header of a .npy file.
+func (v *Values) OpenNPY() error {
+	h, err := npy.ReadHeader(v.Reader)
+	if err != nil {
+		return failure.BadArgument("%s: %w%s", v.Name, err, v.packed(err))
+	}
+	worded := isWord(h.Type) && v.Type.Variable()
+	if !v.Type.IsZero() && v.Type != h.Type && !worded && !sameBytes(v.Type, h.Type) {
+		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.Name, typeText(h.Type), typeText(v.Type), astype(v.Type, encodeFirst(h.Type, v.into)))
+	}
+	n, ok := h.Bytes()
+	if !ok {
+		return fmt.Errorf("%w: %s has shape %v", zarr.ErrOverflow, v.Name, h.Shape)
+	}
+	if have, known := v.left(); known && have != n {
+		return failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, have, n)
+	}
+	want := v.Type
+	v.Type, v.Shape, v.Total, v.swapped = h.Type, h.Shape, n, h.Swapped()
+	if !h.Fortran && !worded {
+		return nil
+	}
+	e, err := v.All()
+	if err != nil {
+		return err
+	}
+	h.BigEndian = !dtype.LittleEndian() // All has swapped the bytes already
+	e.Data = h.Arrange(e.Data)
+	if worded {
+		e = asWords(want, e)
+	}
+	v.provide(e)
+	return nil
+}
+
+// packed returns a hint for a file that is not a .npy file, or whose elements are Python
+// objects.
+func (v *Values) packed(err error) string {
+	if strings.Contains(err.Error(), `NumPy type "|O"`) {
+		return " (elements are objects of Python: x.astype(str), or astype of a type of numbers, makes values of them)"
+	}
+	if v.file == nil {
+		return ""
+	}
+	magic := make([]byte, 8)
+	n, _ := v.file.ReadAt(magic, 0) // a pipe has no magic
+	switch magic = magic[:n]; {
+	case bytes.HasPrefix(magic, []byte("PK")):
+		return " (it is a zip archive, as numpy.savez writes; unzip takes the .npy files out)"
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		return fmt.Sprintf(" (it is compressed: gunzip -c %s | varve write NODE --format npy)", v.Name)
+	case bytes.HasPrefix(magic, []byte("\x89HDF")) || bytes.HasPrefix(magic, []byte("CDF")):
+		return " (it is NetCDF or HDF5: xarray.open_dataset reads it)"
+	}
+	return ""
+}
+
+// isWord reports whether elements are text or bytes of a fixed length.
+func isWord(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated }
+
+// sameBytes reports whether elements of two types are plain bytes of the same length.
+func sameBytes(a, b dtype.Type) bool {
+	return a.Kind() == dtype.Raw && b.Kind() == dtype.Raw && a.Size() == b.Size()
+}
+
+// asWords returns elements of fixed length as elements of a type of variable length.
+func asWords(t dtype.Type, e element.Values) element.Values {
+	words := make([][]byte, e.Len())
+	for i := range words {
+		words[i] = e.Type.AppendWord(nil, e.At(i))
+	}
+	return element.Values{Type: t, Words: words}
+}
+
+// encodeFirst returns the steps before astype that encode values of another type for an
+// array, or "". astype alone would truncate scaled values, count times in other units,
+// and turn NaN into some number.
+func encodeFirst(from dtype.Type, a *zarr.Array) string {
+	if a == nil || !element.IsNumeric(a.Type()) {
+		return ""
+	}
+	p, err := cf.PackingOf(a)
+	if err != nil {
+		return ""
+	}
+	var steps []string
+	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && source.Attribute(a, "units") != "" {
+		steps = append(steps, "count in "+phrase.Shorten(source.Attribute(a, "units"), 60))
+	}
+	if p.IsScaled() {
+		scale, offset := p.Scale()
+		steps = append(steps, fmt.Sprintf("subtract add_offset %v, divide by scale_factor %v, and round", offset, scale))
+	}
+	if from.Kind() == dtype.Float && p.Type().Kind() != dtype.Float && p.IsMasked() {
+		steps = append(steps, "replace NaN by the missing value")
+	}
+	if len(steps) == 0 {
+		return ""
+	}
+	return "encode them first as the attributes of the array say (" + strings.Join(steps, "; ") + ")"
+}
