@@ -28,7 +28,8 @@ type AppendOptions struct {
 	Expect []int64
 	// Planes is the number of indices that the axis gains. 0 derives it from the length
 	// of src. It is needed only if another axis has the extent 0, as in the shape (3, 0):
-	// then planes have no elements, and the length of src does not tell their number.
+	// then planes have no elements, and their number does not follow from the length of
+	// src.
 	Planes int64
 }
 

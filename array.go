@@ -87,7 +87,8 @@ func (a *Array) String() string {
 // the array names none.
 func (a *Array) DimensionNames() []string { return a.state.Load().DimensionNames() }
 
-// parse binds a document of this array. attributes is its attributes document in format 2.
+// parse binds a document of this array. attributes is its attributes document in format
+// 2.
 func (a *Array) parse(data, attributes []byte, version store.Version) (*snapshot.Array, error) {
 	doc, err := a.parseDocument(data, attributes)
 	if err != nil {

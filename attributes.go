@@ -15,8 +15,9 @@ import (
 
 // UpdateAttributes publishes the attributes that change returns for the newest ones. Both
 // are JSON objects; their spelling and order are kept. [metadata.SetAttribute] and
-// [metadata.UnsetAttribute] help. The array is locked while change runs, so change must not
-// change the array in another way. It may run again if another writer publishes first.
+// [metadata.UnsetAttribute] help. The array is locked while change runs, so change must
+// not change the array in another way. It may run again if another writer publishes
+// first.
 func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if a.isV2() {
 		return a.fail("set attributes", a.updateAttributesV2(ctx, change))

@@ -20,8 +20,8 @@ func newBlock[T any](r *snapshot.Selected) Block[T] {
 	return Block[T]{r.Shape(), make([]T, r.Len())}
 }
 
-// At returns the element at an index of the block. Like indexing a slice, it panics if the
-// index is out of range or has the wrong number of axes.
+// At returns the element at an index of the block. Like indexing a slice, it panics if
+// the index is out of range or has the wrong number of axes.
 func (b Block[T]) At(index ...int64) T { return b.Data[b.offset(index, len(b.Shape))] }
 
 // Set replaces the element at an index of the block. It panics as [Block.At] does.

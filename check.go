@@ -16,8 +16,8 @@ import (
 
 // CheckOptions are the options of checks. A nil *CheckOptions is the zero value.
 type CheckOptions struct {
-	// IndexOnly checks only indexes, including those of nested shards, and decodes no inner
-	// chunk.
+	// IndexOnly checks only indexes, including those of nested shards, and decodes no
+	// inner chunk.
 	IndexOnly bool
 	// Complete makes every missing chunk a fault that wraps [fs.ErrNotExist]. It is for
 	// arrays whose chunks are all stored ([Options.StoreFill]). [Array.CheckShards]
@@ -42,11 +42,11 @@ type ShardFault struct {
 // Error names the shard and the fault.
 func (f ShardFault) Error() string { return fmt.Sprintf("chunk %v (%s): %v", f.Shard, f.Key, f.Fault) }
 
-// CheckShard checks one stored shard. The index must be readable. Every inner chunk must be
-// inside the shard and outside of the index, must share no bytes with another one, and must
-// decode. Nested shards are checked in the same way, and a chunk that is not a shard is
-// decoded. Faults are part of the result, not errors. Dead bytes are counted; they are no
-// fault.
+// CheckShard checks one stored shard. The index must be readable. Every inner chunk must
+// be inside the shard and outside of the index, must share no bytes with another one, and
+// must decode. Nested shards are checked in the same way, and a chunk that is not a shard
+// is decoded. Faults are part of the result, not errors. Dead bytes are counted; they are
+// no fault.
 //
 // Everything is read from one version of the shard, within [Options.Budget]. If the shard
 // is not stored, the error wraps [fs.ErrNotExist].
@@ -72,8 +72,8 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 	return nil, a.fail("check", errUnsettled)
 }
 
-// mostUnread bounds the unreadable shards in a row that [CheckOptions.KeepGoing] reports as
-// faults. More of them mean that the store itself cannot be read.
+// mostUnread bounds the unreadable shards in a row that [CheckOptions.KeepGoing] reports
+// as faults. More of them mean that the store itself cannot be read.
 const mostUnread = 100
 
 // CheckShards checks all stored shards, as [Array.CheckShard] does, several at a time. It

@@ -48,8 +48,8 @@ func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 	}
 }
 
-// ChunkInfo returns the stored size and the version of a chunk. If the chunk is not stored,
-// the error wraps [fs.ErrNotExist].
+// ChunkInfo returns the stored size and the version of a chunk. If the chunk is not
+// stored, the error wraps [fs.ErrNotExist].
 func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error) {
 	s := a.state.Load()
 	if err := s.IsChunk(index); err != nil {
@@ -59,8 +59,9 @@ func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error
 	return info, a.fail("stat chunk", err)
 }
 
-// ReadChunk returns the elements of one chunk in its encoded shape, including those beyond
-// the extent, in C order and host byte order. A chunk that is not stored has fill values.
+// ReadChunk returns the elements of one chunk in its encoded shape, including those
+// beyond the extent, in C order and host byte order. A chunk that is not stored has fill
+// values.
 func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	return a.readChunk(ctx, func(s *snapshot.Array) ([]byte, engine.Suspicion, error) {
 		n, err := s.ChunkBytes(index)
@@ -123,9 +124,9 @@ func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 	return data, a.fail("read chunk", err)
 }
 
-// WriteEncodedChunk stores the bytes of one chunk, as [Array.ReadEncodedChunk] returns them.
-// If they do not decode to the encoded shape of the chunk, the error wraps [ErrCorrupt] and
-// nothing is stored.
+// WriteEncodedChunk stores the bytes of one chunk, as [Array.ReadEncodedChunk] returns
+// them. If they do not decode to the encoded shape of the chunk, the error wraps
+// [ErrCorrupt] and nothing is stored.
 func (a *Array) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
 		return s.Engine.WriteEncoded(ctx, index, data, b)

@@ -17,8 +17,8 @@ import (
 // CompactOptions are the options of [Array.CompactShards]. A nil *CompactOptions is the
 // zero value.
 type CompactOptions struct {
-	// DryRun writes nothing, and returns the same report. The array need not be opened for
-	// writing.
+	// DryRun writes nothing, and returns the same report. The array need not be opened
+	// for writing.
 	DryRun bool
 	// Progress, if not nil, is called for each stored shard, one call at a time.
 	Progress func(shard []int64)
@@ -32,22 +32,23 @@ type CompactReport struct {
 	After   int64 // bytes of all these shards after it
 }
 
-// CompactShards rewrites stored shards so that their inner chunks follow each other in the
-// order of [Options.Shards], without bytes that belong to no inner chunk. It copies encoded
-// inner chunks and decodes nothing, even if inner chunks are shards themselves. Elements
-// and grid stay as they are.
+// CompactShards rewrites stored shards so that their inner chunks follow each other in
+// the order of [Options.Shards], without bytes that belong to no inner chunk. It copies
+// encoded inner chunks and decodes nothing, even if inner chunks are shards themselves.
+// Elements and grid stay as they are.
 //
 // A shard that is compact already costs one or two requests for its index, and is not
 // written. Any other shard is replaced in one step, on the condition that it is still the
 // version that was read, as far as the store can compare versions; otherwise it is read
-// again. If the store is a [store.Splicer], the bytes do not pass through this process. In
-// other stores a shard is read into memory, and one that is larger than [Options.Budget] is
-// processed alone. Stopping at any time leaves whole shards; another call continues.
+// again. If the store is a [store.Splicer], the bytes do not pass through this process.
+// In other stores a shard is read into memory, and one that is larger than
+// [Options.Budget] is processed alone. Stopping at any time leaves whole shards; another
+// call continues.
 //
-// A damaged shard is not changed: its index points outside of the shard, an inner chunk has
-// an impossible length, or inner chunks share bytes. The other shards are compacted, and
-// the error wraps [ErrCorrupt] and names the first damaged ones. If chunks are not shards,
-// or are compressed as a whole, the error wraps [ErrUnsupported].
+// A damaged shard is not changed: its index points outside of the shard, an inner chunk
+// has an impossible length, or inner chunks share bytes. The other shards are compacted,
+// and the error wraps [ErrCorrupt] and names the first damaged ones. If chunks are not
+// shards, or are compressed as a whole, the error wraps [ErrUnsupported].
 func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (CompactReport, error) {
 	if opt == nil {
 		opt = &CompactOptions{}
@@ -79,16 +80,16 @@ func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report C
 		return report, err
 	}
 	defer lock.Release()
-	if s.Engine.Chain.TellsShapes() {
+	if s.Engine.Chain.DistinguishesShapes() {
 		err = a.untilFresh(ctx, s, compact)
-	} else { // the encoded bytes do not tell the shape: exclude writers that trim shards
+	} else { // stored bytes may decode as another shape: exclude writers that trim shards
 		err = a.withoutGrowth(ctx, lock, s, compact)
 	}
 	return report, err
 }
 
-// untilFresh calls do with the newest state. If do finds damage, the state may have become
-// stale meanwhile: then untilFresh calls do again.
+// untilFresh calls do with the newest state. If do finds damage, the state may have
+// become stale meanwhile: then untilFresh calls do again.
 func (a *Array) untilFresh(ctx context.Context, s *snapshot.Array, do func(s *snapshot.Array, shared bool) error) error {
 	for range writeTries {
 		now, err := a.fresh(ctx, s)

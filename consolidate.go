@@ -48,8 +48,8 @@ func (g *Group) Consolidate(ctx context.Context) error {
 	}))
 }
 
-// consolidate returns the document with the consolidated metadata of the group. In format 3
-// it is the given document of the group with that member replaced.
+// consolidate returns the document with the consolidated metadata of the group. In format
+// 3 it is the given document of the group with that member replaced.
 func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error) {
 	l := g.options.Limits.metadata()
 	var failed error
@@ -75,8 +75,8 @@ func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error
 	return doc.WithConsolidated(c).Marshal(l)
 }
 
-// documents yields the paths and stored entries of all nodes below the group that have its
-// format. It stops at an error and sets *failed.
+// documents yields the paths and stored entries of all nodes below the group that have
+// its format. It stops at an error and sets *failed.
 func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, []byte] {
 	plain := &Group{node: g.node, doc: g.doc.WithConsolidated(nil)}
 	// Opening members for writing would finish changes of crashed writers. That takes the

@@ -23,9 +23,9 @@ type Real interface {
 }
 
 // ReadAs is [Read] with a conversion of numbers to T. Integers convert to integers of any
-// size, if every value fits. Integers and floats convert to float32 and float64, rounded to
-// nearest, ties to even; so small floats convert to float32 exactly. Floats do not convert
-// to integers, and types that are not real numbers do not convert.
+// size, if every value fits. Integers and floats convert to float32 and float64, rounded
+// to nearest, ties to even; so small floats convert to float32 exactly. Floats do not
+// convert to integers, and types that are not real numbers do not convert.
 //
 // If T cannot hold a value, such as 300 in a uint8 or 1e300 in a float32, the error wraps
 // [ErrInvalidArgument] and names the first such value.
@@ -47,8 +47,8 @@ func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection)
 	return b, nil
 }
 
-// typeOf returns the data type of the selected elements, or the zero Type if the selection
-// cannot be resolved.
+// typeOf returns the data type of the selected elements, or the zero Type if the
+// selection cannot be resolved.
 func typeOf(from Elements, sel selection.Selection) dtype.Type {
 	a, sel, err := from.of(sel)
 	if err != nil {
@@ -107,8 +107,8 @@ func misfit(r *snapshot.Selected, place int, elem []byte, to dtype.Type) error {
 	return fault.Argument("element %d of the selection, %s, does not fit %s", number.Index(r.Shape(), place), r.Type.AppendText(nil, elem), to)
 }
 
-// WriteAs is [Write] with a conversion of numbers from T to the data type of the array, by
-// the rules of [ReadAs]. All values are checked before one is stored.
+// WriteAs is [Write] with a conversion of numbers from T to the data type of the array,
+// by the rules of [ReadAs]. All values are checked before one is stored.
 func WriteAs[T Real](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	if element.Native[T](typeOf(to, sel)) {
 		return Write(ctx, to, sel, src)

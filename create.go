@@ -13,10 +13,10 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// CreateArray creates an array at a location, as [Location.CreateArray] does. If no parent
-// is a node, the root of the store is the highest directory of the location whose name
-// ends in ".zarr", or else the directory of the node. A name that ends in .zip makes a new
-// archive, which is complete only after the node is closed
+// CreateArray creates an array at a location, as [Location.CreateArray] does. If no
+// parent is a node, the root of the store is the highest directory of the location whose
+// name ends in ".zarr", or else the directory of the node. A name that ends in .zip makes
+// a new archive, which is complete only after the node is closed
 // ([varve.dev/zarr/store/zipstore.Archive]).
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
 	// Check the spec before the store is created, so that an invalid one leaves nothing.
@@ -29,8 +29,8 @@ func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOpt
 	return createAt(ctx, location, opt, func(l *Location) (*Array, error) { return l.CreateArray(ctx, spec, opt) })
 }
 
-// CreateGroup creates a group at a location, as [Location.CreateGroup] does. [CreateArray]
-// tells where the store is.
+// CreateGroup creates a group at a location, as [Location.CreateGroup] does. See
+// [CreateArray] for the forms of a location.
 func CreateGroup(ctx context.Context, location string, attributes any, opt *CreateOptions) (*Group, error) {
 	return createAt(ctx, location, opt, func(l *Location) (*Group, error) { return l.CreateGroup(ctx, attributes, opt) })
 }
@@ -60,8 +60,8 @@ func rehearse(ctx context.Context, location string, ledger *rehearsal.Ledger) (*
 	l, err := locate(ctx, location, store.Read, "create")
 	dir, isLocal := scheme.LocalDir(location)
 	if isLocal && scheme.ArchiveOn(dir, store.Read) == "" {
-		// The path in the store decides which groups are created above the node, so it has
-		// to be the one that creating would use.
+		// The path in the store decides which groups are created above the node, so it
+		// has to be the one that creating would use.
 		root, p, err := scheme.RootOf(dir, store.Create)
 		if err != nil {
 			return nil, fail("create", location, err)

@@ -88,7 +88,7 @@ type creation struct {
 
 func (c *creation) run(ctx context.Context) error {
 	c.hierarchy.sweep(ctx)
-	for _, step := range []func(context.Context) error{c.look, c.agree, c.make, c.clear, c.write, c.tell} {
+	for _, step := range []func(context.Context) error{c.look, c.agree, c.make, c.clear, c.write, c.record} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -268,8 +268,8 @@ func putNew(ctx context.Context, b store.Batch, key store.Key, value []byte) err
 	return err
 }
 
-// tell adds the nodes to the consolidated metadata of the groups above them.
-func (c *creation) tell(ctx context.Context) error {
+// record adds the nodes to the consolidated metadata of the groups above them.
+func (c *creation) record(ctx context.Context) error {
 	for p, doc := range c.above {
 		if doc == nil {
 			continue

@@ -17,10 +17,10 @@ import (
 // dimension whose length changes. [Append] and [Array.Resize] do not check this. Call
 // CheckDimensions before them, or use [Group.Append], which calls it.
 //
-// It compares the arrays directly below the same group. If the group has no coordinate for
-// a dimension, it also compares the coordinate in the nearest group above. It does not
-// compare levels of a pyramid (attribute multiscales). Without consolidated metadata it
-// reads the documents of the coordinates of these dimensions and of the first 1,000
+// It compares the arrays directly below the same group. If the group has no coordinate
+// for a dimension, it also compares the coordinate in the nearest group above. It does
+// not compare levels of a pyramid (attribute multiscales). Without consolidated metadata
+// it reads the documents of the coordinates of these dimensions and of the first 1,000
 // members.
 func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
@@ -30,10 +30,11 @@ func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	return checkShared(ctx, "check dimensions", []*Array{a}, []dimension.Change{change})
 }
 
-// CheckDimensions returns an error that wraps [ErrInvalidMetadata] if arrays directly below
-// the group differ in length along a shared dimension. It joins one error for each such
-// dimension. Some programs, such as xarray, do not open such a group. Levels of a pyramid
-// (attribute multiscales) may differ. [Array.CheckDimensions] tells what is compared.
+// CheckDimensions returns an error that wraps [ErrInvalidMetadata] if arrays directly
+// below the group differ in length along a shared dimension. It joins one error for each
+// such dimension. Some programs, such as xarray, do not open such a group. Levels of a
+// pyramid (attribute multiscales) may differ. See [Array.CheckDimensions] for what is
+// compared.
 func (g *Group) CheckDimensions(ctx context.Context) error {
 	of := g.hierarchy.dimensions(g.path, g.options)
 	of.Doc, of.Listed = g.doc, g.listed
@@ -55,8 +56,8 @@ func (a *Array) reshaping(after func(shape []int64) []int64) dimension.Change {
 	return dimension.Change{Path: a.path, Now: now, Refresh: a.Refresh, After: after}
 }
 
-// checkShared returns an error if arrays of one group would differ along a dimension after
-// the changes, of which there is one for each array.
+// checkShared returns an error if arrays of one group would differ along a dimension
+// after the changes, of which there is one for each array.
 func checkShared(ctx context.Context, op string, arrays []*Array, changes []dimension.Change) error {
 	if len(arrays) == 0 {
 		return nil

@@ -53,15 +53,15 @@ var (
 	// failed. Do not repeat the change.
 	ErrIncomplete = publish.ErrIncomplete
 	// ErrDecided means that a transaction over several arrays is committed but not
-	// complete, because the caller gave up or did not get a lock in time. Not all of it is
-	// visible yet. The next change of one of the arrays completes it. Do not repeat the
-	// transaction. It is also an ErrIncomplete.
+	// complete, because the caller gave up or did not get a lock in time. Not all of it
+	// is visible yet. The next change of one of the arrays completes it. Do not repeat
+	// the transaction. It is also an ErrIncomplete.
 	ErrDecided = publish.ErrDecided
 	// ErrOutcomeUnknown means that the change may or may not have been published, because
 	// the answer of the store was lost. Look at the node before you repeat the change.
 	ErrOutcomeUnknown = publish.ErrOutcomeUnknown
-	// ErrUnsafeConcurrentWrite means that a change must exclude concurrent writers and the
-	// store cannot do that. Set [Options.SingleWriter] if there are none.
+	// ErrUnsafeConcurrentWrite means that a change must exclude concurrent writers and
+	// the store cannot do that. Set [Options.SingleWriter] if there are none.
 	ErrUnsafeConcurrentWrite = publish.ErrUnsafe
 	// ErrReadOnly means that a node was opened for reading only. Set [Options.Write].
 	ErrReadOnly = errors.New("opened for reading only (set Options.Write)")
@@ -69,9 +69,9 @@ var (
 	ErrOverflow = grid.ErrOverflow
 	// ErrLimit means that something is larger than [Limits] permit.
 	ErrLimit = engine.ErrLimit
-	// ErrDurability means that the operating system could not guarantee that written bytes
-	// survive a power cut. The store accepts no more writes. Open it again and check the
-	// data.
+	// ErrDurability means that the operating system could not guarantee that written
+	// bytes survive a power cut. The store accepts no more writes. Open it again and
+	// check the data.
 	ErrDurability = store.ErrDurability
 )
 

@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// FillValue is the value of elements that were never written, in the spelling of metadata.
-// The fill value of one array can be used for another ([Spec]). The zero FillValue is zero,
-// "" or NaT, depending on the data type.
+// FillValue is the value of elements that were never written, in the spelling of
+// metadata. The fill value of one array can be used for another ([Spec]). The zero
+// FillValue is zero, "" or NaT, depending on the data type.
 type FillValue struct{ json string }
 
 // FillJSON returns the fill value with the given spelling in metadata, such as 0, "NaN",
@@ -20,8 +20,8 @@ func FillJSON(text string) FillValue { return FillValue{strings.TrimSpace(text)}
 // JSON returns the fill value in the spelling of metadata, or "" for the zero FillValue.
 func (f FillValue) JSON() string { return f.json }
 
-// IsNull reports whether the fill value is null, which format 2 permits. Elements that were
-// never written then read as zero.
+// IsNull reports whether the fill value is null, which format 2 permits. Elements that
+// were never written then read as zero.
 func (f FillValue) IsNull() bool { return f.json == "null" }
 
 // Element returns the fill value as an element of a data type: [dtype.Type.Size] bytes in

@@ -16,9 +16,9 @@ type Group struct {
 	listed bool // consolidated metadata is not used
 }
 
-// Unconsolidated returns the group without its consolidated metadata, which another program
-// may have left stale. Members and CheckDimensions then list the store and read the
-// documents of nodes. In a store that cannot list, Members fails with
+// Unconsolidated returns the group without its consolidated metadata, which another
+// program may have left stale. Members and CheckDimensions then list the store and read
+// the documents of nodes. In a store that cannot list, Members fails with
 // [store.ErrUnsupported]. Closing g closes the store of both.
 func (g *Group) Unconsolidated() *Group {
 	u := &Group{node: g.node, doc: g.doc.WithConsolidated(nil), listed: true}

@@ -43,10 +43,10 @@ func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Ad
 }
 
 // Append appends to several arrays in one transaction, such as all variables along a
-// dimension and its coordinate. After a crash at any time, either all arrays have grown or
-// none has, once the next writer has completed or undone the transaction. Each array grows
-// as with [Append]. Readers that use the consolidated metadata of the group see all arrays
-// grow at once; other readers may see one array grow before another.
+// dimension and its coordinate. After a crash at any time, either all arrays have grown
+// or none has, once the next writer has completed or undone the transaction. Each array
+// grows as with [Append]. Readers that use the consolidated metadata of the group see all
+// arrays grow at once; other readers may see one array grow before another.
 //
 // Arrays directly below one group that share a dimension name must agree along it
 // afterwards, including arrays that do not grow ([Array.CheckDimensions]). Otherwise the
@@ -144,8 +144,8 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	})
 }
 
-// checkDimensions returns how the arrays change. It returns an error if arrays that share a
-// dimension agree along it now but would not agree after the additions.
+// checkDimensions returns how the arrays change. It returns an error if arrays that share
+// a dimension agree along it now but would not agree after the additions.
 func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change, error) {
 	type length struct {
 		path      string
@@ -209,8 +209,8 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	}, nil
 }
 
-// enterAll takes the exclusive lock of every array. It locks in the order of paths, because
-// two calls with different orders would deadlock.
+// enterAll takes the exclusive lock of every array. It locks in the order of paths,
+// because two calls with different orders would deadlock.
 func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
 	var held []*nodelock.Held

@@ -39,7 +39,7 @@ func (h *hierarchy) sweep(ctx context.Context) {
 	}
 }
 
-// explained replaces [tree.ErrNoNode] by an error that tells what is at the path.
+// explained replaces [tree.ErrNoNode] by an error that names what is at the path.
 func (h *hierarchy) explained(ctx context.Context, p store.Path, err error) error {
 	if err == tree.ErrNoNode {
 		return tree.Describe(ctx, h.store, p)
@@ -64,8 +64,7 @@ func (h *hierarchy) observed(o observe.Observer) *hierarchy {
 	return &hierarchy{store: observing.New(s, o), location: h.location, observer: o, ledger: h.ledger}
 }
 
-// as returns the hierarchy as options ask for it: observed, and as a rehearsal of its
-// changes.
+// as returns the hierarchy with the observer and the rehearsal of options.
 func (h *hierarchy) as(o Options) *hierarchy {
 	if o.Rehearsal == nil || o.Rehearsal == h.ledger {
 		return h.observed(o.Observer)

@@ -14,13 +14,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Inner gives access to the inner chunks of an array whose chunks are shards. Their indices
-// count over all shards, as if they were the chunks of the array. An inner chunk is the
-// best unit for reading, and a shard is the best unit for writing.
+// Inner gives access to the inner chunks of an array whose chunks are shards. Their
+// indices count over all shards, as if they were the chunks of the array. An inner chunk
+// is the best unit for reading, and a shard is the best unit for writing.
 type Inner struct{ a *Array }
 
-// Inner returns the inner chunks of the array. It returns nil if chunks are not shards, or
-// if shards are compressed as a whole, so that inner chunks cannot be read alone.
+// Inner returns the inner chunks of the array. It returns nil if chunks are not shards,
+// or if shards are compressed as a whole, so that inner chunks cannot be read alone.
 func (a *Array) Inner() *Inner {
 	if !a.state.Load().Engine.Chain.Divided() {
 		return nil
@@ -34,8 +34,8 @@ type InnerChunk struct {
 	Shard []int64 // index of its shard
 }
 
-// Grid returns the grid of inner chunks. If the lists of edges would be too long, the error
-// wraps [ErrUnsupported].
+// Grid returns the grid of inner chunks. If the lists of edges would be too long, the
+// error wraps [ErrUnsupported].
 func (n *Inner) Grid() (*grid.Grid, error) {
 	g, err := n.a.state.Load().Inner()
 	return g, n.a.fail("inner chunks", err)

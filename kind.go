@@ -66,8 +66,9 @@ var kinds = []struct {
 	{KindCanceled, isCanceled},
 }
 
-// KindOf returns the kind of an error. An error that joins several has the kind that says
-// most about the cause: a canceled context counts only if nothing else went wrong.
+// KindOf returns the kind of an error. Of an error that joins several, it returns the
+// kind that is most specific about the cause: a canceled context counts only if nothing
+// else went wrong.
 func KindOf(err error) Kind {
 	for _, k := range kinds {
 		if k.is(err) {

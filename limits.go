@@ -10,9 +10,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Limits bound what documents and chunks of an untrusted store can make a program allocate
-// or visit. A zero field is its default. Raise limits for data that is trusted. Defaults
-// may grow in later versions.
+// Limits bound what documents and chunks of an untrusted store can make a program
+// allocate or visit. A zero field is its default. Raise limits for data that is trusted.
+// Defaults may grow in later versions.
 type Limits struct {
 	// Document bounds a metadata document, in bytes. Default: 64 MiB.
 	Document int64
@@ -25,20 +25,20 @@ type Limits struct {
 	// it is checked, also with a CRC-32C behind it, and boxes are written to it if it is
 	// stored and the store is a [store.Splicer] or [store.Patcher].
 	Chunk int64
-	// InnerChunks bounds the inner chunks of one shard. Default: 2^24, whose index has 256
-	// MiB.
+	// InnerChunks bounds the inner chunks of one shard. Default: 2^24, whose index has
+	// 256 MiB.
 	InnerChunks int64
 	// Block bounds a block that Read allocates, in bytes, including about the bytes of
-	// text. It does not apply to slices of the caller. Default: 1 TiB, or what the machine
-	// can address.
+	// text. It does not apply to slices of the caller. Default: 1 TiB, or what the
+	// machine can address.
 	Block int64
 	// Rank bounds the axes of an array that is created. Up to 64 axes are read. Default:
 	// 32.
 	Rank int
 }
 
-// OrDefault returns the limits with defaults in place of zero fields. Depth stays, because
-// package metadata has its default.
+// OrDefault returns the limits with defaults in place of zero fields. Depth stays,
+// because package metadata has its default.
 func (l Limits) OrDefault() Limits {
 	l.Document, l.Chunk, l.InnerChunks, l.Block, l.Rank = l.document(), l.chunk(), l.innerChunks(), l.block(), l.writeRank()
 	return l

@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// A chunk under a key of a part does not prove that the part was written. A crashed append
-// may have left it there, or a slow one may still store it. So every part has a mark,
-// which is stored after its chunks.
+// A chunk under a key of a part does not prove that the part was written. A crashed
+// append may have left it there, or a slow one may still store it. So every part has a
+// mark, which is stored after its chunks.
 
 // partsDir is the directory, below that of the array, of the marks of all reservations.
 const partsDir = own.Dir + "/parts/"
@@ -84,8 +84,8 @@ func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
 	if err != nil || r == nil || holder != "" && r.holder != holder {
 		return false, err
 	}
-	// Read the document after the holder. An older document, from before this reservation,
-	// could look as if the reservation were published.
+	// Read the document after the holder. An older document, from before this
+	// reservation, could look as if the reservation were published.
 	s, err := a.reload(ctx, a.state.Load())
 	if err != nil || s.Grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
 		return false, err

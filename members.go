@@ -31,18 +31,18 @@ type Member struct {
 // Name returns the last segment of the path.
 func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
 
-// Members yields the nodes directly below the group, or all nodes below it if deep is set:
-// parents first, and each level in alphabetical order.
+// Members yields the nodes directly below the group, or all nodes below it if deep is
+// set: parents first, and each level in alphabetical order.
 //
-// If the group has consolidated metadata, Members uses it. In a store that cannot list, it
-// also uses that of a group above. It may be older than the nodes; [Array.Refresh] reads
-// the document of an array again, and so does every write. A damaged entry yields an error,
-// and the sequence continues. Entries that must not exist yield errors at the end: illegal
-// paths, duplicates, and nodes below an array.
+// If the group has consolidated metadata, Members uses it. In a store that cannot list,
+// it also uses that of a group above. It may be older than the nodes; [Array.Refresh]
+// reads the document of an array again, and so does every write. A damaged entry yields
+// an error, and the sequence continues. Entries that must not exist yield errors at the
+// end: illegal paths, duplicates, and nodes below an array.
 //
-// Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the sequence.
-// A node that exists but cannot be opened is a Member with an Err. An error of the store,
-// or of ctx, ends the sequence.
+// Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the
+// sequence. A node that exists but cannot be opened is a Member with an Err. An error of
+// the store, or of ctx, ends the sequence.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
 		return g.consolidated(ctx, c, deep)
@@ -88,8 +88,8 @@ type met struct {
 	err    error // of the store
 }
 
-// meet opens the entry of a directory if it is a node. It also returns the approximate size
-// of the node in memory.
+// meet opens the entry of a directory if it is a node. It also returns the approximate
+// size of the node in memory.
 func (g *Group) meet(ctx context.Context, dir store.Path, name string) (m met, bytes int) {
 	var err error
 	if m.path, err = dir.Join(name); err != nil {

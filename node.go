@@ -29,8 +29,8 @@ type Node interface {
 	// Notes returns one sentence for each deviation from the specification that was
 	// repaired when the node was read.
 	Notes() []string
-	// Shadowed returns the names of documents of format 2 beside the document of a node of
-	// format 3, which takes precedence.
+	// Shadowed returns the names of documents of format 2 beside the document of a node
+	// of format 3, which takes precedence.
 	Shadowed(ctx context.Context) ([]string, error)
 	// Location returns the store of the node and its path in it.
 	Location() *Location

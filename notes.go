@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// Some programs write, or once wrote, documents that deviate from the specification. Three
-// tables list the known deviations: for chunk grids in package grid, for codecs in package
-// codec, and for everything else in package metadata. Each is read with a note. When Varve
-// writes the document again, it follows the specification.
+// Some programs write, or once wrote, documents that deviate from the specification.
+// Three tables list the known deviations: for chunk grids in package grid, for codecs in
+// package codec, and for everything else in package metadata. Each is read with a note.
+// When Varve writes the document again, it follows the specification.
 
 // Notes returns one sentence for each deviation from the specification that was repaired
 // when the array was read, and for an unusual name.
@@ -57,8 +57,8 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 	return chain.Specified(codecs), strict
 }
 
-// storeNotes returns notes on the store of a node, such as an archive that has two members
-// with the same name.
+// storeNotes returns notes on the store of a node, such as an archive that has two
+// members with the same name.
 func (n *node) storeNotes() []string {
 	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
 		return s.Notes()

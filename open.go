@@ -23,7 +23,7 @@ import (
 // ancestor such that all directories from it down are nodes. So era5.zarr/t2m is the node
 // t2m in the store era5.zarr. Symbolic links that lead out of the store are not followed.
 //
-// If there is no node, the error wraps [fs.ErrNotExist] and tells what is there instead.
+// If there is no node, the error wraps [fs.ErrNotExist] and names what is there instead.
 func Open(ctx context.Context, location string, opt *Options) (Node, error) {
 	return openAt(ctx, location, opt, func(l *Location) (Node, error) { return l.Open(ctx, opt) })
 }
@@ -81,7 +81,7 @@ func done[N Node](l *Location, do func(*Location) (N, error)) (n N, err error) {
 	return n, err
 }
 
-// Open opens the node. If there is none, the error wraps [fs.ErrNotExist] and tells what
+// Open opens the node. If there is none, the error wraps [fs.ErrNotExist] and names what
 // is there instead.
 func (l *Location) Open(ctx context.Context, opt *Options) (Node, error) {
 	if l.illegal != nil {

@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// Options are the options of opening a node. A nil *Options is the zero value, which opens
-// for reading. A node that is opened from a group takes the options of the group for every
-// field that is zero.
+// Options are the options of opening a node. A nil *Options is the zero value, which
+// opens for reading. A node that is opened from a group takes the options of the group
+// for every field that is zero.
 type Options struct {
 	// Write permits changes. Without it, every change fails with [ErrReadOnly].
 	Write bool
@@ -50,15 +50,15 @@ type Options struct {
 	Budget int64
 	// StoreFill stores chunks that have only the fill value. Without it, such chunks are
 	// not stored, and are deleted if they exist. If the fill value is null, which format
-	// 2 permits, every chunk that is written is stored: null says nothing about the
-	// elements of a missing chunk.
+	// 2 permits, every written chunk is stored, because the elements of a missing chunk
+	// are then undefined.
 	StoreFill bool
 	// RequireChunks makes reading a missing chunk an error that wraps [fs.ErrNotExist],
 	// instead of returning the fill value. It shows lost chunks of arrays whose chunks
 	// are all stored ([Options.StoreFill]). An inner chunk that is missing in its shard
 	// still reads as the fill value.
 	RequireChunks bool
-	// Durability says when writes survive a power cut. The zero value is [store.Sync]:
+	// Durability is when writes survive a power cut. The zero value is [store.Sync]:
 	// when the call returns.
 	Durability store.Durability
 	// SingleWriter promises that no other process changes the node. This permits changes
@@ -93,16 +93,16 @@ type Options struct {
 // CreateOptions are the options of creating nodes. New nodes are open for writing.
 type CreateOptions struct {
 	Options
-	// Format is the version of the Zarr format, 2 or 3. 0 is that of the group above, or 3
-	// if there is none. All nodes below a group have its format.
+	// Format is the version of the Zarr format, 2 or 3. 0 is that of the group above, or
+	// 3 if there is none. All nodes below a group have its format.
 	Format int
 	// Overwrite first deletes the node at the path, with all nodes below it. This is not
 	// one step: a crash in between leaves nothing at the path.
 	Overwrite bool
 }
 
-// Experimental permits features that are proposed for Zarr and may never be accepted. Other
-// programs may misread such arrays. Without the option they are refused.
+// Experimental permits features that are proposed for Zarr and may never be accepted.
+// Other programs may misread such arrays. Without the option they are refused.
 type Experimental struct {
 	// EncodedShapes permits chunks whose stored shape is larger than their edges, such as
 	// those at the ends of concatenated files ("encoded_chunk_shapes", zarr-extensions
@@ -123,22 +123,22 @@ type Shards struct {
 	// Gap 0 is the number of bytes that cost as much as a request. In a near store, such
 	// as files, this is 16 KiB. In a far store it is 4 MiB divided by the Concurrency,
 	// from 64 KiB to 1 MiB, because about 4 MiB could arrive in the time of a request and
-	// all requests share the connection. A negative Gap joins only adjacent ranges. Span 0
-	// is 16 MiB. A shard whose index is not cached is read whole if it has at most 1 MiB,
-	// or 16 KiB in a near store, and at most Gap bytes if that is set.
+	// all requests share the connection. A negative Gap joins only adjacent ranges. Span
+	// 0 is 16 MiB. A shard whose index is not cached is read whole if it has at most 1
+	// MiB, or 16 KiB in a near store, and at most Gap bytes if that is set.
 	Gap, Span int64
 	// Order is the order of inner chunks in shards that are written. The zero value is
 	// [codec.Morton].
 	Order codec.Order
-	// Strategy says how a stored shard is changed. The zero value is [codec.Rewrite].
+	// Strategy is how a stored shard is changed. The zero value is [codec.Rewrite].
 	Strategy codec.Strategy
 	// IndexCache bounds the bytes of shard indexes that an array caches. 0 is 16 MiB, and
 	// a negative value caches none.
 	IndexCache int64
 }
 
-// DefaultConcurrency returns the default of [Options.Concurrency] for a store, on a machine
-// with the given number of processors.
+// DefaultConcurrency returns the default of [Options.Concurrency] for a store, on a
+// machine with the given number of processors.
 func DefaultConcurrency(s store.Store, processors int) int { return engine.InFlight(s, 0, processors) }
 
 // MostBudget returns the upper bound of the default of [Options.Budget], in bytes: a

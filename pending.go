@@ -10,13 +10,13 @@ import (
 	"varve.dev/zarr/internal/publish"
 )
 
-// PendingChange is a transaction over several arrays ([Group.Append]) that is not complete:
-// its writer is running, or has crashed.
+// PendingChange is a transaction over several arrays ([Group.Append]) that is not
+// complete: its writer is running, or has crashed.
 type PendingChange struct {
 	// Decided means that the transaction is committed. The next writer of one of the
 	// arrays completes it, and it must not be repeated. Until then some of the arrays may
-	// have changed and others not. A transaction that is not committed is not visible, and
-	// the next writer undoes it.
+	// have changed and others not. A transaction that is not committed is not visible,
+	// and the next writer undoes it.
 	Decided bool
 	// Arrays are the paths of the arrays that change, or nil if it is not committed.
 	Arrays []string
@@ -25,8 +25,8 @@ type PendingChange struct {
 	Shape []int64
 }
 
-// PendingChange returns the pending transaction that the array is part of. If there is none,
-// the error wraps [fs.ErrNotExist]; finding that out takes one request.
+// PendingChange returns the pending transaction that the array is part of. If there is
+// none, the error wraps [fs.ErrNotExist]; finding that out takes one request.
 func (a *Array) PendingChange(ctx context.Context) (*PendingChange, error) {
 	p, err := a.pendingChange(ctx)
 	return p, a.fail("pending change", err)

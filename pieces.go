@@ -58,9 +58,9 @@ func (p Piece[T]) move(dst []T) error {
 // pieceBudget bounds the bytes of pieces that are read ahead if [Options.Budget] is 0.
 const pieceBudget = 64 << 20
 
-// Pieces yields the selected elements chunk by chunk, in the C order of chunks. It decodes
-// each chunk once, so a program can process a selection that does not fit into memory.
-// Large shards are split into their inner chunks. Pieces are read ahead within
+// Pieces yields the selected elements chunk by chunk, in the C order of chunks. It
+// decodes each chunk once, so a program can process a selection that does not fit into
+// memory. Large shards are split into their inner chunks. Pieces are read ahead within
 // [Options.Budget]. The caller may keep a piece. When the loop ends early, nothing keeps
 // running. [Array.Slabs] has blocks in C order instead.
 //

@@ -17,11 +17,11 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Read returns the selected elements as a new block. A nil selection is the whole array. T
-// must be the Go type of the selected data type; [ReadAs] converts numbers.
+// Read returns the selected elements as a new block. A nil selection is the whole array.
+// T must be the Go type of the selected data type; [ReadAs] converts numbers.
 //
-// Errors are of type [*Error]. They wrap [ErrInvalidArgument] if T or the selection does not
-// fit, and [ErrCorrupt] if a chunk cannot be decoded.
+// Errors are of type [*Error]. They wrap [ErrInvalidArgument] if T or the selection does
+// not fit, and [ErrCorrupt] if a chunk cannot be decoded.
 func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	var b Block[T]
 	var e element.Buffer
@@ -45,8 +45,8 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 	return b, nil
 }
 
-// ReadInto is [Read] into a slice of the caller, whose length must be the number of selected
-// elements. After an error the content of the slice is undefined.
+// ReadInto is [Read] into a slice of the caller, whose length must be the number of
+// selected elements. After an error the content of the slice is undefined.
 func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T) error {
 	var e element.Buffer
 	a, sel, err := from.of(sel)
@@ -102,9 +102,9 @@ const grownLooks = 3
 //
 // A chunk is suspect if it is missing, does not decode, or was written after the document
 // was read. Another process may have deleted it, or written it for another grid. If the
-// document is newer than the one that this read began with, the read starts again with the
-// new one. A chunk that is older than the document is never suspect, because writers store
-// chunks before they publish the document that describes them.
+// document is newer than the one that this read began with, the read starts again with
+// the new one. A chunk that is older than the document is never suspect, because writers
+// store chunks before they publish the document that describes them.
 //
 // If the array has only grown, beyond the chunks of this read, the read starts again at
 // most [grownLooks] times. The array could have shrunk and grown again meanwhile, but a
@@ -153,8 +153,8 @@ func (a *Array) read(
 	return errUnsettled
 }
 
-// errUnsettled is the error of a read that was repeated readTries times and found the array
-// changed by another writer each time.
+// errUnsettled is the error of a read that was repeated readTries times and found the
+// array changed by another writer each time.
 var errUnsettled = fmt.Errorf("%w each time it was read", ErrConflict)
 
 // Select binds a selection to the array as it is now. The result has the shape and the

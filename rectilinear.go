@@ -10,14 +10,14 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// RectilinearOptions are the options of [Array.MakeRectilinear]. A nil *RectilinearOptions
-// is the zero value.
+// RectilinearOptions are the options of [Array.MakeRectilinear]. A nil
+// *RectilinearOptions is the zero value.
 type RectilinearOptions struct {
 	// Axes are the numbers of the axes, -1 for the last one. Nil means all.
 	Axes []int
 	// Trim cuts the last edge of every axis at the extent and rewrites the boundary
-	// chunks, so that appends never write to them again. Without it, the last edge reaches
-	// beyond the extent until appends have filled it.
+	// chunks, so that appends never write to them again. Without it, the last edge
+	// reaches beyond the extent until appends have filled it.
 	//
 	// In a store without locks no other process may write to these chunks meanwhile: its
 	// elements could be lost. If a chunk decodes in both shapes, such as packbits without

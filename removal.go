@@ -79,7 +79,7 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 					return err
 				}
 			}
-			// The groups above tell of the node until it is sure to go.
+			// Keep the record in the groups above until the removal is certain.
 			locked := n.place()
 			locked.Held = at.Held
 			return locked.RecordMember(ctx, nil)
@@ -87,9 +87,9 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 	})
 }
 
-// removing runs a removal of the node while no other call of this process changes it. If a
-// reservation is published but not ended, because its writer crashed, it is ended here and
-// does not prevent the removal.
+// removing runs a removal of the node while no other call of this process changes it. If
+// a reservation is published but not ended, because its writer crashed, it is ended here
+// and does not prevent the removal.
 //
 // A pending transaction over several nodes is rolled forward or back before anything is
 // deleted. Its journal may be below this node, and the other nodes need it to complete.

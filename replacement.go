@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// errReplaced is the conflict of a write whose array was removed or replaced meanwhile. It
-// is not retried, because the values were meant for the old array.
+// errReplaced is the conflict of a write whose array was removed or replaced meanwhile.
+// It is not retried, because the values were meant for the old array.
 var errReplaced = fmt.Errorf("%w: another program has removed or replaced the array meanwhile", ErrConflict)
 
 // confirmStored checks after a write that the stored chunks belong to the array that was
@@ -22,8 +22,8 @@ var errReplaced = fmt.Errorf("%w: another program has removed or replaced the ar
 // so nothing excludes that process. But a removal deletes the document before it deletes
 // chunks. If the document still exists now, a removal will delete these chunks too.
 //
-// The check costs one small request for each write, not for each chunk. It accepts an array
-// that has grown or shrunk.
+// The check costs one small request for each write, not for each chunk. It accepts an
+// array that has grown or shrunk.
 //
 // It cannot recognize an array that was replaced by one with the same type, grid, keys,
 // codecs and fill value. A store has no property that survives growth and new attributes

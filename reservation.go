@@ -16,10 +16,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Reservation is a region beyond the end of an array that several writers fill at the same
-// time, each writing its own parts. Writers may be goroutines or processes. Readers see no
-// element before [Reservation.Publish], which makes all of them visible by one write of the
-// document.
+// Reservation is a region beyond the end of an array that several writers fill at the
+// same time, each writing its own parts. Writers may be goroutines or processes. Readers
+// see no element before [Reservation.Publish], which makes all of them visible by one
+// write of the document.
 //
 // While an array has a reservation, all other changes of its document fail with
 // [ErrConflict]. A reservation outlives the process that made it. It ends when it is
@@ -39,8 +39,8 @@ type reservationNote struct {
 	By store.Holder `json:"by,omitzero"` // the process that made it
 }
 
-// Reservation returns the reservation of the array, which another process may have made. If
-// there is none, the error wraps [fs.ErrNotExist].
+// Reservation returns the reservation of the array, which another process may have made.
+// If there is none, the error wraps [fs.ErrNotExist].
 func (a *Array) Reservation(ctx context.Context) (*Reservation, error) {
 	r, err := a.reservation(ctx)
 	if err == nil && r == nil {
@@ -99,8 +99,8 @@ const reservationPrefix = "reservation "
 // ID returns the unique name of the reservation.
 func (r *Reservation) ID() string { return strings.TrimPrefix(r.holder, reservationPrefix) }
 
-// Holder returns the process that made the reservation, and the time. The process may have
-// ended since, without publishing or cancelling; then another process can do that.
+// Holder returns the process that made the reservation, and the time. The process may
+// have ended since, without publishing or cancelling; then another process can do that.
 func (r *Reservation) Holder() store.Holder { return r.note.By }
 
 // Parts returns the number of parts.

@@ -12,10 +12,11 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// ResizeOptions are the options of [Array.Resize]. A nil *ResizeOptions is the zero value.
+// ResizeOptions are the options of [Array.Resize]. A nil *ResizeOptions is the zero
+// value.
 type ResizeOptions struct {
-	// Grow chooses the new edges of listed axes that grow: one policy for all axes, or one
-	// for each ([grid.Grid.Grown]). The zero value is [grid.AppendOne].
+	// Grow chooses the new edges of listed axes that grow: one policy for all axes, or
+	// one for each ([grid.Grid.Grown]). The zero value is [grid.AppendOne].
 	Grow []grid.Growth
 	// RoundUp lengthens the last new edge of every axis to whole inner chunks, as
 	// [AppendOptions.RoundUp] does.
@@ -35,9 +36,9 @@ type ResizeOptions struct {
 }
 
 // Resize changes the extents of the array. Elements inside both shapes stay. New elements
-// have the fill value, even where the array had other values before it shrank. Chunks that
-// are no longer part of the array are deleted after the new document is published. The
-// cost depends on what is added and removed, not on the size of the array.
+// have the fill value, even where the array had other values before it shrank. Chunks
+// that are no longer part of the array are deleted after the new document is published.
+// The cost depends on what is added and removed, not on the size of the array.
 //
 // Errors are those of [Append]. In a store without locks, Resize stores the new chunks,
 // although they have only fill values; if these are more than 65,536, the error wraps
@@ -84,8 +85,8 @@ func regridded(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid,
 	return smaller.Grown(shape, policies(s, opt)...)
 }
 
-// refused adds advice to the error of a grid whose new shards do not consist of whole inner
-// chunks.
+// refused adds advice to the error of a grid whose new shards do not consist of whole
+// inner chunks.
 func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) error {
 	would := func(opt ResizeOptions) bool {
 		g, err := regridded(s, shape, opt)

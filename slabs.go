@@ -11,9 +11,9 @@ import (
 
 // Slabs splits a selection into selections that follow each other in C order. Each has at
 // most limit bytes of elements, but at least one element. Reading them one by one streams
-// the selection. Slabs end at chunk boundaries if possible, or at those of inner chunks if
-// a chunk has more bytes than that. So few chunks are read twice. A nil selection is the
-// whole array.
+// the selection. Slabs end at chunk boundaries if possible, or at those of inner chunks
+// if a chunk has more bytes than that. So few chunks are read twice. A nil selection is
+// the whole array.
 func (a *Array) Slabs(sel selection.Selection, limit int64) (iter.Seq[selection.Selection], error) {
 	r, err := a.Select(sel)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 )
 
-// Source is a block of elements that is read box by box while it is stored, so that it need
-// not fit into memory: a file, another array, or a function that computes elements.
+// Source is a block of elements that is read box by box while it is stored, so that it
+// need not fit into memory: a file, another array, or a function that computes elements.
 type Source struct {
 	// Shape is the shape of the block.
 	Shape []int64
@@ -27,17 +27,17 @@ type Source struct {
 	Read func(ctx context.Context, box grid.Box, dst []byte) error
 }
 
-// SourceAt returns a source that reads elements from r, where they are in C order and host
-// byte order from the beginning. An [io.SectionReader] reads from a part of a file.
+// SourceAt returns a source that reads elements from r, where they are in C order and
+// host byte order from the beginning. An [io.SectionReader] reads from a part of a file.
 func SourceAt(r io.ReaderAt, shape ...int64) *Source {
 	f := &sourceFile{r, slices.Clone(shape)}
 	return &Source{Shape: f.shape, Read: f.read}
 }
 
 // AppendFrom is [Append] with the elements of a source. The source must have the shape of
-// the array along all other axes. It is read in boxes of whole chunks or shards. This takes
-// memory for the chunks that fit into half of [Options.Budget], and at least one, in
-// addition to the budget. [AppendOptions.Planes] is not needed.
+// the array along all other axes. It is read in boxes of whole chunks or shards. This
+// takes memory for the chunks that fit into half of [Options.Budget], and at least one,
+// in addition to the budget. [AppendOptions.Planes] is not needed.
 //
 // Data types of variable length are not supported; the error wraps [ErrInvalidArgument].
 func (a *Array) AppendFrom(ctx context.Context, axis int, src *Source, opt *AppendOptions) error {

@@ -21,21 +21,22 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Spec describes a new array. Shape and Type are required; all other fields have defaults.
+// Spec describes a new array. Shape and Type are required; all other fields have
+// defaults.
 type Spec struct {
 	// Shape is the length of every axis in elements. An empty shape is an array of one
 	// element.
 	Shape []int64
 	// Type is the data type, such as dtype.Of[float32]().
 	Type dtype.Type
-	// Chunks says how every axis is cut. With [grid.Every] on all axes the grid is
+	// Chunks is how every axis is cut. With [grid.Every] on all axes the grid is
 	// regular, otherwise it is rectilinear. Nil chooses regular chunks of about 1 MiB or
 	// less, larger ones for large arrays, and one element along an axis of length 0
 	// ([grid.Auto]). An array that will grow should have explicit chunks.
 	Chunks []grid.Cut
 	// Grid is an existing grid, in place of Chunks: that of another array, or the result
-	// of [grid.Parse]. It must have the same shape. It keeps its name and its edges beyond
-	// the extent.
+	// of [grid.Parse]. It must have the same shape. It keeps its name and its edges
+	// beyond the extent.
 	Grid *grid.Grid
 	// ListAxes writes every axis of a rectilinear grid as a list of edges, for programs
 	// that do not accept a bare integer there (Icechunk 2.2). When such an axis grows, it

@@ -15,17 +15,17 @@ import (
 )
 
 // Spec returns a description of the array for creating one like it: with the same shape,
-// data type, grid, shards, codecs, fill value, chunk keys, dimension names, attributes and
-// format. Change fields of the result to create a different array. Unknown members of the
-// document are not kept.
+// data type, grid, shards, codecs, fill value, chunk keys, dimension names, attributes
+// and format. Change fields of the result to create a different array. Unknown members of
+// the document are not kept.
 func (a *Array) Spec() Spec {
 	s := a.state.Load()
 	return spec(s.Document(), s.Type, s.Grid, s.Engine.Keys)
 }
 
-// SpecOf is [Array.Spec] for the metadata of an array. If the data type, grid or key encoding
-// is unknown, the error wraps [ErrUnsupported]. If it is invalid, the error wraps
-// [ErrInvalidMetadata].
+// SpecOf is [Array.Spec] for the metadata of an array. If the data type, grid or key
+// encoding is unknown, the error wraps [ErrUnsupported]. If it is invalid, the error
+// wraps [ErrInvalidMetadata].
 func SpecOf(doc *metadata.Array) (Spec, error) {
 	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 	"varve.dev/zarr/internal/streaming"
 )
 
-// StreamOptions are the options of [Array.Stream]. A nil *StreamOptions is the zero value.
+// StreamOptions are the options of [Array.Stream]. A nil *StreamOptions is the zero
+// value.
 type StreamOptions struct {
 	// Grow chooses the new edges of a listed axis, once the edges that it has are filled.
-	// The zero value, [grid.AppendOne], means edges of Every planes here, or if Every is 0
-	// edges of the length of the last one. When the stream is closed, a last edge that was
-	// never published is cut to the planes that are left.
+	// The zero value, [grid.AppendOne], means edges of Every planes here, or if Every is
+	// 0 edges of the length of the last one. When the stream is closed, a last edge that
+	// was never published is cut to the planes that are left.
 	Grow grid.Growth
 	// Every is the number of planes after which the stream publishes. It publishes at the
 	// end of a chunk at the latest. If chunks are longer than Every, they are stored
@@ -45,8 +46,8 @@ type StreamStats struct {
 }
 
 // Stream appends planes along one axis as they arrive, from a microscope or a model, and
-// stores each chunk once, when it is full. One goroutine at a time may use it. Other calls
-// may use the array meanwhile.
+// stores each chunk once, when it is full. One goroutine at a time may use it. Other
+// calls may use the array meanwhile.
 //
 // The stream holds planes until they fill a layer of inner chunks, encodes the layer, and
 // holds it until the shards are full. Then it stores the shards and publishes them by one
@@ -67,8 +68,8 @@ type Stream struct {
 // document.
 //
 // A listed axis without chunks needs [StreamOptions.Every] or a policy. The error wraps
-// [ErrInvalidArgument] if inner chunks do not divide the edges, if the policy does not fit
-// the axis, or if planes have no elements.
+// [ErrInvalidArgument] if inner chunks do not divide the edges, if the policy does not
+// fit the axis, or if planes have no elements.
 func (a *Array) Stream(ctx context.Context, axis int, opt *StreamOptions) (*Stream, error) {
 	var o StreamOptions
 	if opt != nil {
@@ -115,8 +116,8 @@ func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error
 	return s.array.fail("stream", err)
 }
 
-// WriteBytes is [WritePlanes] for any data type of fixed size. src has the elements in host
-// byte order.
+// WriteBytes is [WritePlanes] for any data type of fixed size. src has the elements in
+// host byte order.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
 	return s.array.fail("stream", s.stream.WriteBytes(ctx, src))
 }
@@ -128,15 +129,15 @@ func (s *Stream) Checkpoint(ctx context.Context) error {
 	return s.array.fail("stream", s.stream.Checkpoint(ctx))
 }
 
-// Close publishes all planes that were written so far and ends the stream. If it fails, the
-// stream still holds the planes and Close may be called again. A stream that is never
+// Close publishes all planes that were written so far and ends the stream. If it fails,
+// the stream still holds the planes and Close may be called again. A stream that is never
 // closed leaks nothing, but loses the planes that were not published.
 func (s *Stream) Close(ctx context.Context) error {
 	return s.array.fail("stream", s.stream.Close(ctx))
 }
 
-// Next returns the index of the first plane that was not written yet. All planes before it
-// are held or published.
+// Next returns the index of the first plane that was not written yet. All planes before
+// it are held or published.
 func (s *Stream) Next() int64 { return s.stream.Next() }
 
 // Published returns the index of the first plane that is not published yet. This is the

@@ -13,17 +13,17 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// ReadStrided is [Read] into memory with another layout than C order. The element at index i
-// of the selected block goes to dst[Σ i[k]*strides[k]]. strides has one stride for each axis
-// of the block, in elements. Strides must not be negative; a selection with a negative step
-// reverses an axis. Other elements of dst do not change. For example, this fills a column
-// of a table:
+// ReadStrided is [Read] into memory with another layout than C order. The element at
+// index i of the selected block goes to dst[Σ i[k]*strides[k]]. strides has one stride
+// for each axis of the block, in elements. Strides must not be negative; a selection with
+// a negative step reverses an axis. Other elements of dst do not change. For example,
+// this fills a column of a table:
 //
 //	zarr.ReadStrided(ctx, a, sel, table[column:], []int64{columns})
 //
-// Text, byte strings, times and durations support C order only. If two elements would have
-// the same place, the error wraps [ErrInvalidArgument]. After an error the content of these
-// places is undefined.
+// Text, byte strings, times and durations support C order only. If two elements would
+// have the same place, the error wraps [ErrInvalidArgument]. After an error the content
+// of these places is undefined.
 func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T, strides []int64) error {
 	a, sel, err := from.of(sel)
 	if err != nil {

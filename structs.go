@@ -30,15 +30,15 @@ import (
 //
 // Every field of the elements needs a field of T; to read only some, select them
 // ([selection.Fields]). The order of fields in T does not matter. A field of T has the Go
-// type of the element's field, or a type that is defined as it. In addition, float32 takes
-// shorter floats, time.Time and time.Duration take times and durations, string takes text
-// of fixed size, and []byte or an array of the same size takes raw bytes. An array also
-// takes a struct with fields "0", "1" and so on, as fields of format 2 that are arrays are
-// read.
+// type of the element's field, or a type that is defined as it. In addition, float32
+// takes shorter floats, time.Time and time.Duration take times and durations, string
+// takes text of fixed size, and []byte or an array of the same size takes raw bytes. An
+// array also takes a struct with fields "0", "1" and so on, as fields of format 2 that
+// are arrays are read.
 //
 // If T does not fit, the error wraps [ErrInvalidArgument] and names the field. So does an
-// element that no time.Time or time.Duration can hold. A large selection is read in parts,
-// like [ReadAs] does.
+// element that no time.Time or time.Duration can hold. A large selection is read in
+// parts, like [ReadAs] does.
 func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	a, sel, err := from.of(sel)
 	var b Block[T]
@@ -83,9 +83,9 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 	return b, nil
 }
 
-// WriteStructs stores Go structs as the selected elements, in C order. Fields are matched as
-// in [ReadStructs]. All values are checked before one is stored: if a text is too long or a
-// time does not fit, the error wraps [ErrInvalidArgument] and names the value.
+// WriteStructs stores Go structs as the selected elements, in C order. Fields are matched
+// as in [ReadStructs]. All values are checked before one is stored: if a text is too long
+// or a time does not fit, the error wraps [ErrInvalidArgument] and names the value.
 func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {

@@ -46,8 +46,8 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sna
 	return err
 }
 
-// planned turns a plan on a state into a plan on a document. Once the change is published,
-// the array takes over the new state.
+// planned turns a plan on a state into a plan on a document. Once the change is
+// published, the array takes over the new state.
 func (a *Array) planned(plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) func(publish.Document) (*publish.Change, error) {
 	return func(d publish.Document) (*publish.Change, error) {
 		now := time.Now()

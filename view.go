@@ -12,9 +12,9 @@ import (
 // View is a selection of an array that can be used like an array: read, written, and
 // selected from. Making a view reads nothing. A view of a view is a view of the array.
 //
-// A view selects the elements that the array had when the view was made. It does not follow
-// when the array grows. If the array shrinks and loses some of the elements, using the view
-// wraps [ErrInvalidArgument].
+// A view selects the elements that the array had when the view was made. It does not
+// follow when the array grows. If the array shrinks and loses some of the elements, using
+// the view wraps [ErrInvalidArgument].
 type View struct {
 	array *Array
 	sel   *selection.Resolved
@@ -64,9 +64,9 @@ func (v *View) Shape() []int64 { return v.sel.Shape() }
 // Rank returns the number of axes.
 func (v *View) Rank() int { return len(v.sel.Shape()) }
 
-// DimensionNames returns the name of every axis, "" for an axis without one. It is nil if no
-// axis of the array has a name, and for a view of points or a mask, whose axes are not axes
-// of the array.
+// DimensionNames returns the name of every axis, "" for an axis without one. It is nil if
+// no axis of the array has a name, and for a view of points or a mask, whose axes are not
+// axes of the array.
 func (v *View) DimensionNames() []string {
 	given, axes := v.array.DimensionNames(), v.sel.Axes()
 	if given == nil || axes == nil {

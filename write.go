@@ -18,10 +18,10 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Write stores src as the selected elements. src has exactly these elements, in C order. A
-// nil selection is the whole array. Chunks that the selection covers completely are not
-// read. When Write returns, the elements are as durable as [Options.Durability] says. If it
-// fails, every chunk holds its old or its new elements.
+// Write stores src as the selected elements. src has exactly these elements, in C order.
+// A nil selection is the whole array. Chunks that the selection covers completely are not
+// read. When Write returns, the elements are as durable as [Options.Durability] says. If
+// it fails, every chunk holds its old or its new elements.
 //
 // Errors are of type [*Error]. They wrap [ErrInvalidArgument] if T, the selection or the
 // number of values does not fit, and [ErrConflict] if another process has removed or
@@ -40,8 +40,8 @@ func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Sele
 	return a.fail("write", err)
 }
 
-// WriteBytes is [Write] for any data type of fixed size. src has the elements in host byte
-// order.
+// WriteBytes is [Write] for any data type of fixed size. src has the elements in host
+// byte order.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
 	return a.fail("write", a.writeView(ctx, sel, nil, func(r *snapshot.Selected) (strided.View, error) {
 		return r.CheckedView(element.Buffer{Type: r.Type, Data: src})
@@ -134,10 +134,10 @@ func (a *Array) writeView(
 	return write(s, false)
 }
 
-// forWriting returns the newest state, and whether a selection touches boundary chunks. For
-// these [Array.withoutGrowth] looks for the newest state under the lock. Looking matters
-// even elsewhere: another process may have published other edges, and a chunk with the old
-// shape under a key of the new grid would be damage.
+// forWriting returns the newest state, and whether a selection touches boundary chunks.
+// For these [Array.withoutGrowth] looks for the newest state under the lock. Looking
+// matters even elsewhere: another process may have published other edges, and a chunk
+// with the old shape under a key of the new grid would be damage.
 func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes snapshot.Accepts) (s *snapshot.Array, border bool, err error) {
 	s = a.state.Load()
 	r, err := s.Resolve(sel, takes)
@@ -155,8 +155,8 @@ func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes s
 }
 
 // withoutGrowth calls write with the newest state, under a lock that prevents changes of
-// the extent. In a store without locks other processes may append meanwhile. Then shared is
-// true, and write must keep elements beyond the extent, because they may belong to a
+// the extent. In a store without locks other processes may append meanwhile. Then shared
+// is true, and write must keep elements beyond the extent, because they may belong to a
 // concurrent append.
 func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot.Array, write func(s *snapshot.Array, shared bool) error) error {
 	release, locked, err := h.LockStore(ctx)
@@ -178,8 +178,8 @@ func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot
 	return errors.Join(err, release())
 }
 
-// writeTries bounds how often a write of boundary chunks is repeated because of concurrent
-// changes.
+// writeTries bounds how often a write of boundary chunks is repeated because of
+// concurrent changes.
 const writeTries = 32
 
 // batch calls work with a batch of writes, and commits it if work succeeds.

@@ -21,8 +21,8 @@ var otherDates = []struct {
 	{regexp.MustCompile(`^(.*[Tt ]\d\d)(\d\d)(\d\d)$`), "$1:$2:$3"},
 }
 
-// Respell returns a date in the form that [ParseInstant] accepts, if the text is a date in
-// another form such as 20241225 or 2024/12/25. It returns "" for any other text.
+// Respell returns a date in the form that [ParseInstant] accepts, if the text is a date
+// in another form such as 20241225 or 2024/12/25. It returns "" for any other text.
 func Respell(text string, c Calendar) string {
 	made := strings.TrimSpace(text)
 	for _, o := range otherDates {

@@ -24,25 +24,25 @@ import (
 )
 
 var (
-	// ErrCorrupt says that stored bytes do not decode to what the metadata promises.
+	// ErrCorrupt means that stored bytes do not decode to what the metadata promises.
 	// The chunk has to be restored or written again. It is never read as fill value.
 	ErrCorrupt = errors.New("codec: corrupt data")
-	// ErrChecksum says that a checksum does not match. It is an ErrCorrupt.
+	// ErrChecksum means that a checksum does not match. It is an ErrCorrupt.
 	ErrChecksum = checksumError{}
-	// ErrUnsupported says that no codec is registered under a name, or that a codec does
-	// not support what its configuration asks for.
+	// ErrUnsupported means that no codec is registered under a name, or that a codec does
+	// not support its configuration.
 	ErrUnsupported = sentinel.New("codec: not supported", sentinel.ErrUnsupported)
-	// ErrConfiguration says that the configuration of a codec is invalid, or does not fit
-	// its place in the chain.
+	// ErrConfiguration means that the configuration of a codec is invalid, or does not
+	// fit its place in the chain.
 	ErrConfiguration = errors.New("codec: invalid configuration")
-	// ErrTooLong says that bytes decode to more than the permitted length. It is an
+	// ErrTooLong means that bytes decode to more than the permitted length. It is an
 	// ErrCorrupt.
 	ErrTooLong = tooLongError{}
-	// ErrLimit says that something exceeds the limits.
+	// ErrLimit means that something exceeds the limits.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrRoom says that elements that differ in length have more bytes than their heap
-	// may hold ([strided.Heap.Room]). The stored bytes are fine: a caller that can give
-	// more room decodes them again.
+	// ErrRoom means that elements of variable length need more bytes than their heap may
+	// hold ([strided.Heap.Room]). The stored bytes are fine: a caller that can give more
+	// room decodes them again.
 	ErrRoom = errors.New("codec: no room")
 )
 
@@ -132,7 +132,7 @@ type ArrayBytes interface {
 	// Decode fills dst with the decoded form of src, which it must not change. The shape
 	// of dst is set. If elements have a fixed width, its data has the exact size; else
 	// Decode appends to its data and offsets. It returns ErrCorrupt unless src holds
-	// exactly the elements of the shape; an [Uncounted] codec cannot always tell.
+	// exactly the elements of the shape, as far as an [Uncounted] codec can detect it.
 	Decode(dst *Block, src []byte) error
 }
 
@@ -149,7 +149,7 @@ type BytesBytes interface {
 	// proportion to what a header claims.
 	//
 	// It returns [ErrTooLong] if src decodes to more than most bytes. A chain that does
-	// not know the length, as of text, then tries again with more. It returns
+	// not know the length in advance, as for text, tries again with more. It returns
 	// [ErrCorrupt] or [ErrChecksum] if src is damaged, truncated, or followed by
 	// anything.
 	Decode(dst, src []byte, most int64) ([]byte, error)

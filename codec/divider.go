@@ -36,9 +36,9 @@ func (c *Chain) Cuts() []grid.Cut {
 	return cuts
 }
 
-// TellsShapes reports whether a stored chunk never decodes as a chunk of another shape.
-// For two given shapes, [Chain.Tells] may know more.
-func (c *Chain) TellsShapes() bool {
+// DistinguishesShapes reports whether a stored chunk never decodes as a chunk of another
+// shape. If it is false, [Chain.Distinguishes] may still hold for two given shapes.
+func (c *Chain) DistinguishesShapes() bool {
 	switch s := c.serial.(type) {
 	case divider:
 		return s.Checked()
@@ -48,9 +48,10 @@ func (c *Chain) TellsShapes() bool {
 	return true
 }
 
-// Tells reports whether a stored chunk of shape was never decodes as one of shape is.
-func (c *Chain) Tells(was, is []int64) bool {
-	if c.TellsShapes() {
+// Distinguishes reports whether a stored chunk of shape was never decodes as one of shape
+// is.
+func (c *Chain) Distinguishes(was, is []int64) bool {
+	if c.DistinguishesShapes() {
 		return true
 	}
 	before, fixed := c.sizeOfShape(was)
@@ -86,10 +87,10 @@ func (c *Chain) CheckGrid(g *grid.Grid) error {
 	return nil
 }
 
-// Show points v to the elements of a chunk within its stored bytes src, without decoding.
-// The caller sets Shape and Size. It returns false if the chunk has to be decoded. Errors
-// wrap [ErrCorrupt].
-func (c *Chain) Show(v *strided.View, src []byte) (bool, error) {
+// Alias points v to the elements of a chunk within its stored bytes src, without
+// decoding. The caller sets Shape and Size. It returns false if the chunk has to be
+// decoded. Errors wrap [ErrCorrupt].
+func (c *Chain) Alias(v *strided.View, src []byte) (bool, error) {
 	if !c.shows {
 		return false, nil
 	}

@@ -11,15 +11,15 @@ type Fault struct {
 	// if its own index is damaged.
 	Inner [][]int64
 	// Off and Len are the range at fault, in bytes from the start of the stored chunk.
-	// If a shard index points out of the chunk, they are what it says, at most 2^63-1.
+	// If a shard index points outside the chunk, they are its values, at most 2^63-1.
 	Off, Len int64
-	// Shared says that the range also belongs to another inner chunk, and that nothing
-	// else is wrong. Readers are not affected. A writer that overwrites the range in
-	// place would change both inner chunks. Compacting the chunk repairs it.
+	// Shared is set if the range also belongs to another inner chunk and nothing else is
+	// wrong. Readers are not affected. A writer that overwrites the range in place would
+	// change both inner chunks. Compacting the chunk repairs it.
 	Shared bool
-	// Err says what is wrong. Unless Shared is set, it wraps [ErrCorrupt], or [ErrLimit]
-	// if the chunk is too large to be checked. A check of many chunks that continues
-	// after a failed read reports the error of the store.
+	// Err is the reason. Unless Shared is set, it wraps [ErrCorrupt], or [ErrLimit] if
+	// the chunk is too large to be checked. A check of many chunks that continues after a
+	// failed read reports the error of the store.
 	Err error
 }
 

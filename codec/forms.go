@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Repair says how the metadata of a codec was read that does not follow its
+// Repair describes how the metadata of a codec was read that does not follow its
 // specification.
 type Repair struct {
 	// Note is one sentence for users of the array.
@@ -38,7 +38,7 @@ type form struct {
 	// read returns the specified form of the codec, with a note. The note is "" if e does
 	// not have the form.
 	read func(e metadata.Extension, spec Spec) (now metadata.Extension, note string)
-	// strict says that no array may be created with it.
+	// strict is set if no array may be created with the form.
 	strict bool
 }
 

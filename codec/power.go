@@ -9,8 +9,8 @@ import (
 
 // Powers are optional interfaces of codecs. A chain asks for them when it is made.
 
-// Binder is the power of a [BytesBytes] codec to learn which arrays its bytes encode, as
-// a codec needs that reorders the bytes of elements.
+// Binder is the power of a [BytesBytes] codec to adapt to the arrays that its bytes
+// encode. A codec that reorders the bytes of elements needs it.
 type Binder interface {
 	// Bind is called once, before any other method, with the arrays that the
 	// array-to-bytes codec of the chain encodes. It wraps [ErrConfiguration] if the codec
@@ -50,8 +50,8 @@ type Trimmer interface {
 	Trim(src []byte) ([]byte, error)
 }
 
-// Uncounted is the power of an [ArrayBytes] codec to say that it cannot always tell how
-// many elements stored bytes hold. An example are elements that share a byte.
+// Uncounted is the power of an [ArrayBytes] codec whose stored bytes do not always
+// determine the number of elements, for example because elements share a byte.
 type Uncounted interface {
 	// Uncounted reports, after Bind, whether blocks of different numbers of elements may
 	// encode to the same number of bytes. Decode then takes one for the other.

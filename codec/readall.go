@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// ReadAll appends all bytes of r to dst, which must have the capacity for most bytes. It is
-// for codecs whose decoder is an [io.Reader]. If r has more than most bytes, the error
+// ReadAll appends all bytes of r to dst, which must have the capacity for most bytes. It
+// is for codecs whose decoder is an [io.Reader]. If r has more than most bytes, the error
 // wraps [ErrTooLong]. Other errors are those of r.
 func ReadAll(dst []byte, r io.Reader, most int) ([]byte, error) {
 	limit := len(dst) + most

@@ -22,7 +22,7 @@ type floatFormat struct {
 	small    *smallFloat // tables for formats of up to 8 bits
 }
 
-// special says which bits of a format are not finite numbers.
+// special is how a format encodes values that are not finite numbers.
 type special uint8
 
 const (

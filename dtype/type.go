@@ -23,7 +23,7 @@ var (
 	// still be a legal one. An array of that type can be described but not read.
 	ErrUnsupported = sentinel.New("dtype: data type not supported", sentinel.ErrUnsupported)
 	// ErrInvalid means that the name of a data type, or a value, is malformed or out of
-	// range. The message says what is expected.
+	// range. The message states what is expected.
 	ErrInvalid = errors.New("dtype: invalid")
 )
 

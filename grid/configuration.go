@@ -78,14 +78,15 @@ func (a Axis) appendEncoded(dst []byte) []byte {
 	return a.appendRuns(dst, a.Encoded())
 }
 
-// growingRuns is the number of runs up to which text may grow as it is appended. Text of
-// more would take twice its memory.
+// growingRuns is the most runs whose text is appended without knowing its length. For
+// more, the length is computed first: text that grows as it is appended takes up to twice
+// its memory.
 const growingRuns = 1 << 12
 
 // appendRuns appends a list of edges and of pairs [length, count].
 func (a Axis) appendRuns(dst []byte, runs iter.Seq[Run]) []byte {
 	if a.NumRuns() > growingRuns {
-		dst = slices.Grow(dst, spelled(runs))
+		dst = slices.Grow(dst, textLength(runs))
 	}
 	dst = append(dst, '[')
 	first := len(dst)
@@ -95,8 +96,8 @@ func (a Axis) appendRuns(dst []byte, runs iter.Seq[Run]) []byte {
 	return append(dst, ']')
 }
 
-// spelled returns the number of bytes that appendRuns appends.
-func spelled(runs iter.Seq[Run]) int {
+// textLength returns the number of bytes that appendRuns appends.
+func textLength(runs iter.Seq[Run]) int {
 	n, between := len("[]"), 0
 	var text []byte
 	for r := range runs {

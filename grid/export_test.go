@@ -2,7 +2,8 @@
 
 package grid
 
-// Repeated is a stretch of a list as tests see it: the cells of a table and its repetitions.
+// Repeated is a stretch of a list as tests see it: the cells of a table and its
+// repetitions.
 type Repeated struct{ Cells, Repeats int64 }
 
 // Stretches returns the stretches in which the edges of an axis are stored.

@@ -208,9 +208,9 @@ func (g *Grid) Cell(index []int64, c *Chunk) bool {
 // [Grid.Cell] walk over chunks without allocations.
 func (g *Grid) All() iter.Seq[*Chunk] { return g.cells(BoxOf(g.Chunks())) }
 
-// Touching yields every chunk that overlaps region, in C order. Each chunk is a new value.
-// Touching returns an error that wraps [ErrOutOfRange] if region
-// does not lie within the array.
+// Touching yields every chunk that overlaps region, in C order. Each chunk is a new
+// value. Touching returns an error that wraps [ErrOutOfRange] if region does not lie
+// within the array.
 func (g *Grid) Touching(region Box) (iter.Seq[*Chunk], error) {
 	chunks, err := g.Touched(region)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // element lies in. Labels must ascend in the order of [cmp.Compare].
 //
 // Groups returns an error that wraps [ErrInvalid] if there are no labels or if they do
-// not ascend. The error then names the first label out of order, and says whether its
+// not ascend. The error then names the first label out of order, and whether its
 // group has already ended.
 func Groups[L cmp.Ordered](labels []L) (Cut, error) {
 	if len(labels) == 0 {

@@ -122,7 +122,8 @@ const (
 func AppendOne() Growth { return Growth{} }
 
 // RepeatLast repeats the last edge until the extent is covered. The last new edge may
-// reach beyond the extent. An axis without edges ([Edges]) gets one that covers the extent.
+// reach beyond the extent. An axis without edges ([Edges]) gets one that covers the
+// extent.
 func RepeatLast() Growth { return Growth{kind: repeatLast} }
 
 // Fixed appends edges of n elements until the extent is covered. The last edge may reach

@@ -24,7 +24,8 @@ const (
 	mostInner = 1 << 24
 )
 
-// Proposing says what shards are wanted. Sizes are in bytes before compression.
+// Proposing has the wanted sizes of inner chunks and shards. Sizes are in bytes before
+// compression.
 type Proposing struct {
 	// Inner is the largest size of an inner chunk in bytes. Only an inner chunk of one
 	// element may be larger. 0 means 1 MiB, or Shard if that is smaller.
@@ -46,8 +47,7 @@ type Proposal struct {
 	ShardBytes int64   // size of a shard before compression, without its index
 	PerShard   int64   // inner chunks in a shard; its index takes 16 bytes for each
 
-	// Advice is a sentence that says why shards are not worthwhile. It is empty if they
-	// are.
+	// Advice is a sentence about why shards are not worthwhile. It is empty if they are.
 	Advice string
 }
 

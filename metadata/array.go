@@ -16,7 +16,7 @@ type Array struct {
 	// DataType, ChunkGrid and ChunkKeyEncoding are the extension points that every array
 	// has.
 	DataType, ChunkGrid, ChunkKeyEncoding Extension
-	// FillValue is the fill value as JSON, as it was spelled unless it was repaired.
+	// FillValue is the fill value as JSON, verbatim unless it was repaired.
 	FillValue []byte
 	// Codecs are the codecs in the order of encoding. There is at least one.
 	Codecs []Extension
@@ -256,7 +256,7 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 }
 
 // arrayV2 holds the parts of a document of format 2 that do not follow from shape and
-// chunk grid, as they are spelled.
+// chunk grid, verbatim.
 type arrayV2 struct {
 	dtype, fill, order, filters, compressor []byte
 

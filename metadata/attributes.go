@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Attribute returns the JSON of the attribute with the given key, as it is spelled. It
+// Attribute returns the JSON of the attribute with the given key, verbatim. It
 // returns false if there is none. raw is the JSON object of [Array.Attributes] or
 // [Group.Attributes]; if it is not an object, the error wraps [ErrInvalid].
 func Attribute(raw []byte, key string) (value []byte, ok bool, err error) {
@@ -21,8 +21,8 @@ func Attribute(raw []byte, key string) (value []byte, ok bool, err error) {
 }
 
 // SetAttribute returns a copy of the JSON object raw with the given JSON value for key.
-// An existing attribute keeps its place; a new one comes last. All else stays as it is
-// spelled. A value that does not come from attributes goes through [PlainText] first. If
+// An existing attribute keeps its place; a new one comes last. All else is copied
+// verbatim. A value that does not come from attributes goes through [PlainText] first. If
 // raw is not an object or value is not one JSON value, the error wraps [ErrInvalid].
 func SetAttribute(raw []byte, key string, value []byte) ([]byte, error) {
 	v, err := object(raw)
@@ -53,7 +53,7 @@ func replaced(v strictjson.Value, raw []byte, key string, value []byte) []byte {
 }
 
 // UnsetAttribute returns a copy of the JSON object raw without the attribute key. All
-// else stays as it is spelled. If raw is not an object, the error wraps [ErrInvalid].
+// else is copied verbatim. If raw is not an object, the error wraps [ErrInvalid].
 func UnsetAttribute(raw []byte, key string) ([]byte, error) {
 	v, err := object(raw)
 	if err != nil {

@@ -98,8 +98,8 @@ func (c *Consolidated) find(path string) (int, bool) {
 	})
 }
 
-// Raw returns the document at path as it is spelled, in format 2 the record. It returns
-// nil if there is no such entry.
+// Raw returns the document at path verbatim, in format 2 the record. It returns nil if
+// there is no such entry.
 func (c *Consolidated) Raw(path string) []byte {
 	at, ok := c.find(path)
 	if !ok {

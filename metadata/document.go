@@ -34,7 +34,7 @@ var fieldNames = [numFields]string{
 
 func (f field) String() string { return fieldNames[f] }
 
-// member is a member of a document whose meaning this package does not know.
+// member is an unknown member of a document.
 type member struct {
 	name string
 	raw  []byte

@@ -16,8 +16,8 @@ import (
 type Extension struct {
 	// Name is the registered name or URL, of at most 256 bytes.
 	Name string
-	// Configuration is a JSON object as it was spelled, nil if there is none. Texts in it
-	// have at most 64 KiB.
+	// Configuration is a JSON object, verbatim, nil if there is none. Strings in it have
+	// at most 64 KiB.
 	Configuration []byte
 	// Optional is set if the document has "must_understand": false.
 	Optional bool
@@ -129,9 +129,9 @@ func checkTexts(v strictjson.Value) error {
 // MarshalJSON returns what [Extension.Append] appends.
 func (e Extension) MarshalJSON() ([]byte, error) { return e.Append(nil), nil }
 
-// Equal reports whether e and o have the same members, even if they were spelled
-// differently. Configurations are equal if they are the same JSON value: space and the
-// order of members do not count, the spelling of numbers does.
+// Equal reports whether e and o have the same members. Configurations are equal if they
+// are the same JSON value: space and the order of members do not count, the digits of
+// numbers do.
 func (e Extension) Equal(o Extension) bool {
 	return e.Name == o.Name && e.Optional == o.Optional &&
 		(e.Configuration == nil) == (o.Configuration == nil) && sameValue(e.Configuration, o.Configuration)
@@ -164,8 +164,8 @@ func sameValue(a, b []byte) bool {
 	return reflect.DeepEqual(values[0], values[1])
 }
 
-// Append appends the JSON of e. If e was parsed and not changed, it is written as it was
-// spelled. Otherwise it is an object, because zarr-python 3.4 refuses short-hand strings.
+// Append appends the JSON of e. If e was parsed and not changed, it is written verbatim.
+// Otherwise it is an object, because zarr-python 3.4 refuses short-hand strings.
 func (e Extension) Append(dst []byte) []byte {
 	if e.asRead() {
 		return append(dst, e.read.raw...)

@@ -4,8 +4,7 @@ package metadata
 
 // Group is the metadata of a group (zarr-specs v3.1 core, "Group metadata").
 type Group struct {
-	// Attributes is a JSON object as it was spelled; see [Array.Attributes] for a bare
-	// NaN.
+	// Attributes is a JSON object, verbatim; see [Array.Attributes] for a bare NaN.
 	Attributes []byte
 	// Consolidated is the metadata of the nodes below, nil if the document has none.
 	Consolidated *Consolidated

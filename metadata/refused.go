@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Refused yields the entries of the document that are not part of the tree, each once,
-// with the path as it is spelled and an [*Error] whose pointer names the entry. These are
-// illegal paths, paths that are given twice, and paths below an array. Never use such a
-// path in a key: it may lead out of the group.
+// Refused yields the entries of the document that are not part of the tree, each once:
+// the verbatim path and an [*Error] whose pointer names the entry. These are illegal
+// paths, paths that occur twice, and paths below an array. Never use such a path in a
+// key: it may lead out of the group.
 func (c *Consolidated) Refused() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, f := range c.refused {

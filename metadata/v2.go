@@ -177,7 +177,7 @@ func (g *Group) MarshalAttributes(l Limits) ([]byte, error) {
 }
 
 // ParseAttributesV2 parses the document [V2Attributes] of a node of format 2. It returns
-// the object as it is spelled, except for the repairs of [ParseV2].
+// the object verbatim, except for the repairs of [ParseV2].
 func ParseAttributesV2(data []byte, l Limits) (object []byte, err error) {
 	object, _, err = attributesV2(PlainText(data), l)
 	if err != nil {

@@ -27,12 +27,12 @@ func admit(raw []byte) []byte {
 }
 
 // PlainText returns JSON in which every string is text. A string that happens to look
-// like one that stands for a bare NaN or Infinity (see [Array.Attributes]) gets the usual
-// spelling. Use it for JSON that this package did not read, and for JSON that goes to
+// like the stand-in for a bare NaN or Infinity (see [Array.Attributes]) is replaced by an
+// equal one. Use it for JSON that this package did not read, and for JSON that goes to
 // other programs.
 func PlainText(raw []byte) []byte {
 	for _, f := range nonFinite {
-		// After an escaped quote, too, the replacement says the same.
+		// The replacement is also equal after an escaped quote.
 		if bytes.Contains(raw, f.quoted) {
 			raw = bytes.ReplaceAll(raw, f.quoted, slices.Concat([]byte{'"'}, f.bare, []byte{'"'}))
 		}

@@ -96,7 +96,7 @@ func (g *gaps) within(index []int64) bool {
 	return true
 }
 
-// asked is stored for a store that cannot list. It asks for every chunk.
+// asked is [gaps.stored] for a store that cannot list: it checks every chunk.
 func (g *gaps) asked(ctx context.Context, s store.Store, p store.Path, yield func([]int64, error) bool) {
 	var key []byte
 	for c := range g.from.All() {

@@ -143,14 +143,14 @@ func (m *mask) encode(elem, was []byte) error {
 		return err
 	}
 	m.tell(elem, missing.FillValue)
-	if was != nil && !m.says(was, elem) {
+	if was != nil && !m.isOnly(was, elem) {
 		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 ignore", strictjson.Abbreviate(was))
 	}
 	return m.set(missing.FillValue, now)
 }
 
-// says reports whether an attribute has the element as its only value.
-func (m *mask) says(raw, elem []byte) bool {
+// isOnly reports whether an attribute has the element as its only value.
+func (m *mask) isOnly(raw, elem []byte) bool {
 	list := missing.List(m.typ, raw)
 	if len(list) != 1 {
 		return false

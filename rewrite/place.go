@@ -155,8 +155,8 @@ func (c *copier) prepare(ctx context.Context) error {
 	if err := c.makeParents(ctx); err != nil {
 		return err
 	}
-	// Store the note before the first value. After a crash from here on, it tells the
-	// next copy or removal that the values may be deleted.
+	// Store the note before the first value. After a crash from here on, the next copy or
+	// removal finds it and may delete the values.
 	return c.put(ctx, c.goal.MustKey(noteName), []byte("{}"))
 }
 

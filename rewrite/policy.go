@@ -12,8 +12,8 @@ import (
 )
 
 // GrowthAttribute is the attribute in which the command varve keeps the growth policy of
-// an array, so that later appends follow it. [Convert] removes it from arrays of format 2,
-// whose regular chunks cannot follow it.
+// an array, so that later appends follow it. [Convert] removes it from arrays of format
+// 2, whose regular chunks cannot follow it.
 const GrowthAttribute = "varve:growth"
 
 // withoutPolicy removes a stored growth policy that regular chunks cannot follow, because

@@ -166,7 +166,7 @@ func (r *jsonReader) namedItem(name string, v strictjson.Value) (Item, error) {
 	return itemOf(v)
 }
 
-// isValue reports whether an entry is coordinate values: text that isValues tells of, or
+// isValue reports whether an entry is coordinate values: text that [isValues] accepts, or
 // a number with a point.
 func isValue(v strictjson.Value) bool {
 	text, err := v.Str()

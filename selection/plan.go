@@ -59,8 +59,8 @@ func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 	return p
 }
 
-// Next sets v, which must have room for every axis, to what is selected of the next chunk. It
-// returns false after the last.
+// Next sets v, which must have room for every axis, to what is selected of the next
+// chunk. It returns false after the last.
 func (p *Plan) Next(v *Visit) bool {
 	switch {
 	// Stay at the end.

@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Visit is the stop of a [Plan] at one chunk: what the selection takes from the chunk, and
-// where it goes. Its slices have one entry per axis.
+// Visit is the stop of a [Plan] at one chunk: what the selection takes from the chunk,
+// and where it goes. Its slices have one entry per axis.
 type Visit struct {
 	// What is taken, in elements relative to the chunk.
 	strided.Part
@@ -116,8 +116,8 @@ func (v *Visit) InChunk(chunk strided.View, strides []int64) strided.View {
 	return chunk
 }
 
-// InBlock returns the view of the place of the selected elements in a block, given that of
-// the block. It is the whole block if points are selected, and along axes that have a
+// InBlock returns the view of the place of the selected elements in a block, given that
+// of the block. It is the whole block if points are selected, and along axes that have a
 // list. strides is room for one stride per axis, which the result keeps.
 func (v *Visit) InBlock(block strided.View, strides []int64) strided.View {
 	if v.Picks != nil && v.Picks.Points != nil {

@@ -58,7 +58,7 @@ func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, li
 	return int64(len(value)), v, err
 }
 
-// Placer is a store that knows its place.
+// Placer is a store that has a place, such as a folder or a URL.
 type Placer interface {
 	// Place returns a URL without credentials. The URL of a key is the place, a slash and
 	// the key. Two stores with the same place have the same values. If the place is not

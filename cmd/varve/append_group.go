@@ -342,9 +342,9 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location,
 	return nil
 }
 
-// growingDimension returns the name of the dimension that grows. For a number in --axis that is
-// its name in the array of the highest rank, or in the first such array. It returns "" if
-// the axis has no name.
+// growingDimension returns the name of the dimension that grows. For a number in --axis
+// that is its name in the array of the highest rank, or in the first such array. It
+// returns "" if the axis has no name.
 func growingDimension(inputs []*addition, axis string) string {
 	n, err := strconv.Atoi(axis)
 	if err != nil {

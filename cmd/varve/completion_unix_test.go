@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // completed is a bash script. It completes the last word of a command line and prints the
@@ -36,6 +38,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 // TestCompletionInBash completes command lines in a shell, by the script that the command
 // prints.
 func TestCompletionInBash(t *testing.T) {
+	racing.Skip(t)
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip(err)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // TestBothFormats checks the note about documents of both formats, and removes those of
@@ -155,6 +157,7 @@ func TestInfoTellsWhatIsUnknown(t *testing.T) {
 // TestConvertStores converts every store of zarr-python to the other format, and those of
 // format 2 in place and back. The elements do not change.
 func TestConvertStores(t *testing.T) {
+	racing.Skip(t)
 	dir := t.TempDir()
 	archive, err := zip.OpenReader("../../testdata/stores.zip")
 	if err != nil {

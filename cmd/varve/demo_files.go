@@ -48,7 +48,8 @@ func (d *demo) measure(a *zarr.Array) (archiveFacts, error) {
 // snapshot has the files of a directory at one time, by their paths with slashes.
 type snapshot map[string]fs.FileInfo
 
-// listFiles returns the files below dir, without those that Varve reserves, such as locks.
+// listFiles returns the files below dir, without those that Varve reserves, such as
+// locks.
 func listFiles(dir string) (snapshot, error) {
 	s := snapshot{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

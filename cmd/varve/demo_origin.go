@@ -126,7 +126,8 @@ func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array,
 	return nil, failure.BadArgument("%s has no array with elements", location)
 }
 
-// mostCopied is the size, in bytes of elements, up to which the free space is not checked.
+// mostCopied is the size, in bytes of elements, up to which the free space is not
+// checked.
 const mostCopied = 4 << 30
 
 // affordable returns an error if a huge array may not fit on the disk. free returns the

@@ -35,6 +35,7 @@ func demonstrate(t *testing.T, args ...string) (dir string, facts demoFacts) {
 }
 
 func TestDemo(t *testing.T) {
+	racing.Skip(t)
 	dir, facts := demonstrate(t)
 	if want := []int64{1826, 36, 72}; !slices.Equal(facts.Before.Shape, want) || facts.Before.Chunks != 5 {
 		t.Errorf("the archive is %+v", facts.Before)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // dailyGroup makes a group with an array in months, whose coordinate grows with it.
@@ -73,6 +75,7 @@ func age(form string) {
 // then makes. Months depend on the coordinate, which grows with earlier files, also in a
 // dry run that writes nothing.
 func TestDryRunGrids(t *testing.T) {
+	racing.Skip(t)
 	calendar := []string{"--grow", "calendar:month", "--time", "time"}
 	for _, form := range []string{"npy", "raw", "zarr"} {
 		for _, days := range [][]int{{40}, {31, 28}, {10, 10, 45, 1, 70}} {
@@ -134,6 +137,7 @@ func TestDryRunFails(t *testing.T) {
 // TestDryRunReadsOtherStores reads the coordinate and the sources of a dry run from other
 // stores, in which they have the same keys as the array that grows.
 func TestDryRunReadsOtherStores(t *testing.T) {
+	racing.Skip(t)
 	fields, times := dailySources(t, "zarr", 31, 29)
 	age("zarr")
 	must(t, "", "attrs", times[0], "set", "units", `"days since 2024-01-01"`)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/npy"
 )
@@ -28,6 +29,7 @@ var notRun = map[string]string{
 
 // TestExamples runs every example of the help in a copy of one folder.
 func TestExamples(t *testing.T) {
+	racing.Skip(t)
 	fixture := newExampleFolder(t)
 	for _, c := range append(newRoot().Commands(), newRoot(), newHelpCommand()) {
 		for line := range strings.SplitSeq(c.Example, "\n") {

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 )
 
@@ -82,6 +83,7 @@ func must1[T any](v T, err error) T {
 // prints for another one. Both must be equal, for every data type, in both formats, and
 // also if a shell removed the quotes.
 func TestFillRoundTrip(t *testing.T) {
+	racing.Skip(t)
 	for name, typ := range everyType(t) {
 		fills := fillsOf(typ)
 		if len(fills) < 2 {

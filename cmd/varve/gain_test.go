@@ -74,6 +74,7 @@ func (b block) json() string {
 // TestAppendSources appends the same values from every kind of source, along every axis,
 // to every kind of chunks. The arrays must be equal.
 func TestAppendSources(t *testing.T) {
+	racing.Skip(t)
 	u2 := dtype.Of[uint16]()
 	for axis := range 3 {
 		shape := []int64{5, 4, 6}
@@ -208,6 +209,7 @@ func TestAppendTakesLittleMemory(t *testing.T) {
 // TestAppendOfLongStreams checks that a stream is buffered in a file, which is removed
 // after the append or an error.
 func TestAppendOfLongStreams(t *testing.T) {
+	racing.Skip(t)
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	node := newNode(t, "--shape", "0", "--dtype", "int16", "--chunks", "4194304")

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/store/fsstore"
 )
@@ -109,6 +110,7 @@ func (w written) read(t *testing.T, a *zarr.Array) (got written) {
 
 // TestHostileLZMA reads hostile stores with LZMA, which the core does not have.
 func TestHostileLZMA(t *testing.T) {
+	racing.Skip(t)
 	var manifest struct {
 		Cases []struct {
 			ID, Path, Expect string

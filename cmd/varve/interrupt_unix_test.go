@@ -61,8 +61,8 @@ func start(t *testing.T, args ...string) *process {
 	p.Env = append(os.Environ(), asCommand+"="+string(text))
 	p.Stdout, p.Stderr = &p.out, &p.errs
 	if signal.Ignored(syscall.SIGHUP) {
-		// The command would inherit this from nohup. A signal that is handled here has its
-		// default action there.
+		// The command would inherit this from nohup. A signal that is handled here has
+		// its default action there.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	in, err := p.StdinPipe()

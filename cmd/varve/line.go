@@ -70,9 +70,9 @@ func numberMeant(cmd *cobra.Command, flags string) string {
 	return ""
 }
 
-// singleFlags are the flags that may not be repeated, because the first value would be lost
-// silently. Other flags may: a shell alias may set them, and the command line overrides
-// it.
+// singleFlags are the flags that may not be repeated, because the first value would be
+// lost silently. Other flags may: a shell alias may set them, and the command line
+// overrides it.
 var singleFlags = []string{
 	"shape", "dtype", "chunks", "shards", "fill", "codecs", "compressor", "dimension-names", "attributes", "from",
 	"select", "value", "axis", "expect", "output", "svg", "locate", "chunk", "chunk-grid", "time", "start", "step",
@@ -100,8 +100,8 @@ func (s *single) Set(text string) error {
 	return nil
 }
 
-// onlyOnce makes all commands refuse a second value for the flags in singleFlags. It must not
-// be used for completion, which parses the flags of a line several times.
+// onlyOnce makes all commands refuse a second value for the flags in singleFlags. It must
+// not be used for completion, which parses the flags of a line several times.
 func onlyOnce(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// TestExportOfLongText exports one text that fills a chunk, in little more memory than the
-// text itself.
+// TestExportOfLongText exports one text that fills a chunk, in little more memory than
+// the text itself.
 func TestExportOfLongText(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -95,8 +95,8 @@ func timesTaken(t *testing.T, size int, most float64, args ...string) (times flo
 	return times
 }
 
-// TestInfoOfLongDocuments describes arrays with very many attributes or chunk lengths, with
-// and without --json. The memory must be proportional to the length of the document.
+// TestInfoOfLongDocuments describes arrays with very many attributes or chunk lengths,
+// with and without --json. The memory must be proportional to the length of the document.
 func TestInfoOfLongDocuments(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // newCube returns an array with coordinates of many kinds. Its elements are numbered.
@@ -31,6 +33,7 @@ const (
 // TestSelectByValues selects by coordinate values of every kind. The array is below the
 // group of its coordinate.
 func TestSelectByValues(t *testing.T) {
+	racing.Skip(t)
 	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
 		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2024-12-24..2024-12-26", "[1,2,3]"},
 		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=..2024-12-24", "[0,1]"},
@@ -136,6 +139,7 @@ func TestSelectByValues(t *testing.T) {
 // TestSelectByValuesRefused checks the errors for selections that would silently mean
 // something else.
 func TestSelectByValuesRefused(t *testing.T) {
+	racing.Skip(t)
 	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
 		{"time", "int32", `{"units": "months since 2000-01-31"}`, "[0,1,2000]", "time=..1969", "its times are left as numbers"},
 		{"time", "int32", `{"units": "days since -5000000-01-01"}`, "[0,1,2000]", "time=1969..", "its times are left as numbers"},

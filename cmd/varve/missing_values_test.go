@@ -86,6 +86,7 @@ func flatly(list []any, v any) []any {
 // in another place and in place, and back. --decode reads the same values as xarray reads
 // from the source.
 func TestMissingValues(t *testing.T) {
+	racing.Skip(t)
 	dir, read := missingStores(t)
 	for name, other := range map[string]string{"2": "3", "3": "2", "3as2": "2"} {
 		source, to := filepath.Join(dir, name), filepath.Join(dir, name+"-to")

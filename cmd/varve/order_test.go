@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestAppendTwice appends a month twice, like a job that was started again. With a calendar
-// policy it must fail, and the advice of the message must work. Without one it succeeds
-// with a note, and check reports it.
+// TestAppendTwice appends a month twice, like a job that was started again. With a
+// calendar policy it must fail, and the advice of the message must work. Without one it
+// succeeds with a note, and check reports it.
 func TestAppendTwice(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31)
@@ -123,8 +123,8 @@ func TestPackedTimes(t *testing.T) {
 }
 
 // TestUnwrittenTimes checks that unwritten times before written ones are reported, and
-// those that a resize adds. Unwritten times at the end are accepted, and so is a time that
-// happens to be the fill value.
+// those that a resize adds. Unwritten times at the end are accepted, and so is a time
+// that happens to be the fill value.
 func TestUnwrittenTimes(t *testing.T) {
 	for values, want := range map[string]string{
 		"[1,2,3,0,0]":    "",

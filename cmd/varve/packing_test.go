@@ -9,11 +9,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // TestDecodeUnsigned decodes numbers with the attribute _Unsigned as xarray 2026.9 does,
 // in both formats.
 func TestDecodeUnsigned(t *testing.T) {
+	racing.Skip(t)
 	for _, format := range []string{"2", "3"} {
 		for _, c := range []struct{ dtype, values, attributes, typ, want string }{
 			{"int8", "[0,-56,-1]", `{"_Unsigned": "true"}`, "uint8", "[0,200,255]"},

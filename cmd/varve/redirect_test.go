@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // TestPrivateRedirects checks that a redirection to another service of this machine is
@@ -36,6 +38,7 @@ const overlongURL = "VARVE_TEST_OVERLONG"
 // TestOverlong checks that nothing is printed on standard error if a server sends more
 // than it announced. It runs the command as a process, because package log is global.
 func TestOverlong(t *testing.T) {
+	racing.Skip(t)
 	if url := os.Getenv(overlongURL); url != "" {
 		os.Args = []string{"varve", "cat", url}
 		main()

@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -59,6 +60,7 @@ func TestSlabToWrite(t *testing.T) {
 // TestChunksAreDecodedOnce reads arrays of which one layer of chunks is larger than a
 // slab: all elements, for a copy into another array, and a part.
 func TestChunksAreDecodedOnce(t *testing.T) {
+	racing.Skip(t)
 	const rows = 40
 	for name, c := range map[string]struct {
 		columns, chunk int64

@@ -21,7 +21,7 @@ import (
 
 func init() { codec.Register("blosc", New) }
 
-// Options say how to write frames. Reading does not need them.
+// Options set how to write frames. Reading does not need them.
 type Options struct {
 	// Compressor is "blosclz", "lz4", "lz4hc", "snappy", "zlib" or "zstd". "" means
 	// "zstd".

@@ -73,7 +73,7 @@ type failure struct {
 	element []byte
 }
 
-// reason says why the element has no result, and what to do.
+// reason returns why the element has no result, and what to do.
 func (f *failure) reason(c *cast) string {
 	value := c.source.AppendText(nil, f.element)
 	b := number.NewBlock()

@@ -3,12 +3,10 @@
 // Package castvalue is the codec "cast_value" (zarr-extensions). It stores the values of
 // an array in another data type, for all integer and floating-point types.
 //
-// A value in the scalar map becomes the mapped one. A value that the other type has
-// stays. Any other value is rounded. If it is out of range, it is clamped or wrapped if
-// the configuration says so, and else it is an error that names the value and its
-// position.
-//
-// Importing the package registers it.
+// A value in the scalar map becomes the mapped one. A value that the other type can
+// represent is kept. Any other value is rounded. If it is out of range, it is clamped or
+// wrapped if the configuration asks for it. Otherwise it is an error that names the value
+// and its position.
 package castvalue
 
 import (

@@ -41,7 +41,7 @@ func truncated(p pair) error {
 	return nil
 }
 
-// isWhole reports whether src is the encoded form of out. Then no codec can tell that
+// isWhole reports whether src is the encoded form of out. Then no codec can detect that
 // bytes are missing.
 func (p pair) isWhole(src, out []byte) bool {
 	whole, err := p.c.Encode(nil, out)

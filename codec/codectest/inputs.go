@@ -134,16 +134,16 @@ func count(shape []int64) int64 {
 
 // Options describe a codec beyond the contract. A nil *Options is the zero Options.
 type Options struct {
-	// Checksum says that the encoded form has a checksum, so that altered bytes never
+	// Checksum is set if the encoded form has a checksum, so that altered bytes never
 	// decode to wrong data.
 	Checksum bool
-	// Unframed says that the encoded form does not contain its length, so that the codec
+	// Unframed is set if the encoded form does not contain its length, so that the codec
 	// cannot detect missing or extra bytes.
 	Unframed bool
-	// Lossy says that decoded values may differ from those that were encoded.
+	// Lossy is set if decoded values may differ from those that were encoded.
 	Lossy bool
-	// Multiple says that a bytes-to-bytes codec encodes only multiples of so many bytes.
-	// 0 means 1.
+	// Multiple is for a bytes-to-bytes codec that encodes only multiples of so many
+	// bytes. 0 means 1.
 	Multiple int
 	// Largest limits the input of a bytes-to-bytes codec in bytes, for codecs slower than
 	// about 10 MB/s. 0 means 1 MiB.
@@ -151,7 +151,7 @@ type Options struct {
 	// Memory is how many bytes each decoding allocates even for few bytes, for codecs
 	// whose library reuses nothing.
 	Memory int
-	// Cuts says that the encoded form contains its shape, and is clipped or padded to the
+	// Cuts is set if the encoded form contains its shape, and is clipped or padded to the
 	// shape that it is decoded as.
 	Cuts bool
 	// Specs are the arrays to test array-to-array and array-to-bytes codecs with. A

@@ -124,8 +124,7 @@ func (c *coder) Nest(env *codec.Environment) error {
 	return nil
 }
 
-// Bind implements [codec.Binder]: it binds those of the codecs that want to know the
-// elements.
+// Bind implements [codec.Binder]. It binds those codecs that are Binders.
 func (c *coder) Bind(spec codec.Spec) error {
 	for i, b := range c.codecs {
 		binder, ok := b.(codec.Binder)

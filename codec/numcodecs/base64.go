@@ -41,8 +41,8 @@ func (base64Coder) Encode(dst, src []byte) ([]byte, error) {
 	return letters.AppendEncode(dst, src), nil
 }
 
-// Decode implements [codec.BytesBytes]. The library would skip line ends, which the
-// length tells.
+// Decode implements [codec.BytesBytes]. The library skips line ends, so the length of the
+// result is checked.
 func (base64Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	size := len(src) / 4 * 3
 	for i := len(src); i > max(0, len(src)-2) && src[i-1] == '='; i-- {

@@ -36,7 +36,7 @@ func newBlosc(configuration []byte) (any, error) {
 	return b, b.make()
 }
 
-// blosc is a codec that knows its elements once it is bound.
+// blosc is the codec "blosc" of format 2. Bind sets the size of its elements.
 type blosc struct {
 	CName     string     `json:"cname"`
 	Level     config.Int `json:"clevel"`
@@ -68,8 +68,8 @@ func (b *blosc) make() error {
 	return nil
 }
 
-// Bind implements [codec.Binder]. The size of elements decides how they are encoded; a
-// frame says for itself how it is decoded.
+// Bind implements [codec.Binder]. The size of elements affects encoding only. To decode,
+// a frame is enough.
 func (b *blosc) Bind(spec codec.Spec) error {
 	if b.Size != 0 || spec.Type.Size() == 0 || spec.Type.Size() > 255 {
 		return nil

@@ -38,7 +38,7 @@ type fixedScaleOffset struct {
 }
 
 // operand is a number of the configuration. Integers computed with an operand that is
-// spelled as an integer stay integers.
+// written as an integer stay integers.
 type operand struct {
 	integer bool
 	i       int64

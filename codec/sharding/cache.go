@@ -46,8 +46,8 @@ func (c *cache) get(key store.Key) *index {
 	return e.Value.(*cached).index
 }
 
-// put caches the index of a shard. Without a version it does not, because then no read
-// could tell that the index is stale.
+// put caches the index of a shard. It caches none without a version, because then no read
+// could detect that the index is stale.
 func (c *cache) put(key store.Key, x *index) {
 	if x.info.Version.IsZero() || x.weight() > c.most {
 		return

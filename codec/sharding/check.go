@@ -289,9 +289,9 @@ func alike(group []want) []int {
 	return append(starts, len(group))
 }
 
-// checkAlike checks inner chunks that have the same bytes, once for each run of one
-// shape, and calls tell with the faults. So a hostile shard, whose bytes stand for
-// millions of inner chunks, takes no longer than its bytes.
+// checkAlike checks inner chunks that share the same bytes, once for each run of one
+// shape, and passes the faults to tell. So checking a hostile shard, whose bytes stand
+// for millions of inner chunks, takes no longer than its bytes do.
 func (d *checker) checkAlike(p *transfer.Mover, s stretch, same []want, tell func(at int, same []want, of *codec.Check)) error {
 	data, _ := s.holds(same[0].off, same[0].n)
 	var shape []int64

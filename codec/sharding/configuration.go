@@ -14,7 +14,7 @@ import (
 
 // Configuration is the configuration of the codec.
 type Configuration struct {
-	// Inner says how a shard is cut into inner chunks, an entry an axis: with one edge
+	// Inner is how a shard is cut into inner chunks, an entry an axis: with one edge
 	// ([grid.Every]), or with several, which [codec.Environment] has to permit.
 	Inner []grid.Cut
 	// Codecs is the chain of the inner chunks.
@@ -65,7 +65,7 @@ func (c *coder) Complete(e metadata.Extension) metadata.Extension {
 	return full
 }
 
-// appendInner appends the member that says how a shard is cut into inner chunks.
+// appendInner appends the member for the shape or the edges of inner chunks.
 func appendInner(dst []byte, g *grid.Grid) ([]byte, error) {
 	if g.Name() == grid.RegularName {
 		dst = append(dst, `"chunk_shape":[`...)

@@ -141,7 +141,7 @@ func (d *decoder) decodeOne(p *transfer.Mover, src []byte) error {
 	if d.chain.Varies() {
 		return d.decodeText(p, src)
 	}
-	if shown, err := d.chain.Show(&p.Decoded, src); err != nil {
+	if shown, err := d.chain.Alias(&p.Decoded, src); err != nil {
 		return err
 	} else if shown {
 		p.Gather()

@@ -442,6 +442,7 @@ func drawEdit(r *rapid.T, shape []int64, before []byte) (coding.Edit, []byte) {
 // TestUnexpectedlySmall reads and changes shards that are far shorter than they could be,
 // or not stored. They take memory for the stored bytes only.
 func TestUnexpectedlySmall(t *testing.T) {
+	racing.Skip(t)
 	// A shard of one inner chunk of 64 Mi elements, which is cut into 2^20 inner chunks
 	// of 64, and these to single ones.
 	const n = 1 << 26

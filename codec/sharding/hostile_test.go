@@ -122,6 +122,7 @@ func allLies(t *testing.T, do func(t *testing.T, h func(codec.Environment) *host
 // TestLiesRead reads shards with lies, whole and in parts, from memory and from a store,
 // with the index cached and not.
 func TestLiesRead(t *testing.T) {
+	racing.Skip(t)
 	allLies(t, func(t *testing.T, makeLie func(codec.Environment) *hostile) {
 		h := makeLie(codec.Environment{})
 		got, err := stored(h.coder, h.shape, h.shard)

@@ -119,7 +119,7 @@ func (x *index) has(k int64) bool {
 // entryError is the [codec.ErrCorrupt] of an entry of an index. It builds its text on
 // demand, because a damaged index may have millions of them.
 type entryError struct {
-	off, n      uint64 // what the entry says
+	off, n      uint64 // from the entry
 	first, last uint64 // range of all inner chunks
 	most        uint64 // bytes of one
 }
@@ -146,7 +146,7 @@ func (x *index) room() (first, last uint64) {
 	return first, last
 }
 
-// InnerError says for which inner chunk of a shard an operation failed.
+// InnerError is the error of an operation on one inner chunk of a shard.
 type InnerError struct {
 	Index []int64 // in the shard, in the order of axes that earlier codecs make
 	Err   error

@@ -93,8 +93,8 @@ func (c *coder) Bind(spec codec.Spec) error {
 	return c.bindIndex()
 }
 
-// checkNested reports an error if inner chunks are shards that cannot be cut as their
-// codecs say.
+// checkNested reports an error if inner chunks are shards and their codecs cannot cut
+// them.
 func (c *coder) checkNested() error {
 	if c.cut.shape == nil {
 		return nil // edges differ; the grid checks them
@@ -131,10 +131,10 @@ func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
 func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
 
 // Checked implements [coding.Divider]. A shard of another shape has an index of another
-// length, so the checksum does not match. If inner chunks are clipped, both shapes may
-// have as many, and then the inner chunks have to tell.
+// length, so the checksum does not match. If inner chunks are clipped, both indexes may
+// have the same length. Then the inner chunks must differ.
 func (c *coder) Checked() bool {
-	return c.index.HasChecksum() && (!c.cut.clips || c.chain.TellsShapes())
+	return c.index.HasChecksum() && (!c.cut.clips || c.chain.DistinguishesShapes())
 }
 
 // parse reads the configuration.

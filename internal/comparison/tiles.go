@@ -24,8 +24,8 @@ const (
 	mostTiles = 1 << 24
 )
 
-// tiles cuts two arrays of one shape into boxes of one size, independent of their grids. A
-// tile is about as large as a chunk. Its number is its position in C order.
+// tiles cuts two arrays of one shape into boxes of one size, independent of their grids.
+// A tile is about as large as a chunk. Its number is its position in C order.
 type tiles struct {
 	shape, edges, counts []int64
 }
@@ -51,7 +51,8 @@ func tilesOf(most int64, grids ...*grid.Grid) *tiles {
 	return t
 }
 
-// len returns the number of tiles. It is at most that of elements, so it does not overflow.
+// len returns the number of tiles. It is at most that of elements, so it does not
+// overflow.
 func (t *tiles) len() int64 {
 	n := int64(1)
 	for _, k := range t.counts {

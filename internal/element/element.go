@@ -114,8 +114,8 @@ func Check[T dtype.Element](t dtype.Type) error {
 	return fault.Argument("the elements are %s, not %T%s", t, zero, otherwise(t, plain[T](nil)))
 }
 
-// otherwise says what reads and writes elements of t as values of another type, if
-// anything does.
+// otherwise returns a hint that names the methods that read and write elements of t as
+// values of another type. It returns "" if there are none.
 func otherwise(t dtype.Type, values any) string {
 	switch values.(type) {
 	case []int8, []int16, []int32, []int64, []uint8, []uint16, []uint32, []uint64, []float32, []float64:
@@ -343,8 +343,7 @@ func CheckValues(e Buffer) error {
 	return nil
 }
 
-// ErrVariable says that elements which differ in length are no bytes one behind the
-// other.
+// ErrVariable returns the error of bytes for elements of variable length.
 func ErrVariable(t dtype.Type) error {
-	return fault.Argument("elements of %s differ in length: they are read and written as values of Go, string or []byte", t)
+	return fault.Argument("elements of %s differ in length: read and write them as Go values, string or []byte", t)
 }

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/internal/fault"
 )
 
-// layout says where the fields of packed elements have their places in a struct of Go. It
-// is made once a call.
+// layout maps the fields of packed elements to their places in a Go struct. It is made
+// once a call.
 type layout struct {
 	elem  int // bytes of an element
 	Size  int // bytes of the Go struct

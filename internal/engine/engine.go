@@ -2,7 +2,7 @@
 
 // Package engine moves elements between memory and stored chunks. It schedules reads and
 // writes with a bounded number of goroutines, a budget of bytes, and pooled buffers. It
-// knows the keys of chunks, but no metadata documents.
+// handles the keys of chunks, but no metadata documents.
 package engine
 
 import (

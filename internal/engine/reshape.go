@@ -69,7 +69,7 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	}
 	// After step 2, readers and FetchAside take a chunk that decodes for the new chunk.
 	// So the old chunk must not decode in the new shape.
-	if !w.Chain.Tells(w.Cell.Encoded, next.Cell.Encoded) {
+	if !w.Chain.Distinguishes(w.Cell.Encoded, next.Cell.Encoded) {
 		return errAlike
 	}
 	return w.holding(ctx, n*int64(3+w.Chain.Buffers()), func() error { return w.copyAside(ctx, next, n, size) })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/racing"
 )
 
 var errRefused = errors.New("refused")
@@ -73,6 +74,7 @@ func TestFarWhileDecoding(t *testing.T) {
 // not exceed the budget. If the budget has no room for a few chunks, one more may be in
 // memory, encoded and decoded.
 func TestFarMemory(t *testing.T) {
+	racing.Skip(t)
 	uneven := slices.Repeat([]int64{4 * kib, 100 * kib, 512, 1}, 10)
 	for _, tt := range []struct {
 		name    string

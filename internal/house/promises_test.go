@@ -48,7 +48,8 @@ func TestTestsAreThere(t *testing.T) {
 	}
 }
 
-// pathName is a file or a folder of the repository as the map of CONTRIBUTING.md names it.
+// pathName is a file or a folder of the repository as the map of CONTRIBUTING.md names
+// it.
 var pathName = regexp.MustCompile("`([a-z.][A-Za-z0-9/._-]*|[A-Z]+\\.md)`")
 
 // TestMapIsTrue checks that the files and folders which CONTRIBUTING.md says to look at

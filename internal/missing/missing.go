@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package missing knows how attributes say which element stands for no value.
-//
-// xarray takes the fill value of an array of format 2 for such an element, unless it is
-// null. In format 3 only attributes count: [FillValue], which xarray writes in an
-// encoding of its own, and [Value], which it writes as plain JSON (xarray 2026.9,
-// FillValueCoder in backends/zarr.py).
+// Package missing reads and writes the attributes that mark an element as a missing
+// value.
 package missing
 
 import (
@@ -41,8 +37,8 @@ func Coded(t dtype.Type) bool {
 	return false
 }
 
-// Unsigned is the attribute that says whether integers are meant without a sign (NetCDF
-// user guide).
+// Unsigned is the attribute that states whether integers are unsigned (NetCDF user
+// guide).
 const Unsigned = "_Unsigned"
 
 // Spelled returns the type as whose elements [FillValue] of format 3 is spelled: that of
@@ -66,8 +62,8 @@ func Spelled(t dtype.Type, unsigned []byte) dtype.Type {
 	return t
 }
 
-// ParseSpelled is [Parse] of what is spelled as [Spelled] says, or as the type of the
-// array.
+// ParseSpelled parses as [Parse] does a value that is written as an element of the type
+// of [Spelled], or of the array.
 func ParseSpelled(t dtype.Type, unsigned, raw []byte) ([]byte, error) {
 	elem, err := Parse(t, raw)
 	if s := Spelled(t, unsigned); err != nil && s != t {
@@ -136,8 +132,8 @@ func Number(t dtype.Type, elem []byte) (float64, error) {
 }
 
 // Parse returns the element that the JSON of an attribute stands for. Floats and complex
-// numbers may be encoded as [Format] does it, or spelled as fill values are: programs
-// other than xarray write plain numbers.
+// numbers may be encoded as by [Format], or written as fill values are: programs other
+// than xarray write plain numbers.
 func Parse(t dtype.Type, raw []byte) ([]byte, error) {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	if err != nil {

@@ -25,11 +25,11 @@ type Gain struct {
 	From *Source
 }
 
-// Along returns the number of planes that the array gains along an axis. said is
+// Along returns the number of planes that the array gains along an axis. wanted is
 // AppendOptions.Planes, 0 if it was not set.
-func (g Gain) Along(s *Array, axis int, said int64) (int64, error) {
+func (g Gain) Along(s *Array, axis int, wanted int64) (int64, error) {
 	if g.From == nil {
-		return s.planes(axis, len(g.Data), said)
+		return s.planes(axis, len(g.Data), wanted)
 	}
 	shape := s.Grid.Shape()
 	switch {
@@ -48,8 +48,8 @@ func (g Gain) Along(s *Array, axis int, said int64) (int64, error) {
 		return 0, fault.Argument("a source of shape %v does not continue shape %v along axis %d", g.From.Shape, s.Grid.Shape(), axis)
 	case !fits:
 		return 0, fmt.Errorf("%w: a source of shape %v", grid.ErrOverflow, shape)
-	case said != 0 && said != shape[axis]:
-		return 0, fault.Argument("the source has %d planes along axis %d, but AppendOptions.Planes is %d", shape[axis], axis, said)
+	case wanted != 0 && wanted != shape[axis]:
+		return 0, fault.Argument("the source has %d planes along axis %d, but AppendOptions.Planes is %d", shape[axis], axis, wanted)
 	}
 	return shape[axis], nil
 }
@@ -66,24 +66,24 @@ func (g Gain) IsEmpty() bool {
 var ErrBothGiven = fault.Argument("there are both elements and a source of elements: omit one of them")
 
 // planes returns the number of planes along an axis that the given bytes fill. Unless
-// said is 0, it must be that number.
-func (s *Array) planes(axis, bytes int, said int64) (int64, error) {
+// wanted is 0, it must be that number.
+func (s *Array) planes(axis, bytes int, wanted int64) (int64, error) {
 	shape := s.Grid.Shape()
 	shape[axis] = 1
 	plane, ok := checked.Product(append(shape, int64(s.Engine.Size))...)
 	switch {
-	case said < 0:
-		return 0, fault.Argument("AppendOptions.Planes is %d, but must not be negative", said)
-	case plane == 0 && bytes == 0 && ok && said == 0:
+	case wanted < 0:
+		return 0, fault.Argument("AppendOptions.Planes is %d, but must not be negative", wanted)
+	case plane == 0 && bytes == 0 && ok && wanted == 0:
 		return 0, fault.Argument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
 	case plane == 0 && bytes == 0 && ok:
-		return said, nil
+		return wanted, nil
 	case !ok || plane == 0 || int64(bytes)%plane != 0:
 		return 0, fault.Argument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.Type, axis, plane)
 	}
 	count := int64(bytes) / plane
-	if said != 0 && said != count {
-		return 0, fault.Argument("%d bytes fill %d planes along axis %d, but AppendOptions.Planes is %d: omit it, or correct it", bytes, count, axis, said)
+	if wanted != 0 && wanted != count {
+		return 0, fault.Argument("%d bytes fill %d planes along axis %d, but AppendOptions.Planes is %d: omit it, or correct it", bytes, count, axis, wanted)
 	}
 	return count, nil
 }

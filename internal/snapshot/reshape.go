@@ -63,7 +63,7 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 	if slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] < p[0] }) {
 		change.Reclaim = func(ctx context.Context, b store.Batch) error { return s.cut(ctx, next, g.KeepStale, b) }
 	}
-	if len(trimmed) > 0 && s.Engine.Chain.Cuts() != nil && !s.Engine.Chain.TellsShapes() {
+	if len(trimmed) > 0 && s.Engine.Chain.Cuts() != nil && !s.Engine.Chain.DistinguishesShapes() {
 		// Shards without a checksum may decode in either shape. PutAside checks other
 		// chunks one by one.
 		return nil, errUnguarded

@@ -16,7 +16,8 @@ import (
 )
 
 // Container returns the document with the consolidated metadata of the group at a path
-// above the node. In format 3 it is the document of the group, in format 2 a separate one.
+// above the node. In format 3 it is the document of the group, in format 2 a separate
+// one.
 func (n Node) Container(p store.Path) Node {
 	n.Path, n.Holder = p, "" // only arrays have reservations
 	if n.IsV2() {
@@ -34,8 +35,8 @@ func (n Node) Record(ctx context.Context) (raw []byte, err error) {
 	return raw, err
 }
 
-// RecordMember stores the entry of a node in the consolidated metadata of all groups above
-// it. A nil entry removes it. Groups without consolidated metadata stay without.
+// RecordMember stores the entry of a node in the consolidated metadata of all groups
+// above it. A nil entry removes it. Groups without consolidated metadata stay without.
 func (n Node) RecordMember(ctx context.Context, raw []byte) error {
 	for p := n.Path; !p.IsRoot(); {
 		p = p.Parent()
@@ -93,8 +94,8 @@ func RefreshAbove(ctx context.Context, journal store.Key, members ...Node) error
 }
 
 // refreshed returns the consolidated metadata of a group, with entries of some nodes that
-// agree with their documents. A node must not be part of another pending transaction, whose
-// other documents may not be published yet.
+// agree with their documents. A node must not be part of another pending transaction,
+// whose other documents may not be published yet.
 func refreshed(
 	ctx context.Context, c *metadata.Consolidated, group store.Path, journal store.Key, members []Node,
 ) (*metadata.Consolidated, error) {
@@ -118,8 +119,8 @@ func refreshed(
 	return c, nil
 }
 
-// ChangeConsolidated publishes a change of the consolidated metadata in a container. It does
-// nothing if there is none, or if change returns its argument.
+// ChangeConsolidated publishes a change of the consolidated metadata in a container. It
+// does nothing if there is none, or if change returns its argument.
 func (n Node) ChangeConsolidated(ctx context.Context, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) error {
 	plan := func(d publish.Document) (*publish.Change, error) {
 		doc, err := n.replan(d.Bytes, change)

@@ -155,8 +155,8 @@ func NewGroup(attributes []byte, format int) *metadata.Group {
 	return doc
 }
 
-// NewDocuments returns the documents of a new node: the one that makes it, and in format 2
-// that of its attributes, if any.
+// NewDocuments returns the documents of a new node: the one that makes it, and in format
+// 2 that of its attributes, if any.
 func NewDocuments(doc metadata.Node, l metadata.Limits) (raw []byte, beside []publish.File, err error) {
 	if raw, err = doc.Marshal(l); err != nil || doc.Format() == 3 {
 		return raw, nil, err

@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// pendingMember is the error for a member of a group that is part of a pending transaction.
+// pendingMember is the error for a member of a group that is part of a pending
+// transaction.
 type pendingMember struct {
 	member Node
 	err    error
@@ -30,8 +31,8 @@ func (n Node) CheckPending(ctx context.Context, journal store.Key) error {
 	return err
 }
 
-// FinishMember completes the pending transaction that err reports, if any. It returns err,
-// joined with the error of completing it.
+// FinishMember completes the pending transaction that err reports, if any. It returns
+// err, joined with the error of completing it.
 func FinishMember(ctx context.Context, err error) error {
 	var p *pendingMember
 	if errors.As(err, &p) {
@@ -41,8 +42,8 @@ func FinishMember(ctx context.Context, err error) error {
 	return err
 }
 
-// FinishTransaction rolls a pending transaction that this node is part of forward or back.
-// It reports whether there was one, or whether the node is held by a reservation.
+// FinishTransaction rolls a pending transaction that this node is part of forward or
+// back. It reports whether there was one, or whether the node is held by a reservation.
 func (n Node) FinishTransaction(ctx context.Context) (found bool, err error) {
 	if found, err = publish.Recover(ctx, n.Node, Refresh(n.Limits)); err != nil {
 		err = &othersError{err}

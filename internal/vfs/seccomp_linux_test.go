@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+	"varve.dev/zarr/internal/racing"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,6 +51,7 @@ func TestNeverEnding(t *testing.T) {
 		neverEnding(t, name)
 		return
 	}
+	racing.Skip(t)
 	for name, c := range never {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -5,7 +5,6 @@ package fence_test
 import (
 	"bufio"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,10 +12,8 @@ import (
 	"strconv"
 	"testing"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -36,10 +33,7 @@ var roles = map[string]func(args []string) error{"append": appendInChild, "chang
 func TestMain(m *testing.M) {
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
-		if racing.Detector {
-			_ = flag.Set("rapid.checks", "30") // the full number runs without the race detector
-		}
-		goleak.VerifyTestMain(m)
+		fixture.Main(m)
 		return
 	}
 	if err := role(os.Args[1:]); err != nil {

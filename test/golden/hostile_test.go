@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -17,6 +18,7 @@ import (
 // known kind within bounds of memory and time, and stores that only look invalid are
 // read.
 func TestHostile(t *testing.T) {
+	racing.Skip(t)
 	dir := t.TempDir()
 	z := fixture.OpenZip(t, "hostile.zip")
 	if err := os.CopyFS(dir, z); err != nil {

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -142,6 +143,7 @@ func TestSlabListing(t *testing.T) {
 // The node is unchanged, or repeating the call completes it. The exception is a failure
 // to write the note of the removal: the remaining files are then not recognized.
 func TestRemovalRetry(t *testing.T) {
+	racing.Skip(t)
 	ctx := t.Context()
 	hierarchy := func(fsys vfs.FS) *zarr.Location { return zarr.At(fixture.FileStore(fsys), "") }
 	opt := &zarr.Options{Write: true}

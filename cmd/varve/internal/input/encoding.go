@@ -107,7 +107,8 @@ func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
 	}
 }
 
-// hasEncoding reports whether an array has any attribute that gives its numbers a meaning.
+// hasEncoding reports whether an array has any attribute that gives its numbers a
+// meaning.
 func hasEncoding(a *zarr.Array) bool {
 	for _, name := range encodingAttributes {
 		if v, err := source.AttributeValue(a, name); err != nil || !v.IsZero() {
