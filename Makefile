@@ -8,14 +8,14 @@ COMMIT = $(shell git describe --always --dirty=-modified --abbrev=12 --exclude '
 VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbrev=12 2>/dev/null)
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
-MODULES = . codec/extra cmd/varve interop bench otel examples
+MODULES = . codec/extra cloud/s3 cloud/gcs cloud/azure cmd/varve interop bench otel examples
 
-.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
+.PHONY: help demo build test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-regrid bench-cloud bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
-demo: ## a small archive in build/demo: made, appended to and looked at
+demo: ## make a small archive in build/demo, append to it and read it back
 	@rm -rf build/demo && mkdir -p build
 	@go run ./cmd/varve demo build/demo
 
@@ -23,13 +23,16 @@ build: ## the static binary build/varve
 	@mkdir -p build
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.commit=$(COMMIT) -X main.version=$(VERSION)" -o build/varve ./cmd/varve
 
-test: check unit fuzz ## all that has to pass before a change: checks, tests, N=2000 executions of each fuzz target
+test: check unit fuzz ## all that a change must pass: checks, tests, N=2000 executions of each fuzz target; CI adds race
 
 check: ## formatting, vet, staticcheck, tidy modules, layers, house rules
 	@sh .ci/check $(MODULES)
 
-unit: ## the tests of all modules but interop, with the race detector where there is a C compiler
+unit: ## the tests of all modules but interop
 	@sh .ci/unit $(filter-out interop,$(MODULES))
+
+race: ## the tests of packages that start goroutines or share data, with the race detector, which needs a C compiler
+	@sh .ci/unit -race . cmd/varve
 
 fuzz: ## N executions of each fuzz target, as in: make fuzz N=500000
 	@sh .ci/fuzz $(N) $(MODULES)
@@ -40,13 +43,15 @@ interop: ## compare with zarr-python and zarrita, which are installed in a cache
 	@sh interop/peers/setup
 	cd interop && go test -count=1 -timeout 5m ./...
 
-mutants: ## break the protocols one line at a time; the quick tests have to notice each break
+mutants: ## break the protocols one line at a time; the quick tests must notice each break
 	@go run ./tools/mutants
 
-soak: mutants ## what takes too long for every change: mutants, long and soak tests, fuzzing, and arrays of all peers, which are installed in a cache folder
+soak: mutants race ## tests too long for every change: mutants, the race detector, long and soak tests, fuzzing, servers of object stores, arrays of all peers
 	VARVE_LONG=1 go test -count=1 -timeout 30m ./...
 	@sh .ci/fuzz 100000 $(MODULES)
 	@sh .ci/soak
+	@sh cloud/servers/setup fake-gcs-server azurite
+	for service in s3 gcs azure; do (cd cloud/$$service && VARVE_LONG=1 go test -count=1 -timeout 60m ./...) || exit 1; done
 	@sh interop/peers/setup all
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
 
@@ -65,9 +70,21 @@ bench-growth: ## how cost grows, as tables and plots in bench/GROWTH.md: some te
 	@sh bench/setup
 	@sh bench/run -grow
 
-bench-options: ## what each option of Varve costs and wins, in bench/OPTIONS.md: three minutes
+bench-options: ## what each option of Varve costs and gains, in bench/OPTIONS.md: three minutes
 	@sh bench/setup varve
 	@sh bench/run -options
+
+bench-regrid: ## re-gridding beside what bounds it and other programs, in bench/REGRID.md: ten to twenty minutes, 6 GB of disk
+	@sh bench/setup
+	@sh bench/run -regrid
+
+bench-cloud: ## an object store beside other programs, in bench/CLOUD.md: ten to twenty minutes
+	@sh cloud/servers/setup
+	@sh bench/setup
+	@sh bench/run -cloud
+
+bench-virtual: ## scanning NetCDF-4 files beside kerchunk and VirtualiZarr, in bench/VIRTUAL.md: five minutes, 2 GB of disk
+	@sh bench/virtual/run
 
 bench-zarr-python: ## measure Varve and zarr-python in one run of a few minutes
 	@sh interop/setup
@@ -79,16 +96,16 @@ cross: ## build and vet for other systems and processors
 processors: ## tests with 32 bits, without assembly, and under QEMU on s390x (big endian) and arm64
 	@sh .ci/processors
 
-wheel: build ## a Python wheel that carries build/varve, tried in a new virtual environment
+wheel: build ## a Python wheel with build/varve, tried in a new virtual environment
 	@sh .ci/wheel test
 
 release-test: ## make a release in a temporary clone and install it from an empty module cache
 	@sh .ci/release
 
-release-snapshot: ## archives, Debian and RPM packages in build/dist, tried; the first time it builds goreleaser
+release-snapshot: ## build and try archives, Debian and RPM packages in build/dist; the first run builds goreleaser
 	@COMMIT=$(COMMIT) sh .ci/snapshot
 
-release-packages: ## the packages of the release that is checked out, uploaded where GITHUB_REPOSITORY says; for a workflow
+release-packages: ## build and upload the packages of the release that is checked out; for a workflow
 	@COMMIT=$(COMMIT) PATH="$$(dirname "$$(sh .ci/tool cyclonedx-gomod)"):$$PATH" "$$(sh .ci/tool goreleaser)" release --clean
 
 clean: ## remove what was built

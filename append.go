@@ -46,9 +46,9 @@ func (o *AppendOptions) orZero() AppendOptions {
 //
 // Readers see the array without the new elements, or with all of them. Several processes
 // may append to one array if the store has locks or conditional writes: each appends
-// behind the others. In other stores the error wraps [ErrUnsafeConcurrentWrite], unless
-// [Options.SingleWriter] is set. An append that loses to other writers again and again
-// gives up with [ErrConflict]. A policy that does not fit the axis wraps
+// after the others. In other stores the error wraps [ErrUnsafeConcurrentWrite], unless
+// [Options.SingleWriter] is set. An append that repeatedly loses to other writers fails
+// with [ErrConflict]. If the policy does not fit the axis, the error wraps
 // [ErrInvalidArgument].
 func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
 	e, err := elementsOf(a, src)
@@ -79,7 +79,7 @@ func (a *Array) axis(axis int) (int, error) {
 		i += a.Rank()
 	}
 	if i < 0 || i >= a.Rank() {
-		return 0, fault.Argument("axis %d of an array with %d axes", axis, a.Rank())
+		return 0, fault.Argument("there is no axis %d: the array has rank %d, and axes are numbered from 0", axis, a.Rank())
 	}
 	return i, nil
 }
@@ -98,16 +98,20 @@ func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions
 		return nil, err
 	}
 	from := shape[axis]
+	// Both terms are at least 0, so an overflow makes the sum negative.
 	if shape[axis] += count; shape[axis] < 0 {
 		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %d more than %d", ErrOverflow, count, from)}
 	}
 	policies := make([]grid.Growth, len(shape))
 	policies[axis] = s.Rounded(axis, opt.Grow, opt.RoundUp)
 	g, err := s.Grid.Grown(shape, policies...)
+	// A policy that needs listed edges cannot work in format 2. Say what to do instead.
 	if err != nil && s.Doc.Format() == 2 && !opt.Grow.KeepsRegular() {
 		err = fmt.Errorf("%w; format 2 has regular chunks only: convert the array to format 3 first (varve convert --to 3)", err)
 	}
 	if err == nil {
+		// Check this while the requested count is known, so that the message can suggest
+		// counts that fit.
 		err = s.Fits(g, axis, count, opt.Grow)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -21,16 +22,19 @@ import (
 // Any number of goroutines may use an Array at the same time, also while it grows. A call
 // works on one published version of the array. Within this process, writers of one chunk
 // wait for each other, and a change of the extent waits for writes that have begun.
-// Between processes, changes of the extent exclude each other and writes to boundary
-// chunks. The last writer of any other chunk wins, unless [Options.SharedWriters] is set.
+// Between processes, a change of the extent excludes other such changes, and writes to
+// boundary chunks. The last writer of any other chunk wins, unless
+// [Options.SharedWriters] is set.
 type Array struct {
 	node
-	state atomic.Pointer[snapshot.Array]
+	state  atomic.Pointer[snapshot.Array]
+	recent publish.Recent
 }
 
 // newArray returns the array that a document of the given version describes.
 func newArray(base node, doc *metadata.Array, version store.Version) (*Array, error) {
 	a := &Array{node: base}
+	// The array has no state yet, so Bind makes a new codec chain.
 	s, err := a.binding().Bind(doc, nil, version)
 	if err != nil {
 		return nil, err
@@ -42,10 +46,11 @@ func newArray(base node, doc *metadata.Array, version store.Version) (*Array, er
 // binding returns the binding that turns a document of the array into a state.
 func (a *Array) binding() *snapshot.Binding {
 	o := &a.options
+	_, locks := store.As[store.Locker](a.hierarchy.store)
 	return &snapshot.Binding{
 		Engine: &engine.Array{
 			Store: a.hierarchy.store, Path: a.path, Concurrency: o.Concurrency, Budget: o.Budget,
-			MaxChunk: o.Limits.chunk(), KeepFill: o.StoreFill, RequireChunks: o.RequireChunks,
+			MaxChunk: o.Limits.chunk(), KeepFill: o.StoreFill, Fenced: !locks && !o.SingleWriter, RequireChunks: o.RequireChunks,
 			Gap: o.Shards.Gap, Span: o.Shards.Span, Observer: a.hierarchy.observer,
 		},
 		Codecs: o.environment(), Grids: grid.ParseOptions{EncodedShapes: o.Experimental.EncodedShapes},
@@ -74,7 +79,7 @@ func (a *Array) FillValue() FillValue {
 // Attributes returns the user attributes as a JSON object, in their stored spelling.
 func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().Doc.Attributes) }
 
-// Metadata returns the document that describes the array. It must not be changed.
+// Metadata returns the document that describes the array. The caller must not change it.
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().Doc }
 
 // String describes the array in one line: data type, shape, chunks and location.
@@ -95,13 +100,18 @@ func (a *Array) parse(data, attributes []byte, version store.Version) (*snapshot
 		return nil, err
 	}
 	s, err := a.binding().Bind(doc, nil, version)
-	return s, fault.InDocument(err)
+	if err != nil {
+		return nil, fault.InDocument(err)
+	}
+	s.Warned = publish.Warned(data)
+	return s, nil
 }
 
 // parseDocument parses a document of this array.
 func (a *Array) parseDocument(data, attributes []byte) (*metadata.Array, error) {
 	l := a.options.Limits.metadata()
 	if a.isV2() {
+		// In format 2 the attributes are in a document of their own, .zattrs.
 		return metadata.ParseArrayV2(data, attributes, l)
 	}
 	return metadata.ParseArray(data, l)

@@ -13,16 +13,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// UpdateAttributes publishes the attributes that change returns for the newest ones. Both
-// are JSON objects; their spelling and order are kept. [metadata.SetAttribute] and
-// [metadata.UnsetAttribute] help. The array is locked while change runs, so change must
-// not change the array in another way. It may run again if another writer publishes
-// first.
+// UpdateAttributes calls change with the newest attributes and publishes those that it
+// returns. Both are JSON objects; their spelling and order are kept.
+// [metadata.SetAttribute] and [metadata.UnsetAttribute] help to write change. The array
+// is locked while change runs, so change must not modify the array itself. It may run
+// again if another writer publishes first.
 func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if a.isV2() {
 		return a.fail("set attributes", a.updateAttributesV2(ctx, change))
 	}
 	err := a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		// The state is shared with concurrent readers, so change gets a copy.
 		raw, err := change(bytes.Clone(old.Doc.Attributes))
 		if err != nil {
 			return nil, nil, err
@@ -31,6 +32,7 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 		if err != nil {
 			return nil, nil, err
 		}
+		// Pass the grid, so that a long list of edges is not parsed again.
 		next, err := a.binding().Bind(doc, old.Grid, store.Version{})
 		if err != nil {
 			return nil, nil, err
@@ -41,14 +43,16 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 	return a.fail("set attributes", err)
 }
 
-// UpdateAttributes publishes the attributes that change returns for the newest ones, as
-// [Array.UpdateAttributes] does. The group has them after it is opened again.
+// UpdateAttributes calls change with the newest attributes and publishes those that it
+// returns, as [Array.UpdateAttributes] does. The group has them after it is opened again.
 func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if err := g.writable(); err != nil {
 		return g.fail("set attributes", err)
 	}
 	update := g.updateAttributes
 	if g.isV2() {
+		// In format 2 the attributes are in a document of their own. The group document,
+		// .zgroup, stays as it is.
 		update = func(ctx context.Context, change func([]byte) ([]byte, error)) error {
 			_, err := g.place().PublishAttributes(ctx, change)
 			return err
@@ -57,6 +61,8 @@ func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte)
 	if err := update(ctx, change); err != nil {
 		return g.fail("set attributes", err)
 	}
+	// The attributes are published. A cancellation must not leave the old ones in
+	// consolidated metadata.
 	return g.fail("set attributes", g.place().RefreshGroup(store.Finishing(ctx)))
 }
 
@@ -84,10 +90,14 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 	if err := a.writable(); err != nil {
 		return err
 	}
+	// PublishAttributes locks only while it runs, so a concurrent call may replace the
+	// state before the loop below.
 	raw, err := a.place().PublishAttributes(ctx, change)
 	if err != nil {
 		return err
 	}
+	// Add the attributes to whatever state is the newest. A concurrent change of the
+	// extent must not be lost, so try again if the state was replaced.
 	for {
 		s := a.state.Load()
 		doc, err := s.Doc.WithAttributes(raw)

@@ -27,9 +27,9 @@ func (b Block[T]) At(index ...int64) T { return b.Data[b.offset(index, len(b.Sha
 // Set replaces the element at an index of the block. It panics as [Block.At] does.
 func (b Block[T]) Set(value T, index ...int64) { b.Data[b.offset(index, len(b.Shape))] = value }
 
-// Row returns the elements below an index of the leading axes, as part of Data: of a
-// matrix, Row(i) is its row i; without an index, it is all of Data. It panics as
-// [Block.At] does.
+// Row returns the part of Data that has the given index along the leading axes. For a
+// matrix, Row(i) is row i. Without an index it is all of Data. It panics as [Block.At]
+// does.
 func (b Block[T]) Row(index ...int64) []T {
 	if len(index) > len(b.Shape) {
 		b.refuse(index)
@@ -39,10 +39,11 @@ func (b Block[T]) Row(index ...int64) []T {
 		size *= n
 	}
 	start := b.offset(index, len(index)) * size
+	// Clip the capacity, so that an append to the row does not overwrite the next one.
 	return b.Data[start : start+size : start+size]
 }
 
-// offset returns the number, in C order, of an index of the first axes.
+// offset returns the position, in C order, of an index of the first axes.
 func (b Block[T]) offset(index []int64, axes int) int64 {
 	if len(index) != axes {
 		b.refuse(index)
@@ -71,6 +72,8 @@ func (b Block[T]) All() iter.Seq2[[]int64, T] {
 		var last, room []int64
 		for i, value := range b.Data {
 			if len(room) < rank {
+				// The caller may keep an index, so memory is never reused. Allocating
+				// many indices at once is still cheap.
 				room = make([]int64, rank*min(indexBatch, len(b.Data)-i))
 			}
 			index := room[:rank:rank]

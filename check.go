@@ -45,8 +45,8 @@ func (f ShardFault) Error() string { return fmt.Sprintf("chunk %v (%s): %v", f.S
 // CheckShard checks one stored shard. The index must be readable. Every inner chunk must
 // be inside the shard and outside of the index, must share no bytes with another one, and
 // must decode. Nested shards are checked in the same way, and a chunk that is not a shard
-// is decoded. Faults are part of the result, not errors. Dead bytes are counted; they are
-// no fault.
+// is decoded. Faults are part of the result, not errors. Dead bytes are counted, but are
+// not a fault.
 //
 // Everything is read from one version of the shard, within [Options.Budget]. If the shard
 // is not stored, the error wraps [fs.ErrNotExist].
@@ -59,11 +59,13 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 		if err := s.IsChunk(index); err != nil {
 			return nil, a.fail("check", err)
 		}
+		// A concurrent writer may replace the shard by one of another grid. Report faults
+		// only if the document has not changed since.
 		found, err := s.Engine.Check(ctx, index, !opt.IndexOnly)
 		if err != nil || len(found.Faults) == 0 {
 			return found, a.fail("check", err)
 		}
-		now, err := a.fresh(ctx, s) // it may be that of another grid
+		now, err := a.fresh(ctx, s)
 		if err != nil || now == s {
 			return found, a.fail("check", err)
 		}
@@ -99,6 +101,8 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 				return
 			}
 			if len(c.Faults) > 0 {
+				// The listing began some time ago, so the shard may belong to a newer
+				// grid.
 				if c.Check, err = a.recheck(ctx, s, c.Index, c.Check, opt); err != nil {
 					yield(ShardFault{}, err)
 					return
@@ -111,6 +115,8 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 				c.Faults = append(c.Faults, codec.Fault{Err: fmt.Errorf("%w: %d more faults", ErrCorrupt, c.More)})
 			}
 			for _, f := range c.Faults {
+				// The engine yields a new index for every shard, so the fault may keep
+				// it.
 				if !yield(ShardFault{c.Index, s.Engine.Key(c.Index).String(), f}, nil) {
 					return
 				}
@@ -161,7 +167,9 @@ func (a *Array) recheck(ctx context.Context, s *snapshot.Array, index []int64, f
 	if err != nil || now == s {
 		return found, a.fail("check", err)
 	}
+	// The array has shrunk and the shard is no longer part of it.
 	if now.IsChunk(index) != nil {
+		// The shard was deleted meanwhile, which is not a fault.
 		return new(codec.Check), nil
 	}
 	again, err := a.CheckShard(ctx, index, opt)
@@ -169,6 +177,8 @@ func (a *Array) recheck(ctx context.Context, s *snapshot.Array, index []int64, f
 		return new(codec.Check), nil
 	}
 	if err != nil && opt.KeepGoing && ctx.Err() == nil {
+		// The shard could not be read again. With KeepGoing the faults that were found
+		// before are reported.
 		return found, nil
 	}
 	return again, err

@@ -35,8 +35,8 @@ func (a *Array) Chunks() iter.Seq[Chunk] {
 	}
 }
 
-// StoredChunks yields the indices of the chunks that are stored, in no order. Each index
-// is a new slice.
+// StoredChunks yields the indices of the chunks that are stored, in no particular order.
+// Each index is a new slice.
 func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 	s := a.state.Load()
 	return func(yield func([]int64, error) bool) {
@@ -82,6 +82,8 @@ func (a *Array) readChunk(ctx context.Context, read func(*snapshot.Array) ([]byt
 	s := a.state.Load()
 	for range readTries {
 		data, suspect, err := read(s)
+		// A chunk that is missing or new, or that does not decode, may belong to another
+		// grid.
 		if suspect == engine.Certain && !errors.Is(err, ErrCorrupt) {
 			return data, a.fail("read chunk", err)
 		}
@@ -128,7 +130,11 @@ func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 // them. If they do not decode to the encoded shape of the chunk, the error wraps
 // [ErrCorrupt] and nothing is stored.
 func (a *Array) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
+	was := a.state.Load()
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
+		if err := sameCoding(was, s); err != nil {
+			return err
+		}
 		return s.Engine.WriteEncoded(ctx, index, data, b)
 	}))
 }
@@ -146,16 +152,18 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snaps
 	if err := s.IsChunk(index); err != nil {
 		return err
 	}
+	// The caller means this region of the array. Another process may give the same index
+	// to another region before the chunk is stored.
 	was, _ := s.Grid.Chunk(index)
-	put := func(s *snapshot.Array) error {
+	put := func(s *snapshot.Array, _ bool) (grid.Box, error) {
 		if is, ok := s.Grid.Chunk(index); !ok || !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Logical, was.Logical) {
-			return fmt.Errorf("%w: chunk %v now holds another part of the array; read it again", ErrConflict, index)
+			return nil, fmt.Errorf("%w: chunk %v now holds another part of the array; read it again", ErrConflict, index)
 		}
-		if err := a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) }); err != nil {
-			return err
-		}
-		return a.confirmStored(ctx, s, snapshot.CellOf(index))
+		return snapshot.CellOf(index), a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
 	}
+	// A boundary chunk also holds elements beyond the extent, which a concurrent append
+	// may fill. Without versions this process cannot tell whether the grid is current, so
+	// it takes the lock for every chunk.
 	border := was.IsBoundary() || s.Version.IsZero()
 	if !border && !a.options.SingleWriter { // another process may have published other edges
 		if s, err = a.fresh(ctx, s); err != nil {
@@ -165,8 +173,5 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snaps
 			border = is.IsBoundary()
 		}
 	}
-	if !border {
-		return put(s)
-	}
-	return a.withoutGrowth(ctx, lock, s, func(s *snapshot.Array, _ bool) error { return put(s) })
+	return a.store(ctx, lock, s, border, put)
 }

@@ -38,12 +38,11 @@ type CompactReport struct {
 // Elements and grid stay as they are.
 //
 // A shard that is compact already costs one or two requests for its index, and is not
-// written. Any other shard is replaced in one step, on the condition that it is still the
-// version that was read, as far as the store can compare versions; otherwise it is read
-// again. If the store is a [store.Splicer], the bytes do not pass through this process.
-// In other stores a shard is read into memory, and one that is larger than
-// [Options.Budget] is processed alone. Stopping at any time leaves whole shards; another
-// call continues.
+// written. Any other shard is replaced in one step. If the store can compare versions and
+// the shard has changed since it was read, it is read again. If the store is a
+// [store.Splicer], the bytes do not pass through this process. In other stores a shard is
+// read into memory, and one that is larger than [Options.Budget] is processed alone. If
+// the call is interrupted, every shard is whole, and another call continues.
 //
 // A damaged shard is not changed: its index points outside of the shard, an inner chunk
 // has an impossible length, or inner chunks share bytes. The other shards are compacted,
@@ -55,6 +54,7 @@ func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (Compact
 	}
 	o := *opt
 	if progress := o.Progress; progress != nil {
+		// The engine reuses the index, and the caller may keep it.
 		o.Progress = func(shard []int64) { progress(slices.Clone(shard)) }
 	}
 	report, err := a.compactShards(ctx, o)
@@ -80,6 +80,8 @@ func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report C
 		return report, err
 	}
 	defer lock.Release()
+	// A shard that another process trims meanwhile counts as damaged, so untilFresh tries
+	// again.
 	if s.Engine.Chain.DistinguishesShapes() {
 		err = a.untilFresh(ctx, s, compact)
 	} else { // stored bytes may decode as another shape: exclude writers that trim shards
@@ -124,6 +126,8 @@ func (a *Array) compactState(ctx context.Context, s *snapshot.Array, opt Compact
 	err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		done, err = s.Engine.Compact(ctx, cells, engine.Compacting{Batch: b, Done: opt.Progress})
 		if errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
+			// Returning this error would discard the batch instead of committing the good
+			// shards.
 			damaged, err = err, nil
 		}
 		return err
@@ -134,6 +138,8 @@ func (a *Array) compactState(ctx context.Context, s *snapshot.Array, opt Compact
 // add adds the counts of one more pass over the same shards. Sizes after the pass replace
 // earlier ones; what earlier passes saved stays in Before.
 func (r *CompactReport) add(done engine.Compacted) {
+	// Earlier passes made the shards smaller, so the sizes before this pass are not the
+	// original ones.
 	saved := r.Before - r.After
 	r.Shards, r.After = done.Chunks, done.After
 	r.Before = done.Before + saved

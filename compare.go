@@ -31,8 +31,8 @@ func (d *Difference) String() string {
 // 0.0. Grids, codecs and attributes do not matter.
 //
 // Both arrays are streamed, a few chunks at a time. If most chunks of both are missing,
-// only those that one of them stores are read. If there are too many chunks to ask for
-// each and a store cannot list, the error wraps [ErrLimit].
+// only those that one of them stores are read. If a store cannot list and there are too
+// many chunks to request each one, the error wraps [ErrLimit].
 func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	if s, t := a.Shape(), b.Shape(); !slices.Equal(s, t) {
 		return &Difference{What: "shape", A: fmt.Sprint(s), B: fmt.Sprint(t)}, nil

@@ -31,8 +31,9 @@ type Real interface {
 // [ErrInvalidArgument] and names the first such value.
 //
 // A large selection is read in parts of about 32 MiB, one after the other. If another
-// writer changes the array meanwhile, the parts may be of different times.
+// writer changes the array meanwhile, the parts may be of different versions.
 func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
+	// No conversion is needed, so read directly into the block.
 	if element.Native[T](typeOf(from, sel)) {
 		return Read[T](ctx, from, sel)
 	}
@@ -86,10 +87,14 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 		room = slices.Grow(room[:0], size)[:size]
 		same := func(part *snapshot.Selected) (strided.View, error) {
 			if part.Type != r.Type {
+				// Another process replaced the array by one of another data type between
+				// two parts.
 				return strided.View{}, ErrConflict
 			}
 			return part.View(element.Buffer{Type: r.Type, Data: room})
 		}
+		// A part is bound to the indices of the whole selection, so it does not move if
+		// the array grows between two parts.
 		if err := a.read(ctx, r.Part(slab), nil, false, same); err != nil {
 			return Block[T]{}, err
 		}
@@ -147,6 +152,8 @@ func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src
 		n, _ := slab.Len()
 		data := slices.Grow(room[:0], int(n*r.Size()))[:n*r.Size()]
 		convert(data, element.Bytes(src[:n]))
+		// Exactly refuses the data if another process has replaced the array by one of
+		// another type of the same size.
 		err := a.writeView(ctx, r.Part(slab), snapshot.Exactly(r.Type), func(part *snapshot.Selected) (strided.View, error) {
 			return part.CheckedView(element.Buffer{Type: r.Type, Data: data})
 		})

@@ -37,6 +37,7 @@ func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 // compared.
 func (g *Group) CheckDimensions(ctx context.Context) error {
 	of := g.hierarchy.dimensions(g.path, g.options)
+	// Use the document that the group was opened with, as Members does.
 	of.Doc, of.Listed = g.doc, g.listed
 	return g.fail("check dimensions", of.Check(ctx))
 }

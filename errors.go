@@ -19,9 +19,8 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// The errors that callers branch on, found with [errors.Is]. Not found is
-// [fs.ErrNotExist], already there is [fs.ErrExist], no access is [fs.ErrPermission], and
-// a cancelled context is [context.Canceled].
+// The errors that callers test for with [errors.Is]. Others come from the standard
+// library: [fs.ErrNotExist], [fs.ErrExist], [fs.ErrPermission] and [context.Canceled].
 var (
 	// ErrInvalidMetadata means that a document violates the specification. Repair the
 	// document, or create the node again.
@@ -46,8 +45,8 @@ var (
 	// meanwhile. Nothing was published. Try again. It is also an ErrConflict.
 	ErrSourceChanged error = sourceChanged{}
 	// ErrLocked means that another writer held a lock for longer than [Options.Locking]
-	// permits to wait. Nothing was changed. The [store.LockError] names the holder. Try
-	// again, or end a process that hangs.
+	// permits a call to wait. Nothing was changed. The [store.LockError] names the
+	// holder. Try again, or end a process that hangs.
 	ErrLocked = store.ErrLocked
 	// ErrIncomplete means that a change was published, but that cleaning up after it
 	// failed. Do not repeat the change.
@@ -109,11 +108,14 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrCorrupt:
+		// Package zipstore has a sentinel of its own for a damaged archive.
 		return errors.Is(e.Err, zipstore.ErrCorrupt)
 	case ErrLimit:
 		return errors.Is(e.Err, strictjson.ErrLimit)
 	case ErrInvalidArgument:
 		return fault.Any(e.Err, selection.ErrInvalid, store.ErrInvalidKey, grid.ErrOutOfRange) ||
+			// The same sentinels report an invalid value in a document. That is the fault
+			// of the document, not of the caller.
 			fault.Any(e.Err, fault.InvalidValues...) && !errors.Is(e.Err, ErrInvalidMetadata)
 	}
 	return false
@@ -126,6 +128,7 @@ func fail(op, path string, err error) error {
 	}
 	var inner *Error
 	if errors.As(err, &inner) {
+		// An inner call has named the place already, and more precisely.
 		return err
 	}
 	e := &Error{Op: op, Path: path, Axis: -1, Err: err}

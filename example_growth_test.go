@@ -168,7 +168,7 @@ func ExampleGroup_Append() {
 		fmt.Println(m.Path, m.Node.(*zarr.Array).Shape())
 	}
 	// Output:
-	// append era5/time: invalid argument: axis 1 of an array with 1 axes
+	// append era5/time: invalid argument: there is no axis 1: the array has rank 1, and axes are numbered from 0
 	// t2m [30 2]
 	// time [30]
 }

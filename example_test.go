@@ -143,8 +143,9 @@ func ExampleArray_UpdateAttributes() {
 func ExampleGroup_Members() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32]()}
 	for _, path := range []string{"winter/t2m", "winter/u10", "land"} {
-		if _, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32]()}, nil); err != nil {
+		if _, err := h.At(path).CreateArray(ctx, spec, nil); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -196,4 +197,37 @@ func ExampleAt() {
 	}
 	fmt.Println(g.Path(), string(g.Attributes()))
 	// Output: run {"seed":7}
+}
+
+// A group that is open for writing, and an array of it that is open for reading only. An
+// option that the group has switched on cannot be switched off for a member: open the
+// member by its path in the store, without the options of the group.
+func ExampleLocation_Root() {
+	ctx := context.Background()
+	g, err := zarr.At(memstore.New(), "run").CreateGroup(ctx, nil, nil) // open for writing
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := g.At("t2m").CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int16]()}, nil); err != nil {
+		log.Fatal(err)
+	}
+	member, err := g.At("t2m").OpenArray(ctx, &zarr.Options{Write: false})
+	if err != nil {
+		log.Fatal(err)
+	}
+	alone, err := g.Location().Root().At("run/t2m").OpenArray(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(member.Options().Write, alone.Options().Write)
+	fmt.Println(zarr.Write(ctx, alone, nil, []int16{1, 2, 3}))
+	// Output:
+	// true false
+	// write run/t2m: opened for reading only (set Options.Write)
+}
+
+func ExampleGroup_String() {
+	g, err := zarr.At(memstore.New(), "").CreateGroup(context.Background(), nil, nil)
+	fmt.Println(g, err)
+	// Output: group at / <nil>
 }

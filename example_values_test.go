@@ -83,7 +83,8 @@ func ExampleReadStructs() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := zarr.WriteStructs(ctx, a, selection.Box{{0, 2}}, []station{{true, 569, "SMA"}, {false, 2691, "JFJ"}}); err != nil {
+	stations := []station{{true, 569, "SMA"}, {false, 2691, "JFJ"}}
+	if err := zarr.WriteStructs(ctx, a, selection.Box{{0, 2}}, stations); err != nil {
 		log.Fatal(err)
 	}
 

@@ -24,10 +24,22 @@ func (f FillValue) JSON() string { return f.json }
 // were never written then read as zero.
 func (f FillValue) IsNull() bool { return f.json == "null" }
 
+// MarshalJSON implements [json.Marshaler].
+func (f FillValue) MarshalJSON() ([]byte, error) { return []byte(f.json), nil }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (f *FillValue) UnmarshalJSON(raw []byte) error {
+	f.json = string(raw)
+	return nil
+}
+
+// IsZero reports whether no fill value is given.
+func (f FillValue) IsZero() bool { return f.json == "" }
+
 // Element returns the fill value as an element of a data type: [dtype.Type.Size] bytes in
-// host byte order, or all bytes of a type of any length. The zero FillValue and null are
-// the default of the type. The error wraps [dtype.ErrInvalid] if the type has no such
-// value.
+// host byte order, or all bytes of an element of variable length. The zero FillValue and
+// null are the default of the type. The error wraps [dtype.ErrInvalid] if the type has no
+// such value.
 func (f FillValue) Element(t dtype.Type) ([]byte, error) {
 	if f.json == "" || f.IsNull() {
 		return t.Default(), nil

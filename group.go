@@ -38,10 +38,7 @@ func (g *Group) String() string { return "group at " + g.Location().String() }
 // At returns the location of a path below the group. Options that a call there does not
 // set are those of the group. Nodes are created there only if the group is open for
 // writing.
-func (g *Group) At(path string) *Location {
-	l := &Location{hierarchy: g.hierarchy, path: g.path, options: g.options, readOnly: !g.options.Write}
-	return l.At(path)
-}
+func (g *Group) At(path string) *Location { return g.Location().At(path) }
 
 // newGroup returns a group of a format with the given attributes.
 func newGroup(base node, attributes []byte, format int) *Group {

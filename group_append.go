@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
@@ -30,11 +31,11 @@ type Addition struct {
 	From *Source
 	// Options are the options of the append. Nil is the zero AppendOptions.
 	Options *AppendOptions
-	// Alone permits the array to have another length afterwards than other arrays of its
+	// Alone permits the array to differ in length afterwards from the other arrays of its
 	// group that have the dimension.
 	Alone bool
 
-	values func(*Array) (element.Buffer, error) // in place of Data, where they differ in memory from array to array
+	values func(*Array) (element.Buffer, error) // in place of Data; converts Go values to elements of the array
 }
 
 // Add returns the addition of src to the array at a path below the group.
@@ -57,19 +58,37 @@ func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 	if err := g.writable(); err != nil {
 		return g.fail("append", err)
 	}
-	arrays := make([]*Array, len(additions))
-	for i, add := range additions {
-		a, err := g.At(add.Path).OpenArray(ctx, nil)
-		if err != nil {
-			return err
-		}
-		arrays[i] = a
+	arrays, err := g.openEach(ctx, additions)
+	if err != nil {
+		return err
 	}
 	if err := checkDistinct(arrays); err != nil {
 		return err
 	}
 	return g.fail("append", g.append(ctx, arrays, additions))
 }
+
+// openEach opens the arrays of additions, several at once in a store without locks, where
+// each takes round trips.
+func (g *Group) openEach(ctx context.Context, additions []Addition) ([]*Array, error) {
+	arrays := make([]*Array, len(additions))
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(mostOpened)
+	if _, locks := store.As[store.Locker](g.hierarchy.store); locks {
+		group.SetLimit(1)
+	}
+	for i, add := range additions {
+		group.Go(func() (err error) {
+			// Opening for writing completes a transaction that a crashed writer left.
+			arrays[i], err = g.At(add.Path).OpenArray(ctx, nil)
+			return err
+		})
+	}
+	return arrays, group.Wait(nil)
+}
+
+// mostOpened is the number of arrays that one call opens at once.
+const mostOpened = 16
 
 // checkDistinct returns an error if two additions name the same array, perhaps through a
 // link. The call would wait forever for a lock that it holds itself.
@@ -110,6 +129,8 @@ func (d Addition) of(a *Array) (snapshot.Gain, error) {
 }
 
 func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
+	// Lock before the shapes are compared, so that no other call of this process changes
+	// them until the transaction ends.
 	leave, err := enterAll(ctx, arrays)
 	if err != nil {
 		return err
@@ -135,6 +156,8 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		if !errors.Is(err, publish.ErrPending) {
 			return err
 		}
+		// A crashed writer left a transaction. Complete it for every array, then let
+		// Retry try again, because ErrPending is a conflict.
 		for _, a := range arrays {
 			if err := a.finishOthers(ctx); err != nil {
 				return err
@@ -167,6 +190,7 @@ func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change,
 		if names == nil || names[axis] == "" || additions[i].Alone {
 			continue
 		}
+		// Arrays that disagree already are left to checkShared.
 		is, other := length{a.Path(), s.Grid.Axis(axis).Extent(), more}, seen[names[axis]]
 		if other.path != "" && other.was == is.was && other.more != is.more {
 			err := fault.Argument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
@@ -200,9 +224,10 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	if err != nil {
 		return nil, a.fail("append", err)
 	}
-	plan := a.planned(func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	grow := func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		return a.grow(old, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, e, add.Options.orZero()) })
-	})
+	}
+	plan := a.planned(grow)
 	return func(d publish.Document) (*publish.Change, error) {
 		c, err := plan(d)
 		return c, a.fail("append", err)

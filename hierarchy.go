@@ -17,8 +17,8 @@ import (
 type hierarchy struct {
 	store    store.Store
 	location string            // for messages
-	observer observe.Observer  // nil where there is none; otherwise store is an [observed.Store]
-	ledger   *rehearsal.Ledger // of the rehearsal that the store is, nil where it is none
+	observer observe.Observer  // nil if there is none; otherwise store is an [observing.Store]
+	ledger   *rehearsal.Ledger // nil unless store is a rehearsal
 }
 
 // name returns the location of a path for messages.
@@ -32,7 +32,8 @@ func (h *hierarchy) name(p store.Path) string {
 	return strings.TrimSuffix(h.location, "/") + "/" + p.String()
 }
 
-// sweep removes temporary objects of crashed writers from the store.
+// sweep removes temporary files of crashed writers from the store. It sends no request;
+// see [store.UploadSweeper].
 func (h *hierarchy) sweep(ctx context.Context) {
 	if s, ok := store.Driver(h.store).(store.Sweeper); ok {
 		s.Sweep(ctx)
@@ -59,6 +60,8 @@ func (h *hierarchy) observed(o observe.Observer) *hierarchy {
 	}
 	s := h.store
 	if h.observer != nil {
+		// The new observer replaces the old one. Wrapping twice would report every
+		// request to both.
 		s = s.(*observing.Store).Unwrap()
 	}
 	return &hierarchy{store: observing.New(s, o), location: h.location, observer: o, ledger: h.ledger}
@@ -73,6 +76,8 @@ func (h *hierarchy) as(o Options) *hierarchy {
 	if h.observer != nil {
 		s = s.(*observing.Store).Unwrap()
 	}
+	// The rehearsal must be below the observer, so that the observer also sees requests
+	// that the ledger answers.
 	if o.Observer == nil {
 		o.Observer = h.observer
 	}

@@ -3,14 +3,18 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"iter"
+	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -51,6 +55,7 @@ func (n *Inner) Chunks() iter.Seq2[InnerChunk, error] {
 			return
 		}
 		for c := range g.All() {
+			// An inner chunk lies within one shard, so its first element names the shard.
 			shard, _, err := s.Grid.Locate(c.Start)
 			if !yield(InnerChunk{c, shard}, n.a.fail("inner chunks", err)) {
 				return
@@ -114,21 +119,62 @@ func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 // returns them. If they do not decode to its encoded shape, the error wraps [ErrCorrupt]
 // and nothing is stored.
 func (n *Inner) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
+	was := n.a.state.Load()
 	return n.write(ctx, index, func(s *snapshot.Array, at snapshot.InnerPlace, b store.Batch) error {
+		if err := sameCoding(was, s); err != nil {
+			return err
+		}
 		return s.Engine.WriteEncodedInner(ctx, at.Shard, at.Within, data, b)
 	})
 }
 
 func (n *Inner) write(ctx context.Context, index []int64, write func(*snapshot.Array, snapshot.InnerPlace, store.Batch) error) error {
-	at, err := n.a.state.Load().LocateInner(index)
+	s := n.a.state.Load()
+	at, err := s.LocateInner(index)
+	if err != nil {
+		return n.a.fail("write chunk", err)
+	}
+	was, err := innerCell(s, index)
 	if err != nil {
 		return n.a.fail("write chunk", err)
 	}
 	return n.a.fail("write chunk", n.a.writeChunk(ctx, at.Shard, func(s *snapshot.Array, b store.Batch) error {
+		// Resolve the index again: writeChunk may pass a newer state, in which the place
+		// of the inner chunk differs.
 		at, err := s.LocateInner(index)
 		if err != nil {
 			return err
 		}
+		is, err := innerCell(s, index)
+		if err != nil {
+			return err
+		}
+		// The array may have been re-gridded with other inner chunks.
+		if !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Encoded, was.Encoded) {
+			return fmt.Errorf("%w: inner chunk %v now holds another part of the array; read it again", ErrConflict, index)
+		}
 		return write(s, at, b)
 	}))
+}
+
+// innerCell returns the cell of an inner chunk in the grid of all inner chunks.
+func innerCell(s *snapshot.Array, index []int64) (*grid.Chunk, error) {
+	g, err := s.Inner()
+	if err != nil {
+		return nil, err
+	}
+	c, ok := g.Chunk(index)
+	if !ok {
+		return nil, fmt.Errorf("%w: no inner chunk %v; there are %v", grid.ErrOutOfRange, index, g.Chunks())
+	}
+	return c, nil
+}
+
+// sameCoding returns an error that wraps [ErrConflict] unless chunks are encoded in now
+// as they were in the state that the caller's bytes were made for.
+func sameCoding(was, now *snapshot.Array) error {
+	if was.Type != now.Type || !bytes.Equal(was.Fill, now.Fill) || !slices.EqualFunc(was.Doc.Codecs, now.Doc.Codecs, metadata.Extension.Equal) {
+		return fmt.Errorf("%w: the codecs, the data type or the fill value of the array have changed; encode the chunk again", ErrConflict)
+	}
+	return nil
 }

@@ -66,9 +66,9 @@ var kinds = []struct {
 	{KindCanceled, isCanceled},
 }
 
-// KindOf returns the kind of an error. Of an error that joins several, it returns the
-// kind that is most specific about the cause: a canceled context counts only if nothing
-// else went wrong.
+// KindOf returns the kind of an error. If an error joins several, KindOf returns the kind
+// that says most about the cause. A canceled context counts only if nothing else went
+// wrong.
 func KindOf(err error) Kind {
 	for _, k := range kinds {
 		if k.is(err) {
@@ -83,14 +83,13 @@ func among(targets ...error) func(error) bool {
 	return func(err error) bool { return fault.Any(err, targets...) }
 }
 
-// Windows has numbers of its own for a full disk, which package syscall does not
-// translate.
+// Windows reports a full disk by error numbers that package syscall does not translate.
 const (
 	windowsHandleDiskFull = syscall.Errno(39)
 	windowsDiskFull       = syscall.Errno(112)
 )
 
-// isFull reports whether a disk, or what a user may take of it, is full.
+// isFull reports whether a disk is full or a quota is exceeded.
 func isFull(err error) bool {
 	if fault.Any(err, syscall.ENOSPC, syscall.EDQUOT) {
 		return true
@@ -99,7 +98,7 @@ func isFull(err error) bool {
 	return runtime.GOOS == "windows" && errors.As(err, &number) && (number == windowsDiskFull || number == windowsHandleDiskFull)
 }
 
-// isTimeout reports whether something took longer than it may.
+// isTimeout reports whether a deadline has passed.
 func isTimeout(err error) bool {
 	if fault.Any(err, context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT) {
 		return true
@@ -109,9 +108,9 @@ func isTimeout(err error) bool {
 	return errors.As(err, &late) && late.Timeout() && !errors.As(err, &number)
 }
 
-// isCanceled reports whether an error is an interrupt and nothing else. What the first
-// failure of several goroutines stops is interrupted, too, so that an interrupt beside
-// another error is none.
+// isCanceled reports whether an error is a cancellation and nothing else. After the first
+// failure of several goroutines the others are canceled, so a cancellation that is joined
+// with another error does not count.
 func isCanceled(err error) bool {
 	switch e := err.(type) {
 	case interface{ Unwrap() []error }:

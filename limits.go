@@ -21,16 +21,16 @@ type Limits struct {
 	// Chunk bounds one decoded chunk, in bytes. If chunks are shards, it bounds one
 	// decoded inner chunk, and one shard index. Default: 1 GiB.
 	//
-	// A longer chunk that is not encoded can still be used in part: parts of it are read,
-	// it is checked, also with a CRC-32C behind it, and boxes are written to it if it is
-	// stored and the store is a [store.Splicer] or [store.Patcher].
+	// A longer chunk that is not encoded can still be used in part. Parts of it can be
+	// read, and it can be checked, even with a CRC-32C behind it. Boxes can be written to
+	// it if it is stored and the store is a [store.Splicer] or [store.Patcher].
 	Chunk int64
 	// InnerChunks bounds the inner chunks of one shard. Default: 2^24, whose index has
 	// 256 MiB.
 	InnerChunks int64
-	// Block bounds a block that Read allocates, in bytes, including about the bytes of
-	// text. It does not apply to slices of the caller. Default: 1 TiB, or what the
-	// machine can address.
+	// Block bounds a block that Read allocates, in bytes. Text counts with about the
+	// bytes that it has. It does not apply to slices of the caller. Default: 1 TiB, or
+	// what the machine can address.
 	Block int64
 	// Rank bounds the axes of an array that is created. Up to 64 axes are read. Default:
 	// 32.
@@ -53,6 +53,7 @@ func (l Limits) chunk() int64 {
 
 func (l Limits) block() int64 {
 	if l.Block <= 0 {
+		// On 32-bit machines MaxInt is 2 GiB, and half of it leaves room for the rest.
 		return min(1<<40, math.MaxInt/2)
 	}
 	return l.Block

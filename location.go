@@ -3,6 +3,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -23,18 +24,19 @@ type Location struct {
 	illegal   error   // why the path is illegal; every call returns it
 	text      string  // the illegal path
 	options   Options // what calls do not set is taken from these
-	readOnly  bool    // nothing is created below a group that is open for reading
+	readOnly  bool    // nothing is created at or below a node that is open for reading
 }
 
-// At returns the location of a path in a store; "" is the root. A path that is not legal
-// is reported by the calls that use the location.
+// At returns the location of a path in a store; "" is the root. If the path is illegal,
+// the calls that use the location return an error.
 func At(s store.Store, path string) *Location {
 	return (&Location{hierarchy: &hierarchy{store: s}}).At(path)
 }
 
 // Locate opens the store of a location that is written as a string, as [Open] does. The
-// caller closes the store, if it is an [io.Closer]. Locate is for programs that need the
-// store; [Open] and [CreateArray] open a node in one step.
+// caller closes the store, if it is an [io.Closer]. A new zip archive ([store.Create])
+// does not exist until that Close returns without an error. Locate is for programs that
+// need the store; [Open] and [CreateArray] open a node in one step.
 func Locate(ctx context.Context, location string, access store.Access) (*Location, error) {
 	return locate(ctx, location, access, "open")
 }
@@ -51,7 +53,9 @@ func (l *Location) At(path string) *Location {
 	return &below
 }
 
-// Root returns the root of the store, without the options of l.
+// Root returns the root of the store, without the options of l: calls there take only the
+// options that they are given (see [Options]). The observer and the dry run of l stay
+// with the store.
 func (l *Location) Root() *Location { return &Location{hierarchy: l.hierarchy} }
 
 // Store returns the store. If it is observed it is wrapped, and [store.Driver] returns
@@ -66,17 +70,21 @@ func (l *Location) Path() string {
 	return l.path.String()
 }
 
-// String returns the location for messages, without credentials.
-func (l *Location) String() string {
+// String returns the location for messages, without credentials. The root of a store
+// that has no name is "/".
+func (l *Location) String() string { return cmp.Or(l.name(), "/") }
+
+// name returns the location for [Error.Path].
+func (l *Location) name() string {
 	if l.illegal != nil {
 		return l.text
 	}
 	return l.hierarchy.name(l.path)
 }
 
-// Observed returns the location with an observer, which is told of every request to the
-// store and of every chunk that is decoded or encoded. It replaces an earlier observer;
-// nil keeps that one.
+// Observed returns the location with an observer, which receives an event for every
+// request to the store and for every chunk that is decoded or encoded. It replaces an
+// earlier observer; nil keeps that one.
 func (l *Location) Observed(o observe.Observer) *Location {
 	observed := *l
 	observed.hierarchy = l.hierarchy.observed(o)
@@ -84,7 +92,7 @@ func (l *Location) Observed(o observe.Observer) *Location {
 }
 
 // fail returns err as an error of an operation on the location.
-func (l *Location) fail(op string, err error) error { return fail(op, l.String(), err) }
+func (l *Location) fail(op string, err error) error { return fail(op, l.name(), err) }
 
 // with returns the hierarchy and the options of a call.
 func (l *Location) with(opt *Options) (*hierarchy, Options) {
@@ -92,7 +100,7 @@ func (l *Location) with(opt *Options) (*hierarchy, Options) {
 	return l.hierarchy.as(o), o
 }
 
-// at returns the location of a path.
+// at returns the location of a path, without options.
 func (h *hierarchy) at(p store.Path) *Location { return &Location{hierarchy: h, path: p} }
 
 func locate(ctx context.Context, location string, access store.Access, op string) (*Location, error) {
@@ -103,6 +111,8 @@ func locate(ctx context.Context, location string, access store.Access, op string
 	if err != nil {
 		return nil, fail(op, scheme.Shown(location), err)
 	}
+	// The hierarchy is named after the root of the store. Messages append the path of a
+	// node to it.
 	name := strings.TrimSuffix(scheme.Shown(location), "/")
 	name = strings.TrimSuffix(strings.TrimSuffix(name, p.String()), "/")
 	return &Location{hierarchy: &hierarchy{store: s, location: name}, path: p}, nil

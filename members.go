@@ -59,6 +59,8 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 		err = g.unlisted(err)
 	}
 	if errors.Is(err, store.ErrUnsupported) && !g.listed {
+		// The store cannot list, so the only way to find members is the consolidated
+		// metadata of a group above.
 		c, aboveErr := g.hierarchy.reader(g.options.Limits).Inherited(ctx, g.path, g.Format())
 		if c != nil {
 			g.consolidated(ctx, c, deep)(yield)
@@ -70,8 +72,9 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 		yield(Member{}, g.fail("list", err))
 		return false
 	}
-	open := func(i int) (met, int) { return g.meet(ctx, dir, names[i]) }
-	return parallel.Prefetch(len(names), g.openers(), open, func(m met) bool {
+	open := func(i int) (entry, int) { return g.entry(ctx, dir, names[i]) }
+	return parallel.Prefetch(len(names), g.ahead(), g.openers(), open, func(m entry) bool {
+		// Report the cancellation itself, not the failed request that it caused.
 		if err := cmp.Or(ctx.Err(), m.err); err != nil {
 			yield(Member{}, g.fail("list", err))
 			return false
@@ -80,17 +83,17 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 	})
 }
 
-// met describes an entry of a directory.
-type met struct {
+// entry is an entry of a directory or of consolidated metadata.
+type entry struct {
 	Member
 	path   store.Path
 	isNode bool
 	err    error // of the store
 }
 
-// meet opens the entry of a directory if it is a node. It also returns the approximate
+// entry opens the entry of a directory if it is a node. It also returns the approximate
 // size of the node in memory.
-func (g *Group) meet(ctx context.Context, dir store.Path, name string) (m met, bytes int) {
+func (g *Group) entry(ctx context.Context, dir store.Path, name string) (m entry, bytes int) {
 	var err error
 	if m.path, err = dir.Join(name); err != nil {
 		return m, 0 // an illegal node name, so not a node
@@ -122,6 +125,15 @@ func (g *Group) openers() int {
 	return engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0))
 }
 
+// ahead returns how many members are opened before the first one is passed on. In a far
+// store several take as long as one.
+func (g *Group) ahead() int {
+	if _, near := store.As[store.Opener](g.hierarchy.store); near {
+		return 1
+	}
+	return g.openers()
+}
+
 // unlisted returns the error of [Group.Members] in a store that cannot list.
 func (g *Group) unlisted(err error) error {
 	if g.doc.Damaged != nil {
@@ -148,8 +160,10 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 	case KindNotFound:
 		return m, false, nil
 	case KindUnsupported, KindInvalidMetadata, KindLimit, KindOverflow:
+		// This node cannot be opened, but the others can. Yield it with its error.
 		m.Kind = g.hierarchy.reader(g.options.Limits).Type(ctx, p)
 	default:
+		// The store failed, so the other members would probably fail, too.
 		return m, false, err
 	}
 	return m, true, nil
@@ -164,11 +178,11 @@ func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep
 				paths = append(paths, path)
 			}
 		}
-		open := func(i int) (m met, bytes int) {
+		open := func(i int) (m entry, bytes int) {
 			m.Member, m.err = g.described(c, paths[i])
 			return m, 0
 		}
-		if !parallel.Prefetch(len(paths), min(g.openers(), runtime.GOMAXPROCS(0)), open, func(m met) bool {
+		if !parallel.Prefetch(len(paths), 1, min(g.openers(), runtime.GOMAXPROCS(0)), open, func(m entry) bool {
 			if err := ctx.Err(); err != nil {
 				yield(Member{}, g.fail("list", err))
 				return false
@@ -177,6 +191,8 @@ func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep
 		}) {
 			return
 		}
+		// Valid members come first, so that a program that stops at the first error has
+		// seen them.
 		for path, err := range c.Refused() {
 			if !yield(g.refused(path), g.fail("list", err)) {
 				return
@@ -198,6 +214,7 @@ func (g *Group) refused(path string) (m Member) {
 func (g *Group) described(c *metadata.Consolidated, path string) (Member, error) {
 	m := Member{Path: path}
 	doc, err := c.Entry(path, g.options.Limits.metadata())
+	// The entry is so damaged that not even the kind of node is known.
 	if doc == nil {
 		return m, g.fail("list", err)
 	}
@@ -211,6 +228,7 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 		m.Kind = "array"
 	case *metadata.Group:
 		m.Kind = "group"
+		// The members of this group are in the same consolidated metadata.
 		below = doc.WithConsolidated(c.Below(path))
 	}
 	if err == nil {

@@ -32,11 +32,14 @@ type Node interface {
 	// Shadowed returns the names of documents of format 2 beside the document of a node
 	// of format 3, which takes precedence.
 	Shadowed(ctx context.Context) ([]string, error)
-	// Location returns the store of the node and its path in it.
+	// Location returns the store of the node and its path in it. Options that a call
+	// there does not set are those of the node. Nodes are created there only if the node
+	// is open for writing.
 	Location() *Location
 	// Options returns the options of the node, including those that it took from a group.
 	Options() Options
-	// Close closes the store if opening the node opened it.
+	// Close closes the store if opening the node opened it. A new zip archive does not
+	// exist before: check the error.
 	Close() error
 
 	base() *node
@@ -76,16 +79,22 @@ func (n *node) key() store.Key { return n.path.MustKey(n.documentName()) }
 // Path returns the path of the node in its store. The root is "".
 func (n *node) Path() string { return n.path.String() }
 
-// Location returns the store of the node and its path in it.
-func (n *node) Location() *Location { return n.hierarchy.at(n.path) }
+// Location returns the store of the node and its path in it. Options that a call there
+// does not set are those of the node. Nodes are created there only if the node is open
+// for writing.
+func (n *node) Location() *Location {
+	return &Location{hierarchy: n.hierarchy, path: n.path, options: n.options, readOnly: !n.options.Write}
+}
 
 // Options returns the options of the node, including those that it took from a group.
 func (n *node) Options() Options { return n.options }
 
 // Close closes the store if opening the node by its location opened it. Calling Close is
-// optional for directories and web servers: the runtime closes what is unreachable. A new
-// zip archive is complete only after Close.
+// optional for directories and web servers: the runtime closes what is unreachable. It is
+// required for a new zip archive, which does not exist until Close returns without an
+// error; without Close all that was written is lost.
 func (n *node) Close() error {
+	// A node that was opened from a group or a Location shares its store with others.
 	if c, ok := store.As[io.Closer](n.hierarchy.store); ok && n.owner {
 		return c.Close()
 	}
@@ -105,7 +114,7 @@ func (n *node) writable() error {
 		return ErrReadOnly
 	}
 	if _, compares := store.As[store.ConditionalWriter](n.hierarchy.store); n.options.SharedWriters && !compares {
-		return fmt.Errorf("%w: this store cannot compare versions, so that one of several writers of a chunk would be lost (Options.SharedWriters)", ErrUnsafeConcurrentWrite)
+		return fmt.Errorf("%w: this store cannot compare versions, so the update of one of several writers of a chunk would be lost (Options.SharedWriters)", ErrUnsafeConcurrentWrite)
 	}
 	return nil
 }

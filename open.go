@@ -5,7 +5,9 @@ package zarr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"time"
 
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/metadata"
@@ -22,6 +24,11 @@ import (
 // may follow: era5.zip/t2m. In the file system, the root of the store is the highest
 // ancestor such that all directories from it down are nodes. So era5.zarr/t2m is the node
 // t2m in the store era5.zarr. Symbolic links that lead out of the store are not followed.
+//
+// An existing archive is opened for reading only; with [Options.Write] the error wraps
+// [ErrUnsupported]. A new archive is written by [CreateArray], [CreateGroup] or [Locate].
+// It does not exist until Close returns without an error: without Close all that was
+// written is lost.
 //
 // If there is no node, the error wraps [fs.ErrNotExist] and names what is there instead.
 func Open(ctx context.Context, location string, opt *Options) (Node, error) {
@@ -48,8 +55,9 @@ func openAt[N Node](
 	if o := opt.orZero(); o.Write && o.Rehearsal == nil {
 		access = store.Write
 	} else if o.Finish && o.Rehearsal == nil {
+		// Finish needs a writable store. If it can only be read, open it as it is.
 		if n, err := in(ctx, location, store.Write, "open", open); err == nil {
-			return n, nil // else it is one that can only be read
+			return n, nil
 		}
 	}
 	return in(ctx, location, access, "open", open)
@@ -72,6 +80,7 @@ func done[N Node](l *Location, do func(*Location) (N, error)) (n N, err error) {
 		n.base().owner = true
 		return n, nil
 	}
+	// There is no node that owns the store, so close it here.
 	switch s := l.hierarchy.store.(type) {
 	case *zipstore.Archive: // closing it would publish an archive without the node
 		err = errors.Join(err, s.Discard())
@@ -133,4 +142,71 @@ func (l *Location) Metadata(ctx context.Context, opt *Options) (metadata.Node, e
 	h, o := l.with(opt)
 	s, err := h.reader(o.Limits).Load(ctx, l.path)
 	return s.Doc, l.fail("open", h.explained(ctx, l.path, err))
+}
+
+// open opens the node at p. If there is none, it returns [tree.ErrNoNode].
+func (h *hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
+	h = h.as(opt)
+	if opt.Write && h.ledger == nil { // a dry run removes nothing
+		h.sweep(ctx)
+	}
+	n, err := h.loaded(ctx, p, opt)
+	a, ok := n.(*Array)
+	switch {
+	case err != nil:
+		return nil, err
+	case ok && opt.Write:
+		err = a.recover(ctx)
+	case ok && opt.Finish && a.finish(ctx):
+		return h.loaded(ctx, p, opt) // finish may have published another document
+	}
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// loaded reads the documents of the node at p, and binds them.
+func (h *hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node, error) {
+	// Take the time before the document is read: only chunks that were written before
+	// then are certain to belong to it.
+	now := time.Now()
+	s, err := h.reader(opt.Limits).Load(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	n, err := h.node(p, s.Doc, s.Version, opt)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := n.(*Array); ok {
+		state := a.state.Load()
+		state.Confirm(now)
+		state.Warned = s.Warned
+	}
+	return n, nil
+}
+
+// node returns the node that a document of the given version describes.
+func (h *hierarchy) node(p store.Path, doc metadata.Node, version store.Version, opt Options) (Node, error) {
+	base := node{hierarchy: h, path: p, options: opt, document: doc.Document()}
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		a, err := newArray(base, doc, version)
+		if err != nil {
+			return nil, fault.InDocument(err) // not a: an interface that holds a nil pointer is not nil
+		}
+		return a, nil
+	case *metadata.Group:
+		return &Group{node: base, doc: doc}, nil
+	}
+	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
+}
+
+// document returns the document of a node.
+func document(n Node) metadata.Node {
+	if a, ok := n.(*Array); ok {
+		return a.state.Load().Doc
+	}
+	return n.(*Group).doc
 }

@@ -14,8 +14,12 @@ import (
 )
 
 // Options are the options of opening a node. A nil *Options is the zero value, which
-// opens for reading. A node that is opened from a group takes the options of the group
-// for every field that is zero.
+// opens for reading.
+//
+// A node that is opened from a group, or from the [Node.Location] of a node, takes the
+// options of that node for every field that is zero. So false cannot switch off what the
+// group has switched on. [Location.Root] has no options: g.Location().Root().At("a/t2m")
+// opens the node by its path in the store, with the options of the call alone.
 type Options struct {
 	// Write permits changes. Without it, every change fails with [ErrReadOnly].
 	Write bool
@@ -28,38 +32,42 @@ type Options struct {
 	Finish bool
 	// Codecs are the codecs that arrays may use. Nil is [codec.Default].
 	Codecs *codec.Registry
-	// Limits bound what an untrusted store can cost.
+	// Limits bound what an untrusted store can make a program allocate or visit.
 	Limits Limits
 	// Concurrency bounds the requests that one call has in flight to a far store, such as
 	// a web server, or the chunks that it has in flight from a near one, such as files.
-	// As many members of a group are opened at once. 0 is twice the number of processors
-	// but at least 8, and at least 32 for a far store. More help if requests take longer
+	// The same number of members of a group is opened at once. 0 is twice the number of
+	// processors but at least 8, and at least 32 for a far store; an object store that
+	// adapts its own requests gets up to 256. More than 32 help if requests take longer
 	// than 50 ms or chunks are small.
 	Concurrency int
 	// Budget bounds the bytes that one call has in flight, encoded and decoded, in
 	// addition to the slices of the caller. 0 is the larger of 64 MiB and four times the
-	// number of processors times the largest chunk that the call touches, but at most a
-	// sixteenth of the memory limit of the process, or 256 MiB if that is less.
+	// number of processors times the largest chunk that the call touches, but at most
+	// [MostBudget].
 	//
 	// A chunk counts with its stored size while it is fetched, as estimated from other
 	// chunks, and with its decoded size while it is decoded. So a budget of a few chunks
 	// is enough to have many requests in flight. A chunk or inner chunk that takes more
-	// than three quarters of the budget is decoded all the same, and of one shard as many
-	// at once as there are processors. Text counts with its actual size; a chunk of text
-	// that takes more than half of the budget is decoded alone.
+	// than three quarters of the budget is still decoded. Of one shard, as many such
+	// inner chunks are decoded at once as there are processors. Text counts with its
+	// actual size; a chunk of text that takes more than half of the budget is decoded
+	// alone.
 	Budget int64
 	// StoreFill stores chunks that have only the fill value. Without it, such chunks are
-	// not stored, and are deleted if they exist. If the fill value is null, which format
-	// 2 permits, every written chunk is stored, because the elements of a missing chunk
-	// are then undefined.
+	// not stored, and are deleted if they exist. In a store without locks they are
+	// overwritten instead. If the fill value is null, which format 2 permits, every
+	// written chunk is stored, because the elements of a missing chunk are then
+	// undefined.
 	StoreFill bool
 	// RequireChunks makes reading a missing chunk an error that wraps [fs.ErrNotExist],
 	// instead of returning the fill value. It shows lost chunks of arrays whose chunks
 	// are all stored ([Options.StoreFill]). An inner chunk that is missing in its shard
 	// still reads as the fill value.
 	RequireChunks bool
-	// Durability is when writes survive a power cut. The zero value is [store.Sync]:
-	// when the call returns.
+	// Durability is when writes survive a power cut. The zero value is that of the group,
+	// or else [store.Sync]: when the call returns. Set Sync for a member that needs it in
+	// a group that is open with [store.Flush].
 	Durability store.Durability
 	// SingleWriter promises that no other process changes the node. This permits changes
 	// in a store that has neither locks nor conditional writes.
@@ -72,6 +80,11 @@ type Options struct {
 	// [ErrUnsafeConcurrentWrite]. Without it, the last writer of a chunk wins in such a
 	// store.
 	SharedWriters bool
+	// AdaptCodecs lets codecs choose settings for each chunk that is written, where the
+	// decoder reads all of them and the metadata stay as they are. So far, only the codec
+	// "blosc" does: it takes the shuffle that a sample of the chunk shows to be the best.
+	// This is not stored. The same elements always give the same bytes.
+	AdaptCodecs bool
 	// Shards has options for reading and writing shards.
 	Shards Shards
 	// Observer, if not nil, receives an event for every request to the store and for
@@ -80,8 +93,8 @@ type Options struct {
 	// Rehearsal, if not nil, makes every change a dry run. A change takes its usual
 	// steps and returns its usual errors, but writes to the ledger in place of the store.
 	//
-	// A dry run avoids reading data. It does not read a chunk of 1 MiB or more, decoded,
-	// of which a write changes a part; the ledger records that it would be written
+	// A dry run avoids reading data. If a write changes a part of a chunk of 1 MiB or
+	// more, decoded, the chunk is not read. The ledger records that it would be written
 	// ([rehearsal.Ledger.Unread] counts these chunks). So a dry run does not notice if
 	// such a chunk is damaged, or would be deleted because only fill values remain. A
 	// later step of the same dry run that reads its elements fails.
@@ -128,7 +141,8 @@ type Shards struct {
 	// MiB, or 16 KiB in a near store, and at most Gap bytes if that is set.
 	Gap, Span int64
 	// Order is the order of inner chunks in shards that are written. The zero value is
-	// [codec.Morton].
+	// [codec.Morton]. Shards that are made of encoded inner chunks of other shards keep
+	// the order in which those have them.
 	Order codec.Order
 	// Strategy is how a stored shard is changed. The zero value is [codec.Rewrite].
 	Strategy codec.Strategy
@@ -141,8 +155,9 @@ type Shards struct {
 // machine with the given number of processors.
 func DefaultConcurrency(s store.Store, processors int) int { return engine.InFlight(s, 0, processors) }
 
-// MostBudget returns the upper bound of the default of [Options.Budget], in bytes: a
-// sixteenth of the memory that the process may use, or 256 MiB if that is less.
+// MostBudget returns the upper bound of the default of [Options.Budget], in bytes. It is
+// a sixteenth of the memory that the process may use, but at least 256 MiB unless that
+// exceeds half of the memory.
 func MostBudget() int64 { return budget.Most() }
 
 func (o *Options) orZero() Options {
@@ -166,10 +181,12 @@ func (o Options) over(base Options) Options {
 	o.SingleWriter = o.SingleWriter || base.SingleWriter
 	o.Locking.Operation = cmp.Or(o.Locking.Operation, base.Locking.Operation)
 	o.Locking.Timeout = cmp.Or(o.Locking.Timeout, base.Locking.Timeout)
+	// A function cannot be compared, so cmp.Or does not apply.
 	if o.Locking.Waiting == nil {
 		o.Locking.Waiting = base.Locking.Waiting
 	}
 	o.SharedWriters = o.SharedWriters || base.SharedWriters
+	o.AdaptCodecs = o.AdaptCodecs || base.AdaptCodecs
 	o.Shards = o.Shards.over(base.Shards)
 	if o.Observer == nil {
 		o.Observer = base.Observer
@@ -192,6 +209,7 @@ func (o *Options) environment() *codec.Environment {
 	return &codec.Environment{
 		Registry: o.Codecs, Unaligned: o.Experimental.InnerChunks, Inner: o.Limits.innerChunks(), Chunk: o.Limits.chunk(),
 		Order: o.Shards.Order, Strategy: o.Shards.Strategy, IndexCache: o.Shards.IndexCache,
+		Adapt: o.AdaptCodecs,
 	}
 }
 
@@ -199,6 +217,7 @@ func (o *CreateOptions) orZero() CreateOptions {
 	if o == nil {
 		o = new(CreateOptions)
 	}
+	// Copy the options of the caller before setting Write.
 	c := *o
 	c.Write = true
 	return c

@@ -3,6 +3,7 @@
 package zarr
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
@@ -75,5 +76,56 @@ func TestMemberOptions(t *testing.T) {
 	}
 	if o := a.Options(); o.Concurrency != 3 || !o.Write || o.Limits.Block != 1<<20 {
 		t.Errorf("options %+v", o)
+	}
+}
+
+// TestSyncInFlushedGroup opens members of a group that is open with Flush. One that asks
+// for Sync gets it.
+func TestSyncInFlushedGroup(t *testing.T) {
+	ctx := t.Context()
+	g, err := At(memstore.New(), "").CreateGroup(ctx, nil, &CreateOptions{Options: Options{Durability: store.Flush}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, &CreateOptions{Options: Options{Durability: store.Sync}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := g.At("a").OpenArray(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Options().Durability != store.Sync || b.Options().Durability != store.Flush {
+		t.Errorf("a member that asks for Sync has %d, one that does not %d", a.Options().Durability, b.Options().Durability)
+	}
+}
+
+// TestLocationOptions opens a node again from its own location, which has its options.
+func TestLocationOptions(t *testing.T) {
+	ctx := t.Context()
+	o := new(observe.Counter)
+	g, err := At(memstore.New(), "g").CreateGroup(ctx, nil, &CreateOptions{Options: Options{Observer: o}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, l := range map[string]*Location{"group": g.Location().At("a"), "array": made.Location()} {
+		a, err := l.OpenArray(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Options().Observer != observe.Observer(o) || !a.Options().Write {
+			t.Errorf("%s: options %+v", name, a.Options())
+		}
+	}
+	read, err := g.Location().Root().At("g").OpenGroup(ctx, nil)
+	if err != nil || read.Options().Write {
+		t.Fatalf("the root of the store passes options on: %v", err)
+	}
+	if _, err := read.Location().CreateGroup(ctx, nil, &CreateOptions{Overwrite: true}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("a group that is open for reading was replaced: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
@@ -39,6 +40,8 @@ func (p Piece[T]) Into(dst []T) error {
 	if n != int64(len(dst)) {
 		return fault.Argument("%d values for a selection of shape %v, which has %d", len(dst), p.whole, n)
 	}
+	// Values with pointers must not be copied as bytes, because the garbage collector
+	// needs to see each store.
 	if !p.bare {
 		return p.move(dst)
 	}
@@ -84,20 +87,24 @@ type pending[T dtype.Element] struct {
 	done  chan error
 }
 
-// readPieces reads pieces ahead and yields them in order. It returns an error that it has
-// not yielded.
+// readPieces reads pieces ahead and yields them in order. It returns the error that ended
+// the sequence, which the caller yields.
 func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
 	s := a.state.Load()
 	r, err := s.Resolve(sel, element.Check[T])
 	if err != nil || r.Len() == 0 {
 		return err
 	}
+	// All pieces are planned on this state, so they do not depend on changes of the array
+	// meanwhile.
 	g, err := s.PieceGrid()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
+	// Deferred calls run in reverse order: first cancel the reads, then wait for them. A
+	// loop that ends early leaves no goroutine behind.
 	defer running.Wait()
 	defer cancel()
 	next, stop := iter.Pull2(r.Pieces(g))
@@ -145,8 +152,11 @@ func (d *reader[T]) fill(ctx context.Context) {
 				return
 			}
 			d.held = &pending[T]{Piece: Piece[T]{From: from, To: to, whole: d.shape, bare: d.bare}, done: make(chan error, 1)}
+			// Twice the size leaves room for elements that are converted to values. The
+			// bound only prevents an overflow.
 			d.held.bytes = 2 * min(from.Len(), math.MaxInt64/32) * d.size
 		}
+		// Read at least one piece, even if it exceeds the budget alone.
 		if len(d.queue) > 0 && (d.bytes+d.held.bytes > most || len(d.queue) >= maxAhead) {
 			return
 		}
@@ -162,8 +172,9 @@ const maxAhead = 16
 func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 	var e element.Buffer
 	err := d.array.read(ctx, p.From, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
+		// Divide instead of multiplying, which could overflow.
 		if r.Len() > d.array.options.Limits.block()/d.size {
-			return strided.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
+			return strided.View{}, fmt.Errorf("%w: a block of shape %v selected from one chunk (Limits.Block)", ErrLimit, r.Shape())
 		}
 		p.Block = newBlock[T](r)
 		e = roomFor(d.array, r, p.Data)
@@ -173,4 +184,29 @@ func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 		err = element.Values(e, p.Data)
 	}
 	return err
+}
+
+// Slabs splits a selection into selections that follow each other in C order. Each has at
+// most limit bytes of elements, but at least one element. Reading them one by one streams
+// the selection. Slabs end at chunk boundaries if possible, or at those of inner chunks
+// if a chunk has more bytes than that. So few chunks are read twice. A nil selection is
+// the whole array.
+func (a *Array) Slabs(sel selection.Selection, limit int64) (iter.Seq[selection.Selection], error) {
+	r, err := a.Select(sel)
+	if err != nil {
+		return nil, err
+	}
+	var within []*grid.Grid
+	if inner := a.Inner(); inner != nil {
+		if g, err := inner.Grid(); err == nil { // else slabs end at the borders of shards alone
+			within = append(within, g)
+		}
+	}
+	return func(yield func(selection.Selection) bool) {
+		for slab := range r.Slabs(a.Grid(), int64(a.state.Load().Engine.Size), limit, within...) {
+			if !yield(r.Part(slab)) {
+				return
+			}
+		}
+	}, nil
 }

@@ -28,6 +28,7 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 	a, sel, err := from.of(sel)
 	if err == nil {
 		err = a.read(ctx, sel, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
+			// Divide instead of multiplying, which could overflow.
 			if r.Len() > a.options.Limits.block()/r.Size() {
 				return strided.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
@@ -130,18 +131,26 @@ func (a *Array) read(
 				return err
 			}
 		}
+		// After growth the view is that of the last try, whose memory is no longer zero.
 		suspect, err := s.ReadTo(ctx, r, view, zeroed && !grown)
+		// Only damage and missing chunks can result from a newer grid. Return other
+		// errors at once, and results that no concurrent change can have affected.
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, engine.ErrMissing) && (err != nil || suspect == engine.Certain) {
 			return err
 		}
+		// The document has not changed, so the first result stands.
 		now, staleErr := a.fresh(ctx, s)
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
 		grown = err == nil && s.GrewTo(now, r.Touched(s.Grid))
 		if !grown {
+			// The edges may have changed, so everything read so far may be wrong. Start
+			// counting again.
 			looks = -1
 		}
+		// The chunks of this read are the same cells in every document seen, so newer
+		// chunks are accepted. Missing chunks are tried until the loop ends.
 		if looks++; looks > grownLooks && suspect == engine.Newer {
 			return nil
 		}

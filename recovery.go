@@ -5,6 +5,7 @@ package zarr
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
@@ -14,19 +15,28 @@ import (
 // recover completes what a crashed writer has left: it rolls a transaction over several
 // arrays forward or back, and moves chunks that are set aside to their keys.
 func (a *Array) recover(ctx context.Context) error {
-	if err := publish.Retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
+	opened := a.state.Load()
+	list, found := a.aside(ctx), false
+	err := publish.Retry(ctx, func() error {
+		did, err := a.finishFound(ctx)
+		found = found || did || err != nil
+		return err
+	})
+	left, listErr := list()
+	if err != nil {
 		return err
 	}
-	left := false
-	for _, err := range a.state.Load().Engine.Aside(ctx) {
-		if err != nil {
-			return err
-		}
-		left = true
-		break
+	if found {
+		// The transaction may have published another grid, and chunks that are set aside
+		// belong to the newest one.
+		left, listErr = a.aside(ctx)()
+	} else {
+		// The document was read before the pointer of a transaction was looked for.
+		a.recent.Set(opened.Version)
 	}
-	if !left {
-		return nil
+	// The usual case: no lock is needed to find nothing.
+	if listErr != nil || !left {
+		return listErr
 	}
 	lock, err := a.lock().Exclude(ctx)
 	if err != nil {
@@ -34,6 +44,21 @@ func (a *Array) recover(ctx context.Context) error {
 	}
 	defer lock.Release()
 	return a.moveAside(ctx)
+}
+
+// aside returns a function that reports whether chunks are set aside, and must be called.
+// In a store without locks, where that takes a round trip, the listing begins at once.
+func (a *Array) aside(ctx context.Context) func() (bool, error) {
+	list := sync.OnceValues(func() (bool, error) {
+		for _, err := range a.state.Load().Engine.Aside(ctx) {
+			return err == nil, err
+		}
+		return false, nil
+	})
+	if _, locks := store.As[store.Locker](a.hierarchy.store); !locks {
+		go func() { _, _ = list() }() // the caller gets the result
+	}
+	return list
 }
 
 // finish completes the changes of crashed writers for a node that is opened for reading
@@ -48,12 +73,16 @@ func (a *Array) finish(ctx context.Context) bool {
 		return false
 	}
 	pending := errors.Is(publish.CheckFree(ctx, a.publisher()), publish.ErrPending)
-	if !pending && !a.hasAside(ctx) {
+	if left, err := a.aside(ctx)(); !pending && (err != nil || !left) {
 		return false
 	}
 	w := &Array{node: a.node}
+	// A negative timeout does not wait for a lock: if another writer holds it, that
+	// writer is running and will finish by itself.
 	w.options.Write, w.options.Locking = true, store.Locking{Operation: "finish", Timeout: -1}
 	w.state.Store(a.state.Load())
+	// The caller reads the node again, because part of the transaction may have been
+	// completed.
 	if err := w.finishOthers(ctx); err != nil {
 		return true
 	}
@@ -62,14 +91,6 @@ func (a *Array) finish(ctx context.Context) bool {
 		_ = w.moveAside(ctx) // chunks that stay aside are still read from there
 	}
 	return true
-}
-
-// hasAside reports whether chunks are set aside. It returns false if listing fails.
-func (a *Array) hasAside(ctx context.Context) bool {
-	for _, err := range a.state.Load().Engine.Aside(ctx) {
-		return err == nil
-	}
-	return false
 }
 
 // moveAside moves the chunks that are set aside to their keys. The caller holds the

@@ -48,6 +48,7 @@ func (a *Array) MakeRectilinear(ctx context.Context, opt *RectilinearOptions) er
 		}
 		g, err := s.Grid.Unlocked(axes...)
 		if err == nil && o.Trim {
+			// The shape stays, so this only cuts the last edges at the extent.
 			if g, err = g.Shrunk(g.Shape(), grid.TrimExact); err == nil {
 				err = trims(s, g)
 			}

@@ -19,6 +19,8 @@ func (a *Array) Refresh(ctx context.Context) error {
 // reload reads the document again. It returns the state of that document, or a newer one
 // that another call of this process has published meanwhile.
 func (a *Array) reload(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
+	// Take the time before the request. A chunk that is stored while it runs may belong
+	// to a later document.
 	now := time.Now()
 	data, info, err := a.hierarchy.store.Get(ctx, a.key(), store.Request{Limit: a.options.Limits.document()}, nil)
 	if err != nil {
@@ -35,6 +37,7 @@ func (a *Array) reload(ctx context.Context, s *snapshot.Array) (*snapshot.Array,
 		return nil, err
 	}
 	next.Confirm(now)
+	next.SetWritten(info.Modified)
 	// Another call may have published or reloaded since s was loaded. Its state may be
 	// newer than the document read here, so it wins.
 	if !a.state.CompareAndSwap(s, next) {
@@ -53,6 +56,7 @@ func (a *Array) fresh(ctx context.Context, s *snapshot.Array) (*snapshot.Array, 
 	}
 	if info.Version == s.Version {
 		s.Confirm(now)
+		s.SetWritten(info.Modified)
 		return s, nil
 	}
 	return a.reload(ctx, s)

@@ -25,6 +25,7 @@ func DeleteIf(ctx context.Context, location string, opt *Options, check func(con
 		return fail("delete", scheme.Shown(location), err)
 	}
 	_, err := openAt(ctx, location, opt, func(l *Location) (Node, error) { return nil, l.DeleteIf(ctx, opt, check) })
+	// A store whose root was the node leaves an empty directory behind.
 	if err == nil && opt.orZero().Rehearsal == nil {
 		scheme.RemoveEmpty(location)
 	}
@@ -61,6 +62,8 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 		return err
 	}
 	if found == 0 {
+		// There is no document, but a removal that crashed after it had deleted the
+		// documents can be completed.
 		begun, err := n.place().Unfinished(ctx)
 		if err != nil {
 			return err
@@ -70,7 +73,7 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 		}
 	}
 	if found == 2 {
-		n.document = metadata.V2Group // or that of an array: the groups above do not mind
+		n.document = metadata.V2Group // or V2Array: from here on only the format matters
 	}
 	return n.removing(ctx, func() error {
 		return publish.Remove(ctx, n.publisher(), func(ctx context.Context, at publish.Node) error {
@@ -80,6 +83,8 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 				}
 			}
 			// Keep the record in the groups above until the removal is certain.
+			// RecordMember locks the groups above. A link could lead it to a lock that
+			// Remove holds, so pass those on.
 			locked := n.place()
 			locked.Held = at.Held
 			return locked.RecordMember(ctx, nil)
@@ -103,6 +108,7 @@ func (n *node) removing(ctx context.Context, remove func() error) error {
 		case errors.Is(err, publish.ErrPending):
 			at := n.place()
 			at.Path = member.Path
+			// Then the loop tries the removal again.
 			if err := at.FinishPending(ctx); err != nil {
 				return err
 			}

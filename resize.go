@@ -60,6 +60,7 @@ func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Res
 	if len(shape) != len(was) {
 		return nil, fault.Argument("the new shape %v has %d axes, the array has %d", shape, len(shape), len(was))
 	}
+	// Any other policy may change edges beyond the extent even if the shape stays.
 	if slices.Equal(shape, was) && opt.Shrink == grid.KeepEdges {
 		return nil, nil
 	}
@@ -78,6 +79,7 @@ func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Res
 
 // regridded returns the grid of s for another shape.
 func regridded(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
+	// Shrunk leaves axes that grow as they are, for Grown.
 	smaller, err := s.Grid.Shrunk(shape, opt.Shrink)
 	if err != nil {
 		return nil, err
@@ -92,6 +94,7 @@ func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) err
 		g, err := regridded(s, shape, opt)
 		return err == nil && s.Engine.Chain.CheckGrid(g) == nil
 	}
+	// Suggest an option only if it would work for this shape.
 	rounded, whole := opt, opt
 	rounded.RoundUp, whole.Shrink = true, grid.TrimEdges
 	switch {
@@ -105,6 +108,7 @@ func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) err
 
 // policies returns the growth policy of each axis, rounded up if opt asks for it.
 func policies(s *snapshot.Array, opt ResizeOptions) []grid.Growth {
+	// With a wrong number of policies, pass them on as they are. Grown reports the error.
 	if !opt.RoundUp || len(opt.Grow) > 1 && len(opt.Grow) != s.Grid.Rank() {
 		return opt.Grow
 	}

@@ -21,9 +21,10 @@ type Source struct {
 	// Shape is the shape of the block.
 	Shape []int64
 	// Read fills dst with the elements of a box of the block, in C order and host byte
-	// order. It is called for one box at a time, and once for each box, plus once for
-	// every time that another writer publishes first. It must not change the array that
-	// grows, but it may read it. An error ends the operation, and nothing changes.
+	// order. It is called for one box at a time, and once for each box. If another writer
+	// publishes first, the append starts again and reads all boxes again. It must not
+	// change the array that grows, but it may read it. An error ends the operation, and
+	// nothing changes.
 	Read func(ctx context.Context, box grid.Box, dst []byte) error
 }
 
@@ -65,6 +66,8 @@ func (f *sourceFile) read(ctx context.Context, box grid.Box, dst []byte) error {
 	steps := make([]int64, len(box))
 	for i, step, whole := len(box)-1, size, true; i >= 0; i-- {
 		steps[i] = step
+		// As long as the inner axes are read completely, the run continues into the next
+		// outer axis.
 		if whole {
 			run *= box[i].Len()
 			outer[i].Stop = outer[i].Start + 1
@@ -82,6 +85,8 @@ func (f *sourceFile) read(ctx context.Context, box grid.Box, dst []byte) error {
 				return err
 			}
 			part := dst[:min(left, longestRun)]
+			// ReadAt may return io.EOF together with all bytes, which is not an error
+			// here.
 			if n, err := f.r.ReadAt(part, at); n < len(part) {
 				return short(at+int64(n), err)
 			}

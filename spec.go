@@ -54,8 +54,8 @@ type Spec struct {
 	// chunks, which are read and written separately. It has one cut for each axis. Inner
 	// chunks must divide shards, unless [Experimental.InnerChunks] is set.
 	InnerChunks []grid.Cut
-	// IndexAtStart puts the index of a shard before its inner chunks. The default, as in
-	// other programs, is the end.
+	// IndexAtStart puts the index of a shard before its inner chunks. By default it comes
+	// after them, as in other programs.
 	IndexAtStart bool
 	// Codecs is the codec chain, of inner chunks if there are any. Nil is "bytes" with
 	// little endian and "zstd" with level 0, as in zarr-python.
@@ -76,6 +76,8 @@ type Spec struct {
 // array returns the new array, of which nothing is stored yet.
 func (s *Spec) array(base node) (*Array, error) {
 	doc, err := s.document(&base.options)
+	// Make the document in format 3 and convert it, so that both formats have the same
+	// defaults and checks.
 	if err == nil && s.Format == 2 {
 		doc, err = s.documentV2(doc, base.options.Limits)
 	}
@@ -88,10 +90,12 @@ func (s *Spec) array(base node) (*Array, error) {
 
 // documentV2 returns the metadata of the array in format 2.
 func (s *Spec) documentV2(doc *metadata.Array, l Limits) (*metadata.Array, error) {
-	if s.KeyEncoding == metadata.DefaultSlash { // what is chosen where nothing is
+	if s.KeyEncoding == metadata.DefaultSlash { // the default of format 3
 		doc = doc.WithKeyEncoding(metadata.V2Dot)
 	}
 	old, err := doc.ToV2(l.metadata())
+	// In format 2, xarray treats the fill value as missing data. Null avoids this for a
+	// default that the caller did not choose.
 	if err == nil && (s.FillValue == FillValue{} && old.DimensionNames != nil || s.FillValue.IsNull()) {
 		old = old.WithNullFill()
 	}
@@ -114,6 +118,7 @@ func (s *Spec) document(o *Options) (*metadata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A rectilinear grid may still have axes that are written as a bare integer.
 	if s.ListAxes && g.Name() == grid.RectilinearName {
 		if g, err = g.Unlocked(); err != nil {
 			return nil, err
@@ -188,6 +193,7 @@ func (s *Spec) chain() []metadata.Extension {
 		return []metadata.Extension{vlen.Extension(s.Type), zstd.Extension(0, false)}
 	}
 	order := ""
+	// The bytes codec has an endian member only for types with a byte order.
 	if s.Type.Ordered() {
 		order = "little"
 	}
@@ -215,11 +221,13 @@ func attributesJSON(v any) ([]byte, error) {
 	if v == nil {
 		return []byte("{}"), nil
 	}
+	// Encoding a []byte would give a base64 string.
 	if raw, ok := v.([]byte); ok {
 		v = json.RawMessage(raw)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
+	// Keep "<", ">" and "&" in attributes as they are.
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return nil, fault.Argument("attributes: %v (a NaN or an infinity cannot be a JSON number)", err)
@@ -232,4 +240,51 @@ func attributesJSON(v any) ([]byte, error) {
 		return nil, fault.Argument("attributes must encode to a JSON object, got %.20s", raw)
 	}
 	return raw, nil
+}
+
+// Spec returns a description of the array for creating one like it: with the same shape,
+// data type, grid, shards, codecs, fill value, chunk keys, dimension names, attributes
+// and format. Change fields of the result to create a different array. Unknown members of
+// the document are not kept.
+func (a *Array) Spec() Spec {
+	s := a.state.Load()
+	return spec(s.Document(), s.Type, s.Grid, s.Engine.Keys)
+}
+
+// SpecOf is [Array.Spec] for the metadata of an array. If the data type, grid or key
+// encoding is unknown, the error wraps [ErrUnsupported]. If it is invalid, the error
+// wraps [ErrInvalidMetadata].
+func SpecOf(doc *metadata.Array) (Spec, error) {
+	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
+	if err != nil {
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/data_type", err)))
+	}
+	// Describing an experimental grid is always permitted. Creating the array needs the
+	// option.
+	g, err := grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+	if err != nil {
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/chunk_grid", err)))
+	}
+	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	if err != nil {
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/chunk_key_encoding", err)))
+	}
+	if len(doc.StorageTransformers) > 0 {
+		return Spec{}, fail("describe", "", fmt.Errorf("%w: storage transformer %q", metadata.ErrUnsupported, doc.StorageTransformers[0].Name))
+	}
+	return spec(doc, t, g, keys), nil
+}
+
+func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEncoding) Spec {
+	format, fill := doc.Format(), FillJSON(string(doc.FillValue))
+	if doc.HasNullFill() {
+		fill = FillJSON("null")
+	}
+	doc = doc.ToV3() // which moves dimension names out of the attributes
+	env := &codec.Environment{Unaligned: true}
+	codecs, _ := specifiedCodecs(env, doc.Codecs, t, doc.FillValue, g.Rank())
+	return Spec{
+		Shape: g.Shape(), Type: t, Grid: g, FillValue: fill, Codecs: codecs, KeyEncoding: keys,
+		DimensionNames: snapshot.NamesOf(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,
+	}
 }

@@ -15,8 +15,8 @@ import (
 // value.
 type StreamOptions struct {
 	// Grow chooses the new edges of a listed axis, once the edges that it has are filled.
-	// The zero value, [grid.AppendOne], means edges of Every planes here, or if Every is
-	// 0 edges of the length of the last one. When the stream is closed, a last edge that
+	// The zero value, [grid.AppendOne], means edges of Every planes here. If Every is 0,
+	// new edges are as long as the last one. When the stream is closed, a last edge that
 	// was never published is cut to the planes that are left.
 	Grow grid.Growth
 	// Every is the number of planes after which the stream publishes. It publishes at the
@@ -40,9 +40,9 @@ type StreamOptions struct {
 
 // StreamStats counts what a stream has done and what it holds.
 type StreamStats struct {
-	Held, Peak   int64 // bytes of planes that are held now, as they are and encoded, and the most so far
+	Held, Peak   int64 // bytes of planes held now, decoded and encoded, and their maximum so far
 	Publications int64 // how often planes became visible
-	Early        int64 // how often because the budget did not hold more of them
+	Early        int64 // publications that were forced by the budget
 }
 
 // Stream appends planes along one axis as they arrive, from a microscope or a model, and
@@ -90,6 +90,7 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 	if err != nil {
 		return nil, err
 	}
+	// The stream continues at the end of the array, so the extent must be the newest.
 	base, err := a.fresh(ctx, a.state.Load())
 	if err != nil {
 		return nil, err

@@ -33,8 +33,8 @@ import (
 // type of the element's field, or a type that is defined as it. In addition, float32
 // takes shorter floats, time.Time and time.Duration take times and durations, string
 // takes text of fixed size, and []byte or an array of the same size takes raw bytes. An
-// array also takes a struct with fields "0", "1" and so on, as fields of format 2 that
-// are arrays are read.
+// array also takes a struct with fields "0", "1" and so on. Array fields of format 2
+// are read as such structs.
 //
 // If T does not fit, the error wraps [ErrInvalidArgument] and names the field. So does an
 // element that no time.Time or time.Duration can hold. A large selection is read in
@@ -69,6 +69,8 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
 		n, _ := slab.Len() // a part of what was counted
 		room = slices.Grow(room[:0], int(n*r.Size()))[:n*r.Size()]
+		// The layout is valid for this type only. Another process may replace the array
+		// between two parts.
 		err := a.read(ctx, r.Part(slab), snapshot.Exactly(r.Type), false, func(part *snapshot.Selected) (strided.View, error) {
 			return part.View(element.Buffer{Type: r.Type, Data: room})
 		})
@@ -97,6 +99,8 @@ func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selecti
 			if int64(len(src)) != r.Len() {
 				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
 			}
+			// Convert all structs before the first chunk is written, so that an invalid
+			// value changes nothing.
 			elems := make([]byte, r.Len()*r.Size())
 			if at, err := l.Store(elems, element.MemoryOf(src)); err != nil {
 				return strided.View{}, fault.Argument("value %d: %v", number.Index(r.Shape(), at), err)

@@ -9,12 +9,28 @@ import (
 	"varve.dev/zarr/selection"
 )
 
+// Elements is an [*Array], or a [*View] of one: what selections are read from and written
+// to.
+type Elements interface {
+	// Type returns the data type of the elements.
+	Type() dtype.Type
+	// Shape returns the length of every axis in elements.
+	Shape() []int64
+	// DimensionNames returns the name of every axis, "" for an axis without one. It is
+	// nil if there are no names.
+	DimensionNames() []string
+	// of returns the array, and the selection of the array that sel means.
+	of(sel selection.Selection) (*Array, selection.Selection, error)
+}
+
+func (a *Array) of(sel selection.Selection) (*Array, selection.Selection, error) { return a, sel, nil }
+
 // View is a selection of an array that can be used like an array: read, written, and
 // selected from. Making a view reads nothing. A view of a view is a view of the array.
 //
 // A view selects the elements that the array had when the view was made. It does not
-// follow when the array grows. If the array shrinks and loses some of the elements, using
-// the view wraps [ErrInvalidArgument].
+// follow when the array grows. If the array shrinks and loses some of the elements,
+// errors of calls on the view wrap [ErrInvalidArgument].
 type View struct {
 	array *Array
 	sel   *selection.Resolved
@@ -49,10 +65,10 @@ func (v *View) Transpose(axes ...int) (*View, error) {
 	return &View{v.array, r, v.typ}, nil
 }
 
-// Array returns the array that the view is of.
+// Array returns the array that the view selects from.
 func (v *View) Array() *Array { return v.array }
 
-// Selection returns the selection of the array that the view is.
+// Selection returns the elements of the view as a selection of the array.
 func (v *View) Selection() *selection.Resolved { return v.sel }
 
 // Type returns the data type of the elements.
@@ -69,6 +85,7 @@ func (v *View) Rank() int { return len(v.sel.Shape()) }
 // axes of the array.
 func (v *View) DimensionNames() []string {
 	given, axes := v.array.DimensionNames(), v.sel.Axes()
+	// Resolved.Axes returns nil for points and masks.
 	if given == nil || axes == nil {
 		return nil
 	}

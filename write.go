@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/nodelock"
@@ -18,10 +19,10 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Write stores src as the selected elements. src has exactly these elements, in C order.
-// A nil selection is the whole array. Chunks that the selection covers completely are not
-// read. When Write returns, the elements are as durable as [Options.Durability] says. If
-// it fails, every chunk holds its old or its new elements.
+// Write stores src as the selected elements. src must have exactly these elements, in C
+// order. A nil selection is the whole array. Chunks that the selection covers completely
+// are not read. When Write returns, the elements are as durable as [Options.Durability]
+// says. If it fails, every chunk holds its old or its new elements.
 //
 // Errors are of type [*Error]. They wrap [ErrInvalidArgument] if T, the selection or the
 // number of values does not fit, and [ErrConflict] if another process has removed or
@@ -48,7 +49,8 @@ func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []b
 	}))
 }
 
-// Fill stores one value as every selected element. It needs no memory for the others.
+// Fill stores one value in every selected element. It makes no copies of the value in
+// memory, apart from the chunks that it encodes.
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
@@ -98,40 +100,33 @@ func (a *Array) writeView(
 	if err := a.writable(); err != nil {
 		return err
 	}
+	// Other writes may run at the same time, but no change of the extent by this process.
 	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	typ := a.state.Load().Type
+	typ := a.state.Load().Type // what the caller converted the values to
 	s, border, err := a.forWriting(ctx, sel, takes)
 	if err != nil {
 		return err
 	}
-	write := func(s *snapshot.Array, shared bool) error {
+	return a.store(ctx, lock, s, border, func(s *snapshot.Array, shared bool) (grid.Box, error) {
 		if s.Type != typ { // the bytes of the values could fit another type of the same size
-			return fmt.Errorf("%w: it was %s and is %s", errReplaced, typ, s.Type)
+			return nil, fmt.Errorf("%w: it was %s and is %s", errReplaced, typ, s.Type)
 		}
 		r, err := s.Resolve(sel, takes)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		v, err := view(r)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
-			return s.Engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared})
+		return r.Touched(s.Grid), a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+			return s.Engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared, Plain: true})
 		})
-		if err != nil {
-			return err
-		}
-		return a.confirmStored(ctx, s, r.Touched(s.Grid))
-	}
-	if border {
-		return a.withoutGrowth(ctx, lock, s, write)
-	}
-	return write(s, false)
+	})
 }
 
 // forWriting returns the newest state, and whether a selection touches boundary chunks.
@@ -141,6 +136,13 @@ func (a *Array) writeView(
 func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes snapshot.Accepts) (s *snapshot.Array, border bool, err error) {
 	s = a.state.Load()
 	r, err := s.Resolve(sel, takes)
+	if err != nil && !a.options.SingleWriter {
+		// Another process may have appended the elements.
+		if now, staleErr := a.fresh(ctx, s); staleErr == nil && now != s {
+			s = now
+			r, err = s.Resolve(sel, takes)
+		}
+	}
 	if err != nil || s.AtBorder(r.Resolved) || a.options.SingleWriter {
 		return s, err == nil && s.AtBorder(r.Resolved), err
 	}
@@ -163,12 +165,14 @@ func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot
 	if err != nil {
 		return err
 	}
+	// Without a lock, a concurrent change shows as a conflict or as a chunk of another
+	// shape. Then write again with the newest state.
 	shared := !locked && !a.options.SingleWriter
 	for range writeTries {
 		if s, err = a.fresh(ctx, s); err == nil {
 			err = write(s, shared)
 		}
-		if !shared || errors.Is(err, errReplaced) || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrConflict) {
+		if !shared || errors.Is(err, errReplaced) || errors.Is(err, errRegridded) || errors.Is(err, errUndecided) || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrConflict) {
 			break
 		}
 		if now, staleErr := a.fresh(ctx, s); now == s || staleErr != nil {

@@ -26,6 +26,9 @@ type candidate struct {
 	// machine.
 	bound bool
 	ours  bool
+	// inPlace marks a program that changes a copy of the store. Others get an empty
+	// target.
+	inPlace bool
 }
 
 // allCandidates returns the candidates as bench/setup installs them.
@@ -86,6 +89,7 @@ func present(cache string, wanted []string) (found []candidate, missing []string
 // there reports whether the program and its script exist.
 func (c candidate) there() bool {
 	for i, name := range c.program {
+		// The first word may be a name on the path, the others are files.
 		if _, err := os.Stat(name); err == nil {
 			continue
 		}

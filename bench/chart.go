@@ -37,7 +37,7 @@ const (
 	lineGap       = 16 // between names
 )
 
-// inkColour is readable on white and on black, like all colours here.
+// inkColour, like all colours here, is readable on white and on black.
 const inkColour = "#767676"
 
 // pen is the style of a candidate in all charts.

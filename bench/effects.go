@@ -13,14 +13,15 @@ type effects report
 
 // trying explains the figures of the tables.
 const trying = `
-Options are the fields of zarr.Options. Each figure is the median of all rounds, in which the settings take turns on the same
-stores, and half of the distance between the fastest and the slowest. Time is that of the work, from opening the store on, CPU the seconds of all cores in
-it, and memory the peak of the process. What takes longer than a few seconds is measured once. A store afar answers each request after %s
-and lets %.0f MB pass a second; requests and bytes are those of one run. All answers were checked.
+Options are the fields of zarr.Options. The settings take turns on the same stores. Each figure is the median of all rounds. ± is
+half of the difference between the slowest and the fastest round. Time is that of the work, from opening the store on. CPU is the
+seconds of all cores in that time, and memory the peak of the process. Work that takes longer than a few seconds is measured once.
+A far store answers each request after %s and transfers %.0f MB per second. Requests and bytes are those of one run. All answers
+were checked.
 `
 
 func (e *effects) markdown(w io.Writer) {
-	fmt.Fprint(w, "# What options cost and win\n\n")
+	fmt.Fprint(w, "# What options cost and gain\n\n")
 	e.Machine.markdown(w)
 	fmt.Fprintf(w, trying, duration(latency.Seconds()), bandwidth/1e6)
 	last := ""

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -20,12 +21,13 @@ const (
 	bandwidth = 200e6 // bytes per second, of all requests together
 )
 
-// far serves a folder like a far store: every request waits, and all share the bandwidth.
+// far serves values like a far store: every request waits, and all share the bandwidth,
+// in each direction of their own.
 type far struct {
 	url             string
 	server          *http.Server
 	requests, bytes atomic.Int64
-	way             way
+	way, back       way // of answers, and of the bodies of requests
 }
 
 // way is the shared connection of all answers.
@@ -38,27 +40,34 @@ type way struct {
 // take waits until n bytes are transferred.
 func (w *way) take(n int) {
 	w.mutex.Lock()
+	// An idle connection does not save bandwidth for later.
 	if now := time.Now(); w.free.Before(now) {
 		w.free = now
 	}
 	w.free = w.free.Add(time.Duration(float64(n) / w.bandwidth * 1e9))
+	// Sleep without the mutex, so that other answers can queue behind this one.
 	until := w.free
 	w.mutex.Unlock()
 	time.Sleep(time.Until(until))
 }
 
-// serve starts a server on this machine.
+// serve starts a server of a folder on this machine.
 func serve(dir string, latency time.Duration, bandwidth float64) (*far, error) {
+	return serveAs(http.FileServer(http.Dir(dir)), latency, bandwidth)
+}
+
+// serveAs starts a server on this machine that answers as another handler does.
+func serveAs(handler http.Handler, latency time.Duration, bandwidth float64) (*far, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	f := &far{url: "http://" + l.Addr().String() + "/", way: way{bandwidth: bandwidth}}
-	files := http.FileServer(http.Dir(dir))
+	f := &far{url: "http://" + l.Addr().String() + "/", way: way{bandwidth: bandwidth}, back: way{bandwidth: bandwidth}}
 	f.server = &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		f.requests.Add(1)
 		time.Sleep(latency)
-		files.ServeHTTP(&slow{rw, f}, r)
+		r.Body = slowBody{r.Body, &f.back}
+		handler.ServeHTTP(&slow{rw, f}, r)
 	})}
 	go func() { _ = f.server.Serve(l) }()
 	return f, nil
@@ -88,6 +97,20 @@ func (s *slow) Write(p []byte) (n int, err error) {
 		k, err = s.ResponseWriter.Write(part)
 		n, p = n+k, p[k:]
 		s.far.bytes.Add(int64(k))
+	}
+	return n, err
+}
+
+// slowBody is the body of a request with limited bandwidth.
+type slowBody struct {
+	io.ReadCloser
+	way *way
+}
+
+func (s slowBody) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p[:min(len(p), 32<<10)])
+	if n > 0 {
+		s.way.take(n)
 	}
 	return n, err
 }

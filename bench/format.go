@@ -40,6 +40,14 @@ func rate(f figures) string {
 	return fmt.Sprintf("%.3g", float64(f.Bytes)/f.Median/1e9)
 }
 
+// each formats a time divided by a number of things, of which there may be none.
+func each(seconds, n float64) string {
+	if n == 0 {
+		return "–"
+	}
+	return duration(seconds / n)
+}
+
 // times formats a ratio.
 func times(a, b float64) string {
 	if b == 0 {

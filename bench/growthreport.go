@@ -80,11 +80,11 @@ func (g *growth) markdown(w io.Writer) {
 
 // growing explains the figures of the tables.
 const growing = `
-Each figure is the median of all rounds, in which the programs take turns on the same stores, and half of the distance between
-the fastest and the slowest; in the plots thin bars reach from the one to the other. Time is that of the work, from opening the store on. What
-takes longer than a few seconds is measured once. All answers were checked; those of "limit" are none: it moves the same bytes, or decodes the
-same frames, without Zarr. "Ideal" is what a store far away takes at least for so many requests at a time. What is appended to has a document and no
-stored chunks, and nothing is synced; the time of an append has its part of opening in it.
+The programs take turns on the same stores. Each figure is the median of all rounds. ± is half of the difference between the slowest
+and the fastest round; in the plots thin bars show both. Time is that of the work, from opening the store on. Work that takes longer
+than a few seconds is measured once. All answers were checked, except for "limit", which moves the same bytes, or decodes the same
+frames, without Zarr. "Ideal" is the least time that a far store needs with this number of concurrent requests. Arrays that grow have
+a document and no stored chunks. Nothing is synced. The time of an append includes its share of opening the array.
 `
 
 func (g grown) markdown(w io.Writer) {

@@ -20,7 +20,8 @@ import (
 type launch struct {
 	Wall, CPU float64 // seconds
 	Peak      int64   // bytes of memory
-	Out       string  // the line that it printed, or the checksum of its output
+	Moved     moved
+	Out       string // the line that it printed, or the checksum of its output
 	Failure   string
 }
 
@@ -82,6 +83,7 @@ func watch(ctx context.Context, mode string, program []string) (l launch) {
 	l.Wall = time.Since(begin).Seconds()
 	if c.ProcessState != nil {
 		l.Peak, l.CPU = used(c.ProcessState)
+		l.Moved = movedBytes()
 	}
 	if l.Out = out.String(); mode == sum {
 		l.Out = fmt.Sprintf("%016x", crc.Sum32())

@@ -17,6 +17,9 @@ import (
 type sample struct {
 	seconds, cpu, starting float64
 	peak, bytes            int64
+	requests, received     int64 // in a far store, without those of checks
+	moved                  moved
+	answer                 protocol.Answer
 }
 
 // result is what one candidate achieved in a row.
@@ -60,6 +63,7 @@ type bench struct {
 	data     string // folder of the data sets
 	scratch  string // folder for output
 	expected map[string]string
+	bucket   *bucket // of rows with a link
 }
 
 func newBench(s settings) (*bench, error) {
@@ -92,6 +96,7 @@ func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measur
 			i := (k + round) % len(found)
 			c, res := found[i], &m.Results[i]
 			res.Candidate, res.Ours, res.Bound = c.name, c.ours, c.bound
+			// Do not repeat what failed or takes very long.
 			if res.Why != "" || len(runs[i]) == 1 && runs[i][0].seconds > b.slow.Seconds() {
 				continue
 			}
@@ -100,12 +105,11 @@ func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measur
 				res.Why = err.Error()
 				continue
 			}
+			// The warm-up counts only if it will be the only run.
 			if round > 0 || x.seconds > b.slow.Seconds() {
 				runs[i] = append(runs[i], x)
 			}
-			if w.far != nil {
-				res.Requests, res.Received = w.far.counts()
-			}
+			res.Requests, res.Received = x.requests, x.received
 		}
 		if ctx.Err() != nil {
 			return m, ctx.Err()
@@ -119,7 +123,7 @@ func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measur
 
 // run executes one candidate once. If every byte is checked, the time does not count.
 func (w *work) run(ctx context.Context, c candidate, check bool) (x sample, err error) {
-	q, err := w.fresh(check)
+	q, err := w.fresh(ctx, check, c)
 	if err != nil {
 		return x, err
 	}
@@ -155,14 +159,26 @@ func (w *work) run(ctx context.Context, c candidate, check bool) (x sample, err 
 	if a.Unsupported != "" {
 		return x, fmt.Errorf("%s", a.Unsupported)
 	}
-	x = sample{a.Seconds, a.CPU, max(0, l.Wall-a.Seconds-a.Checking), l.Peak, a.Bytes}
+	x = sample{seconds: a.Seconds, cpu: a.CPU, starting: max(0, l.Wall-a.Seconds-a.Checking), peak: l.Peak, bytes: a.Bytes, moved: l.Moved, answer: a}
+	w.count(&x)
 	if q.Work == protocol.Open || q.Work == protocol.Members {
+		// Short work was repeated for Least seconds, and Seconds is the mean.
 		x.starting = max(0, l.Wall-max(protocol.Least, a.Seconds))
 	}
 	if c.bound {
 		return x, nil
 	}
+	if w.target != nil && !check {
+		return x, nil // only one run is checked: that takes longer than the work
+	}
 	return x, w.verify(ctx, q, a)
+}
+
+// count records the requests of a run.
+func (w *work) count(x *sample) {
+	if w.far != nil {
+		x.requests, x.received = w.far.counts()
+	}
 }
 
 // runCommand measures the whole process of a command, which does not report the time of
@@ -173,7 +189,8 @@ func (w *work) runCommand(ctx context.Context, c candidate, q protocol.Request, 
 		return x, fmt.Errorf("the command has no such operation")
 	}
 	mode := drop
-	if check = check && q.Work == protocol.ReadAll; check {
+	summed := check && q.Work == protocol.ReadAll
+	if summed {
 		mode = sum
 	}
 	l, err := start(ctx, w.limit, mode, append(append([]string(nil), c.program...), args...))
@@ -183,8 +200,15 @@ func (w *work) runCommand(ctx context.Context, c candidate, q protocol.Request, 
 	if l.Failure != "" {
 		return x, fmt.Errorf("failed: %s", strings.ReplaceAll(l.Failure, w.cache, "…"))
 	}
-	if want := w.want(q); check && l.Out != want {
+	if want := w.want(q); summed && l.Out != want {
 		return x, fmt.Errorf("wrong: the checksum is %s, not %s", l.Out, want)
 	}
-	return sample{l.Wall, l.CPU, 0, l.Peak, w.bytes}, nil
+	w.count(&x)
+	if check && q.Target != "" {
+		if err := w.verifyWritten(ctx, q); err != nil {
+			return x, err
+		}
+	}
+	x.seconds, x.cpu, x.peak, x.bytes, x.moved = l.Wall, l.CPU, l.Peak, w.bytes, l.Moved
+	return x, nil
 }

@@ -37,29 +37,29 @@ func spelled(spell func(int64) string, values ...int64) []setting {
 var allOptions = []option{
 	{
 		id: "concurrency", name: "Concurrency", settings: spelled(grouped, 1, 2, 4, 8, 16, 32),
-		text: "The most chunks in flight, from afar the most requests. By default twice the number of processors, at least 8, from afar at least 32.",
+		text: "The largest number of chunks in flight; for a far store, of requests. The default is twice the number of processors, but at least 8, and 32 for a far store.",
 		set:  func(q *protocol.Request, n int64) { q.Concurrency = int(n) },
 	},
 	{
 		id: "budget", name: "Budget", settings: spelled(bytesOf, 4*mib, 16*mib, 64*mib),
-		text: "The most bytes that a call has in flight besides what it returns. By default the largest of 64 MiB and, for every processor, four " +
-			"times the largest chunk, within Go's memory limit. The memory in the tables has in it what was read.",
+		text: "The largest number of bytes that a call has in flight, besides what it returns. The default is the larger of 64 MiB and four times " +
+			"the largest chunk for every processor, within Go's memory limit. The memory in the tables includes what was read.",
 		set: func(q *protocol.Request, n int64) { q.Budget = n },
 	},
 	{
 		id: "index-cache", name: "Shards.IndexCache", settings: append(spelled(bytesOf), setting{"none", -1}),
-		text: "The most bytes of indexes of shards that an array keeps. By default 16 MiB.",
+		text: "The largest number of bytes of shard indexes that an array keeps. The default is 16 MiB.",
 		set:  func(q *protocol.Request, n int64) { q.IndexCache = n },
 	},
 	{
 		id: "gap", name: "Shards.Gap", settings: slices.Insert(spelled(bytesOf, 16*kib, 256*kib, mib, 4*mib), 1, setting{"neighbours", -1}),
-		text: "The most bytes between two ranges of a shard that are read as one. By default 4 MiB divided by the requests that may be under " +
-			"way, 128 KiB with 32 of them, and 16 KiB where values are opened at next to no cost, as files are. \"Neighbours\" puts only those together that have nothing between them.",
+		text: "The largest number of bytes between two ranges of a shard that are read as one. For a far store, the default is 4 MiB divided by " +
+			"the number of concurrent requests, which is 128 KiB with 32 of them; for files it is 16 KiB. \"Neighbours\" merges only adjacent ranges.",
 		set: func(q *protocol.Request, n int64) { q.Gap = n },
 	},
 	{
 		id: "durability", name: "Durability", settings: []setting{{"Sync (default)", 0}, {"Flush", 1}},
-		text: "When writes survive a power cut: `Sync` when the call returns, `Flush` when the system has written them back, some time later.",
+		text: "When writes survive a power cut: with `Sync` when the call returns, with `Flush` some time later, when the system has written them back.",
 		set:  func(q *protocol.Request, n int64) { q.Sync = n == 0 },
 	},
 }
@@ -81,6 +81,7 @@ func tryouts(z size) []row {
 			regions: "planes", request: protocol.Request{Work: protocol.ReadRegions, Concurrency: 1},
 		},
 	}
+	// A copy with a far store follows each row.
 	for i := 0; i < len(rows); i += 2 {
 		far := rows[i]
 		far.id, far.title, far.remote = far.id+"-far", far.title+", from afar", true

@@ -82,12 +82,12 @@ func TestParseOptions(t *testing.T) {
 func TestEffects(t *testing.T) {
 	e := &effects{Machine: machine{Date: "2026-01-02", Cores: 2, Size: "small", Rounds: 2}, Rows: []measured{
 		{ID: "gap/planes", Title: "read planes", Results: []result{
-			{Candidate: "default", figures: gather([]sample{{0.5, 1, 0, 20 << 20, 1e9}, {1.5, 1, 0, 20 << 20, 1e9}})},
+			{Candidate: "default", figures: gather([]sample{{seconds: 0.5, cpu: 1, starting: 0, peak: 20 << 20, bytes: 1e9}, {seconds: 1.5, cpu: 1, starting: 0, peak: 20 << 20, bytes: 1e9}})},
 			{Candidate: "4 MiB", Why: "wrong: the checksum"},
 		}},
 		{ID: "gap/planes-far", Title: "read planes, from afar", Results: []result{
-			{Candidate: "default", Requests: 4, Received: 4096, figures: gather([]sample{{1, 1, 0, 20 << 20, 1e9}})},
-			{Candidate: "16 KiB", Requests: 65, Received: 2048, figures: gather([]sample{{2, 0.5, 0, 20 << 20, 1e9}})},
+			{Candidate: "default", Requests: 4, Received: 4096, figures: gather([]sample{{seconds: 1, cpu: 1, starting: 0, peak: 20 << 20, bytes: 1e9}})},
+			{Candidate: "16 KiB", Requests: 65, Received: 2048, figures: gather([]sample{{seconds: 2, cpu: 0.5, starting: 0, peak: 20 << 20, bytes: 1e9}})},
 		}},
 	}}
 	var b bytes.Buffer

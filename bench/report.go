@@ -75,10 +75,10 @@ func (m machine) markdown(w io.Writer) {
 
 // explanation explains the figures of the tables.
 const explanation = `
-Seconds are those of the work, as each program measures it, from opening the store on: the median of all rounds, in which the
-programs take turns, and half of the distance between the fastest and the slowest. "Start" is what the process took besides. Memory
-is the peak of the process. A command does not tell its work from its start. All answers were checked; those of "limit" are none: it moves the same
-bytes, or decodes the same frames, without Zarr.
+The programs take turns. Each measures the seconds of its work, from opening the store on. The tables have the median of all rounds;
+± is half of the difference between the slowest and the fastest round. "Start" is the rest of the time of the process. Memory is the
+peak of the process. For a command, start and work are not told apart. All answers were checked, except for "limit", which moves the
+same bytes, or decodes the same frames, without Zarr.
 `
 
 // overview writes one table of all rows: the median of each candidate, the ratio of the
@@ -135,7 +135,7 @@ func (m measured) markdown(w io.Writer) {
 	}
 	more, rule := "", ""
 	if far {
-		more, rule = " requests | received |", "--:|--:|"
+		more, rule = " requests | received | CPU a GB | CPU a request |", "--:|--:|--:|--:|"
 	}
 	fmt.Fprintf(w, "| | time | ± | ÷ fastest | GB/s | CPU | memory | start |%s\n|---|--:|--:|--:|--:|--:|--:|--:|%s\n", more, rule)
 	least := fastest(m.Results, took, library)
@@ -148,7 +148,8 @@ func (m measured) markdown(w io.Writer) {
 		fmt.Fprintf(w, "| %s | %s | %.0f %% | %s | %s | %s | %s | %s |", r.Candidate, duration(r.Median), 100*r.spread(),
 			times(r.Median, least), rate(r.figures), duration(r.CPU), memory(r.Peak), duration(r.Starting))
 		if far {
-			fmt.Fprintf(w, " %d | %s |", r.Requests, memory(r.Received))
+			fmt.Fprintf(w, " %d | %s | %s | %s |", r.Requests, memory(r.Received),
+				each(r.CPU, float64(r.Bytes)/1e9), each(r.CPU, float64(r.Requests)))
 		}
 		fmt.Fprintln(w)
 	}

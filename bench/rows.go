@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/bench/protocol"
 )
 
@@ -16,10 +17,12 @@ type row struct {
 	id, title string
 	set       string
 	request   protocol.Request
-	regions   string // "" or the boxes of the work: chunks, inner, some-inner, planes
-	points    int    // that are read
-	seeded    bool   // the target begins as a copy of the set instead of empty
-	remote    bool   // the store is a web server with latency
+	regions   string     // "" or the boxes of the work: chunks, inner, some-inner, planes
+	points    int        // that are read
+	seeded    bool       // the target begins as a copy of the set instead of empty
+	remote    bool       // the store is a web server with latency
+	target    *zarr.Spec // of a re-gridding
+	link      *link      // the way to the store in a bucket, if it is in one
 }
 
 // rowsOf makes rows.

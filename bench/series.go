@@ -51,7 +51,7 @@ const (
 	gib = int64(1) << 30
 )
 
-// reaches are those of the sizes with the same names. Numbers of bytes are powers of two.
+// reaches has the reach of each size, by its name. Numbers of bytes are powers of two.
 var reaches = map[string]reach{
 	"small": {
 		counts: []int64{100, 1000, 10_000, 100_000}, cell: 16 * kib, appends: 20, listed: []int64{100, 1000, 10_000, 100_000},

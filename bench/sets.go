@@ -173,6 +173,8 @@ func (s set) make(ctx context.Context, folder string) (string, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return "", err
 	}
+	// The set gets its name when it is complete, so an interrupted run leaves no half
+	// set.
 	part := filepath.Join(folder, "unfinished.zarr")
 	if err := os.RemoveAll(part); err != nil {
 		return "", err

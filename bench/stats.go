@@ -14,6 +14,9 @@ type figures struct {
 	Peak     int64   // peak memory in bytes
 	Starting float64 // median of the seconds of the process outside the work
 	Bytes    int64   // of elements
+	Moved    moved   `json:",omitzero"`
+	// Encoded, Linked and Decoded are bytes of a re-gridding by Varve.
+	Encoded, Linked, Decoded int64 `json:",omitempty"`
 }
 
 // median returns the median of values, or 0 without values.
@@ -33,7 +36,8 @@ func gather(runs []sample) (f figures) {
 		f.Seconds = append(f.Seconds, r.seconds)
 		cpu, starting = append(cpu, r.cpu), append(starting, r.starting)
 		f.Peak = max(f.Peak, r.peak)
-		f.Bytes = r.bytes
+		f.Bytes, f.Moved = r.bytes, r.moved
+		f.Encoded, f.Linked, f.Decoded = r.answer.Moved, r.answer.Linked, r.answer.Decoded
 	}
 	if len(runs) > 0 {
 		f.Least, f.Most = slices.Min(f.Seconds), slices.Max(f.Seconds)

@@ -19,7 +19,11 @@ func TestMedian(t *testing.T) {
 }
 
 func TestGather(t *testing.T) {
-	f := gather([]sample{{3, 6, 0.1, 100, 8}, {1, 2, 0.3, 300, 8}, {2, 4, 0.2, 200, 8}})
+	f := gather([]sample{
+		{seconds: 3, cpu: 6, starting: 0.1, peak: 100, bytes: 8},
+		{seconds: 1, cpu: 2, starting: 0.3, peak: 300, bytes: 8},
+		{seconds: 2, cpu: 4, starting: 0.2, peak: 200, bytes: 8},
+	})
 	if f.Median != 2 || f.Least != 1 || f.Most != 3 || f.CPU != 4 || f.Peak != 300 || f.Starting != 0.2 || f.Bytes != 8 {
 		t.Errorf("gather: %+v", f)
 	}

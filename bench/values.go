@@ -115,3 +115,38 @@ func sevens(_, _ []int64, dst []byte) {
 		dst[i] = 7
 	}
 }
+
+// fields is a smooth field with some noise like that of float32s, of any rank. A block of
+// noise repeats, so that making the elements does not take longer than the work.
+func fields(begin, end []int64, dst []byte) {
+	rows(begin, end, 4, dst, func(at []int64, row []byte) {
+		var z, y int64
+		if n := len(at); n > 1 {
+			y = at[n-2]
+			if n > 2 {
+				z = at[n-3]
+			}
+		}
+		x := at[len(at)-1]
+		level, start := waves[(z*13+y*7)&1023], z*8191+y*127
+		for i := 0; i < len(row); i += 4 {
+			v := float32(int32((280+level+waves[x&1023])*100)+noises[(start+x)&(1<<16-1)]) / 100
+			binary.LittleEndian.PutUint32(row[i:], math.Float32bits(v))
+			x++
+		}
+	})
+}
+
+var waves = func() (w [1024]float32) {
+	for i := range w {
+		w[i] = float32(wave[i])
+	}
+	return w
+}()
+
+var noises = func() (all [1 << 16]int32) {
+	for i := range all {
+		all[i] = int32(10 * noise(uint64(i)))
+	}
+	return all
+}()

@@ -12,7 +12,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/bench/protocol"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 )
 
 // first is the number of bytes of a region that are checked in later rounds.
@@ -45,6 +47,15 @@ func (b *bench) prepare(ctx context.Context, r row) (w *work, err error) {
 	if err := w.places(); err != nil {
 		return nil, err
 	}
+	if r.link != nil {
+		if err := b.bucket.upload(ctx, w.dir); err != nil {
+			return nil, err
+		}
+		w.request.Store, w.request.Files = location(filepath.Base(w.dir)), w.dir
+		if w.far, err = b.bucket.through(*r.link); err != nil {
+			return nil, err
+		}
+	}
 	if r.remote {
 		if w.far, err = serve(b.data, latency, bandwidth); err != nil {
 			return nil, err
@@ -64,6 +75,7 @@ func (w *work) places() (err error) {
 	shape := w.data.spec.Shape
 	switch {
 	case w.data.group != nil:
+		// Array i has shape (i, 10). The answer is the sum of all extents.
 		w.found = binary.LittleEndian.AppendUint64(nil, uint64(w.size.arrays*(w.size.arrays-1)/2+10*w.size.arrays))
 	case w.points > 0:
 		points := randomPoints(shape, w.points)
@@ -76,6 +88,13 @@ func (w *work) places() (err error) {
 		if w.boxes, err = w.regionsOf(); err != nil {
 			return err
 		}
+		w.request.Regions = name
+		return protocol.WriteNumbers(name, w.boxes)
+	case w.target != nil:
+		if err := protocol.WriteNumbers(name+allAtOnce, [][]int64{w.data.whole()}); err != nil {
+			return err
+		}
+		w.boxes = blocksOf(w.data.spec, *w.target, w.request.Regridding.Memory/4)
 		w.request.Regions = name
 		return protocol.WriteNumbers(name, w.boxes)
 	case w.request.Work == protocol.Open:
@@ -136,19 +155,29 @@ func after(p []int64) []int64 {
 }
 
 // fresh returns the request of the next run, with a new target.
-func (w *work) fresh(check bool) (q protocol.Request, err error) {
+func (w *work) fresh(ctx context.Context, check bool, c candidate) (q protocol.Request, err error) {
 	q = w.request
 	if q.Work == protocol.ReadRegions && !check {
 		q.Check = first
 	}
-	if q.Work != protocol.Copy && q.Work != protocol.Append {
+	if q.Work != protocol.Copy && q.Work != protocol.Append && q.Work != protocol.Regrid {
 		return q, nil
+	}
+	if w.link != nil {
+		q.Target, err = w.bucket.target(ctx, filepath.Base(w.dir), w.seeded)
+		return q, err
 	}
 	q.Target = filepath.Join(w.scratch, "target.zarr")
 	if err := os.RemoveAll(q.Target); err != nil {
 		return q, err
 	}
-	if w.seeded {
+	switch {
+	case c.inPlace:
+		return q, linkTree(q.Target, w.dir)
+	case w.target != nil:
+		_, err := zarr.CreateArray(ctx, q.Target, *w.target, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
+		return q, err
+	case w.seeded:
 		return q, os.CopyFS(q.Target, os.DirFS(w.dir))
 	}
 	document, err := os.ReadFile(filepath.Join(w.dir, "zarr.json"))
@@ -209,6 +238,15 @@ func (w *work) verifyWritten(ctx context.Context, q protocol.Request) error {
 	shape[0] += int64(q.Count)
 	if fmt.Sprint(a.Shape()) != fmt.Sprint(shape) {
 		return fmt.Errorf("wrong: the shape is %v, not %v", a.Shape(), shape)
+	}
+	if w.target != nil {
+		g, err := grid.New(w.target.Shape, w.target.Chunks...)
+		if err != nil {
+			return err
+		}
+		if !a.Grid().SameCells(g, grid.BoxOf(g.Chunks())) {
+			return fmt.Errorf("wrong: the chunk grid is %v", a.Grid())
+		}
 	}
 	slabs, err := a.Slabs(w.written(shape), 256<<20)
 	if err != nil {

@@ -86,6 +86,7 @@ func (b Buckets) Fits(i int64) error {
 func (b Buckets) Edges(n int64) ([]int64, error) {
 	edges, sum, err := b.cover(n)
 	if len(edges) > 0 {
+		// The last bucket may reach beyond element n.
 		edges[len(edges)-1] -= sum - n
 	}
 	return edges, err

@@ -70,6 +70,7 @@ func increasing[T Number](values []T, u Units) error {
 			return invalid("time %v of element %d comes after %v; times must increase", values[i], i, values[i-1])
 		}
 	}
+	// Values increase, so if both ends are valid times all others are, too.
 	for _, i := range []int{0, len(values) - 1} {
 		if _, _, err := at(u, values[i]); err != nil {
 			return onElement(int64(i), err)

@@ -5,6 +5,8 @@ package calendar
 import (
 	"errors"
 	"fmt"
+
+	"varve.dev/zarr/internal/sentinel"
 )
 
 var (
@@ -13,7 +15,7 @@ var (
 	ErrInvalid = errors.New("calendar: invalid")
 	// ErrUnsupported means that a calendar or a unit of time is known but not supported,
 	// because its lengths are not fixed.
-	ErrUnsupported = errors.New("calendar: not supported")
+	ErrUnsupported = sentinel.New("calendar: not supported", sentinel.ErrUnsupported)
 	// ErrOverflow means that a time is more than 2^40 years away or that a number
 	// overflows int64.
 	ErrOverflow = errors.New("calendar: time out of range")

@@ -139,6 +139,7 @@ func (s *scanner) zone() (int64, error) {
 		return 0, err
 	}
 	minutes := int64(0)
+	// Both +02:00 and +0200 are common.
 	if s.take(":") || s.digit() {
 		minutes, err = s.number("the minutes of a time zone", 2)
 	}

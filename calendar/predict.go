@@ -24,11 +24,13 @@ func Predict[T Number](values []T, u Units, unit Unit) (Buckets, error) {
 	if err != nil || step == 0 {
 		return b, err
 	}
+	// Element 0 of these steps is the last value.
 	more, err := Steps{u.calendar, last, Step{Length: step}}.next(0, unit)
 	if err != nil {
 		return b, err
 	}
 	end := &b.stops[len(b.stops)-1]
+	// The last value counts in both terms, so subtract it once.
 	*end = max(*end, *end-1+more)
 	return b, nil
 }
@@ -45,6 +47,8 @@ func usual[T Number](values []T, u Units) (last Instant, step time.Duration, err
 		if i > 0 {
 			hi, lo := t.since(last)
 			if hi > 0 || lo > math.MaxInt64 {
+				// The difference does not fit 64 bits. A step of 0 means that nothing is
+				// predicted.
 				lo = 0
 			}
 			steps = append(steps, int64(lo))

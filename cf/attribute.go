@@ -55,6 +55,7 @@ func numberAttribute(a *zarr.Array, name string) (value float64, ok bool, err er
 	if err != nil || v.IsZero() {
 		return 0, false, err
 	}
+	// Some writers store every attribute as a list, like NumPy arrays of one element.
 	if v.Kind() == strictjson.Array && v.Len() == 1 {
 		for _, v = range v.Elements() {
 			break

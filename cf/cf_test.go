@@ -326,3 +326,20 @@ func BenchmarkFloats(b *testing.B) {
 		p.Floats(dst, stored)
 	}
 }
+
+// TestCoordinateOptions opens a coordinate beside an array with options, which are also
+// those of the coordinate, apart from the permission to write.
+func TestCoordinateOptions(t *testing.T) {
+	a := array(t, dtype.Of[int16](), nil, make([]byte, 8))
+	w, err := a.Location().OpenArray(t.Context(), &zarr.Options{Limits: zarr.Limits{Block: 1 << 20}, RequireChunks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cf.Coordinate(t.Context(), w, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := c.Options(); o.Write || o.RequireChunks || o.Limits.Block != 1<<20 {
+		t.Errorf("options %+v", o)
+	}
+}

@@ -32,7 +32,8 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	}
 	for at := a.Path(); at != "" && at != "."; {
 		at = path.Dir(at)
-		c, err := a.Location().Root().At(path.Join(at, dimension)).OpenArray(ctx, nil)
+		c, err := a.Location().Root().At(path.Join(at, dimension)).OpenArray(ctx, reading(a))
+		// The coordinate may be in a group above, as in hierarchies of xarray's DataTree.
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -47,6 +48,14 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	return nil, invalid("dimension %q has no coordinate (an array of that name beside this one); select by index, as %s=0:10", dimension, dimension)
 }
 
+// reading returns the options for reading arrays beside a: its limits, codecs and
+// observer among them. What only holds for a itself is left out.
+func reading(a *zarr.Array) *zarr.Options {
+	o := a.Options()
+	o.Write, o.Finish, o.RequireChunks = false, false, false
+	return &o
+}
+
 // fitsDimension returns an error if c is not a usable coordinate of a dimension with
 // the given extent.
 func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
@@ -54,6 +63,7 @@ func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
 	switch {
 	case c.Rank() != 1:
 		return invalid("array %s has shape %v: the coordinate of a dimension has one axis; select by index", c.Path(), c.Shape())
+	// An array without dimension names may still be a coordinate.
 	case names != nil && names[0] != "" && names[0] != dimension:
 		return invalid("array %s has dimension %q, so it is not the coordinate of %q; select by index", c.Path(), names[0], dimension)
 	case c.Shape()[0] != extent:
@@ -83,6 +93,8 @@ func Instants(ctx context.Context, c *zarr.Array) (at []calendar.Instant, in cal
 	missing := false
 	err = eachText(ctx, c, func(text string) error {
 		t, err := parse(text)
+		// Continue after an element that is no time. The caller needs to know only that
+		// there was one.
 		missing = missing || err != nil
 		at = append(at, t)
 		return nil
@@ -153,6 +165,7 @@ func eachText(ctx context.Context, c *zarr.Array, use func(text string) error) e
 		if err != nil {
 			return err
 		}
+		// A zero is a real value here, even if it is the fill value.
 		p = p.OfCoordinate()
 		text = func(elem []byte) string {
 			if !p.HasValue(elem) {

@@ -16,6 +16,7 @@ import (
 // calendar also before 1582.
 func (d *Decoding) times(t Times) error {
 	text := d.dates(t)
+	// Text can hold the days of any calendar.
 	if !t.IsReal() {
 		*d = *text
 		return nil
@@ -54,6 +55,7 @@ func (d *Decoding) momentUnit(t Times) timeUnit {
 	switch {
 	case t.Length() < time.Microsecond:
 		return timeUnits["nanoseconds"]
+	// Whole numbers of whole seconds from a whole second never have a fraction.
 	case !d.isFloat() && !d.scaled && t.Length()%time.Second == 0 && t.Origin().Nano%int64(time.Second) == 0:
 		return timeUnits["seconds"]
 	}
@@ -67,6 +69,8 @@ func momentBounds(c calendar.Calendar, unit timeUnit) (first, last int64) {
 	first, _ = real.Number(calendar.Date{Year: 1, Month: 1, Day: 1})
 	last, _ = real.Number(calendar.Date{Year: 9999, Month: 12, Day: 31})
 	if c == calendar.Standard {
+		// Before this day the standard calendar is the Julian one, but datetime64 is
+		// Gregorian.
 		first, _ = c.Number(calendar.Date{Year: 1582, Month: 10, Day: 15})
 	}
 	if unit.length < time.Microsecond { // 64 bits hold 292 years of nanoseconds

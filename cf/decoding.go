@@ -70,6 +70,7 @@ func NewDecoding(a *zarr.Array, u Units) (*Decoding, error) {
 	case d.scaled || d.masked:
 		d.floats()
 	case d.stored != a.Type():
+		// Only _Unsigned applies, so the bytes are copied as they are.
 		d.typ = d.stored
 		d.put = func(dst, elem []byte, _ float64) { copy(dst, elem) }
 	default:
@@ -106,6 +107,7 @@ func (d *Decoding) floatType() dtype.Type {
 	case d.scaled:
 	case t == dtype.Of[float32](), t == dtype.Of[dtype.Float16]():
 		return t
+	// float32 holds every integer of 16 bits exactly.
 	case !d.isFloat() && t.Size() <= 2:
 		return dtype.Of[float32]()
 	}

@@ -34,6 +34,7 @@ var timeUnits = map[string]timeUnit{
 func (d *Decoding) durations(unit timeUnit) (err error) {
 	whole := !d.isFloat() && !d.scaled
 	made := unit
+	// A fraction of the unit would be lost in timedelta64.
 	if !whole && unit.length > time.Microsecond {
 		made = timeUnits["microseconds"]
 	}
@@ -68,9 +69,12 @@ func ParseDuration(text string) (nanoseconds float64, err error) {
 		name = name[:len(name)-len(strings.TrimLeftFunc(name, unicode.IsLetter))]
 		n, err := strconv.ParseFloat(digits, 64)
 		unit, failed := calendar.ParseStep("1" + name)
+		// calendar.ParseStep refuses m, which means minutes or months. A duration has no
+		// months.
 		if name == "m" {
 			unit, failed = calendar.Step{Length: time.Minute}, nil
 		}
+		// Months and years have no fixed length.
 		if err != nil || failed != nil || unit.Months != 0 {
 			return 0, invalid("%q is neither a number nor a duration such as 6h, 1d12h or 30 min", text)
 		}

@@ -20,6 +20,8 @@ func (p *Packing) Floats(dst []float64, src []byte) {
 	missing, exact := p.missingNumbers()
 	for len(src) > 0 {
 		n := min(stripe, len(src)/size)
+		// The fast path compares missing values as float64. That is right only if no two
+		// numbers of the type become equal.
 		if exact && loadNumbers(p.stored, dst[:n], src) {
 			p.unpack(dst[:n], missing)
 		} else {

@@ -60,6 +60,7 @@ func parseLead(t dtype.Type, text string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Integers first: a float64 rounds those beyond 2^53.
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		if d, ok := one.Duration(n); ok {
 			return d, nil

@@ -71,6 +71,7 @@ func labelled(ctx context.Context, c *zarr.Array, v selection.Values) (item sele
 	switch {
 	case i < 0:
 		return item, &LabelError{v.Is, labels}
+	// An index selects one element, so the label must be unique.
 	case slices.Contains(labels[i+1:], v.Is):
 		return item, invalid("several elements are %q; select by index", v.Is)
 	}
@@ -138,6 +139,7 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	}
 	err = each(ctx, c, func(elem []byte) error {
 		x, there := p.value(p.number(elem)), p.HasValue(elem)
+		// Different integers would compare equal as float64.
 		if there && math.Abs(x) > 1<<53 && !p.isFloat() {
 			return invalid("%s is too large to compare exactly; select by index", o.text(x))
 		}
@@ -177,6 +179,7 @@ func (p *Packing) parse(text string, unit timeUnit, timed bool) (float64, error)
 	if err != nil || math.IsNaN(x) {
 		return 0, invalid("%q is not a number, and the values are numbers without a unit of time", text)
 	}
+	// Unpacked numbers are float64, and integers are compared exactly.
 	if p.scaled || !p.isFloat() {
 		return x, nil
 	}

@@ -33,6 +33,7 @@ var notATime = binary.NativeEndian.AppendUint64(nil, 1<<63)
 func (p *Packing) maskOf(a *zarr.Array, u Units) (m mask) {
 	names := []string{FillValue, MissingValue}
 	if doc := a.Metadata(); a.Format() == 2 && !doc.HasNullFill() {
+		// The fill value takes the place of _FillValue.
 		names = names[1:]
 		m.filled, m.masked = fillOf(a), true
 	}
@@ -46,10 +47,13 @@ func (p *Packing) maskOf(a *zarr.Array, u Units) (m mask) {
 			if elem := p.parseAbsent(a.Type(), name, raw); elem != nil {
 				m.absent = append(m.absent, elem)
 			} else {
+				// A value that the type cannot hold is common, such as -1 for unsigned
+				// integers. It is not an error.
 				m.unmet = append(m.unmet, fmt.Sprintf("%s %s", name, strictjson.Abbreviate(string(raw))))
 			}
 		}
 	}
+	// NumPy stores NaT as the smallest int64.
 	if p.stored == dtype.Of[int64]() && !p.scaled && u.countsTime() {
 		m.absent = append(m.absent, notATime)
 	}

@@ -42,6 +42,7 @@ func numberOf(t dtype.Type) func(elem []byte) float64 {
 	}
 	return func(elem []byte) float64 {
 		v, err := strconv.ParseFloat(string(t.AppendText(nil, elem)), 64)
+		// ParseFloat returns an infinity together with a range error.
 		if err != nil && !math.IsInf(v, 0) {
 			return math.NaN()
 		}

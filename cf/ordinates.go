@@ -78,6 +78,7 @@ func dotsMeant[T any](err error, text string, parse func(string) (span[T], error
 		_, err := parse(text)
 		return err == nil || text == ""
 	}
+	// Only suggest a range if both sides are valid values. A time of day has colons, too.
 	for i := range text {
 		if from, to := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:]); text[i] == ':' && isEnd(from) && isEnd(to) {
 			return fmt.Errorf("%w (a range of values has two dots: %s..%s)", err, from, to)
@@ -117,6 +118,7 @@ func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 			return 0, 0, invalid("the range ends before it begins (%s to %s), but the values of the coordinate rise; select by index, or in two parts",
 				o.text(from.first), o.text(to.last))
 		}
+		// The values fall, so the user may name the bounds in the order of the axis.
 		from, to = to, from
 	}
 	n := len(o.values)
@@ -144,6 +146,7 @@ func (o *ordinates[T]) falls() (bool, error) {
 	direction := 0
 	for i := 1; i < len(o.values); i++ {
 		c := o.compare(o.values[i], o.values[i-1])
+		// Equal neighbours are permitted.
 		if c*direction < 0 {
 			return false, invalid("its values neither rise nor fall throughout: %s follows %s at element %d; select by index",
 				o.text(o.values[i]), o.text(o.values[i-1]), i)

@@ -29,6 +29,7 @@ type Packing struct {
 func PackingOf(a *zarr.Array) (*Packing, error) { return packingOf(a, UnitsOf(a)) }
 
 func packingOf(a *zarr.Array, u Units) (*Packing, error) {
+	// _Unsigned applies before scale and offset.
 	p := &Packing{stored: signOf(a), scale: 1}
 	p.number = numberOf(p.stored)
 	scale, scaled, err := numberAttribute(a, ScaleFactor)

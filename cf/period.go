@@ -21,6 +21,7 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 		date, clock = date[:i], strings.TrimSpace(date[i+1:])
 	}
 	last := p.first
+	// With a time of day, the last part that is given defines the length of the period.
 	if length := clockLength(clock); length > 0 {
 		last.Nano += length - 1
 	} else {
@@ -29,6 +30,7 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 			return p, invalid("%w", err)
 		}
 		p.plural = parts < 2
+		// The last nanosecond before the day after the period.
 		last.Nano--
 	}
 	// Normalize last. The period is at most a day long, so few steps are needed.

@@ -59,11 +59,13 @@ func ReadTimes(ctx context.Context, from zarr.Elements, sel selection.Selection)
 	if err != nil {
 		return b, err
 	}
+	// Zero is a real time in a coordinate, even if it is the fill value.
 	p = p.OfCoordinate()
 	size := v.Type().Size()
 	b = zarr.Block[time.Time]{Shape: v.Shape(), Data: make([]time.Time, len(stored)/size)}
 	for i := range b.Data {
 		elem := stored[i*size:][:size:size]
+		// A missing element stays the zero Time.
 		if !p.HasValue(elem) {
 			continue
 		}

@@ -91,15 +91,15 @@ func boundedBy(ctx context.Context, a *zarr.Array) (Units, error) {
 	if name == "" {
 		return Units{}, nil // the array is the root of its store
 	}
-	h := a.Location().Root()
+	h, opt := a.Location().Root(), reading(a)
 	for _, dimension := range a.DimensionNames() {
-		if c, err := h.At(dir+dimension).OpenArray(ctx, nil); err == nil && dimension != "" {
+		if c, err := h.At(dir+dimension).OpenArray(ctx, opt); err == nil && dimension != "" {
 			if c.Close(); boundsOf(c) == name {
 				return UnitsOf(c), nil
 			}
 		}
 	}
-	g, err := h.At(strings.TrimSuffix(dir, "/")).OpenGroup(ctx, nil)
+	g, err := h.At(strings.TrimSuffix(dir, "/")).OpenGroup(ctx, opt)
 	if err != nil {
 		return Units{}, ctx.Err() // an array may have no group around it
 	}

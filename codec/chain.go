@@ -25,7 +25,7 @@ func (e *Error) Error() string { return fmt.Sprintf("codec %d (%s): %v", e.Place
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Chain codes the chunks of one array. Several goroutines may use it at once.
+// Chain encodes and decodes the chunks of one array. It is safe for concurrent use.
 type Chain struct {
 	names  []string
 	spec   Spec
@@ -34,9 +34,12 @@ type Chain struct {
 	serial ArrayBytes
 	bytes  []BytesBytes
 
+	encoders []func(dst, src []byte) ([]byte, error) // of bytes
+
+	adapt   bool         // codecs choose settings for each chunk
 	plain   bool         // serial is Transparent
 	order   []int        // of axes in the encoded array, nil if arrays do more than reorder axes
-	inOrder bool         // order is that of the decoded array
+	inOrder bool         // order equals the order of the decoded array
 	shows   bool         // stored chunks contain their elements unchanged
 	divides bool         // serial is a divider
 	varies  bool         // elements differ in length, so that blocks have references
@@ -48,11 +51,11 @@ type Chain struct {
 	now     []metadata.Extension // the specified forms of the codecs, nil without repairs
 }
 
-// Repairs returns how codecs were read whose metadata does not follow its specification.
+// Repairs returns the repairs of codecs whose metadata does not follow its specification.
 func (c *Chain) Repairs() []Repair { return slices.Clone(c.repairs) }
 
-// Specified returns the specified forms of exts, which the chain was made of. Without
-// repairs it returns exts itself.
+// Specified returns the specified forms of exts, from which the chain was made. Without
+// repairs, it returns exts itself.
 func (c *Chain) Specified(exts []metadata.Extension) []metadata.Extension {
 	if c.now == nil {
 		return exts
@@ -79,6 +82,7 @@ func (c *Chain) Order() []int { return slices.Clone(c.order) }
 // Plain reports whether stored bytes are the elements of a chunk in C order and host byte
 // order, so that there is nothing to decode.
 func (c *Chain) Plain() bool {
+	// Stored bools may be invalid, so their bytes are always checked.
 	return c.plain && len(c.bytes) == 0 && c.inOrder && !c.spec.Type.HasBool()
 }
 
@@ -93,12 +97,13 @@ func (c *Chain) HasChecksum() bool {
 	})
 }
 
-// Buffers returns how many buffers of about the size of a decoded chunk are in use at
-// once while a chunk is decoded, or one in C order is encoded. It counts neither the
-// source nor the destination.
+// Buffers returns the number of buffers, each about as large as a decoded chunk, that
+// decoding a chunk or encoding one in C order needs at once. It counts neither the source
+// nor the destination.
 func (c *Chain) Buffers() int {
 	n := 0
 	for _, b := range c.bytes {
+		// A Trimmer works in place. TextWeight has the buffers for text.
 		if _, trims := b.(Trimmer); !trims && !c.varies {
 			n++
 		}
@@ -106,6 +111,7 @@ func (c *Chain) Buffers() int {
 	if c.plain && n > 0 {
 		n-- // the last step writes to the destination
 	}
+	// A step needs only the buffers of its source and its destination.
 	n = min(n, 2)
 	if c.order == nil {
 		n += min(2, len(c.arrays)) * c.widest()
@@ -118,8 +124,8 @@ func (c *Chain) Buffers() int {
 	return n
 }
 
-// widest returns how many times as long as an element the elements between array codecs
-// are, at most and rounded up.
+// widest returns the largest width of elements between array codecs, as a multiple of the
+// width of decoded elements, rounded up.
 func (c *Chain) widest() int {
 	n := 1
 	for _, s := range c.specs {
@@ -128,12 +134,13 @@ func (c *Chain) widest() int {
 	return n
 }
 
-// MaxEncoded returns the most bytes that a stored chunk of the given shape may have.
-// Longer ones are corrupt. decoded is the bytes of its elements.
+// MaxEncoded returns the largest size in bytes of a stored chunk of the given shape. A
+// longer chunk is corrupt. decoded is the number of bytes of its elements.
 func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
 	s := newScratch()
 	defer s.free()
 	serial := c.serialShape(s, shape)
+	// The length of the elements is unknown until they are decoded.
 	if c.varies {
 		decoded = c.limit
 	} else if c.order == nil {
@@ -142,11 +149,11 @@ func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
 	return c.most(serial, decoded, len(c.bytes))
 }
 
-// gaps is how many dead bytes a shard may have that is compressed as a whole.
+// gaps is the largest number of dead bytes in a shard that is compressed as a whole.
 const gaps = 64 << 10
 
-// most returns the most bytes that the array-to-bytes codec and the first n bytes codecs
-// make of an array of the given shape.
+// most returns the largest size in bytes to which the array-to-bytes codec and the first
+// n bytes codecs encode an array of the given shape.
 func (c *Chain) most(shape []int64, decoded int64, n int) int64 {
 	size, _ := c.serial.EncodedSize(shape, decoded)
 	if c.divides && len(c.bytes) > 0 {
@@ -185,7 +192,7 @@ func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
 }
 
 // setStrides sets the strides of a decoded chunk. They undo the order of axes if codecs
-// only reorder axes, and else are those of C order.
+// only reorder axes, and otherwise are those of C order.
 func (c *Chain) setStrides(v *strided.View) {
 	if c.InOrder() {
 		v.Strides = strided.AppendStrides(v.Strides[:0], v.Shape, v.Size)
@@ -193,6 +200,7 @@ func (c *Chain) setStrides(v *strided.View) {
 	}
 	v.Strides = append(v.Strides[:0], v.Shape...)
 	step := int64(v.Size)
+	// The last axis of the encoded array varies fastest.
 	for i := len(c.order) - 1; i >= 0; i-- {
 		v.Strides[c.order[i]] = step
 		step *= v.Shape[c.order[i]]
@@ -220,8 +228,8 @@ func (c *Chain) reordered(v strided.View, room []int64) strided.View {
 	return v
 }
 
-// gather returns the elements of v in C order: its own bytes if they are in C order, else
-// a copy in a buffer that the caller puts back.
+// gather returns the elements of v in C order: its own bytes if they are in C order,
+// otherwise a copy in a buffer that the caller puts back.
 func gather(v strided.View) ([]byte, *budget.Buffer) {
 	if data, ok := v.Bytes(); ok {
 		return data, nil
@@ -257,7 +265,8 @@ func bytesOf(v strided.View) int64 {
 func (c *Chain) encodeSteps(src []byte, own *budget.Buffer, n int) ([]byte, *budget.Buffer, error) {
 	for i, b := range c.bytes[:n] {
 		next := budget.Get(b.MaxEncoded(int64(len(src))))
-		out, err := b.Encode(next.B, src)
+		out, err := c.encoders[i](next.B, src)
+		// The source of a step is free as soon as it is encoded.
 		own.Put()
 		if own = next; err != nil {
 			return nil, own, c.failBytes(i, err)
@@ -274,8 +283,8 @@ func (c *Chain) fail(place int, err error) error {
 	return &Error{c.names[place], place, err}
 }
 
-// Fixed returns the most bytes of a stored chunk with the given shape and n bytes of
-// elements, and whether each has exactly that many.
+// Fixed returns the largest size in bytes of a stored chunk with the given shape and n
+// bytes of elements. fixed reports whether every such chunk has exactly this size.
 func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
 	if c.varies {
 		return c.MaxEncoded(shape, n), false
@@ -288,6 +297,7 @@ func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
 	}
 	size, fixed = c.serial.EncodedSize(serial, n)
 	for _, b := range c.bytes {
+		// Only checksums keep a fixed length fixed.
 		if _, trims := b.(Trimmer); !trims {
 			fixed = false
 		}

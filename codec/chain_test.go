@@ -71,7 +71,7 @@ func specOf(t dtype.Type, rank int) codec.Spec {
 // newChain makes a chain that has to be valid.
 func newChain(t testing.TB, r *codec.Registry, spec codec.Spec, exts ...metadata.Extension) *codec.Chain {
 	t.Helper()
-	c, err := codec.NewChain(r, exts, spec)
+	c, err := (&codec.Environment{Registry: r}).NewChain(exts, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +116,11 @@ func TestChainOrder(t *testing.T) {
 		{"unknown", []metadata.Extension{little, named("nope")}, codec.ErrUnsupported, "nope", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := codec.NewChain(codec.Default, tt.exts, specOf(dtype.Of[int32](), 2))
+			_, err := new(codec.Environment).NewChain(tt.exts, specOf(dtype.Of[int32](), 2))
 			wantPlace(t, err, tt.is, tt.codec, tt.place)
 		})
 	}
-	_, err := codec.NewChain(opaque(), []metadata.Extension{little, named("number")}, specOf(dtype.Of[int32](), 2))
+	_, err := (&codec.Environment{Registry: opaque()}).NewChain([]metadata.Extension{little, named("number")}, specOf(dtype.Of[int32](), 2))
 	wantPlace(t, err, err, "number", 1)
 }
 
@@ -212,7 +212,7 @@ func drawPair(t *rapid.T) pair {
 	packers := []metadata.Extension{gzipcodec.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
 	exts = append(exts, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 3).Draw(t, "packers")...)
 	spec := specOf(typ, len(shape))
-	return pair{must(codec.NewChain(codec.Default, exts, spec)), must(codec.NewChain(opaque(), exts, spec)), typ, shape}
+	return pair{must(new(codec.Environment).NewChain(exts, spec)), must((&codec.Environment{Registry: opaque()}).NewChain(exts, spec)), typ, shape}
 }
 
 // bytes returns the number of bytes of the elements.

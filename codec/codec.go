@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codec has the contracts of codecs, which turn chunks into bytes.
+// Package codec defines the contracts of codecs, which encode chunks to bytes.
 //
 // A chain of codecs has three parts (zarr-specs v3 core, "Codecs"): any number of
 // array-to-array codecs, exactly one array-to-bytes codec, and any number of
@@ -25,7 +25,7 @@ import (
 
 var (
 	// ErrCorrupt means that stored bytes do not decode to what the metadata promises.
-	// The chunk has to be restored or written again. It is never read as fill value.
+	// The chunk must be restored or written again. It is never read as fill value.
 	ErrCorrupt = errors.New("codec: corrupt data")
 	// ErrChecksum means that a checksum does not match. It is an ErrCorrupt.
 	ErrChecksum = checksumError{}
@@ -56,8 +56,8 @@ type tooLongError struct{}
 func (tooLongError) Error() string        { return "codec: too many bytes" }
 func (tooLongError) Is(target error) bool { return target == ErrCorrupt }
 
-// Spec describes the arrays that a codec codes. It is the same for all chunks of an
-// array. The shape of a chunk comes with each call.
+// Spec describes the arrays that a codec encodes and decodes. It is the same for all
+// chunks of an array. The shape of a chunk comes with each call.
 type Spec struct {
 	Type dtype.Type // data type of the elements
 	Fill []byte     // fill value: one element in host byte order
@@ -73,7 +73,7 @@ func (s Spec) Width() int {
 	return s.Type.Size()
 }
 
-// Heap returns an empty heap for the elements of a block, nil if they have one width.
+// Heap returns an empty heap for the elements of a block, or nil if they have one width.
 func (s Spec) Heap() *strided.Heap {
 	if s.Type.Variable() {
 		return strided.NewHeap(s.Fill)
@@ -124,23 +124,25 @@ type ArrayBytes interface {
 	// Bind checks that arrays of spec can be coded. It is called once, before any other
 	// method.
 	Bind(spec Spec) error
-	// EncodedSize returns the most bytes that an array of the given shape, with n bytes
-	// of data, encodes to. fixed reports whether it is always exactly that many.
+	// EncodedSize returns the largest size in bytes to which an array of the given shape,
+	// with n bytes of data, encodes. fixed reports whether the size is always the same.
 	EncodedSize(shape []int64, n int64) (size int64, fixed bool)
 	// Encode appends the encoded form of src to dst and returns the extended slice.
 	Encode(dst []byte, src Block) ([]byte, error)
 	// Decode fills dst with the decoded form of src, which it must not change. The shape
-	// of dst is set. If elements have a fixed width, its data has the exact size; else
-	// Decode appends to its data and offsets. It returns ErrCorrupt unless src holds
-	// exactly the elements of the shape, as far as an [Uncounted] codec can detect it.
+	// of dst is set. If elements have a fixed width, its data has the exact size;
+	// otherwise Decode appends to its data and offsets. It returns ErrCorrupt unless src
+	// holds exactly the elements of the shape, as far as an [Uncounted] codec can detect
+	// it.
 	Decode(dst *Block, src []byte) error
 }
 
-// BytesBytes is a codec that turns bytes into other bytes.
-// Several goroutines may call its methods at once.
+// BytesBytes is a codec that turns bytes into other bytes. Its methods are safe for
+// concurrent use.
 type BytesBytes interface {
-	// MaxEncoded returns the most bytes that n bytes take in any sensible encoding, also
-	// if another program wrote it. Longer values are refused before they are read.
+	// MaxEncoded returns the largest size in bytes of n encoded bytes in any sensible
+	// encoding, including those of other programs. Longer values are refused before they
+	// are read.
 	MaxEncoded(n int64) int64
 	// Encode appends the encoded form of src to dst and returns the extended slice.
 	Encode(dst, src []byte) ([]byte, error)

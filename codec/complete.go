@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Complete returns the specified forms of exts, which the chain was made of, in their
-// plain spelling and with all optional members ([Completer]). Chains that mean the same
-// become equal.
+// Complete returns the specified forms of exts, from which the chain was made, in their
+// plain spelling and with all optional members ([Completer]). So equivalent chains become
+// equal.
 func (c *Chain) Complete(exts []metadata.Extension) []metadata.Extension {
 	full := slices.Clone(c.Specified(exts))
 	for i := range full {

@@ -36,7 +36,7 @@ func TestComplete(t *testing.T) {
 		{number, shard(`,"index_location":"start"`, `[`+littleBytes+`]`), shard(`,"index_location":"start"`, `[`+littleBytes+`]`)},
 	} {
 		exts := chainOf(t, c.text)
-		chain, err := codec.NewChain(codec.Default, exts, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 1})
+		chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 1})
 		if err != nil {
 			t.Fatalf("%s: %v", c.text, err)
 		}

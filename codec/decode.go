@@ -15,6 +15,7 @@ import (
 // of C order unless codecs reorder axes. Errors wrap [ErrCorrupt].
 func (c *Chain) Decode(v *strided.View, src []byte) error {
 	c.setStrides(v)
+	// Fast path: the block has the shape of the chunk.
 	if c.inOrder && !c.varies {
 		return c.decodeSerial(nil, Block{Shape: v.Shape, Data: v.Data, Heap: v.Heap}, src)
 	}
@@ -40,16 +41,17 @@ func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
 	switch {
 	case err != nil:
 		return err
+	// Without bytes codecs, decodeBytes returned src.
 	case len(c.bytes) == 0 && len(out) == len(dst.Data):
 		copy(dst.Data, out)
 	}
 	return c.checkSerial(out, dst.Shape, int64(len(dst.Data)))
 }
 
-// checkSerial reports an error unless data has n bytes and they are valid elements.
+// checkSerial returns an error unless data has n bytes and they are valid elements.
 func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
 	if int64(len(data)) != n {
-		return c.failSerial(fmt.Errorf("%w: %d bytes, its shape %d takes %d", ErrCorrupt, len(data), shape, n))
+		return c.failSerial(fmt.Errorf("%w: %d bytes, but its shape %d needs %d", ErrCorrupt, len(data), shape, n))
 	}
 	if v, ok := c.serial.(Validator); ok {
 		return c.failSerial(v.Validate(data))
@@ -81,6 +83,7 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 				return nil, last, c.failBytes(i, err)
 			}
 			src = out
+			// The result of the last step belongs in dst.
 			if i == 0 && dst != nil {
 				src = dst[:copy(dst, out)]
 				if len(out) > len(dst) {
@@ -91,6 +94,7 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 		}
 		most := c.most(shape, decoded, i)
 		to, room := (*budget.Buffer)(nil), dst
+		// Only the last step may write to the destination.
 		if i > 0 || dst == nil {
 			to = budget.Get(most)
 			room = to.Bytes(most)
@@ -128,6 +132,7 @@ func (c *Chain) decodeArrays(s *scratch, v *strided.View, src []byte) error {
 		return err
 	}
 	for i--; i >= 0; i-- {
+		// The last step decodes into the memory of v.
 		next, to := Block{Shape: s.shapes[0], Data: v.Data}, (*budget.Buffer)(nil)
 		if i > 0 {
 			if next, to, err = c.block(s.shapes[i], i); err != nil {

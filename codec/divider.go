@@ -11,8 +11,9 @@ import (
 // by one.
 func (c *Chain) Divided() bool { return c.divides && c.order != nil && len(c.bytes) == 0 }
 
-// Inner returns how chunks are cut into inner chunks, an entry an axis of the decoded
-// array. It is nil if they are not, or if other codecs of the chain hide inner chunks.
+// Inner returns the cuts of chunks into inner chunks, one for each axis of the decoded
+// array. It returns nil if chunks have no inner chunks, or if other codecs of the chain
+// hide them.
 func (c *Chain) Inner() []grid.Cut {
 	if !c.Divided() {
 		return nil
@@ -20,9 +21,8 @@ func (c *Chain) Inner() []grid.Cut {
 	return c.Cuts()
 }
 
-// Cuts returns how chunks are cut as Inner does, also if later codecs hide the inner
-// chunks. It is nil if chunks are not cut, or if earlier codecs do more than reorder
-// axes.
+// Cuts is [Chain.Inner], but also returns cuts that later codecs hide. It returns nil if
+// chunks have no inner chunks, or if earlier codecs do more than reorder axes.
 func (c *Chain) Cuts() []grid.Cut {
 	d, ok := c.serial.(divider)
 	if !ok || c.order == nil {
@@ -54,13 +54,14 @@ func (c *Chain) Distinguishes(was, is []int64) bool {
 	if c.DistinguishesShapes() {
 		return true
 	}
+	// Different fixed lengths distinguish the shapes.
 	before, fixed := c.sizeOfShape(was)
 	after, alsoFixed := c.sizeOfShape(is)
 	return fixed && alsoFixed && before != after
 }
 
-// sizeOfShape returns how many bytes the array-to-bytes codec makes of a chunk at most,
-// and whether it is always that many.
+// sizeOfShape returns the largest size in bytes to which the array-to-bytes codec encodes
+// a chunk, and whether the size is always the same.
 func (c *Chain) sizeOfShape(shape []int64) (size int64, fixed bool) {
 	n, ok := blockBytes(shape, c.spec.Width())
 	if !ok || c.varies {
@@ -72,8 +73,8 @@ func (c *Chain) sizeOfShape(shape []int64) (size int64, fixed bool) {
 	return c.serial.EncodedSize(serial, c.serialBytes(serial, n))
 }
 
-// CheckGrid reports an error if the codecs cannot code chunks of the grid. It wraps
-// [ErrConfiguration].
+// CheckGrid returns an error that wraps [ErrConfiguration] if the codecs cannot encode
+// chunks of the grid.
 func (c *Chain) CheckGrid(g *grid.Grid) error {
 	d, ok := c.serial.(divider)
 	if !ok || c.order == nil {
@@ -88,7 +89,7 @@ func (c *Chain) CheckGrid(g *grid.Grid) error {
 }
 
 // Alias points v to the elements of a chunk within its stored bytes src, without
-// decoding. The caller sets Shape and Size. It returns false if the chunk has to be
+// decoding. The caller sets Shape and Size. It returns false if the chunk must be
 // decoded. Errors wrap [ErrCorrupt].
 func (c *Chain) Alias(v *strided.View, src []byte) (bool, error) {
 	if !c.shows {

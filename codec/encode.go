@@ -12,6 +12,7 @@ import (
 // Encode appends the stored form of a chunk to dst. src has its elements in its encoded
 // shape.
 func (c *Chain) Encode(dst []byte, src strided.View) ([]byte, error) {
+	// Fast path: the elements are the stored form.
 	if c.plain && c.order != nil && len(c.bytes) == 0 {
 		if c.inOrder {
 			return appendElements(dst, src), nil
@@ -82,22 +83,23 @@ func (c *Chain) encodeBytes(dst, src []byte, own *budget.Buffer) ([]byte, error)
 		defer own.Put()
 		return append(dst, src...), nil
 	}
+	// Each step but the last needs a buffer.
 	src, own, err := c.encodeSteps(src, own, last)
 	defer own.Put()
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.bytes[last].Encode(dst, src)
+	out, err := c.encoders[last](dst, src)
 	return out, c.failBytes(last, err)
 }
 
-// EncodeNew is [Chain.Encode] to a new buffer, which the caller puts back also after an
+// EncodeNew is [Chain.Encode] to a new buffer, which the caller puts back, even after an
 // error.
 //
 // If elements differ in length, each step takes its memory when it begins and puts back
 // that of its source. If last is set, the first step releases the whole heap of src, so
 // the caller must not use its elements again.
-func (c *Chain) EncodeNew(src strided.View, last bool) (value []byte, buffer interface{ Put() }, err error) {
+func (c *Chain) EncodeNew(src strided.View, last bool) (value []byte, buffer strided.Loan, err error) {
 	if !c.varies {
 		b := budget.Get(c.MaxEncoded(src.Shape, src.ElementBytes()))
 		out, err := c.Encode(b.B, src)
@@ -107,6 +109,7 @@ func (c *Chain) EncodeNew(src strided.View, last bool) (value []byte, buffer int
 	if err != nil {
 		return nil, own, err
 	}
+	// serial has the elements now, so free their memory before the next step takes more.
 	if last {
 		src.Heap.Release()
 	}

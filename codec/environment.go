@@ -15,8 +15,8 @@ const (
 	DefaultInner = 1 << 24 // inner chunks of a shard; their index has 256 MiB
 )
 
-// Environment is what a program sets for all its codecs: the registry, limits, and how
-// shards are written. None of it is stored. The zero Environment is useful.
+// Environment has the settings of a program for all its codecs: the registry, limits, and
+// how shards are written. None of them is stored. The zero Environment is ready to use.
 type Environment struct {
 	// Registry has the codecs; nil means [Default].
 	Registry *Registry
@@ -34,6 +34,8 @@ type Environment struct {
 	// IndexCache limits the bytes of cached shard indexes; 0 means 16 MiB, a negative
 	// number disables the cache.
 	IndexCache int64
+	// Adapt lets codecs choose settings for each chunk that is encoded; see [Adapter].
+	Adapt bool
 }
 
 // Nester is the power of a codec that contains other codecs.
@@ -79,7 +81,7 @@ const (
 // type [*Error]. They wrap [ErrUnsupported] for an unknown codec, and [ErrConfiguration]
 // for an invalid chain.
 func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, error) {
-	c := &Chain{spec: spec, specs: []Spec{spec}, limit: e.Chunk}
+	c := &Chain{spec: spec, specs: []Spec{spec}, limit: e.Chunk, adapt: e.Adapt}
 	if c.limit <= 0 {
 		c.limit = DefaultChunk
 	}
@@ -87,6 +89,7 @@ func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, er
 		c.names = append(c.names, ext.Name)
 		made, err := c.extend(e, ext, &spec)
 		if err != nil {
+			// Other programs may have written a form that is not the specified one.
 			if now, r, ok := readForm(ext, spec, err); ok {
 				if r.Strict != nil {
 					r.Strict = &Error{ext.Name, i, r.Strict}
@@ -98,6 +101,7 @@ func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, er
 		if err != nil {
 			return nil, &Error{ext.Name, i, err}
 		}
+		// Inner codecs of this one may have been repaired.
 		if r, ok := made.(repairer); ok {
 			if now, repairs := r.Repaired(); len(repairs) > 0 {
 				now.Optional = ext.Optional
@@ -114,6 +118,7 @@ func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, er
 // extend makes a codec and appends it to the chain.
 func (c *Chain) extend(e *Environment, ext metadata.Extension, spec *Spec) (made any, err error) {
 	made, err = e.registry().make(ext)
+	// A codec makes its inner codecs before it is bound.
 	if n, ok := made.(Nester); ok && err == nil {
 		err = n.Nest(e)
 	}
@@ -139,16 +144,10 @@ func (e *Environment) registry() *Registry {
 	return e.Registry
 }
 
-// NewChain makes the codecs that exts describe and binds them to arrays of spec; see
-// [Environment.NewChain].
-func NewChain(r *Registry, exts []metadata.Extension, spec Spec) (*Chain, error) {
-	return (&Environment{Registry: r}).NewChain(exts, spec)
-}
-
 // finish sets the fields that depend on all codecs.
 func (c *Chain) finish() error {
 	if c.serial == nil {
-		return fmt.Errorf("%w: no codec of %q turns arrays into bytes; one of the chain has to (as \"bytes\" does)", ErrConfiguration, c.names)
+		return fmt.Errorf("%w: none of the codecs %q turns arrays into bytes; a chain needs one that does, such as \"bytes\"", ErrConfiguration, c.names)
 	}
 	if t, ok := c.serial.(Transparent); ok {
 		c.plain = t.Transparent()
@@ -157,6 +156,7 @@ func (c *Chain) finish() error {
 	c.varies = c.spec.Type.Variable()
 	c.order = permutation(c.arrays, c.spec.Rank)
 	c.inOrder = c.order != nil && slices.IsSorted(c.order)
+	// Stored chunks contain their elements if nothing but checksums follows.
 	c.shows = c.plain && c.order != nil && !slices.ContainsFunc(c.bytes, func(b BytesBytes) bool {
 		_, ok := b.(Trimmer)
 		return !ok
@@ -171,12 +171,13 @@ func (c *Chain) add(made any, spec *Spec) error {
 	switch made := made.(type) {
 	case ArrayArray:
 		if c.serial != nil {
-			return fmt.Errorf("%w: it works on arrays and has to stand before %q", ErrConfiguration, c.names[len(c.arrays)])
+			return fmt.Errorf("%w: it works on arrays and must come before %q", ErrConfiguration, c.names[len(c.arrays)])
 		}
 		next, err := made.Bind(*spec)
 		if err != nil {
 			return err
 		}
+		// All arrays between codecs have references, or none has.
 		if next.Type.Variable() != spec.Type.Variable() {
 			return fmt.Errorf("%w: it makes %s of %s", ErrConfiguration, next.Type, spec.Type)
 		}
@@ -195,7 +196,7 @@ func (c *Chain) add(made any, spec *Spec) error {
 		return nil
 	case BytesBytes:
 		if c.serial == nil {
-			return fmt.Errorf("%w: it works on bytes and has to stand behind a codec that makes them (as \"bytes\" does)", ErrConfiguration)
+			return fmt.Errorf("%w: it encodes bytes, so it must follow a codec that turns elements into bytes, such as \"bytes\"", ErrConfiguration)
 		}
 		if b, ok := made.(Binder); ok {
 			if err := b.Bind(*spec); err != nil {
@@ -203,9 +204,18 @@ func (c *Chain) add(made any, spec *Spec) error {
 			}
 		}
 		c.bytes = append(c.bytes, made)
+		c.encoders = append(c.encoders, c.encoder(made))
 		return nil
 	}
-	return fmt.Errorf("codec: %T is no codec", made)
+	return fmt.Errorf("codec: %T is not a codec", made)
+}
+
+// encoder returns the function that encodes bytes with a codec.
+func (c *Chain) encoder(made BytesBytes) func(dst, src []byte) ([]byte, error) {
+	if a, ok := made.(Adapter); ok && c.adapt {
+		return a.EncodeAdapted
+	}
+	return made.Encode
 }
 
 // permutation returns the order of axes that the codecs make of a decoded array, nil if

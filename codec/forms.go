@@ -15,13 +15,13 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Repair describes how the metadata of a codec was read that does not follow its
+// Repair describes how metadata of a codec was read that does not follow its
 // specification.
 type Repair struct {
 	// Note is one sentence for users of the array.
 	Note string
-	// Strict is why no array may be created with such metadata. It is nil if the metadata
-	// only spells the specified codec differently.
+	// Strict is the reason why no array may be created with such metadata. It is nil if
+	// the metadata only spells the specified codec differently.
 	Strict error
 }
 
@@ -67,8 +67,8 @@ var forms = []form{
 	},
 }
 
-// readForm returns the specified form of a codec in one of the forms. err is why the
-// codec was refused.
+// readForm returns the specified form of a codec in one of the forms. err is the reason
+// why the codec was refused.
 func readForm(e metadata.Extension, spec Spec, err error) (now metadata.Extension, r Repair, ok bool) {
 	if !errors.Is(err, ErrConfiguration) && !errors.Is(err, ErrUnsupported) {
 		return e, r, false
@@ -101,6 +101,7 @@ func readNoEndian(e metadata.Extension, spec Spec) (metadata.Extension, string) 
 	var c struct {
 		Endian *string `json:"endian"`
 	}
+	// Only these data types are stored without a byte order.
 	isKnown := spec.Type.Kind() == dtype.Struct || spec.Type.Kind() == dtype.UTF32
 	if e.Name != "bytes" || !isKnown || config.Decode(e.Configuration, &c) != nil || c.Endian != nil {
 		return e, ""
@@ -166,6 +167,7 @@ func readLevel(e metadata.Extension, _ Spec) (metadata.Extension, string) {
 		return e, ""
 	}
 	nearest := min(max(int64(n), l.least), l.most)
+	// If the level is valid, the codec was refused for another reason.
 	if nearest == int64(n) {
 		return e, ""
 	}

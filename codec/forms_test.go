@@ -86,7 +86,7 @@ func TestOlderForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			exts := chainOf(t, c.chain)
-			chain, err := codec.NewChain(nil, exts, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})
+			chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestOlderForms(t *testing.T) {
 			if want := chainOf(t, c.now); !slices.EqualFunc(now, want, metadata.Extension.Equal) {
 				t.Errorf("specified as %q, want %q", fmt.Sprint(now), fmt.Sprint(want))
 			}
-			again, err := codec.NewChain(nil, now, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})
+			again, err := new(codec.Environment).NewChain(now, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})
 			if err != nil || again.Repairs() != nil {
 				t.Errorf("specified codecs have repairs %v, %v", again.Repairs(), err)
 			}
@@ -132,7 +132,7 @@ func TestNoOlderForm(t *testing.T) {
 		`[` + littleBytes + `,{"name":"zstd","configuration":{"level":100,"x":1}}]`:                                                           number,
 		`[` + littleBytes + `,{"name":"blosc","configuration":{"cname":"lz4","clevel":10,"shuffle":"no","blocksize":0}}]`:                     number,
 	} {
-		if _, err := codec.NewChain(nil, chainOf(t, text), codec.Spec{Type: typ, Fill: make([]byte, typ.Size()), Rank: 2}); !errors.Is(err, codec.ErrConfiguration) {
+		if _, err := new(codec.Environment).NewChain(chainOf(t, text), codec.Spec{Type: typ, Fill: make([]byte, typ.Size()), Rank: 2}); !errors.Is(err, codec.ErrConfiguration) {
 			t.Errorf("%s of %s: %v", text, typ, err)
 		}
 	}

@@ -7,14 +7,23 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Powers are optional interfaces of codecs. A chain asks for them when it is made.
+// Powers are optional interfaces of codecs. A chain looks for them when it is made.
+
+// Adapter is the power of a [BytesBytes] codec to choose settings for each chunk, which
+// its decoder reads whatever the metadata say. A chain uses it if [Environment.Adapt] is
+// set.
+type Adapter interface {
+	// EncodeAdapted is Encode with the settings that suit a sample of src. The same src
+	// and configuration always give the same bytes.
+	EncodeAdapted(dst, src []byte) ([]byte, error)
+}
 
 // Binder is the power of a [BytesBytes] codec to adapt to the arrays that its bytes
 // encode. A codec that reorders the bytes of elements needs it.
 type Binder interface {
 	// Bind is called once, before any other method, with the arrays that the
-	// array-to-bytes codec of the chain encodes. It wraps [ErrConfiguration] if the codec
-	// cannot work for them.
+	// array-to-bytes codec of the chain encodes. If the codec cannot work for them, the
+	// error wraps [ErrConfiguration].
 	Bind(spec Spec) error
 }
 
@@ -84,8 +93,9 @@ type heapEncoder interface {
 
 // Completer is the power of a codec whose configuration has optional members.
 type Completer interface {
-	// Complete is called after Bind, with the e that the codec was made of. It returns e
-	// with all members that matter for the bound arrays, and without those that do not.
+	// Complete is called after Bind, with the metadata e from which the codec was made.
+	// It returns e with all members that matter for the bound arrays, and without the
+	// others.
 	Complete(e metadata.Extension) metadata.Extension
 }
 
@@ -99,11 +109,11 @@ type RangeDecoder interface {
 }
 
 // divider is the power of an [ArrayBytes] codec whose chunks consist of inner chunks that
-// are coded one by one, as those of sharding are. Package coding has the whole of it.
+// are encoded separately, as shards do. Package coding has the full interface.
 type divider interface {
-	// Inner returns how a chunk is cut into inner chunks, an entry an axis.
+	// Inner returns the cuts of a chunk into inner chunks, one for each axis.
 	Inner() []grid.Cut
-	// CheckAxis reports an error if chunks of the axis cannot be cut in that way. It is
+	// CheckAxis returns an error if chunks of the axis cannot be cut in that way. It is
 	// called after Bind.
 	CheckAxis(i int, a grid.Axis) error
 	// Checked reports whether a checksum keeps a chunk of one shape from being decoded as

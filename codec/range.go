@@ -33,6 +33,7 @@ func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (er
 	c.setStrides(v)
 	first, last := spanOf(part, v.Shape, v.Strides)
 	last += int64(v.Size)
+	// For most of the chunk, a range saves too little.
 	if last-first > int64(len(v.Data))/2 {
 		return c.Decode(v, src)
 	}

@@ -68,7 +68,7 @@ func TestDecodeWithin(t *testing.T) {
 		if rapid.Bool().Draw(t, "checked") {
 			exts = append(exts, metadata.Extension{Name: "crc32c"})
 		}
-		chain, err := codec.NewChain(codec.Default, exts, codec.Spec{Type: typ, Fill: make([]byte, typ.Size()), Rank: 3})
+		chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: typ, Fill: make([]byte, typ.Size()), Rank: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

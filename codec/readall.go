@@ -20,6 +20,7 @@ func ReadAll(dst []byte, r io.Reader, most int) ([]byte, error) {
 			return dst, ended(err)
 		}
 	}
+	// dst is full. Any further byte is too much.
 	one := ones.Get().(*[1]byte)
 	defer ones.Put(one)
 	for {

@@ -12,12 +12,12 @@ import (
 )
 
 // Factory makes a codec from its configuration: a JSON object, or nil if the metadata has
-// none. It returns an [ArrayArray], [ArrayBytes] or [BytesBytes]. It wraps
-// [ErrConfiguration] if the configuration is invalid or has an unknown member.
+// none. It returns an [ArrayArray], [ArrayBytes] or [BytesBytes]. If the configuration is
+// invalid or has an unknown member, the error wraps [ErrConfiguration].
 type Factory func(configuration []byte) (any, error)
 
-// Registry maps names to codecs. The zero Registry is empty. Several goroutines may use
-// it at once.
+// Registry maps names to codecs. The zero Registry is empty. It is safe for concurrent
+// use.
 type Registry struct {
 	mu     sync.RWMutex
 	byName map[string]Factory
@@ -51,8 +51,9 @@ func (r *Registry) Names() []string {
 	return slices.Sorted(maps.Keys(r.byName))
 }
 
-// New makes the codec that ext describes. It wraps [ErrUnsupported] if the name is
-// unknown, whatever must_understand says: no program can decode an unknown codec.
+// New makes the codec that ext describes. If the name is unknown, the error wraps
+// [ErrUnsupported], regardless of must_understand: no program can decode an unknown
+// codec.
 func (r *Registry) New(ext metadata.Extension) (any, error) {
 	made, err := r.make(ext)
 	if err != nil {

@@ -56,8 +56,8 @@ func (l *longer) saw(decoded, stored int64) {
 	}
 }
 
-// lengthBytes is how many bytes codecs take to store the length of an element.
+// lengthBytes is the number of bytes in which codecs store the length of an element.
 const lengthBytes = 4
 
-// firstTry is the first guess how many times as long as its encoded form a chunk is.
+// firstTry is the first guess of the ratio of decoded to stored length.
 const firstTry = 8

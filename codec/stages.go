@@ -25,6 +25,7 @@ func (c *Chain) encodeBlocks(s *scratch, src strided.View) (Block, *budget.Buffe
 			s.block = next
 			err = c.fail(i, a.Encode(&s.block, block))
 		}
+		// The source of this step is no longer needed.
 		free.Put()
 		free = to
 		if err != nil {
@@ -46,6 +47,6 @@ func (c *Chain) block(shape []int64, n int) (Block, *budget.Buffer, error) {
 	return Block{Shape: shape, Data: b.Bytes(size)}, b, nil
 }
 
-// mostBetween returns the most bytes of an array between two codecs, which may be longer
-// than a chunk because some codecs widen elements.
+// mostBetween returns the largest size in bytes of an array between two codecs. It may
+// exceed that of a chunk, because some codecs widen elements.
 func (c *Chain) mostBetween() int64 { return c.limit * int64(c.widest()) }

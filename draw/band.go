@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// band is what lies between two lines of a drawing: a column or row of one or more cells,
+// band is the space between two lines of a drawing: a column or row of one or more cells,
 // or a part of a cell that the extent cuts. Sizes are in characters, without the lines.
 type band struct {
 	label  string

@@ -10,6 +10,7 @@ import (
 
 // drawCells draws the cells of a plate. The origin is their corner.
 func (p *plate) drawCells(k *ink) {
+	// Areas come first, so that lines are drawn over them.
 	p.drawShades(k)
 	p.drawFills(k, false)
 	p.drawBeyond(k)

@@ -4,7 +4,7 @@
 // picture in SVG ([SVG]), and as one line of text per axis ([Sizes]).
 //
 //	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
-//	fmt.Print(view.Grid(g, nil))
+//	fmt.Print(draw.Grid(g, nil))
 //
 // A drawing has heavy lines around the array and light lines between chunks. Columns are
 // the cells of the last axis and rows those of the axis before it, with their lengths in

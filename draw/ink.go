@@ -24,7 +24,7 @@ const (
 // ink is an SVG document that is being written.
 type ink struct{ strings.Builder }
 
-// begin writes everything that comes before the pictures.
+// begin writes the start of the document, up to the pictures.
 func (k *ink) begin(width, height int, title, description string) {
 	fmt.Fprintf(k, `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 %d %d" width="%d" height="%d" `+
 		`font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="12" fill="%s">`+"\n", width, height, width, height, inkColour)
@@ -51,6 +51,7 @@ func (k *ink) name(x, y int, anchor, s string) {
 // zigzag returns a path of the given length beside cells, downwards or across.
 func zigzag(x, y, length int, down bool) string {
 	var b strings.Builder
+	// Steps are about 6 pixels long, but there are at least two.
 	for n, step := 0, max(2, length/max(2, length/6)); n <= length; n += step {
 		across, along, op := 3*(n/step%2)-1, n, "L"
 		if n == 0 {
@@ -102,5 +103,6 @@ func textWidth(s string) int {
 			n++
 		}
 	}
+	// The font size is 12, so a letter takes about 7.25 pixels. Round up.
 	return (n*29 + 3) / 4
 }

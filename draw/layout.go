@@ -6,6 +6,7 @@ import "strings"
 
 func (p *plate) width() int {
 	n := p.left() + p.columns.length + p.right()
+	// The title has a larger font, so pad it with spaces.
 	for _, line := range append([]string{p.title + strings.Repeat(" ", len(p.title)/8)}, p.caption...) {
 		n = max(n, textWidth(line))
 	}

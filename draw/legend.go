@@ -68,6 +68,7 @@ func (p *plate) meanings() []sample {
 func (p *plate) legendLines() [][]sample {
 	room := max(300, p.left()+p.columns.length)
 	var lines [][]sample
+	// The first sample begins a line.
 	used := room + 1
 	for _, s := range p.legend() {
 		if used+s.width() > room {

@@ -67,6 +67,8 @@ func (l *lines) beyond(s strip, i int, r, other *ruler, across bool) {
 		return
 	}
 	from := other.inside
+	// Beyond the array a line has its full length. At the end of the array, the outline
+	// is drawn instead.
 	if !s.inside && (i == 0 || s.at > r.inside) {
 		from = 0
 	}
@@ -114,6 +116,7 @@ func (s strip) meetings(shards, inner grid.Axis) []int {
 		return nil
 	}
 	var places []int
+	// The first inner chunk begins at the edge of the shard, which has a line already.
 	for k, before := first+1, s.at; ; k++ {
 		c, ok := inner.Cell(k)
 		if !ok || c.Start >= shard.Start+shard.Logical {

@@ -95,7 +95,10 @@ func (p *picture) junction(x, y, i, j int) {
 }
 
 func (p *picture) across(x, y, i, j int) {
+	// A horizontal line is a junction with lines to the right and to the left.
 	r := p.line((9 + 1) * p.horizontal(j, i))
+	// The outer lines and the end of the array are marked. Lines between cells stay
+	// plain.
 	if p.columns[i].stretched && (j == 0 || j == p.insideRows || j == len(p.rows)) {
 		r = p.stretchedColumn
 	}
@@ -105,6 +108,7 @@ func (p *picture) across(x, y, i, j int) {
 }
 
 func (p *picture) down(x, y, i, j int) {
+	// A vertical line is a junction with lines up and down.
 	r := p.line((27 + 3) * p.vertical(i, j))
 	if p.rows[j].stretched && (i == 0 || i == p.insideColumns || i == len(p.columns)) {
 		r = p.stretchedRow
@@ -193,6 +197,7 @@ func (p *picture) rowLabels() []string {
 	labels := make([]string, len(p.canvas))
 	y := 0
 	for _, r := range p.rows {
+		// The label stands beside the middle line of the band.
 		labels[y+1+(r.size-1)/2] = r.label
 		y += r.size + 1
 	}

@@ -12,7 +12,7 @@ import (
 // long axis.
 const lookBack = 1024
 
-// span is a stretch of equal neighbouring cells of an axis. All of them lie within the
+// span is a run of equal neighbouring cells of an axis. All of them lie within the
 // extent or beyond it, or it is the one cell that the extent cuts.
 type span struct {
 	cells grid.Interval
@@ -64,6 +64,7 @@ func spans(a grid.Axis, stop int64, most int) []span {
 // appendZones appends cells of one length, divided at the end of the extent.
 func appendZones(list []span, a grid.Axis, cells grid.Interval, edge int64) []span {
 	chunks := a.Chunks()
+	// The last chunk within the extent may be cut. Cells after it lie beyond.
 	whole, left := chunks, edge
 	if c, ok := a.Cell(chunks - 1); ok && c.IsBoundary() {
 		whole, left = chunks-1, c.Logical
@@ -87,11 +88,11 @@ func appendEnd(list []span, a grid.Axis, stop int64, want int, inside int64) []s
 	from := list[len(list)-1].cells.Stop
 	var end []span // from the last run to the first
 	k := stop - 1
+	// A run may have any number of cells: visit no more than lookBack.
 	for ; k >= from && stop-k <= lookBack; k-- {
 		c, _ := a.Cell(k)
-		// Cells are visited backwards, so the span before this cell follows it.
 		s := spanOf(c)
-		// Cells are visited backwards: extend the run towards the start.
+		// Cells are visited backwards, so extend a run towards the start.
 		if n := len(end) - 1; n >= 0 && end[n].follows(s) {
 			end[n].cells.Start = k
 			continue

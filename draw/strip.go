@@ -18,7 +18,7 @@ type ruler struct {
 	inside int // of those within the extent
 }
 
-// strip is what lies between two lines of a picture: a cell, a part of a cell that the
+// strip is the space between two lines of a picture: a cell, a part of a cell that the
 // extent cuts, or many cells that are left out.
 type strip struct {
 	cells  grid.Interval

@@ -102,6 +102,7 @@ func (p *plate) draw(k *ink, x, y int) {
 	foot := y + 4
 	if !p.isEmpty() {
 		p.drawScales(k, x, y)
+		// On half pixels, lines of one pixel are sharp.
 		fmt.Fprintf(k, `<g transform="translate(%d.5 %d.5)">`+"\n", x+p.left(), y)
 		p.drawCells(k)
 		k.WriteString("</g>\n")

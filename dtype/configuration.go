@@ -26,6 +26,7 @@ func Parse(name string, configuration []byte) (Type, error) {
 }
 
 func parseNested(name string, configuration []byte, depth int) (Type, error) {
+	// The parser is recursive, and the document may be hostile.
 	if depth > maxNested {
 		return Type{}, fmt.Errorf("%w: structs nested more than %d deep", ErrUnsupported, maxNested)
 	}
@@ -92,6 +93,7 @@ func (c *configured) invalid(format string, args ...any) error {
 // take returns and removes a required member.
 func (c *configured) take(member string) (strictjson.Value, error) {
 	v, ok := c.has[member]
+	// The name of a present member may be a misspelling of the missing one.
 	if !ok && len(c.has) > 0 {
 		return v, c.invalid("%q is missing, there is %q", member, slices.Sorted(maps.Keys(c.has)))
 	}
@@ -134,6 +136,7 @@ func (c *configured) withLength(of func(int) (Type, error)) (Type, error) {
 
 func (c *configured) utf32() (Type, error) {
 	return c.withLength(func(n int) (Type, error) {
+		// A code point has four bytes.
 		if n%4 != 0 {
 			return Type{}, c.invalid("length_bytes is %d, not a multiple of 4", n)
 		}
@@ -171,6 +174,7 @@ func (c *configured) structure(depth int) (Type, error) {
 	if v.Kind() != strictjson.Array {
 		return Type{}, c.invalid("fields must be an array, got %s", v.Kind())
 	}
+	// Check this before reading the fields, which takes memory.
 	if v.Len() > maxFields {
 		return Type{}, fmt.Errorf("%w: a struct of more than %d fields", ErrUnsupported, maxFields)
 	}

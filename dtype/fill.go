@@ -50,6 +50,7 @@ func (t Type) ParseFill(json []byte) ([]byte, error) {
 func (t Type) Default() []byte {
 	elem := make([]byte, t.size)
 	if t.kind == Datetime || t.kind == Timedelta {
+		// The bits of NaT.
 		putBits(elem, 1<<63)
 	}
 	for h := t.fields; h != noFields; h = h.Value().next {
@@ -75,6 +76,8 @@ func (t Type) parse(elem []byte, text string) bool {
 		return t.parseUTF32(elem, text)
 	case Terminated:
 		b, ok := parseBytes(text)
+		// A longer text does not fit. A shorter one is padded with zeros, which elem has
+		// already.
 		return ok && copy(elem, b) == len(b)
 	case Struct:
 		return t.parseStruct(elem, text)
@@ -133,6 +136,7 @@ func (t Type) parseInteger(text string) (bits uint64, ok bool) {
 	case !ok:
 		return 0, false
 	case d.negative:
+		// The negation wraps around: two's complement.
 		return -magnitude, magnitude <= low
 	}
 	return magnitude, magnitude <= high

@@ -18,6 +18,7 @@ func (t Type) NumPy() (descr string, ok bool) {
 		return "", false
 	}
 	order := "<"
+	// NumPy writes "|" for types without a byte order.
 	if t.unit == 1 {
 		order = "|"
 	}
@@ -75,6 +76,7 @@ func FromNumPy(descr string) (t Type, bigEndian bool, err error) {
 	switch {
 	case !ok:
 		return Type{}, false, fmt.Errorf("%w: NumPy type %s", ErrUnsupported, excerpt(descr))
+	// Guessing a byte order could return wrong numbers.
 	case descr[0] == '|' && t.unit > 1:
 		return Type{}, false, fmt.Errorf("%w: NumPy type %s: numbers of %d bytes need a byte order, '<' or '>'", ErrInvalid, excerpt(descr), t.unit)
 	}
@@ -129,6 +131,7 @@ func timedByCode(code string) (Type, bool) {
 	}
 	word, ok := strings.CutPrefix(code[1:], "8")
 	if word == "" {
+		// "M8" without brackets has the generic unit.
 		return timed(name, Step{"generic", 1}), ok
 	}
 	word, bracketed := unwrap(word, "[", "]")

@@ -87,6 +87,7 @@ func (f Field) check(seen map[string]bool) error {
 		return fmt.Errorf("%w: field %s of a struct: a name of more than %d bytes", ErrUnsupported, excerpt(f.Name), maxFieldName)
 	case seen[f.Name]:
 		return fmt.Errorf("%w: a struct has two fields named %s", ErrInvalid, excerpt(f.Name))
+	// The offsets of later fields would depend on the element.
 	case f.Type.size == 0:
 		return fmt.Errorf("%w: field %s of a struct: %s has no fixed width", ErrInvalid, excerpt(f.Name), f.Type)
 	}
@@ -123,6 +124,7 @@ func (t Type) Field(name string) (Field, bool) {
 func (t Type) Turned(turn func() bool) Type {
 	if t.kind != Struct {
 		if t.Ordered() && !turn() {
+			// Raw bytes are never swapped.
 			return Type{name: "raw_bytes", kind: Raw, size: t.size, unit: 1}
 		}
 		return t

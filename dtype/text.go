@@ -26,6 +26,7 @@ import (
 // alone, and null-terminated bytes, which are base64 or hexadecimal here. Anything else
 // is an error that wraps [ErrInvalid].
 func (t Type) ParseText(text string) ([]byte, error) {
+	// Any text is a value, even one that looks like JSON of another kind.
 	if t.kind == String {
 		return parseWord(text)
 	}
@@ -68,6 +69,7 @@ func (t Type) parseEncoded(text string) ([]byte, bool) {
 		elem := make([]byte, t.size)
 		return elem, copy(elem, b) == len(b) && (t.kind == Terminated || len(b) == t.size)
 	}
+	// A shell has probably removed the quotes.
 	elem, err := t.ParseFill(strictjson.AppendQuote(nil, text))
 	return elem, err == nil
 }
@@ -147,6 +149,7 @@ func splitComplex(text string) (re, im string, ok bool) {
 func signOfSecond(text string) int {
 	for i := len(text) - 1; i > 0; i-- {
 		isSign := text[i] == '+' || text[i] == '-'
+		// In 1e-5+2j the first sign belongs to an exponent.
 		if isSign && text[i-1] != 'e' && text[i-1] != 'E' {
 			return i
 		}

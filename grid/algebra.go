@@ -8,6 +8,7 @@ import "fmt"
 // its edges, which only a rectilinear grid can do.
 func (g *Grid) recut(axes []Axis) (*Grid, error) {
 	h, err := ofAxes(g.name, axes)
+	// A list of edges has no form in the metadata of a regular or bounded grid.
 	if err == nil && !h.regular {
 		h.name = RectilinearName
 	}
@@ -19,6 +20,7 @@ func (g *Grid) onOne(axis int, change func(Axis) (Axis, error)) (*Grid, error) {
 	if err := g.has(axis); err != nil {
 		return nil, err
 	}
+	// Grids are immutable and may share axes.
 	axes := append([]Axis(nil), g.axes...)
 	var err error
 	if axes[axis], err = change(axes[axis]); err != nil {

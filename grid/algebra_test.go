@@ -317,7 +317,7 @@ func TestHugeAlgebra(t *testing.T) {
 		{written(newAxis(t, 6, grid.Edges(1, 2, 3)).Shifted(-6)), "0 [[3]]"},
 		{written(newAxis(t, 6, grid.Edges(1, 2, 4)).Shifted(-6)), "0 [[1]]"},
 		{written(newAxis(t, 6, grid.Edges(1, 2, 3)).Restrict(grid.Interval{Start: 6, Stop: 6})), "0 [[3]]"},
-		{written(a.Shifted(math.MinInt64)), "no 9223372036854775808 elements"},
+		{written(a.Shifted(math.MinInt64)), "cannot lose 9223372036854775808 elements"},
 		{written(a.Merged(grid.Interval{Start: 0, Stop: 1e18 + 1})), "out of range"},
 		{written(a.Merged(grid.Interval{Start: -1, Stop: 1})), "out of range"},
 		{written(a.MergedUpTo(0)), "at least 1"},

@@ -35,6 +35,7 @@ func (a Axis) Chunks() int64 { return a.chunks }
 // including those beyond the extent. Otherwise Cells equals Chunks.
 func (a Axis) Cells() int64 {
 	if a.edges != nil {
+		// A list may declare cells beyond the extent, for later growth.
 		return a.edges.cells
 	}
 	return a.chunks
@@ -74,6 +75,7 @@ func (a Axis) Cell(k int64) (Cell, bool) {
 		c.Start, c.Edge = a.edges.at(k)
 	}
 	c.Encoded = c.Edge
+	// A cell beyond the extent has no elements of the array.
 	c.Logical = max(0, min(c.Edge, a.extent-c.Start))
 	if a.stored != nil {
 		c.Encoded = a.stored.encoded(c)
@@ -92,6 +94,7 @@ func (a Axis) Edges() iter.Seq[Run] {
 			}
 			return
 		}
+		// walk merges equal neighbours, so callers see runs that are as long as possible.
 		w := walk{stretches: a.edges.stretches}
 		for r, ok := w.next(); ok && yield(r); r, ok = w.next() {
 		}
@@ -135,6 +138,7 @@ func (a Axis) Logical() iter.Seq[Run] {
 			}
 		}
 		switch {
+		// The extent ends at a boundary, so no chunk is clipped.
 		case left == 0:
 		case left == last.Length:
 			last.Count++
@@ -162,6 +166,7 @@ func (a Axis) Longest(cells Interval) int64 {
 // longestEdge returns the largest edge of the cells in the interval, or 0 if there is no
 // such cell.
 func (a Axis) longestEdge(cells Interval) int64 {
+	// The result is 0 without cells, and the step otherwise.
 	if cells.Len() == 0 || a.edges == nil {
 		return a.step * min(1, cells.Len())
 	}
@@ -188,6 +193,7 @@ func (a Axis) touched(in Interval) (Interval, error) {
 func (a Axis) NumRuns() int64 {
 	n := min(1, a.chunks)
 	if a.IsTrimmed() {
+		// The clipped last chunk is a second run.
 		n = min(2, a.chunks)
 	}
 	for _, e := range [...]*edges{a.edges, a.stored.list()} {

@@ -109,6 +109,7 @@ func (b Box) First(index []int64) bool {
 // Next advances index to the one that follows in C order. It returns false after the
 // last.
 func (b Box) Next(index []int64) bool {
+	// In C order the last axis changes first.
 	for i := len(b) - 1; i >= 0; i-- {
 		if index[i]++; index[i] < b[i].Stop {
 			return true
@@ -125,6 +126,8 @@ func (b Box) Subtract(o Box) iter.Seq[Box] {
 		rest := append(Box(nil), b...)
 		for i := range rest {
 			common := rest[i].Intersect(o[i])
+			// The boxes do not overlap along this axis, so nothing that is left lies in
+			// o.
 			if common.Len() == 0 {
 				yield(rest)
 				return

@@ -39,6 +39,7 @@ func (g *Grid) SameCells(o *Grid, cells Box) bool {
 
 // sameCells reports whether the first n cells of both axes are the same.
 func (a Axis) sameCells(b Axis, n int64) bool {
+	// No cell is compared, so the axes may even be of different kinds.
 	if n == 0 {
 		return true
 	}
@@ -53,7 +54,7 @@ func (a Axis) sameCells(b Axis, n int64) bool {
 		if !sameRuns(a.Edges(), b.Edges(), n) {
 			return false
 		}
-	} else if !e.sameCells(o, n) {
+	} else if !e.sameCells(o, n) { // by their tables, without visiting every cell
 		return false
 	}
 	if e, o := a.storedList(), b.storedList(); e != nil && o != nil {
@@ -73,6 +74,7 @@ func (a Axis) storedList() *edges {
 // sameCells reports whether the first n cells of both lists are the same. Both must have
 // n cells.
 func (e *edges) sameCells(o *edges, n int64) bool {
+	// Different ends show most differences at once.
 	start, length := e.at(n - 1)
 	other, same := o.at(n - 1)
 	return start == other && length == same && e.sameUntil(o, start+length)
@@ -88,6 +90,7 @@ func sameRuns(a, b iter.Seq[Run], n int64) bool {
 			if q.Count == 0 {
 				q, _ = next()
 			}
+			// If b has ended, q has no cells and k is 0.
 			k := min(p.Count, q.Count, n)
 			if k == 0 || p.Length != q.Length {
 				return false

@@ -10,13 +10,13 @@ import (
 
 // AppendConfiguration appends the configuration of the grid as JSON, in the form that
 // metadata has. A regular axis is a bare integer. A list of edges has runs
-// [length, count] where a length repeats, as zarr-python writes it. Encoded lengths are
-// written if an axis has them.
-// An axis without edges ([Edges]) is the run [1, 1].
+// [length, count] where a length repeats, as zarr-python writes it. An axis without edges
+// ([Edges]) is the run [1, 1]. Encoded lengths are written if an axis has them.
 //
 // A grid of inner chunks ([Grid.Divided]) is not meant for metadata. Its lists may be too
 // long to write ([Axis.NumRuns]).
 func (g *Grid) AppendConfiguration(dst []byte) []byte {
+	// The other grids have one shape for all chunks, in the member chunk_shape.
 	if g.name != RectilinearName {
 		return append(appendShapes(append(dst, `{"chunk_shape": `...), g.axes, Axis.appendShape), '}')
 	}
@@ -59,9 +59,11 @@ func appendShapes(dst []byte, axes []Axis, entry func(Axis, []byte) []byte) []by
 // appendShape appends the edges of an axis, or its step if it is regular.
 func (a Axis) appendShape(dst []byte) []byte {
 	if a.IsRegular() {
+		// The specification has a bare integer for a length that repeats without end.
 		return strconv.AppendInt(dst, a.step, 10)
 	}
 	if a.edges.cells == 0 {
+		// zarr-python refuses an empty list.
 		return append(dst, placeholder...)
 	}
 	return a.appendRuns(dst, a.Edges())

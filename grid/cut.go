@@ -56,6 +56,7 @@ func (c Cut) bind(extent int64) (Axis, error) {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
 	}
 	switch {
+	// An empty list is valid here only: elements without a cell could not be stored.
 	case c.vacant && extent == 0:
 		return Axis{edges: noEdges}, nil
 	case c.err != nil:
@@ -119,6 +120,7 @@ func (a Axis) withEncoded(c Cut) (Axis, error) {
 	if longest := a.longestEdge(Interval{0, a.Cells()}); c.step < max(1, longest, a.step) {
 		return Axis{}, invalid("encoded length %d must be at least that of every edge, %d", c.step, max(1, longest, a.step))
 	}
+	// Lengths that equal the edges are not stored apart, so equal axes compare equal.
 	if c.step != a.step {
 		a.stored = &stored{step: c.step}
 	}

@@ -35,6 +35,7 @@ func New(shape []int64, cuts ...Cut) (*Grid, error) {
 	name := RegularName
 	for i, c := range cuts {
 		switch {
+		// Metadata has one name for the whole grid, and only a bounded grid trims.
 		case c.trimmed != cuts[0].trimmed:
 			return nil, onAxis(i, invalid("either all axes are trimmed or none: give an edge for every chunk instead"))
 		case c.trimmed:
@@ -137,6 +138,7 @@ type Chunk struct {
 // [Grid.Cell].
 func NewChunk(rank int) *Chunk {
 	n := make([]int64, 4*rank)
+	// One allocation for all four slices, which cannot grow into each other.
 	return &Chunk{n[:rank:rank], n[rank : 2*rank : 2*rank], n[2*rank : 3*rank : 3*rank], n[3*rank:]}
 }
 

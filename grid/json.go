@@ -32,9 +32,11 @@ func Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 // Parse is like the function [Parse], with options.
 func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 	cuts := o.reader(name)
+	// The old name "rectangular" has no reader here: the table of older forms reads it.
 	if cuts == nil && name != rectangularName {
 		return nil, fmt.Errorf("%w: chunk grid %q", ErrUnsupported, strictjson.Abbreviate(name))
 	}
+	// zarr-specs requires the member for every specified grid.
 	if configuration == nil {
 		return nil, invalid("chunk grid %q needs a configuration", name)
 	}

@@ -38,6 +38,7 @@ func axisCuts(list strictjson.Value, cut func(strictjson.Value) (Cut, error)) ([
 	}
 	var cuts []Cut
 	for i, v := range list.Elements() {
+		// Check this first, because a hostile document may have a very long list.
 		if i == MaxRank {
 			return nil, located(v, "at most %d axes are possible", MaxRank)
 		}
@@ -62,6 +63,7 @@ func shapeCut(v strictjson.Value) (Cut, error) {
 		return everyCut(v)
 	}
 	c := listed(listSource(v))
+	// [[1, 1]] stands for no edges if the extent is 0, and is an ordinary run otherwise.
 	c.vacant = isPlaceholder(v)
 	return c, c.err
 }
@@ -150,6 +152,8 @@ func edge(v strictjson.Value) (length, count int64, err error) {
 		length, err = integer(v)
 		return length, 1, err
 	}
+	// The fast path for the usual spelling. Everything else, and every fault, takes the
+	// long way.
 	if length, count, ok := v.ShortPair(); ok {
 		return length, count, nil
 	}

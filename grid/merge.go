@@ -58,6 +58,7 @@ func (a Axis) MergedUpTo(longest int64) (Axis, error) {
 		return Axis{}, invalid("the longest cell must have at least 1 element, got %d", longest)
 	}
 	if a.IsRegular() {
+		// At least one chunk: a cell is never split.
 		n := max(1, min(longest/a.step, a.chunks))
 		return NewAxis(a.extent, Every(n*a.step))
 	}

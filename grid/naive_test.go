@@ -106,6 +106,11 @@ func (n *naive) axis(name string, entry any, extent int64) (a naiveAxis, ok bool
 			return a, false
 		}
 		runs, sum, ok := naiveRuns(list, name != "rectangular")
+		if ok && sum == 1 && extent == 0 {
+			if _, isPair := list[0].([]any); isPair {
+				runs = nil // the placeholder of an axis without edges
+			}
+		}
 		a.edges, a.encoded = runs, runs
 		return a, ok && sum >= extent && (name != "rectangular" || sum == extent)
 	}

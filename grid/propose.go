@@ -73,10 +73,12 @@ func Propose(shape []int64, size int64, o Proposing) (Proposal, error) {
 		o.Shard = shardBytes
 	}
 	if o.Inner == 0 {
+		// An inner chunk cannot be larger than its shard.
 		o.Inner = min(innerBytes, o.Shard)
 	}
 	p := Proposal{Shape: slices.Clone(shape), Chunk: slices.Clone(o.Chunk), Shard: make([]int64, len(shape)), PerShard: 1}
 	if p.Chunk == nil {
+		// The quotient is 0 if one element is too large. within takes that for 1.
 		p.Chunk = within(shape, o.Inner/size, handy)
 	}
 	var ok bool
@@ -119,6 +121,7 @@ func handy(length, side int64) int64 {
 	if length <= side {
 		return length
 	}
+	// The largest power of two that is at most side.
 	power := int64(1) << (bits.Len64(uint64(side)) - 1)
 	if over := length % power; over == 0 || power-over <= length/8 {
 		return power

@@ -22,7 +22,7 @@ var older = []olderForm{
 		as:     RectilinearName,
 		cuts:   rectangularCuts,
 		note: `the chunk grid "rectangular" of ZEP 3's draft was read as "rectilinear"; ` +
-			`its separator is not looked at, chunk_key_encoding says how keys are made`,
+			`its separator is ignored, because chunk_key_encoding defines the keys`,
 	},
 	{
 		name:   "rectangular",

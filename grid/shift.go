@@ -27,7 +27,7 @@ func (a Axis) Shifted(by int64) (Axis, error) {
 	case by < -a.extent:
 		// The conversion is right even if by is the smallest int64, which -by leaves
 		// unchanged.
-		return Axis{}, fmt.Errorf("%w: an axis with extent %d has no %d elements to lose", ErrOutOfRange, a.extent, uint64(-by))
+		return Axis{}, fmt.Errorf("%w: an axis with extent %d cannot lose %d elements", ErrOutOfRange, a.extent, uint64(-by))
 	case by < 0:
 		return a.without(-by)
 	}

@@ -16,6 +16,7 @@ func (a Axis) Unlocked() (Axis, error) {
 	if a.edges != nil {
 		return a, nil
 	}
+	// A list needs at least one edge, even for an axis without elements.
 	runs := []Run{{a.step, max(1, a.chunks)}}
 	if a.IsTrimmed() && a.extent > 0 {
 		runs = a.Sizes()
@@ -25,6 +26,8 @@ func (a Axis) Unlocked() (Axis, error) {
 		return Axis{}, err
 	}
 	b, err := boundAxis(a.extent, e)
+	// The edges of a trimmed axis end at the extent now, so they are also the encoded
+	// lengths.
 	if !a.IsTrimmed() {
 		b.stored = a.stored
 	}

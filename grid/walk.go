@@ -14,6 +14,7 @@ type walk struct {
 func (w *walk) next() (r Run, ok bool) {
 	for len(w.stretches) > 0 {
 		n := w.stretches[0].run(w.entry)
+		// The next entry begins another run. It stays for the next call.
 		if ok && n.Length != r.Length {
 			break
 		}
@@ -30,6 +31,7 @@ func (w *walk) step() {
 		return
 	}
 	w.entry = 0
+	// The table starts again from its first entry.
 	if w.turn++; w.turn < p.repeats {
 		return
 	}

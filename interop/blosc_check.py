@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Compares frames of the codec blosc with c-blosc, through numcodecs, and frames of Snappy through the c-blosc at LIBBLOSC.
 
 It reads the file cases.json of a folder. A case has options, a content, and a frame. The program prints the faults of

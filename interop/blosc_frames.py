@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes the frames in codec/blosc/testdata/frames, with numcodecs, and with the c-blosc at LIBBLOSC.
 
     python interop/blosc_frames.py codec/blosc/testdata/frames

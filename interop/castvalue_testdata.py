@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes casts of single values by cast-value-rs, the backend of zarr-python: testdata of codec/castvalue.
 
     pip install 'cast-value-rs>=0.4.2' numpy

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Arrays of every data type, codec, grid and format of zarr-python, and selections of them.
 
 everything.py write DIR SEED N   writes random arrays DIR/<i>.zarr, their elements DIR/<i>.bin and DIR/<i>.json: attributes, selections with

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes chunks encoded by the filters of numcodecs: testdata of codec/numcodecs.
 
     pip install numcodecs numpy

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes digests of float32 rounded by ml_dtypes: testdata/rounded.txt of dtype.
 
     pip install ml_dtypes numpy

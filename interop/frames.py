@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames of numcodecs' bytes-to-bytes codecs.
 
     python frames.py write ARCHIVE [SEED [CODEC...]]   writes a zip archive of frames, by all codecs or those named

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Missing values in both formats, as xarray reads them.
 
 missing.py write DIR     writes groups of format 2 (DIR/2) and 3 (DIR/3; DIR/3as2 with chunk keys of format 2)

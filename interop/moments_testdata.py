@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes moments as NumPy prints them: testdata/moments.txt of dtype.
 
     pip install numpy

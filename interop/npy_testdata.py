@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes a .npy file of records in big-endian order: testdata/records.npy of npy.
 
     pip install numpy

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes all numbers of the one-byte floating-point formats of ml_dtypes: testdata of internal/number.
 
     pip install ml_dtypes numpy

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Runs zarr-python for requests: one JSON object in each line of input, one in each line of output.
 
 Data goes through files, in C order and little endian. An answer is {"ok": ...} or {"error": "..."}.
@@ -134,6 +136,18 @@ def read(request):
     }
 
 
+kept = {}  # arrays by path that stay open
+
+
+def keep(request):
+    kept[request["path"]] = zarr.open_array(request["path"], mode="r")
+
+
+def read_kept(request):
+    array = kept[request["path"]]
+    np.ascontiguousarray(array[...], dtype=array.dtype.newbyteorder("<")).tofile(request["data"])
+
+
 def create_group(request):
     zarr.create_group(request["path"], attributes=request["attributes"])
 
@@ -173,7 +187,7 @@ def auto(request):
 operations = {
     f.__name__: f
     for f in (
-        *(version, pipeline, create, write, write_part, append, resize, read, read_part),
+        *(version, pipeline, create, write, write_part, append, resize, read, read_part, keep, read_kept),
         *(create_group, members, consolidate, consolidated, auto),
     )
 }

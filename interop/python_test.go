@@ -174,6 +174,21 @@ func (p *python) readPart(t *testing.T, path string, at region) []byte {
 	return data
 }
 
+// keep opens an array and keeps it open, as it is now.
+func (p *python) keep(t *testing.T, path string) {
+	t.Helper()
+	p.ask(t, request{Op: "keep", Path: path}, nil)
+}
+
+// readKept reads an array that is kept open.
+func (p *python) readKept(t *testing.T, path string) []byte {
+	t.Helper()
+	p.ask(t, request{Op: "read_kept", Path: path, Data: p.scratch}, nil)
+	data, err := os.ReadFile(p.scratch)
+	check(t, err)
+	return data
+}
+
 func (p *python) append(t *testing.T, path string, axis int, b block) {
 	p.ask(t, request{Op: "append", Path: path, Axis: axis, Shape: b.shape, Data: p.put(t, b.data)}, nil)
 }

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes results of zarr-python's scale_offset codec: testdata of codec/scaleoffset.
 
     pip install 'zarr>=3.4' numpy

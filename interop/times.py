@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Measures operations of zarr-python: one operation in each process.
 
 The only argument is a JSON object: the name of the operation, the directory of an array, and the number of rounds. The answer is a

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes and compares arrays of format 2 with zarr-python.
 
 v2.py write DIR SEED N   writes N random arrays DIR/<i>.zarr, some of them in groups, and their elements DIR/<i>.bin

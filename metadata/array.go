@@ -48,6 +48,7 @@ func (d *document) array(l Limits) (Node, error) {
 	a.repairs = d.repairs
 	if len(a.StorageTransformers) > 0 {
 		v := d.fields[storageTransformers]
+		// The array is returned, too, so that it can be described.
 		return a, v.Errorf("%w", unsupportedf("storage transformer %q is not known", a.StorageTransformers[0].Name))
 	}
 	return a, d.refused
@@ -124,6 +125,7 @@ func draftGrid(v strictjson.Value) (Extension, bool) {
 	if v.Kind() != strictjson.Object {
 		return Extension{}, false
 	}
+	// Every specified form has a name.
 	if _, named := v.Member("name"); named {
 		return Extension{}, false
 	}
@@ -157,6 +159,7 @@ func (d *document) shape(a *Array, rank int) error {
 
 // extents reads a list of lengths in elements, at most rank of them.
 func extents(v strictjson.Value, rank int) ([]int64, error) {
+	// Check the number before allocating memory.
 	n := v.Len()
 	if n > rank {
 		return nil, v.Errorf("%d dimensions, at most %d are allowed", n, rank)
@@ -209,6 +212,7 @@ func (d *document) dimensionNames(a *Array) error {
 	if n := v.Len(); n != len(a.Shape) {
 		return v.Errorf("%d dimension names for %d dimensions", n, len(a.Shape))
 	}
+	// One allocation for all names. Null stays nil.
 	a.DimensionNames = make([]*string, len(a.Shape))
 	names := make([]string, len(a.Shape))
 	for i, e := range v.Elements() {
@@ -236,6 +240,11 @@ func (a *Array) Resized(shape []int64, grid Extension) *Array {
 func (a *Array) WithKeyEncoding(e KeyEncoding) *Array {
 	b := *a
 	b.ChunkKeyEncoding, b.repairs = e.Extension(), rewritten(a.repairs)
+	if a.v2 != nil {
+		v2 := *a.v2
+		v2.separator = []byte{'"', e.Separator(), '"'}
+		b.v2 = &v2
+	}
 	return &b
 }
 
@@ -274,6 +283,7 @@ func (d *document) repairedFill(t Extension, v strictjson.Value) []byte {
 		return v.Raw() // an unknown type: the fill value cannot be interpreted
 	}
 	if v.Kind() == strictjson.Null {
+		// GDAL writes null for every raster without a nodata value.
 		if fill, err := typ.FormatFill(typ.Default()); err == nil {
 			d.repairs = append(d.repairs, nullFill)
 			return fill

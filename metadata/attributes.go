@@ -34,6 +34,7 @@ func SetAttribute(raw []byte, key string, value []byte) ([]byte, error) {
 		return nil, under(err, strictjson.Token(key))
 	}
 	out := replaced(v, raw, key, n.Raw())
+	// The value may be valid alone but nested too deep in its place.
 	if _, err := object(out); err != nil {
 		return nil, located(err)
 	}
@@ -42,6 +43,7 @@ func SetAttribute(raw []byte, key string, value []byte) ([]byte, error) {
 
 func replaced(v strictjson.Value, raw []byte, key string, value []byte) []byte {
 	if old, ok := v.Member(key); ok {
+		// Replace only the bytes of the value, so that all else stays verbatim.
 		return slices.Concat(raw[:old.Offset()], value, raw[old.Offset()+len(old.Raw()):])
 	}
 	comma := ","
@@ -57,6 +59,7 @@ func replaced(v strictjson.Value, raw []byte, key string, value []byte) []byte {
 func UnsetAttribute(raw []byte, key string) ([]byte, error) {
 	v, err := object(raw)
 	if err != nil {
+		// A name that is not a string: the attribute has another meaning.
 		return nil, located(err)
 	}
 	from := v.Offset() + 1 // end of what stays: the brace, or the value before

@@ -33,6 +33,7 @@ type Consolidated struct {
 func (c *Consolidated) entryError(path string, err error) error {
 	at := "/consolidated_metadata/metadata"
 	if c.v2 {
+		// Pointers of format 2 begin with the name of the document.
 		at = strictjson.Token(V2Consolidated) + "/metadata"
 	}
 	return under(err, at+strictjson.Token(path))
@@ -119,6 +120,7 @@ func (c *Consolidated) Below(path string) *Consolidated {
 	}
 	for _, i := range c.order[at:] {
 		e := c.entries[i]
+		// In tree order the nodes below a group follow it directly.
 		if !below(e.path, path) {
 			break
 		}

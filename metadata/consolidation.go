@@ -36,6 +36,7 @@ func (c *Consolidated) with(nodes iter.Seq2[string, []byte], l Limits) (*Consoli
 // which counts as none. An unknown kind that may be ignored is kept as it is.
 func (d *document) consolidated(v strictjson.Value) (*Consolidated, error) {
 	if v.Kind() == strictjson.Null {
+		// Early writers left a null here, which means none.
 		return nil, nil
 	}
 	var kind, nodes, must strictjson.Value
@@ -85,6 +86,7 @@ func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error
 	if err := checkPath(path); err != nil {
 		return entry{}, c.entryError(path, err)
 	}
+	// The document comes from outside this package, so it has not been admitted yet.
 	raw = admit(raw)
 	n, err := c.parse(raw, l)
 	if n == nil {

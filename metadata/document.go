@@ -55,6 +55,7 @@ func newDocument(root strictjson.Value) (*document, error) {
 	}
 	d := &document{root: root}
 	for name, v := range root.Named() {
+		// Messages quote names, so they must have a limit.
 		if len(name) > maxText {
 			return nil, root.Errorf("a member has a name of %d bytes, more than %d: %s", len(name), maxText, strictjson.Abbreviate(name))
 		}

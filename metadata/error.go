@@ -82,5 +82,5 @@ func under(err error, pointer string) error {
 
 // cannotV2 returns the error for something that format 2 cannot express.
 func cannotV2(pointer, format string, args ...any) error {
-	return &Error{pointer, unsupportedf("format 2 cannot say this: %s", fmt.Sprintf(format, args...))}
+	return &Error{pointer, unsupportedf("format 2 cannot express this: %s", fmt.Sprintf(format, args...))}
 }

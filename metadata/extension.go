@@ -75,6 +75,7 @@ func extensionObject(v strictjson.Value) (e Extension, err error) {
 			if e.Configuration = m.Raw(); m.Kind() != strictjson.Object {
 				err = m.Errorf("configuration must be an object, got %s", m.Kind())
 			} else {
+				// Configurations may be long, but no single text in them may be.
 				err = checkTexts(m)
 			}
 		case "must_understand":
@@ -112,6 +113,7 @@ func extensionName(v strictjson.Value) (string, error) {
 // a configuration.
 func checkTexts(v strictjson.Value) error {
 	raw := v.Raw()
+	// No text can be longer than what is left.
 	for len(raw) > maxText {
 		i := bytes.IndexByte(raw, '"')
 		if i < 0 {
@@ -128,6 +130,12 @@ func checkTexts(v strictjson.Value) error {
 
 // MarshalJSON returns what [Extension.Append] appends.
 func (e Extension) MarshalJSON() ([]byte, error) { return e.Append(nil), nil }
+
+// UnmarshalJSON is [ParseExtension] with the default limits.
+func (e *Extension) UnmarshalJSON(raw []byte) (err error) {
+	*e, err = ParseExtension(bytes.Clone(raw), Limits{})
+	return err
+}
 
 // Equal reports whether e and o have the same members. Configurations are equal if they
 // are the same JSON value: space and the order of members do not count, the digits of
@@ -168,6 +176,8 @@ func sameValue(a, b []byte) bool {
 // Otherwise it is an object, because zarr-python 3.4 refuses short-hand strings.
 func (e Extension) Append(dst []byte) []byte {
 	if e.asRead() {
+		// Other programs may have written a short-hand string, or members in another
+		// order.
 		return append(dst, e.read.raw...)
 	}
 	dst = strictjson.AppendQuote(append(dst, `{"name":`...), e.Name)
@@ -201,6 +211,7 @@ func newExtensions(v strictjson.Value) ([]Extension, error) {
 	}
 	list := make([]Extension, 0, usualChain)
 	for i, m := range v.Elements() {
+		// Check this in the loop, before a long list takes memory.
 		if i == maxChain {
 			return nil, v.Errorf("%d entries, at most %d are allowed", v.Len(), maxChain)
 		}

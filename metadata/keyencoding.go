@@ -106,10 +106,12 @@ func (e KeyEncoding) AppendKey(dst []byte, index []int64) []byte {
 	switch {
 	case e.isDefault():
 		dst = append(dst, 'c')
+	// The specification gives an array of rank 0 in the v2 encoding the key "0".
 	case len(index) == 0:
 		return append(dst, '0')
 	}
 	for i, n := range index {
+		// The default encoding has a separator after the "c", too.
 		if i > 0 || e.isDefault() {
 			dst = append(dst, e.Separator())
 		}

@@ -44,6 +44,7 @@ func ParseGroup(data []byte, l Limits) (*Group, error) {
 func parse(data []byte, l Limits, entry bool) (Node, error) {
 	limits := l.json()
 	if !entry {
+		// A repeated path there must not make the whole group unreadable.
 		limits = l.consolidated("/consolidated_metadata/metadata")
 	}
 	root, err := strictjson.Parse(data, limits)

@@ -27,6 +27,7 @@ func checkPath(path string) error {
 		return errors.New("the path of a node below the group must not be empty")
 	case len(path) > maxPathLength:
 		return fmt.Errorf("path of %d bytes, at most %d are allowed", len(path), maxPathLength)
+	// Walks over the tree recurse once for each name.
 	case strings.Count(path, "/") >= maxPathNames:
 		return fmt.Errorf("path of more than %d names", maxPathNames)
 	case !utf8.ValidString(path):

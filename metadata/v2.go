@@ -15,8 +15,8 @@ import (
 // ParseV2 describes an array as format 3 would. Byte order, axis order, filters and
 // compressor become codecs, and the attribute of xarray that names the dimensions becomes
 // DimensionNames. The array keeps its format: Marshal returns a document of format 2.
-// Unknown members are kept, as the specification requires. Unknown codecs and data types
-// keep their names.
+// Unknown members are ignored and written again. Unknown codecs and data types keep their
+// names.
 //
 // Fill values take the form of format 3 too. Null, which leaves the value of missing
 // chunks open ([Array.HasNullFill]), becomes the zero of the type, or NaT for times, as
@@ -191,6 +191,7 @@ func ParseAttributesV2(data []byte, l Limits) (object []byte, err error) {
 func MarshalAttributesV2(raw []byte, l Limits) ([]byte, error) {
 	w := &writer{at: strictjson.Token(V2Attributes), limits: l}
 	w.object(raw)
+	// The attributes are the whole document, so they must be one object.
 	if _, err := object(w.buf); err != nil {
 		w.fail(err)
 	}
@@ -214,14 +215,15 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 		return nil, under(w.err, strictjson.Token(name))
 	}
 	w.buf = append(w.buf, '}')
+	// Write only what this package can read again.
 	if _, err := ParseV2(name, w.buf, nil, w.limits); err != nil {
 		return nil, err
 	}
 	return w.finish()
 }
 
-// Notes describes how the document as it was read differs from what is stored, one
-// sentence each.
+// Notes returns one sentence for each way in which the group as read differs from its
+// stored documents.
 func (g *Group) Notes() []string {
 	notes := texts(g.repairs)
 	if g.Damaged != nil {

@@ -20,6 +20,8 @@ func newArrayV2(root strictjson.Value, attributes []byte, found []repair, l Limi
 			r.members[name] = m
 		case v2Format:
 		default:
+			// Readers ignore unknown members. Keep them, because another program may use
+			// them.
 			r.array.v2.kept = append(r.array.v2.kept, member{name, m.Raw()})
 		}
 	}
@@ -29,6 +31,7 @@ func newArrayV2(root strictjson.Value, attributes []byte, found []repair, l Limi
 			return nil, err
 		}
 	}
+	// Format 2 has no names of its own. xarray keeps them in an attribute.
 	r.array.DimensionNames = namesV2(attributes, len(r.array.Shape))
 	return r.array, r.refused
 }
@@ -65,6 +68,7 @@ func (r *readerV2) grid() (err error) {
 		return v.Errorf("chunks of %d dimensions, the array has %d", len(chunks), len(r.array.Shape))
 	}
 	for i, e := range v.Elements() {
+		// The product of the shape would be 0, so no chunk could hold an element.
 		if chunks[i] == 0 {
 			return e.Errorf("a chunk must not be 0 elements long")
 		}
@@ -87,6 +91,7 @@ func (r *readerV2) keys() error {
 	encoding := V2Dot
 	v, ok := r.members[v2Separator]
 	if ok && v.Kind() == strictjson.Null {
+		// The specification has no null here. The default is ".".
 		r.repair(nullSeparator)
 		ok = false
 	}
@@ -106,7 +111,8 @@ func (r *readerV2) keys() error {
 	return nil
 }
 
-// Notes describes how the documents differ from what is stored, one sentence each.
+// Notes returns one sentence for each way in which the array as read differs from its
+// stored documents.
 func (a *Array) Notes() []string {
 	return texts(a.repairs)
 }

@@ -132,6 +132,7 @@ func (r *readerV2) objects(c *chainV2) error {
 // extensions returns the chain in the order of encoding.
 func (c *chainV2) extensions() []Extension {
 	if c.serial.Name == "" {
+		// No filter makes bytes, so the elements are stored in their byte order.
 		c.serial = Extension{Name: "bytes"}
 		switch {
 		case c.orders != nil:
@@ -246,10 +247,12 @@ func (c *chainV2) add(v strictjson.Value) error {
 		c.objectName, c.size = id, 1
 		c.serial = extensionV2(id, members)
 		if objectsV2[id] != "" {
+			// Format 3 has these two codecs under the same names.
 			c.serial = Extension{Name: id}
 		}
 	default:
 		c.bytes = append(c.bytes, bytesV2(id, members, c.size))
+		// A compressor after another one sees plain bytes.
 		c.size = 1
 	}
 	return err
@@ -292,6 +295,7 @@ func (c *chainV2) viewed(v strictjson.Value, id string, members []member) error 
 		if !ok {
 			continue
 		}
+		// Types of single bytes have no byte order.
 		if t, big, err := dtype.FromNumPy(ordered(text)); err == nil && t.Unit() > 1 && big != c.big {
 			return v.Errorf("%w", unsupportedf("codec %q with %s %q is not supported where elements are in the other byte order", strictjson.Abbreviate(id), m.name, text))
 		}
@@ -387,6 +391,7 @@ func bytesV2(id string, members []member, size int) Extension {
 	isDigit := func(raw []byte) bool { return len(raw) == 1 && raw[0]-'0' < 10 }
 	// Missing members have the defaults of numcodecs.
 	switch level := raw("level", "1"); {
+	// Every other configuration goes to the codec of numcodecs, which checks it.
 	case id == "gzip" && only("level") && isDigit(level):
 		return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"level":%s}`, level)}
 	case id == "zstd" && only("level", "checksum"):

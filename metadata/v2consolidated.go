@@ -197,10 +197,6 @@ func NewConsolidatedV2(own []byte, nodes iter.Seq2[string, []byte], l Limits) (*
 	return (&Consolidated{v2: true, own: admit(own)}).with(nodes, l)
 }
 
-// Own returns the record of the group itself, or nil if there is none. It is for format
-// 2.
-func (c *Consolidated) Own() []byte { return bareNonFinite(c.own) }
-
 // WithOwn returns a copy of c with another record of the group itself.
 func (c *Consolidated) WithOwn(record []byte) *Consolidated {
 	b := c.copy(c.entries, c.order)

@@ -71,6 +71,7 @@ func (a *Array) ToV2(l Limits) (*Array, error) {
 	if a.v2 != nil {
 		return a, nil
 	}
+	// Format 2 requires an order. It is C unless there is a transpose.
 	w := &writerV2{array: a, order: "C"}
 	if err := w.extensions(); err != nil {
 		return nil, err
@@ -99,6 +100,8 @@ func (w *writerV2) extensions() error {
 		return cannotV2("/storage_transformers", "it has no storage transformers")
 	}
 	if len(a.kept) > 0 {
+		// Dropping a member that must be understood could change the meaning of the
+		// array.
 		return cannotV2(strictjson.Token(a.kept[0].name), "it has no such member")
 	}
 	if w.typ, err = dtype.Parse(a.DataType.Name, a.DataType.Configuration); err != nil {
@@ -118,11 +121,13 @@ func (w *writerV2) codecs() error {
 			return under(err, at)
 		}
 		switch {
+		// Only the first codec sees the axes of the array, as the order of format 2 does.
 		case c.Name == "transpose" && i == 0:
 			err = w.transpose(v)
 		case (c.Name == "bytes" || c.Name == "endian") && !made:
 			endian, _ := v.Member("endian")
 			order, _ := endian.Str()
+			// In format 2 the byte order is part of the data type.
 			w.big, made = order == "big", true
 		case c.Name == BytesByField && !made:
 			made = true
@@ -171,6 +176,7 @@ func (w *writerV2) transpose(v strictjson.Value) error {
 	if err != nil || len(axes) != len(w.array.Shape) {
 		return cannotV2("/configuration/order", "an order of axes is %q or %q there", "C", "F")
 	}
+	// With fewer than two axes both are true, and the order is C.
 	forth, back := true, true
 	for i, axis := range axes {
 		forth = forth && axis == int64(i)
@@ -270,6 +276,7 @@ func (w *writerV2) attributes() ([]byte, error) {
 		if slices.ContainsFunc(names, func(n *string) bool { return n != nil }) {
 			return nil, cannotV2(fmt.Sprintf("/dimension_names/%d", i), "either all dimensions have names there or none has")
 		}
+		// No dimension has a name, so no attribute is needed.
 		return raw, nil
 	}
 	n := new(writer)

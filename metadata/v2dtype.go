@@ -221,6 +221,7 @@ func (s *structV2) typ(v strictjson.Value) (dtype.Type, error) {
 	}
 	s.leaves++
 	if t.Ordered() {
+		// Fields of single bytes have no byte order.
 		s.orders = append(s.orders, big)
 	}
 	return t, nil
@@ -238,6 +239,7 @@ func (r *readerV2) fill() error {
 	n, notNumber := v.Float64()
 	switch {
 	case err != nil || notNumber != nil || r.elements.isNumber():
+	// Python writes bools as true and false. 0 and 1 come from other writers.
 	case r.elements.typ.Kind() == dtype.Bool:
 		r.repair(numberForBool)
 		r.array.v2.fill = r.array.FillValue
@@ -277,6 +279,7 @@ func (e *elementV2) fillV3(v strictjson.Value) ([]byte, error) {
 		return v.Raw(), nil
 	case isNull:
 		return e.format(v, e.typ.Default())
+	// zarr-python 2 writes 0 as the fill value of every type by default.
 	case isZero:
 		return e.format(v, make([]byte, e.typ.Size()))
 	case e.text:
@@ -321,6 +324,8 @@ func (e *elementV2) swap(element []byte) {
 	if e.orders != nil {
 		turn = e.typ.Turned(func() bool {
 			next++
+			// Swap exactly the fields whose stored byte order differs from that of the
+			// host.
 			return e.orders[next-1] == dtype.LittleEndian()
 		})
 	} else if e.big != dtype.LittleEndian() {
@@ -367,6 +372,7 @@ func (e *elementV2) fillV2(element []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, &Error{"/fill_value", err}
+	// Format 2 has only the names of the usual NaN and the infinities.
 	case bytes.Contains(fill, []byte(`"0x`)):
 		return nil, cannotV2("/fill_value", "a NaN with a sign or a payload, such as %s", fill)
 	}

@@ -38,6 +38,7 @@ func (w *writer) named(name string) *writer {
 // raw writes one JSON value.
 func (w *writer) raw(b []byte) {
 	v, err := strictjson.Parse(b, w.limits.json())
+	// A value that is not JSON is empty here. The error is returned at the end.
 	w.fail(err)
 	w.buf = append(w.buf, v.Raw()...)
 }
@@ -145,6 +146,7 @@ func (w *writer) document() ([]byte, error) {
 	}
 	doc, err := w.finish()
 	// Write bare numbers as they were read, if the document is then valid.
+	// A bare number is shorter than the string that stands for it.
 	if bare := bareNonFinite(doc); len(bare) != len(doc) {
 		if _, err := Parse(bare, w.limits); err == nil {
 			return bare, nil

@@ -32,7 +32,7 @@ func (o *order) set(big bool) bool {
 
 func (p *parser) dataType(o *order, depth int) (dtype.Type, error) {
 	if depth > maxDepth {
-		return dtype.Type{}, fmt.Errorf("%w: more than %d structures in each other", dtype.ErrUnsupported, maxDepth)
+		return dtype.Type{}, fmt.Errorf("%w: structures nested more than %d deep", dtype.ErrUnsupported, maxDepth)
 	}
 	if p.accept("[") {
 		return p.structure(o, depth)
@@ -42,6 +42,7 @@ func (p *parser) dataType(o *order, depth int) (dtype.Type, error) {
 		return dtype.Type{}, err
 	}
 	t, big, err := dtype.FromNumPy(descr)
+	// A Header has one byte order for all fields.
 	if err == nil && t.Ordered() && !o.set(big) {
 		err = fmt.Errorf("%w: fields of different byte orders", dtype.ErrUnsupported)
 	}
@@ -85,10 +86,13 @@ func (p *parser) field(o *order, depth int) (f dtype.Field, err error) {
 	if f.Type, err = p.dataType(o, depth+1); err != nil {
 		return f, err
 	}
+	// NumPy writes gaps between fields as fields without a name.
 	if f.Name == "" {
 		return f, fmt.Errorf("%w: a structure with gaps between its fields; NumPy's repack_fields closes them", dtype.ErrUnsupported)
 	}
 	if p.accept(",") {
+		// A third member is the shape of a field that is an array. A comma may also end
+		// the pair.
 		if p.accept(""); !strings.HasPrefix(p.rest, ")") {
 			return f, fmt.Errorf("%w: field %q is an array", dtype.ErrUnsupported, f.Name)
 		}
@@ -183,6 +187,7 @@ func unescape(s string) (r rune, size int, ok bool) {
 	}
 	for _, c := range []byte(s[1 : 1+size]) {
 		digit := strings.IndexByte("0123456789abcdef", c|0x20)
+		// Stop early: eight hexadecimal digits could overflow a rune.
 		if digit < 0 || r > 0x10ffff {
 			return 0, 0, false
 		}

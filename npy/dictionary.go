@@ -59,6 +59,8 @@ func (p *parser) dictionary() (Header, error) {
 	if p.accept(""); p.rest != "" {
 		return h, fmt.Errorf("%w: text after the dictionary", ErrInvalid)
 	}
+	// Unknown and repeated keys were refused, so three keys are the three that are
+	// needed.
 	if len(seen) != 3 {
 		return h, fmt.Errorf("%w: one of descr, fortran_order and shape is missing", ErrInvalid)
 	}
@@ -72,7 +74,7 @@ func (p *parser) member(h *Header, seen map[string]bool) error {
 		return err
 	}
 	if seen[key] {
-		return fmt.Errorf("%w: %q is there twice", ErrInvalid, key)
+		return fmt.Errorf("%w: %q occurs twice", ErrInvalid, key)
 	}
 	seen[key] = true
 	if err := p.need(":"); err != nil {
@@ -100,7 +102,7 @@ func (p *parser) text() (string, error) {
 	for {
 		end := strings.IndexAny(rest, string([]byte{quote, '\\'}))
 		if end < 0 {
-			return "", fmt.Errorf("%w: a string that does not end", ErrInvalid)
+			return "", fmt.Errorf("%w: a string is not closed", ErrInvalid)
 		}
 		text = append(text, rest[:end]...)
 		if rest[end] == quote {
@@ -144,6 +146,7 @@ func (p *parser) tuple(shape *[]int64) error {
 		if p.accept(",") {
 			continue
 		}
+		// In Python, (3) is a number, not a tuple.
 		if len(*shape) == 1 {
 			return fmt.Errorf("%w: a tuple of one number needs a comma", ErrInvalid)
 		}

@@ -97,6 +97,7 @@ func readLength(r io.Reader, version byte) (int, error) {
 		return 0, truncated(err)
 	}
 	length := binary.LittleEndian.Uint32(field[:])
+	// Check before allocating: the length comes from the file.
 	if length > maxHeader {
 		return 0, fmt.Errorf("%w: a header of %d bytes, at most %d are read", ErrInvalid, length, maxHeader)
 	}
@@ -125,6 +126,7 @@ func (h Header) Append(dst []byte) []byte {
 	}
 	text = append(appendTuple(append(text, ", 'shape': "...), h.Shape), ", }"...)
 	version, width := byte(1), 2
+	// Version 1.0 has a length of 16 bits. Leave room for the padding.
 	if len(text)+2*alignment > math.MaxUint16 {
 		version, width = 2, 4
 	}
@@ -132,6 +134,8 @@ func (h Header) Append(dst []byte) []byte {
 		version, width = 3, 4
 	}
 	before := len(magic) + 2 + width
+	// NumPy pads with spaces before the final newline, so that the elements are aligned
+	// if the file is mapped into memory.
 	padding := alignment - 1 - (before+len(text))%alignment
 	length := uint32(len(text) + padding + 1)
 	dst = append(append(dst, magic...), version, 0)
@@ -147,6 +151,7 @@ func appendTuple(dst []byte, numbers []int64) []byte {
 			dst = append(dst, ' ')
 		}
 		dst = strconv.AppendInt(dst, n, 10)
+		// A tuple of one number needs a comma.
 		if i < len(numbers)-1 || i == 0 {
 			dst = append(dst, ',')
 		}
@@ -170,6 +175,7 @@ func (h Header) Arrange(data []byte) []byte {
 	}
 	size := h.Type.Size()
 	strides := make([]int64, len(h.Shape))
+	// In Fortran order the first axis has the smallest stride.
 	step := int64(size)
 	for i, n := range h.Shape {
 		strides[i] = step

@@ -18,8 +18,10 @@ const (
 	Delete             // a value was removed
 	DeleteIf           // a value was removed on a condition
 	Splice             // a value was made of its older version and new bytes
+	Assemble           // a value was made of ranges of other values and new bytes
 	Patch              // bytes within a value were overwritten
 	Copy               // a value was copied without passing through this program
+	Clone              // a value was stored under another key as well; Bytes are those that were copied
 	Lock               // a lock was acquired, or the wait for it failed
 	Commit             // a batch was made durable
 
@@ -34,7 +36,7 @@ const (
 )
 
 var opNames = [ops]string{
-	"get", "open", "read", "stat", "list", "put", "put_if", "delete", "delete_if", "splice", "patch", "copy", "lock", "commit",
+	"get", "open", "read", "stat", "list", "put", "put_if", "delete", "delete_if", "splice", "assemble", "patch", "copy", "clone", "lock", "commit",
 	"decode", "encode", "coalesce", "index_hit", "index_miss",
 }
 
@@ -66,5 +68,11 @@ func (o Op) IsCodec() bool { return o == Decode || o == Encode }
 // Reads reports whether the bytes of the event were read from a store.
 func (o Op) Reads() bool { return o == Get || o == Read }
 
+// Copies reports whether the bytes of the event were copied without passing through this
+// program.
+func (o Op) Copies() bool { return o == Copy || o == Clone }
+
 // Writes reports whether the bytes of the event were written to a store.
-func (o Op) Writes() bool { return o == Put || o == PutIf || o == Splice || o == Patch }
+func (o Op) Writes() bool {
+	return o == Put || o == PutIf || o == Splice || o == Assemble || o == Patch
+}

@@ -74,6 +74,10 @@ func (s Stats) Read() Sum { return s.total(Op.Reads) }
 // store copied by itself are not included.
 func (s Stats) Written() Sum { return s.total(Op.Writes) }
 
+// Copied returns the sum of all operations that copied bytes without moving them through
+// this program.
+func (s Stats) Copied() Sum { return s.total(Op.Copies) }
+
 // Codecs returns the sum of the work of codecs. Its Bytes are the sizes of decoded
 // elements.
 func (s Stats) Codecs() Sum { return s.total(Op.IsCodec) }
@@ -108,7 +112,7 @@ func (s Stats) MarshalJSON() ([]byte, error) {
 	all := s.Requests()
 	d := document{
 		Requests: map[string]int64{}, Absent: all.Absent, Failed: all.Failed,
-		BytesRead: s.Read().Bytes, BytesWritten: s.Written().Bytes, BytesCopied: s.Of(Copy).Bytes,
+		BytesRead: s.Read().Bytes, BytesWritten: s.Written().Bytes, BytesCopied: s.Copied().Bytes,
 		RangesMerged: s.Of(Coalesce).Count, MergedInto: s.Of(Coalesce).Times,
 		IndexHits: s.Of(IndexHit).Times, IndexMisses: s.Of(IndexMiss).Times,
 		ChunksDecoded: s.Of(Decode).Times, BytesDecoded: s.Of(Decode).Bytes,

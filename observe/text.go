@@ -75,6 +75,7 @@ func plural(n int64, one, many string) string {
 // number returns n with commas between groups of three digits.
 func number(n int64) string {
 	text := strconv.FormatInt(n, 10)
+	// No comma follows the sign.
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
@@ -88,6 +89,7 @@ func size(n int64) string {
 		return plural(n, "byte", "bytes")
 	}
 	x, i := float64(n)/(1<<10), 0
+	// From this value on, rounding would print 1024.0.
 	for x >= 1023.95 && i < len(units)-1 {
 		x, i = x/(1<<10), i+1
 	}

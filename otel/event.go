@@ -15,9 +15,11 @@ import (
 // span records the span of a finished event.
 func (o *observer) span(ctx context.Context, e *observe.Event) {
 	kind := trace.SpanKindClient
+	// Requests leave this program. Codecs run within it.
 	if e.Op.IsCodec() {
 		kind = trace.SpanKindInternal
 	}
+	// The work is over when it is reported, so the span gets its times from the event.
 	_, span := o.tracer.Start(ctx, "zarr."+e.Op.String(), trace.WithTimestamp(e.Start), trace.WithSpanKind(kind), trace.WithAttributes(
 		attribute.String("zarr.key", e.Key.String()),
 		attribute.Int64("zarr.bytes", e.Bytes),
@@ -60,14 +62,16 @@ func (o *observer) measure(ctx context.Context, e *observe.Event) {
 func (o *observer) transferred(ctx context.Context, e *observe.Event) {
 	var direction *attributes
 	switch {
+	// Adding zero would only create an empty time series.
 	case e.Bytes == 0:
 		return
 	case e.Op.Reads():
 		direction = &o.read
 	case e.Op.Writes():
 		direction = &o.written
-	case e.Op == observe.Copy:
+	case e.Op.Copies():
 		direction = &o.copied
+	// Listings, deletions and the like move no values.
 	default:
 		return
 	}

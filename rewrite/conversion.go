@@ -103,6 +103,7 @@ func (c *conversion) run(ctx context.Context) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
+	// The copy is visible already, so a failure here does not undo it.
 	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
 	}
@@ -250,11 +251,13 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 			break
 		}
 		var isChunk bool
+		// Skip documents, and objects that are not chunks of the array.
 		if index, isChunk = old.ParseKey(name, len(from.Shape), index); !isChunk {
 			continue
 		}
 		key, source := place.MustKey(string(now.AppendKey(nil, index))), m.path.MustKey(name)
 		g.Go(func() error { return c.counted(v.between(each, key, source)) })
+		// After a failed copy, begin no further ones.
 		if each.Err() != nil {
 			break
 		}

@@ -369,8 +369,10 @@ func (c *inPlace) remove(ctx context.Context, m *member) error {
 
 // takeBack removes the new documents.
 func (c *inPlace) takeBack(ctx context.Context) error {
+	// A cancelled call must not leave documents of both formats.
 	ctx = context.WithoutCancel(ctx)
 	var failed error
+	// Parents were written last, so remove them first.
 	for _, key := range slices.Backward(c.written) {
 		failed = errors.Join(failed, store.Delete(ctx, c.store, key))
 	}

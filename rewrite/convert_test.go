@@ -421,7 +421,8 @@ func TestConvertToStopped(t *testing.T) {
 
 func ExampleConvert() {
 	ctx, s := context.Background(), memstore.New()
-	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}, &zarr.CreateOptions{Format: 2})
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}
+	a, err := zarr.At(s, "").CreateArray(ctx, spec, &zarr.CreateOptions{Format: 2})
 	if err != nil {
 		panic(err)
 	}

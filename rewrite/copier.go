@@ -105,6 +105,7 @@ func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel stri
 			c.report.Bytes += n
 			return nil
 		})
+		// After a failed call, begin no further ones.
 		if ctx.Err() != nil {
 			break
 		}

@@ -43,7 +43,7 @@ import (
 
 // Copy copies the node at src and everything below it to dst. If something is at dst and
 // Options.Overwrite is not set, the error wraps [fs.ErrExist]. If one place is inside the
-// other, it wraps [zarr.ErrInvalidArgument]; if there is no node at src,
+// other, it wraps [zarr.ErrInvalidArgument]. If there is no node at src, it wraps
 // [fs.ErrNotExist]. The package comment describes what a failure leaves.
 func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
@@ -74,6 +74,8 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 		err = c.movable()
 	}
 	if err == nil && !c.DryRun {
+		// Record the versions of copied values, to detect later writes before the
+		// removal.
 		c.seen = new(versions)
 		err = c.removable(ctx)
 	}
@@ -136,15 +138,18 @@ func (c *copier) run(ctx context.Context) error {
 		}
 		return c.count(ctx)
 	}
+	// Step 2. A crash from here on leaves the note, and values that readers do not see.
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
 	if err := c.copyValues(ctx); err != nil {
 		return err
 	}
+	// Steps 4 to 6. The last document makes the copy visible.
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
+	// The copy is visible already, so a failure here does not undo it.
 	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
 	}

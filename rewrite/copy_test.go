@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -464,9 +465,9 @@ func TestInterrupted(t *testing.T) {
 	points, visible := 0, 0
 	for k := 0; ; k++ {
 		left := memstore.New()
-		n := 0
+		var n atomic.Int64
 		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
-			if n++; n > k {
+			if n.Add(1) > int64(k) {
 				return stop
 			}
 			return nil

@@ -78,6 +78,7 @@ func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq
 				return
 			}
 			var isChunk bool
+			// Skip documents, and chunks that a crash left beyond the extent.
 			if index, isChunk = g.named.ParseKey(e.Name, g.from.Rank(), index); isChunk && g.within(index) && !yield(index, nil) {
 				return
 			}
@@ -166,6 +167,7 @@ func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Pat
 			}
 			return put(each, name, g.value)
 		})
+		// After a failed call, begin no further ones.
 		if each.Err() != nil {
 			break
 		}
@@ -195,7 +197,7 @@ func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, 
 	return marks, nil
 }
 
-// gauge counts the missing chunks that the conversion has to store, and refuses more than
+// gauge counts the missing chunks that the conversion must store, and refuses more than
 // permitted.
 func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	var chunks, size int64
@@ -214,6 +216,7 @@ func (s *survey) gauge(ctx context.Context, opt *Options) error {
 			return fmt.Errorf("%q: missing chunks: %w", "/"+m.path.String(), err)
 		}
 	}
+	// A dry run reports the numbers and does not fail.
 	if opt.DryRun || opt.FillAll || chunks <= MostFilled && size <= MostFilledBytes {
 		return nil
 	}

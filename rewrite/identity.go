@@ -77,6 +77,8 @@ func (c *copier) checkReplaced(ctx context.Context, source []store.Identity) err
 		if err != nil {
 			return err
 		}
+		// To remove the destination would also remove the source, which is mounted below
+		// it.
 		if id != nil && slices.ContainsFunc(source, func(x store.Identity) bool { return x != nil && x.Same(id) }) && p != c.goal {
 			return refused(around)
 		}

@@ -31,8 +31,7 @@ type mask struct {
 	array *metadata.Array // of format 3
 	typ   dtype.Type      // zero if unknown
 	null  bool            // the fill value of format 2 is null
-	// fills reports that missing chunks have to be stored, filled with the element
-	// gap.
+	// fills reports that missing chunks must be stored, filled with the element gap.
 	fills bool
 	gap   []byte
 	said  string // the source of the missing value in format 2

@@ -145,6 +145,7 @@ func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
 func (s *survey) member(ctx context.Context, p store.Path, relative string) (*member, error) {
 	m := &member{Converted: Converted{Path: relative}, path: p}
 	raw := map[string][]byte{}
+	// Read all documents: an interrupted conversion leaves those of both formats.
 	for _, name := range documentNames {
 		document, err := s.get(ctx, p, name)
 		if err != nil {
@@ -251,6 +252,7 @@ func (m *member) translateArray(n *metadata.Array, to int, keys func(*metadata.A
 
 // opens returns an error if the new document cannot be opened although the old one can.
 func (m *member) opens(ctx context.Context, opt *zarr.Options) error {
+	// If the old document cannot be opened either, the conversion loses nothing.
 	if _, isArray := m.will.(*metadata.Array); !isArray || openable(ctx, m.is, opt) != nil {
 		return nil
 	}
@@ -300,6 +302,7 @@ func documentsOf(n metadata.Node) ([]text, error) {
 // written.
 func (m *member) documents() ([]text, error) {
 	list, err := documentsOf(m.will)
+	// Insert the index before the last document, which makes the node visible.
 	if err == nil && m.index != nil {
 		list = slices.Insert(list, len(list)-1, text{metadata.V2Consolidated, m.index})
 	}

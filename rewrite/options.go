@@ -11,8 +11,8 @@ type Options struct {
 	// durability. Write is not needed.
 	zarr.Options
 	// Overwrite first removes a node at the destination. That is not atomic: a crash
-	// before the copy is complete leaves no node there. If the destination is behind a
-	// symbolic link in its store, the error wraps [zarr.ErrInvalidArgument].
+	// before the copy is complete leaves no node there. If a symbolic link in its store
+	// leads to the destination, the error wraps [zarr.ErrInvalidArgument].
 	Overwrite bool
 	// DryRun changes nothing and counts what would be copied.
 	DryRun bool

@@ -23,6 +23,8 @@ const (
 // know their places.
 func overlap(s store.Store, a store.Path, t store.Store, b store.Path) relation {
 	x, y := a.String(), b.String()
+	// Different stores may have the same place, such as a directory that was opened
+	// twice.
 	if !identical(s, t) {
 		first, second := store.PlaceOf(s), store.PlaceOf(t)
 		if first == "" || second == "" {

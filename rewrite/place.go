@@ -84,7 +84,7 @@ func (c *copier) checkPlace(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s == something:
-		return fmt.Errorf("the destination is not a node and not empty: %w", fs.ErrExist)
+		return fmt.Errorf("the destination has files but no node; choose another place: %w", fs.ErrExist)
 	case (s == current || s == old) && !c.Overwrite:
 		return fmt.Errorf("the destination is a node already (Options.Overwrite replaces it): %w", fs.ErrExist)
 	}
@@ -103,12 +103,14 @@ func (c *copier) checkParents(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Readers of the group would not find nodes of the other format.
 		if c.old && isNew || !c.old && isOld && !isNew {
 			return fmt.Errorf("%w: %q in the store of the destination is of format %d and cannot contain nodes of format %d: "+
 				"convert the node to format %[3]d, or choose another destination", zarr.ErrInvalidArgument, "/"+p.String(), formatOf(!c.old), formatOf(c.old))
 		}
 		isArray := false
 		if isNew {
+			// Arrays and groups of format 3 have the same document, so open it.
 			n, err := c.dst.Root().At(p.String()).Open(ctx, &zarr.Options{Limits: c.Limits, Codecs: c.Codecs, Experimental: c.Experimental})
 			if err != nil && !errors.Is(err, zarr.ErrUnsupported) {
 				return err
@@ -203,6 +205,8 @@ func (c *copier) publish(ctx context.Context) error {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
+			// If a concurrent writer changed the document, the copied chunks may belong
+			// to either version.
 			if err != nil || sha256.Sum256(raw) != d.digest {
 				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.at.MustKey(d.rel))
 			}

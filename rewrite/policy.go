@@ -8,13 +8,14 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
 
 // GrowthAttribute is the attribute in which the command varve keeps the growth policy of
 // an array, so that later appends follow it. [Convert] removes it from arrays of format
 // 2, whose regular chunks cannot follow it.
-const GrowthAttribute = "varve:growth"
+const GrowthAttribute = own.Growth
 
 // withoutPolicy removes a stored growth policy that regular chunks cannot follow, because
 // every append would be refused. It returns a note for the caller, or "" if it removes

@@ -201,7 +201,7 @@ func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 	o := c.Options.Options
 	o.Write = false
-	n, err := c.src.Open(ctx, &o)
+	n, err := c.src.Root().At(c.at.String()).Open(ctx, &o) // not with the options of c.src, which may write
 	if err != nil {
 		yield("", err)
 		return
@@ -246,6 +246,7 @@ func (c *copier) knownOf(ctx context.Context, n zarr.Node, dir string, yield fun
 	if !isArray {
 		return true
 	}
+	// Each possible chunk costs a request.
 	if err := engine.Visitable(grid.BoxOf(a.Grid().Chunks())); err != nil {
 		yield("", fmt.Errorf("%q: %w", "/"+a.Path(), err))
 		return false

@@ -59,6 +59,7 @@ func (v *values) between(ctx context.Context, to, from store.Key) (int64, error)
 	if !errors.Is(err, store.ErrUnsupported) {
 		return n, err
 	}
+	// The destination cannot copy the value itself, so it passes through memory.
 	buffer, ok := v.pool.Get().(*[]byte)
 	if !ok {
 		buffer = new([]byte)

@@ -28,6 +28,8 @@ func (c *copier) checkUnchanged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A difference means that something was written before the removal took its locks, or
+	// without a lock.
 	if !slices.Equal(now.documents, c.documents) || now.seen.sum != c.seen.sum {
 		return fmt.Errorf("%w: it was changed while it was copied, and the copy may lack the change; the source stays; remove the copy and move it again", zarr.ErrConflict)
 	}

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// axis is what is selected along one axis: count elements from start on that are step
-// apart, or the elements of a list.
+// axis is a selection along one axis: count elements from start on that are step apart,
+// or the elements of a list.
 type axis struct {
 	start, step, count int64 // step is at least 1
 	flip               bool  // they go to the selected block in reverse order

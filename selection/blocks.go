@@ -52,6 +52,7 @@ func (i Item) bindBlocks(n int, a grid.Axis) (axis, error) {
 		if !ok {
 			return axis{}, blockError(n, a, fmt.Sprintf("block %d", i.start))
 		}
+		// Unlike an index of elements, an index of a chunk keeps its axis.
 		blocks = axis{start: at, count: 1}
 	case itemList, itemMask:
 		return axis{}, blockError(n, a, "a list")

@@ -28,6 +28,8 @@ func (b Box) resolve(t *Target) (*Resolved, error) {
 	axes := make([]axis, len(b))
 	for i, in := range b {
 		start, stop := in[0], in[1]
+		// Unlike a slice, a box is never clipped: a program that computes it would not
+		// notice.
 		if start < 0 || stop < start || stop > t.Shape[i] {
 			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("elements %d to %d", start, stop))
 		}

@@ -10,10 +10,10 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Select returns the selection of what sel selects of the block that r selects. names are
-// the names of the block's axes, or nil. Steps of steps are steps again, lists of lists
-// are lists and points of points are points. Nothing as large as the block is allocated
-// unless sel is that large.
+// Select applies sel to the block that r selects, and returns the result as one selection
+// of the array. names are the names of the block's axes, or nil. Steps of steps are steps
+// again, lists of lists are lists and points of points are points. Nothing as large as
+// the block is allocated unless sel is that large.
 func (r *Resolved) Select(sel Selection, names []string) (*Resolved, error) {
 	t := &Target{Shape: r.Shape(), Names: names}
 	q, err := t.Resolve(sel)
@@ -51,8 +51,8 @@ func isAll(r *Resolved, shape []int64) bool {
 	return r.points == nil && r.mask == nil && r.order == nil
 }
 
-// Axes returns which axis of the array each axis of the result is. It returns nil for
-// points and masks.
+// Axes returns, for each axis of the result, the axis of the array that it comes from. It
+// returns nil for points and masks.
 func (r *Resolved) Axes() []int {
 	if r.axes == nil {
 		return nil
@@ -66,7 +66,8 @@ func (r *Resolved) Axes() []int {
 	return dims
 }
 
-// compose sets o to what q selects of what r selects. Both select along axes.
+// compose sets o to the selection that applies q to the block of r. Both select along
+// axes.
 func (r *Resolved) compose(o, q *Resolved) {
 	dims := r.Axes()
 	o.axes = slices.Clone(r.axes)
@@ -87,7 +88,7 @@ func (r *Resolved) compose(o, q *Resolved) {
 	}
 }
 
-// compose returns what q selects of the elements that a selects.
+// compose returns the axis that applies q to the elements of a.
 func (a axis) compose(q axis) axis {
 	// A list of either side names its elements one by one.
 	if a.list != nil || q.list != nil {
@@ -106,6 +107,7 @@ func (a axis) compose(q axis) axis {
 	// Either may go backwards, so the first element can come from either end.
 	out.start = min(a.at(q.first()), a.at(q.last()))
 	if q.count > 1 {
+		// With fewer than two elements the product could overflow for nothing.
 		out.step = a.step * q.step
 	}
 	return out
@@ -196,6 +198,7 @@ func (r *Resolved) places(shape []int64) []int64 {
 		for i := range shape {
 			k := 0
 			r.points.each(i, func(at int64) {
+				// The number in C order grows axis by axis.
 				places[k] = places[k]*shape[i] + at
 				k++
 			})

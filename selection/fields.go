@@ -25,15 +25,3 @@ func (f Fields) resolve(t *Target) (*Resolved, error) {
 	o.fields = append(o.fields[:len(o.fields):len(o.fields)], f.Names)
 	return &o, nil
 }
-
-// FieldsOf returns the names of the fields that sel selects, like [Resolved.Fields].
-func FieldsOf(sel Selection) [][]string {
-	switch s := sel.(type) {
-	case Fields:
-		of := FieldsOf(s.Of)
-		return append(of[:len(of):len(of)], s.Names)
-	case *Resolved:
-		return s.fields
-	}
-	return nil
-}

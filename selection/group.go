@@ -42,6 +42,7 @@ func Group(p strided.Part, shape []int64, g *grid.Grid) strided.Part {
 	}
 	cells, ok := g.NumChunks()
 	if !ok {
+		// The numbers of cells stay valid. This only rules out the counting sort.
 		cells = math.MaxInt64
 	}
 	grouped.Points = sortByCell(grouped.Points, cells)

@@ -101,6 +101,7 @@ func (i Item) backwards(extent int64) axis {
 		stop = below(i.stop, extent)
 	}
 	count := steps(stop, last, -i.step)
+	// Axes ascend, so start with the last element that the slice reaches.
 	return axis{start: last - max(0, count-1)*-i.step, step: -i.step, count: count, flip: true}
 }
 
@@ -108,6 +109,7 @@ func (i Item) backwards(extent int64) axis {
 // lies before the first.
 func below(bound, extent int64) int64 {
 	if bound < 0 {
+		// In NumPy a bound before the first element is clipped, not an error.
 		return max(-1, bound+extent)
 	}
 	return min(bound, extent-1)
@@ -187,6 +189,7 @@ func expand(b []Item, rank int) ([]Item, error) {
 	}
 	given := len(b)
 	if ellipsis < len(b) {
+		// The ellipsis itself names no axis.
 		given--
 	}
 	if given > rank {

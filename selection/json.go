@@ -23,9 +23,9 @@ import (
 //	{"blocks": ["0", "1:3"]}               chunks; with "inner": true, inner chunks
 //	{"mask": "mask.npy"}                   what the function mask returns for the name
 //
-// A member "fields" may list names of fields besides; on its own it selects them of the
-// whole array. names are the names of the array's axes. Errors wrap [ErrInvalid] and have
-// the position in the text, except for errors that mask returns.
+// A member "fields" may list names of fields in addition. On its own it selects these
+// fields of the whole array. names are the names of the array's axes. Errors wrap
+// [ErrInvalid] and have the position in the text, except for errors that mask returns.
 func ParseJSON(text []byte, names []string, mask func(name string) (Mask, error)) (Selection, error) {
 	return (&jsonReader{Parser: Parser{Names: names, Mask: mask}}).read(text)
 }
@@ -39,6 +39,7 @@ func (r *jsonReader) read(text []byte) (Selection, error) {
 	if err == nil {
 		sel, err = r.selection(v)
 	}
+	// Errors of Mask and Lookup are returned as they are.
 	if err != nil && !errors.Is(err, ErrInvalid) && !errors.As(err, new(foreignError)) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

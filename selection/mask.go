@@ -41,6 +41,7 @@ func (m Mask) resolve(t *Target) (*Resolved, error) {
 	if !ok || n != int64(len(m.Data)) {
 		return nil, fmt.Errorf("%w: a mask of %d booleans does not have the shape %d", ErrInvalid, len(m.Data), m.Shape)
 	}
+	// A bool is one byte that is 0 or 1. As bytes, many can be searched at once.
 	out := &mask{shape: slices.Clone(m.Shape), data: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.Data))), len(m.Data))}
 	out.counts = make([]int64, 0, len(m.Data)/maskStretch+2)
 	count := int64(0)

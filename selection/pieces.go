@@ -37,6 +37,7 @@ func (p *pieces) of(v *Visit) (from, to *Resolved) {
 	if v.Picks != nil && v.Picks.Points != nil {
 		return p.ofPoints(v.Picks.Points)
 	}
+	// Keep the fields and the order of axes of the whole selection.
 	f := *p.Resolved
 	f.count, f.axes = v.Len(), slices.Clone(p.axes)
 	to = &Resolved{source: p.shape, count: f.count}

@@ -59,12 +59,13 @@ func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 	return p
 }
 
-// Next sets v, which must have room for every axis, to what is selected of the next
+// Next sets v, which must have room for every axis, to the selected elements of the next
 // chunk. It returns false after the last.
 func (p *Plan) Next(v *Visit) bool {
 	switch {
 	// Stay at the end.
 	case p.done:
+	// Masks are not sorted by chunk, so every chunk is searched.
 	case p.mask != nil:
 		p.done = !p.nextMasked(v)
 	case p.pointed:
@@ -78,7 +79,7 @@ func (p *Plan) Next(v *Visit) bool {
 	return !p.done
 }
 
-// fill sets v to the current piece of every axis.
+// fill sets v to the current pieces of all axes.
 func (p *Plan) fill(v *Visit) {
 	v.Picks = nil
 	if p.lists || p.windows != nil {
@@ -103,6 +104,7 @@ func (p *Plan) advance() bool {
 	if !p.started {
 		p.started = true
 		for i := range p.axes {
+			// An axis without selected elements makes the whole selection empty.
 			if p.axes[i].want.count == 0 {
 				return false
 			}
@@ -142,13 +144,13 @@ func (a *planAxis) moveTo(taken int64) {
 	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.count-taken)
 }
 
-// Seeks reports whether [Plan.Seek] is for this plan: it takes whole elements, and
+// Seeks reports whether [Plan.Seek] may be called: the plan takes whole elements, and
 // neither a mask nor points select them.
 func (p *Plan) Seeks() bool { return p.mask == nil && !p.pointed && p.windows == nil }
 
-// Seek sets v to what the selection takes from one chunk of the grid, whatever the
-// plan has visited before. It returns false if that is nothing. It must only be called if
-// [Plan.Seeks].
+// Seek sets v to the elements that the selection takes from one chunk of the grid,
+// regardless of earlier visits. It returns false if there are none. Call it only if
+// [Plan.Seeks] returns true.
 func (p *Plan) Seek(chunk []int64, v *Visit) bool {
 	for i := range p.axes {
 		if !p.axes[i].seek(chunk[i]) {
@@ -174,6 +176,7 @@ func (a *planAxis) seek(chunk int64) bool {
 	if taken >= a.want.count {
 		return false
 	}
+	// Steps may skip the chunk, so moveTo may end in a later one.
 	a.moveTo(taken)
 	return a.chunk == chunk
 }

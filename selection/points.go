@@ -94,6 +94,7 @@ func (p Points) broadcast() ([]int64, error) {
 // bind checks the coordinates of axis number n and gives them the shape of the result,
 // which has count elements.
 func (c Coordinates) bind(n int, extent int64, shape []int64, count int64) (coords, error) {
+	// Without elements no index is used, so none is checked.
 	if count == 0 {
 		return coords{strides: make([]int64, len(shape))}, nil
 	}
@@ -116,6 +117,7 @@ func (c Coordinates) bind(n int, extent int64, shape []int64, count int64) (coor
 	s, _ := c.shape(n)
 	step := int64(1)
 	for k := len(s) - 1; k >= 0; k-- {
+		// Axes of length 1 are broadcast: their stride stays 0.
 		if s[k] > 1 {
 			out.strides[len(shape)-len(s)+k] = step
 		}

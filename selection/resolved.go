@@ -59,6 +59,7 @@ func OfPart(p strided.Part) *Resolved {
 	r.windows, r.parts = p.Picks.Windows, p.Picks.Points
 	for i, l := range p.Picks.Lists {
 		if l.At != nil {
+			// A list of a part is sorted already.
 			r.axes[i].list = &list{List: l}
 		}
 	}

@@ -78,6 +78,7 @@ func (r *Resolved) resolve(t *Target) (*Resolved, error) {
 		return nil, rankError(len(r.source), len(t.Shape))
 	}
 	for i, in := range r.Bounds() {
+		// A larger array still has all elements, so only the bounds matter.
 		if in.Len() > 0 && in.Stop > t.Shape[i] {
 			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("element %d", in.Stop-1))
 		}

@@ -104,6 +104,8 @@ func parseEntry(text string) (e entry, err error) {
 		e.item, err = parseItem(value)
 	}
 	switch {
+	case err != nil && strings.HasPrefix(err.Error(), strconv.Quote(text)):
+		err = fmt.Errorf("%w: %w", ErrInvalid, err) // the reason already names the text
 	case err != nil:
 		err = fmt.Errorf("%w: %q: %w", ErrInvalid, text, err)
 	case isNamed && e.name == "":

@@ -101,9 +101,9 @@ func (v *Visit) seekList(axis int, of strided.List, start, stop int64) {
 	v.Start[axis], v.Step[axis], v.Count[axis], v.Place[axis] = 0, 1, n, 0
 }
 
-// InChunk returns the view of what is selected of a chunk, given that of the chunk. It is
-// the whole chunk if points are selected. strides is room for one stride per axis, which
-// the result keeps.
+// InChunk returns a view of the selected elements of a chunk. If points are selected, it
+// returns the view of the whole chunk. strides is room for one stride per axis, which the
+// result keeps.
 func (v *Visit) InChunk(chunk strided.View, strides []int64) strided.View {
 	if v.Picks != nil && v.Picks.Points != nil {
 		return chunk
@@ -116,9 +116,10 @@ func (v *Visit) InChunk(chunk strided.View, strides []int64) strided.View {
 	return chunk
 }
 
-// InBlock returns the view of the place of the selected elements in a block, given that
-// of the block. It is the whole block if points are selected, and along axes that have a
-// list. strides is room for one stride per axis, which the result keeps.
+// InBlock returns a view of the places in a block where the selected elements go. If
+// points are selected, it returns the view of the whole block. Along axes that have a
+// list, it begins at the first place of the block. strides is room for one stride per
+// axis, which the result keeps.
 func (v *Visit) InBlock(block strided.View, strides []int64) strided.View {
 	if v.Picks != nil && v.Picks.Points != nil {
 		return block

@@ -7,8 +7,9 @@ import "context"
 // NewBatch begins a batch of writes. If s is not a [Batcher], each write of the batch is
 // a separate call, and Commit does nothing.
 //
-// The batch has every power of s for writes on conditions, splices, patches and copies,
-// even if the batches of s lack it. Other calls fail with [ErrUnsupported].
+// The batch has every power of s for writes on conditions, splices, patches, copies and
+// gathering, even if the batches of s lack it, and can always clone and assemble. Other
+// calls fail with [ErrUnsupported].
 func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	if b, ok := As[Batcher](s); ok {
 		return batchOf(ctx, s, b, d)
@@ -32,7 +33,12 @@ func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, err
 	_, patcher := As[Patcher](s)
 	_, copying := b.(CopyingBatch)
 	_, copier := As[Copier](s)
-	if conditional && splicing && (patching || !patcher) && (copying || !copier) {
+	// A batch that has every power of the store is used as it is.
+	_, cloning := b.(CloningBatch)
+	_, assembling := b.(AssemblingBatch)
+	_, gathering := b.(GatheringBatch)
+	_, gatherer := As[Gatherer](s)
+	if conditional && splicing && (patching || !patcher) && (copying || !copier) && (gathering || !gatherer) && cloning && assembling {
 		return b, nil
 	}
 	return beside{b, single{s, d}}, nil
@@ -70,7 +76,7 @@ func (b beside) Splice(ctx context.Context, key Key, from Version, fragments []F
 	if alone || !conditional {
 		return b.single.Splice(ctx, key, from, fragments)
 	}
-	value, err := assemble(ctx, b.single.s, key, from, fragments)
+	value, err := splice(ctx, b.single.s, key, from, fragments)
 	if err != nil {
 		return err
 	}
@@ -89,6 +95,48 @@ func (b beside) CopyFrom(ctx context.Context, key Key, from Store, source Key) (
 		return c.CopyFrom(ctx, key, from, source)
 	}
 	return b.single.CopyFrom(ctx, key, from, source)
+}
+
+func (b beside) Clone(ctx context.Context, key, source Key, from Version) (Cloned, error) {
+	if c, ok := b.Batch.(CloningBatch); ok {
+		return c.Clone(ctx, key, source, from)
+	}
+	// Prefer the store's own way, which does not read the bytes. Otherwise write the
+	// value through the batch, so that Commit makes it durable with the rest.
+	_, cloner := As[Cloner](b.single.s)
+	_, copier := As[Copier](b.single.s)
+	if cloner || copier || key == source {
+		return b.single.Clone(ctx, key, source, from)
+	}
+	value, made, err := cloned(ctx, b.single.s, source, from, 0)
+	if err == nil {
+		err = b.Put(ctx, key, value)
+	}
+	if err != nil {
+		return Cloned{}, err
+	}
+	return made, nil
+}
+
+func (b beside) Assemble(ctx context.Context, key Key, parts []Part) error {
+	if a, ok := b.Batch.(AssemblingBatch); ok {
+		return a.Assemble(ctx, key, parts)
+	}
+	if _, ok := As[Assembler](b.single.s); ok {
+		return b.single.Assemble(ctx, key, parts)
+	}
+	value, err := gather(ctx, b.single.s, parts, 0, nil)
+	if err != nil {
+		return err
+	}
+	return b.Put(ctx, key, value)
+}
+
+func (b beside) Gather(ctx context.Context, key Key, from Store, parts []Part) error {
+	if g, ok := b.Batch.(GatheringBatch); ok {
+		return g.Gather(ctx, key, from, parts)
+	}
+	return b.single.Gather(ctx, key, from, parts)
 }
 
 // single is the batch of a store that writes one value at a time.
@@ -128,6 +176,20 @@ func (b single) CopyFrom(ctx context.Context, key Key, from Store, source Key) (
 	}
 	n, _, err := c.CopyFrom(ctx, key, from, source, b.d)
 	return n, err
+}
+
+func (b single) Clone(ctx context.Context, key, source Key, from Version) (Cloned, error) {
+	return Clone(ctx, b.s, key, source, from, 0, b.d)
+}
+
+func (b single) Assemble(ctx context.Context, key Key, parts []Part) error {
+	_, err := Assemble(ctx, b.s, key, parts, 0, b.d)
+	return err
+}
+
+func (b single) Gather(ctx context.Context, key Key, from Store, parts []Part) error {
+	_, err := Gather(ctx, b.s, key, from, parts, b.d)
+	return err
 }
 
 func (b single) Delete(ctx context.Context, key Key) error { return Delete(ctx, b.s, key) }

@@ -38,9 +38,9 @@ func (c Condition) Holds(v Version, exists bool) bool {
 // ConditionalWriter writes a value only if a condition holds.
 type ConditionalWriter interface {
 	// PutIf is Put under a condition. The check and the write are one atomic step. If the
-	// condition does not hold, PutIf returns ErrConflict and changes nothing. After an
-	// error that wraps neither ErrConflict nor ErrUnsupported, the outcome is unknown:
-	// the value may have been written.
+	// condition does not hold, PutIf returns ErrConflict and changes nothing. Nothing is
+	// changed after ErrUnsupported, ErrNoBucket and ErrRefused either. After any other
+	// error, the outcome is unknown: the value may have been written.
 	PutIf(ctx context.Context, key Key, value []byte, cond Condition, d Durability) (Version, error)
 }
 
@@ -49,7 +49,8 @@ type ConditionalDeleter interface {
 	// DeleteIf deletes the value at key if it is of version v, in one atomic step. If the
 	// value is of another version, or there is none, DeleteIf returns ErrConflict and
 	// changes nothing. After an error that wraps neither ErrConflict nor ErrUnsupported,
-	// the outcome is unknown: the value may have been deleted.
+	// the outcome is unknown: the value may have been deleted. A driver whose service
+	// turns out not to check conditions returns ErrUnsupported.
 	DeleteIf(ctx context.Context, key Key, v Version) error
 }
 

@@ -50,6 +50,7 @@ func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, li
 			return n, v, err
 		}
 	}
+	// No Copier can do it, so the bytes pass through this program.
 	value, _, err := from.Get(ctx, source, Request{Limit: limit}, nil)
 	if err != nil {
 		return 0, Version{}, err

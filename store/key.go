@@ -175,6 +175,7 @@ func checkText(s string) error {
 }
 
 func checkSegments(s string) error {
+	// Fast path: nearly all keys are plain.
 	if nodename.IsPlain(s) {
 		return nil
 	}

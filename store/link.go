@@ -84,6 +84,7 @@ func Identities(s Store, dir Path) (ids []Identity, err error) {
 	if _, ok := linker(s); !ok {
 		return nil, nil
 	}
+	// Resolve links first: the parents that count are those of the target.
 	for dir, err = Resolve(s, dir); err == nil; dir = dir.Parent() {
 		var id Identity
 		id, err = Identify(s, dir)

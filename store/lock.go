@@ -17,7 +17,7 @@ import (
 // passed. The error is a [*LockError].
 var ErrLocked = errors.New("store: locked by another writer")
 
-// Locking is the options for taking locks. The zero Locking waits without limit and
+// Locking configures how locks are taken. The zero Locking waits without limit and
 // reports nothing.
 type Locking struct {
 	// Operation is the purpose of the lock, such as "append". Other writers that wait for
@@ -139,6 +139,10 @@ func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err erro
 // slowLock is the wait for a lock after which a call calls [Locking].Waiting.
 const slowLock = time.Second
 
+// slowTries is how often the holder is looked for again before a wait for an unknown one
+// is reported.
+const slowTries = 4
+
 // shortest is the timeout of a call that does not wait for locks. It is long enough to
 // try a lock once on a slow machine.
 const shortest = 50 * time.Millisecond
@@ -152,13 +156,25 @@ func AwaitLock(
 	defer done()
 	how := LockingOf(ctx)
 	if how.Waiting != nil {
-		told := make(chan struct{})
+		told, returned := make(chan struct{}), make(chan struct{})
 		slow := time.AfterFunc(slowLock, func() {
 			defer close(told)
-			how.Waiting(LockWait{name, holder()})
+			by := holder()
+			// Without a holder, it may be the disk that is slow and not a program that
+			// holds the lock.
+			for i := 0; by == (Holder{}) && i < slowTries; i++ {
+				select {
+				case <-returned:
+					return
+				case <-time.After(slowLock):
+					by = holder()
+				}
+			}
+			how.Waiting(LockWait{name, by})
 		})
 		// Waiting must not be called, or still run, after AwaitLock has returned.
 		defer func() {
+			close(returned)
 			if !slow.Stop() {
 				<-told
 			}

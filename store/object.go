@@ -28,10 +28,28 @@ func (o *object) Info() Info   { return o.info }
 func (o *object) Close() error { return nil }
 
 func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
-	out, info, err := o.s.Get(ctx, o.key, q, dst)
-	// Get may have read a later version than the one that Stat described.
-	if err == nil && !info.Same(o.info) {
-		return nil, replaced(o.key)
+	return ReadVersion(ctx, o.s, o.key, o.info, q, dst)
+}
+
+// VersionReader is a store that needs less for a read if it knows the version. A cache
+// need not ask whether its copy of that version is still the present one. A wrapper can
+// have this method even if the store below lacks it: see [ReadVersion].
+type VersionReader interface {
+	// ReadVersion is Get of the version that info describes, which the store had at some
+	// time. If it has another one now, the error is ErrConflict; after a deletion it may
+	// be [fs.ErrNotExist].
+	ReadVersion(ctx context.Context, key Key, info Info, q Request, dst []byte) ([]byte, error)
+}
+
+// ReadVersion appends the bytes that q selects of one version of a value; see
+// [VersionReader]. If s is none, it reads the value and compares the version.
+func ReadVersion(ctx context.Context, s Store, key Key, info Info, q Request, dst []byte) ([]byte, error) {
+	if g, ok := s.(VersionReader); ok {
+		return g.ReadVersion(ctx, key, info, q, dst)
+	}
+	out, now, err := s.Get(ctx, key, q, dst)
+	if err == nil && !now.Same(info) {
+		return nil, replaced(key)
 	}
 	return out, err
 }

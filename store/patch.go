@@ -41,6 +41,7 @@ type PatchingBatch interface {
 // within a value of size bytes. Drivers call it once they know the size.
 func CheckPatches(size int64, patches []Patch) error {
 	for i, p := range patches {
+		// Compare with a difference: a sum could overflow.
 		if p.Off < 0 || p.Off > size || int64(len(p.Data)) > size-p.Off {
 			span := Span(p.Off, int64(len(p.Data)))
 			return fmt.Errorf("store: patch %d is %s of a value of %d bytes: %w", i, span, size, io.ErrUnexpectedEOF)

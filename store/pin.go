@@ -22,6 +22,7 @@ type Pinned struct {
 	mu     sync.Mutex
 	info   Info
 	known  bool   // every read must find info
+	read   bool   // a read has found it
 	object Object // from an Opener; nil for other stores
 	closed bool
 }
@@ -46,15 +47,17 @@ func Pin(s Store, key Key, expected Info) *Pinned {
 func (p *Pinned) Read(ctx context.Context, q Request, dst []byte) ([]byte, Info, error) {
 	o, err := p.open(ctx)
 	if err != nil {
+		// If a version is pinned, a missing value is a conflict.
 		return nil, Info{}, p.settle(ctx, q, Info{}, err)
 	}
 	var out []byte
 	var info Info
 	if o != nil {
+		// An opened object has one version, so there is nothing to check.
 		out, err = o.Read(ctx, q, dst)
 		info = o.Info()
 	} else {
-		out, info, err = p.s.Get(ctx, p.key, q, dst)
+		out, info, err = p.get(ctx, q, dst)
 		err = p.settle(ctx, q, info, err)
 	}
 	if err != nil {
@@ -63,11 +66,25 @@ func (p *Pinned) Read(ctx context.Context, q Request, dst []byte) ([]byte, Info,
 	return out, info, nil
 }
 
+// get reads from the store. Only the first read asks for the present version: that given
+// to [Pin] may be old.
+func (p *Pinned) get(ctx context.Context, q Request, dst []byte) ([]byte, Info, error) {
+	p.mu.Lock()
+	info, read := p.info, p.read
+	p.mu.Unlock()
+	if g, ok := p.s.(VersionReader); ok && read {
+		out, err := g.ReadVersion(ctx, p.key, info, q, dst)
+		return out, info, err
+	}
+	return p.s.Get(ctx, p.key, q, dst)
+}
+
 // Close releases the value. Later reads return [fs.ErrClosed].
 func (p *Pinned) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.object
+	// A later Read must not open the value again.
 	p.object, p.closed = nil, true
 	if o == nil {
 		return nil
@@ -90,6 +107,7 @@ func (p *Pinned) open(ctx context.Context) (Object, error) {
 	if !ok {
 		return nil, nil
 	}
+	// The mutex is held during Open, so concurrent reads share one object.
 	o, err := s.Open(ctx, p.key)
 	if err != nil {
 		return nil, err
@@ -114,6 +132,7 @@ func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) er
 	p.mu.Unlock()
 	switch {
 	case err == nil && info.Same(pinned):
+		p.confirm()
 		return nil
 	case err == nil:
 		return replaced(p.key)
@@ -124,6 +143,13 @@ func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) er
 		return fmt.Errorf("%w: %s was deleted while it was read", ErrConflict, p.key)
 	}
 	return p.doubt(ctx, q, pinned, err)
+}
+
+// confirm notes that the store has had the pinned version since it was pinned.
+func (p *Pinned) confirm() {
+	p.mu.Lock()
+	p.read = true
+	p.mu.Unlock()
 }
 
 // doubt returns [ErrConflict] if err means that the value has another size than the

@@ -53,6 +53,7 @@ func (r Range) Resolve(size int64) (off, n int64, err error) {
 	default:
 		n = size
 	}
+	// Compare with a difference: a sum could overflow.
 	if off > size || n > size-off {
 		return 0, 0, fmt.Errorf("store: %s of a value of %d bytes: %w", r, size, io.ErrUnexpectedEOF)
 	}

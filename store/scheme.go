@@ -4,7 +4,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -45,10 +47,68 @@ func Register(scheme string, open OpenFunc) {
 	schemes.byName[scheme] = open
 }
 
+// FolderFunc opens what a folder of another store shows as a store, such as a manifest of
+// references. folder is the location of the folder that it is in, and name its name. If
+// it is not there, the error wraps [fs.ErrNotExist], and the location is opened like any
+// other.
+type FolderFunc func(ctx context.Context, folder, name string, access Access) (Store, error)
+
+var folders = struct {
+	sync.RWMutex
+	bySuffix map[string]FolderFunc
+}{bySuffix: map[string]FolderFunc{}}
+
+// RegisterFolder makes open the opener of locations with a folder, or a file, whose name
+// ends in suffix, on any scheme. The first such segment counts, and what follows is the
+// path of the node. It panics if the suffix is registered already.
+func RegisterFolder(suffix string, open FolderFunc) {
+	folders.Lock()
+	defer folders.Unlock()
+	if _, taken := folders.bySuffix[suffix]; taken {
+		panic(fmt.Sprintf("store: suffix %q is registered twice", suffix))
+	}
+	folders.bySuffix[suffix] = open
+}
+
+// folderIn returns the parts of a location that leads into a registered folder.
+func folderIn(location string) (open FolderFunc, folder, name, rest string) {
+	folders.RLock()
+	defer folders.RUnlock()
+	path, query := location, ""
+	if scheme, after, isURL := strings.Cut(location, "://"); isURL {
+		after, query, _ = strings.Cut(after, "?")
+		path = scheme + "://" + after
+	}
+	for suffix, f := range folders.bySuffix {
+		root, inside, found := CutPath(path, suffix)
+		if !found || open != nil && len(root) > len(folder)+len(name)+1 {
+			continue
+		}
+		i := strings.LastIndexByte(root, '/') + 1
+		open, folder, name, rest = f, strings.TrimSuffix(root[:i], "/"), root[i:], inside
+		if i == 1 { // in the root of the file system
+			folder = "/"
+		}
+	}
+	if query != "" {
+		folder += "?" + query
+	}
+	return open, folder, name, rest
+}
+
 // OpenLocation opens the store of a location. A location without a scheme is a path of
 // the file system and has the scheme "file". If the scheme is not registered, the error
 // wraps [ErrUnsupported] and names the registered schemes.
 func OpenLocation(ctx context.Context, location string, access Access) (Store, Path, error) {
+	if open, folder, name, rest := folderIn(location); open != nil {
+		path, err := ParsePath(rest)
+		if err != nil {
+			return nil, Path{}, err
+		}
+		if s, err := open(ctx, folder, name, access); !errors.Is(err, fs.ErrNotExist) {
+			return s, path, err
+		}
+	}
 	scheme, _, found := strings.Cut(location, "://")
 	if !found {
 		scheme = "file"
@@ -57,9 +117,48 @@ func OpenLocation(ctx context.Context, location string, access Access) (Store, P
 	open, known := schemes.byName[scheme]
 	schemes.RUnlock()
 	if !known {
-		return nil, Path{}, fmt.Errorf("%w: scheme %q (known are %s)", ErrUnsupported, scheme, strings.Join(schemeNames(), ", "))
+		return nil, Path{}, fmt.Errorf("%w: scheme %q; the known schemes are %s", ErrUnsupported, scheme, strings.Join(schemeNames(), ", "))
 	}
-	return open(ctx, location, access)
+	s, path, err := open(ctx, location, access)
+	if err == nil && scheme != "file" {
+		s = Wrap(ctx, s)
+	}
+	return s, path, err
+}
+
+// CutPath cuts a path after its first segment that ends in suffix, as in ".zarr". The
+// suffix alone is not a name. It returns the path up to there and the rest, without the
+// slash between them. Without such a segment it returns the whole path. It is for
+// drivers, which find the root of a store in a location with it.
+func CutPath(path, suffix string) (root, rest string, found bool) {
+	at := 0
+	for segment := range strings.SplitSeq(path, "/") {
+		at += len(segment)
+		if strings.HasSuffix(segment, suffix) && segment != suffix {
+			return path[:at], strings.TrimPrefix(path[at:], "/"), true
+		}
+		at++ // the slash
+	}
+	return path, "", false
+}
+
+type wrappingKey struct{}
+
+// WithWrapping returns a context in which [OpenLocation] calls wrap with each store that
+// is not a directory or a file of this machine, such as to cache it. The result takes the
+// place of the store. It is for functions that open a location and have no parameter for
+// that.
+func WithWrapping(ctx context.Context, wrap func(Store) Store) context.Context {
+	return context.WithValue(ctx, wrappingKey{}, wrap)
+}
+
+// Wrap returns s as the function of [WithWrapping] wraps it, or s. It is for drivers that
+// open a store below their own: archives in a store.
+func Wrap(ctx context.Context, s Store) Store {
+	if wrap, ok := ctx.Value(wrappingKey{}).(func(Store) Store); ok {
+		return wrap(s)
+	}
+	return s
 }
 
 // schemeNames returns the registered schemes in alphabetical order.

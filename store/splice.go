@@ -78,7 +78,7 @@ func Splice(ctx context.Context, s Store, key Key, from Version, fragments []Fra
 	if _, ok := As[ConditionalWriter](s); !ok {
 		return Version{}, unsupported(s, "write on a condition")
 	}
-	value, err := assemble(ctx, s, key, from, fragments)
+	value, err := splice(ctx, s, key, from, fragments)
 	if err != nil {
 		return Version{}, err
 	}

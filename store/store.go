@@ -6,29 +6,35 @@
 // Everything else is an optional interface, called a power. For most powers the package
 // has a function, which works without the power too or returns [ErrUnsupported]:
 //
-//	interface           function    without the power
-//	Writer              Put         ErrUnsupported: the store is read-only
-//	Deleter             Delete      ErrUnsupported
-//	Lister              List        ErrUnsupported
-//	Stater              Stat        Get of no bytes
-//	Opener              Open        Get, comparing versions
-//	ConditionalWriter   PutIf       ErrUnsupported
-//	ConditionalDeleter  DeleteIf    ErrUnsupported
-//	Splicer             Splice      read the old bytes, PutIf
-//	Patcher             PatchValue  ErrUnsupported: use Splice
-//	Copier              CopyValue   Get, Put
-//	Batcher             NewBatch    one call for each write
-//	TreeDeleter         DeleteTree  List, Delete
-//	Locker              Lock        ErrUnsupported
+//	interface           function      without the power
+//	Writer              Put           ErrUnsupported: the store is read-only
+//	Deleter             Delete        ErrUnsupported
+//	Lister              List          ErrUnsupported
+//	VersionLister       ListVersions  List, Stat
+//	Stater              Stat          Get of no bytes
+//	Opener              Open          Get, comparing versions
+//	ConditionalWriter   PutIf         ErrUnsupported
+//	ConditionalDeleter  DeleteIf      ErrUnsupported
+//	Splicer             Splice        read the old bytes, PutIf
+//	Assembler           Assemble      read the parts, Put
+//	Gatherer            Gather        ErrUnsupported: WriteParts, Put
+//	Patcher             PatchValue    ErrUnsupported: use Splice
+//	Copier              CopyValue     Get, Put
+//	Cloner              Clone         CopyFrom between two Stats, or Get, Put
+//	Batcher             NewBatch      one call for each write
+//	TreeDeleter         DeleteTree    List, Delete
+//	Locker              Lock          ErrUnsupported
 //
 // A store for reading needs Get, and Lister to find nodes. A store for one writer needs
 // Writer and Deleter too. Concurrent writers also need ConditionalWriter and
 // ConditionalDeleter, or Locker.
 //
-// A [Batch] may be a [ConditionalBatch], a [SplicingBatch], a [PatchingBatch] or a
-// [CopyingBatch]; otherwise a batch made by NewBatch calls the store itself.
-// [HeldLocker], [Sweeper], [Placer], [Linker] and [TreeChecker] are for directories of
-// files; other stores need none of them.
+// A [Batch] may be a [ConditionalBatch], a [SplicingBatch], a [PatchingBatch], a
+// [CopyingBatch], a [CloningBatch], an [AssemblingBatch] or a [GatheringBatch]; otherwise
+// a batch made by NewBatch calls the store itself.
+// [HeldLocker], [Sweeper], [Placer], [Linker], [TreeChecker] and [Gauge] are for
+// directories of files; other stores need none of them. [Pacer] is for stores that limit
+// their requests, [VersionReader] for caches, and [UploadSweeper] for object stores.
 //
 // A [Wrapper] is a store that adds behaviour to another one. Use [As], not a type
 // assertion, to find the powers of any store. The conformance suite in package storetest
@@ -46,6 +52,7 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"strings"
 	"time"
 
 	"varve.dev/zarr/internal/sentinel"
@@ -60,6 +67,14 @@ var (
 	// ErrTooLarge means that a value is longer than the caller's limit. If you trust the
 	// value, raise the limit.
 	ErrTooLarge = errors.New("store: value too large")
+	// ErrNoBucket means that the bucket or container of a store does not exist: the
+	// service has said so. Nothing was written. It is not [fs.ErrNotExist], because its
+	// values must not be read as missing ones. Check its name, or create it.
+	ErrNoBucket = errors.New("store: the bucket does not exist")
+	// ErrRefused means that a service has refused a write for lack of permission, or that
+	// the write was not sent for lack of credentials, and that no attempt may have taken
+	// effect. Nothing was written. Drivers say so by [Refused].
+	ErrRefused = errors.New("store: the write was refused")
 	// ErrDurability means that the operating system failed to make written bytes durable.
 	// The store refuses further writes, because a second sync may succeed without the
 	// bytes. Open the store again.
@@ -96,7 +111,12 @@ func (i Info) Same(o Info) bool { return i.Size == o.Size && i.Version == o.Vers
 
 // Version identifies the content of a key at one time: an ETag, a generation, or the
 // inode and times of a file. Versions are opaque. They change with every write, and can
-// be compared with == for one key of one store.
+// be compared with == for one key of one store. The version of a value that was cloned
+// may also change without a write; see [Cloner].
+//
+// Some services have hashes of the content only. There, equal versions mean equal bytes:
+// a Put of the bytes that are there may keep the version, and so may a deletion that is
+// followed by a Put. A PutIf on the condition of a version changes it in any case.
 type Version struct{ s string }
 
 // MakeVersion returns the version with the given text. It is for drivers.
@@ -105,17 +125,25 @@ func MakeVersion(text string) Version { return Version{text} }
 // String returns the text of the version, "" for the zero Version.
 func (v Version) String() string { return v.s }
 
+// IsWeak reports whether v is made of a time in whole seconds or of a weak ETag: then two
+// values may share it if both were written within a second or two. The text of such a
+// version begins with "W/", as in HTTP.
+func (v Version) IsWeak() bool { return strings.HasPrefix(v.s, "W/") }
+
 // IsZero reports whether v is the zero Version.
 func (v Version) IsZero() bool { return v.s == "" }
 
 // Durability selects when written bytes become durable. In either case readers see only
 // whole values, also after a crash of the program.
+//
+// The zero value means Sync to a store, so drivers compare with Flush. In options that
+// can be inherited, the zero value is not set, and Sync is.
 type Durability int
 
 const (
 	// Sync means that bytes are durable when the call returns or, for a batch, when
 	// Commit returns. It is the default.
-	Sync Durability = iota
+	Sync Durability = iota + 1
 	// Flush means that bytes are handed to the operating system. A power cut may lose or
 	// damage the latest writes.
 	Flush
@@ -164,6 +192,10 @@ type Entry struct {
 	Dir bool
 	// Size is the size of the value in bytes, or -1 if the size would cost a request.
 	Size int64
+	// Version and Modified are those of [Info]. They are zero if the listing does not
+	// know them; see [ListVersions].
+	Version  Version
+	Modified time.Time
 }
 
 // Lister lists keys.
@@ -231,10 +263,17 @@ func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, er
 			yield(Entry{}, unsupported(s, "list"))
 			return
 		}
-		for e, err := range l.List(ctx, dir, deep) {
+		legal(l.List(ctx, dir, deep))(yield)
+	}
+}
+
+// legal yields the entries of a driver up to the first error or illegal name. Callers
+// make keys of these names. If a driver lists "../x", they must not delete or copy
+// outside of the listed directory.
+func legal(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for e, err := range entries {
 			if err == nil {
-				// Callers make keys of these names. If a driver lists "../x", they must
-				// not delete or copy outside of dir.
 				err = checkSegments(e.Name)
 			}
 			if err != nil {

@@ -213,3 +213,18 @@ func TestConditionalBatch(t *testing.T) {
 		}
 	}
 }
+
+func TestCutPath(t *testing.T) {
+	for _, c := range []struct{ path, root, rest string }{
+		{"a/b.zarr/c/d.zarr", "a/b.zarr", "c/d.zarr"}, {"a.zarr", "a.zarr", ""}, {"a/.zarr/b.zarr/c", "a/.zarr/b.zarr", "c"},
+	} {
+		if root, rest, found := store.CutPath(c.path, ".zarr"); root != c.root || rest != c.rest || !found {
+			t.Errorf("%s: %q and %q, %t", c.path, root, rest, found)
+		}
+	}
+	for _, path := range []string{"", ".zarr", "a/b", "a.zarr.b/c"} {
+		if root, rest, found := store.CutPath(path, ".zarr"); root != path || rest != "" || found {
+			t.Errorf("%s: %q and %q, %t", path, root, rest, found)
+		}
+	}
+}

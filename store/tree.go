@@ -6,6 +6,9 @@ import (
 	"context"
 	"path"
 	"slices"
+	"time"
+
+	"varve.dev/zarr/internal/parallel"
 )
 
 // TreeOrder is the order in which [DeleteTree] deletes.
@@ -32,7 +35,7 @@ type TreeDeleter interface {
 // TreeChecker checks whether [DeleteTree] would fail.
 type TreeChecker interface {
 	// CheckTree returns an error if nothing below dir can be deleted, because the store
-	// is read-only, or dir is a symbolic link or lies behind one.
+	// is read-only, or dir is a symbolic link or is reached through one.
 	CheckTree(dir Path) error
 }
 
@@ -57,6 +60,7 @@ func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durab
 			return err
 		}
 	}
+	// At every depth, delete what makes other values visible before those values.
 	for _, first := range [...]bool{true, false} {
 		err := deleteListed(ctx, s, dir, d, func(name string) bool {
 			return (!first || slices.Contains(order.First, path.Base(name))) && name != order.Last
@@ -87,23 +91,30 @@ func deleteFound(ctx context.Context, s Store, dir Path, name string) error {
 	return Delete(ctx, s, key)
 }
 
-// deleteListed deletes the values below dir whose relative names are wanted.
+// deletedAtOnce is the number of concurrent deletions of a tree.
+const deletedAtOnce = 32
+
+// deleteListed deletes the values below dir whose relative names are wanted, several at
+// a time.
 func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted func(name string) bool) error {
 	b, err := NewBatch(ctx, s, d)
 	if err != nil {
 		return err
 	}
 	defer b.Discard()
-	for e, err := range List(ctx, s, dir, true) {
-		if err != nil {
-			return err
+	g, within := parallel.New(ctx)
+	g.SetLimit(deletedAtOnce)
+	err = nil
+	for e, failed := range List(within, s, dir, true) {
+		if err = failed; err != nil {
+			break
 		}
-		if !wanted(e.Name) {
-			continue
+		if wanted(e.Name) {
+			g.Go(func() error { return b.Delete(within, dir.MustKey(e.Name)) })
 		}
-		if err := b.Delete(ctx, dir.MustKey(e.Name)); err != nil {
-			return err
-		}
+	}
+	if err := g.Wait(err); err != nil {
+		return err
 	}
 	return b.Commit(ctx)
 }
@@ -111,6 +122,17 @@ func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted f
 // Sweeper deletes objects that crashed writers left and that are not values.
 type Sweeper interface {
 	// Sweep deletes the temporary objects of writers that are known to have ended, and no
-	// others. An object that it cannot delete stays and is harmless.
+	// others. An object that it cannot delete stays and is harmless. Each opening for
+	// writing calls it, so it is quick.
 	Sweep(ctx context.Context)
+}
+
+// UploadSweeper aborts uploads that crashed writers left in an object store: their parts
+// cost storage, and no reader sees them. Unlike [Sweeper] it sends requests, so opening
+// a node does not use it, but cleaning up does.
+type UploadSweeper interface {
+	// SweepUploads aborts the uploads of the store's own keys that began longer ago than
+	// age, and returns their number. Uploads in progress that are older fail. A dry run
+	// aborts none, and returns the same number.
+	SweepUploads(ctx context.Context, age time.Duration, dryRun bool) (n int, err error)
 }

@@ -24,6 +24,7 @@ func As[P any](s Store) (power P, ok bool) {
 	if !ok {
 		return power, false
 	}
+	// A wrapper has the methods of all powers, even of those that the store below lacks.
 	if w, wraps := s.(Wrapper); wraps {
 		if _, ok := As[P](w.Unwrap()); !ok {
 			return power, false

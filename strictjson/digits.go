@@ -27,6 +27,7 @@ func digits(d []byte, i int) int {
 			return i + n
 		}
 	}
+	// Fewer than eight bytes are left, or none.
 	for i < len(d) && isDigit(d[i]) {
 		i++
 	}
@@ -42,12 +43,15 @@ func eightDigits(d []byte, n int) (int64, bool) {
 	if len(d) < 8 || n > 8 || n < 1 {
 		return 0, false
 	}
+	// The first digit is in the lowest byte. It is worth the most.
 	x := binary.LittleEndian.Uint64(d) ^ zeros
 	if countDigits(x) < n {
 		return 0, false
 	}
 	x <<= 8 * (8 - n) // leading zeros; neighbours are then joined, twice
+	// Join neighbouring digits to numbers below 100 in every other byte.
 	x = x*10 + x>>8
+	// Then scale these numbers by powers of 100 and add them, two in each multiplication.
 	const even = 0x000000ff000000ff
 	x = (x&even)*(100+1000000<<32) + (x>>16&even)*(1+10000<<32)
 	return int64(x >> 32), true
@@ -64,6 +68,8 @@ func plainBytes(d []byte, i int) int {
 	for ; len(d)-i >= 8; i += 8 {
 		x := binary.LittleEndian.Uint64(d[i:])
 		y := x ^ quotes
+		// The second term has a high bit for every zero byte of y, that is for every
+		// quote.
 		if (x&letters)|((y-ones)&^y&highBits) != 0 {
 			break
 		}

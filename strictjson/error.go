@@ -65,6 +65,7 @@ func Prefix(err error, pointer string) error {
 		return &Error{pointer + e.Pointer, e.Offset, e.Err}
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
+		// The error wraps an *Error: keep the text that was added to it.
 		return &Error{pointer + e.Pointer, e.Offset, err}
 	}
 	return &Error{pointer, -1, err}
@@ -77,6 +78,7 @@ func Abbreviate[T ~string | ~[]byte](text T) string {
 	const most = 256
 	var s string
 	if len(text) > most {
+		// The cut may go through a character.
 		s = strings.ToValidUTF8(string(text[:most/2]), "") + "..." + strings.ToValidUTF8(string(text[len(text)-most/2:]), "")
 	} else {
 		s = string(text)

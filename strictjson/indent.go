@@ -82,6 +82,7 @@ func (p *printer) flat(i, most int) bool {
 	n := 0
 	for i = space(p.doc, i+1); p.doc[i] != ']'; n++ {
 		c := p.doc[i]
+		// Only one level of nesting may be on a line, so that [10, 20, [5, 3]] is.
 		if c == '{' || n == most || c == '[' && (most >= 0 || !p.flat(i, 2)) {
 			return false
 		}
@@ -117,6 +118,7 @@ func (p *printer) lines(i, depth int) int {
 	p.newline(depth + 1)
 	for c := p.doc[i]; c != ']' && c != '}'; c = p.doc[i] {
 		i = p.item(i, depth+1)
+		// After the last value there is no comma, and lines writes the newline below.
 		if i = p.comma(i, ""); p.dst[len(p.dst)-1] == ',' {
 			p.newline(depth + 1)
 		}
@@ -131,6 +133,7 @@ func (p *printer) item(i, depth int) int {
 	if p.doc[i] == '"' {
 		end := p.scalar(i)
 		colon := space(p.doc, end)
+		// A string without a colon is an element of an array.
 		if p.doc[colon] != ':' {
 			return end
 		}

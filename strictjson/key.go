@@ -61,6 +61,7 @@ const fewNames = 12
 func (s *scanner) twiceAmongFew(keys []key) int {
 	for i := range keys {
 		for j := range i {
+			// Compare hashes first. The text must be unescaped for a comparison.
 			if keys[i].hash() == keys[j].hash() && s.same(keys[i], keys[j]) {
 				return keys[i].off()
 			}
@@ -74,6 +75,7 @@ func (s *scanner) twice(keys []key) int {
 	slices.Sort(keys)
 	twice := -1
 	for i := 1; i < len(keys); i++ {
+		// Report the first repetition in the document, as twiceAmongFew does.
 		if s.isKnown(keys, i) && (twice < 0 || keys[i].off() < twice) {
 			twice = keys[i].off()
 		}
@@ -104,6 +106,7 @@ func (s *scanner) isKnown(keys []key, i int) bool {
 }
 
 func (s *scanner) same(a, b key) bool {
+	// name reuses its buffer, so keep the first text.
 	x := bytes.Clone(s.name(a.off(), skipText(s.data, a.off())))
 	return bytes.Equal(x, s.name(b.off(), skipText(s.data, b.off())))
 }

@@ -15,6 +15,7 @@ func (s *scanner) number(i int) int {
 	end := digits(d, first)
 	switch {
 	case end == first:
+		// This may be -Infinity, for which unexpected has a message of its own.
 		if s.at(end) == 'I' {
 			return s.unexpected(i, "a value")
 		}
@@ -88,6 +89,7 @@ func exponent(b []byte) int64 {
 	}
 	n := int64(0)
 	for _, c := range b {
+		// Clamp instead of failing: zero may have any exponent.
 		if n = n*10 + int64(c-'0'); n > maxExponent/10 {
 			n = maxExponent / 10
 		}
@@ -106,9 +108,12 @@ func (d decimal) integer() (int64, error) {
 			continue
 		}
 		at++
+		// Leading zeros do not count towards the limit of 19 digits.
 		if !significant && c == '0' {
 			continue
 		}
+		// The first digit that is not 0 has at least 19 digits after it. No int64 is that
+		// large.
 		if !significant && d.point-at >= 19 {
 			return 0, ErrOverflow
 		}
@@ -120,6 +125,7 @@ func (d decimal) integer() (int64, error) {
 			n = n*10 + uint64(c-'0')
 		}
 	}
+	// Append the zeros of a positive exponent. The check above bounds their number.
 	for ; significant && at < d.point; at++ {
 		n *= 10
 	}

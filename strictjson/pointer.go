@@ -32,6 +32,8 @@ func pointer(doc []byte, off int) string {
 		case ':':
 			path[top].inside = true
 		case '"':
+			// A string before the colon is a name. In an array this sets a field that
+			// spell ignores.
 			if top >= 0 && !path[top].inside {
 				path[top].name = i
 			}

@@ -137,6 +137,7 @@ func (s *scanner) object(i int) int {
 		case ',':
 			i = space(s.data, i+1)
 		case '}':
+			// Check the names of an object once all are known.
 			if !s.unique(first) {
 				return -1
 			}
@@ -173,6 +174,7 @@ func (s *scanner) enter(i int) bool {
 		s.fail(i, ErrLimit, "nested deeper than is allowed")
 		return false
 	}
+	// The scanner is recursive, so the limit also bounds the stack.
 	s.depth--
 	return true
 }
@@ -203,6 +205,7 @@ func (s *scanner) unexpected(i int, want string) int {
 		return s.fail(i, ErrSyntax, "the document is empty")
 	case len(rest) == 0:
 		return s.fail(i, ErrSyntax, "the document ends where %s is expected", want)
+	// RFC 8259 forbids writers to add a byte order mark.
 	case bytes.HasPrefix(rest, []byte("\xef\xbb\xbf")):
 		return s.fail(i, ErrSyntax, "byte order mark where %s is expected", want)
 	}

@@ -9,6 +9,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 // space returns the offset of the first byte at or after i that is not white space.
 func space(doc []byte, i int) int {
 	for i < len(doc) && isSpace(doc[i]) {
+		// The escaped byte may be a quote. It never ends the string.
 		i++
 	}
 	return i
@@ -47,6 +48,7 @@ func skipContainer(doc []byte, i int) int {
 	for depth := 0; i < len(doc); {
 		c := doc[i]
 		if !brackets[c] {
+			// Long lists of numbers are the bulk of large documents.
 			i = plainBytes(doc, i+1)
 			continue
 		}

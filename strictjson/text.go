@@ -63,6 +63,8 @@ func (s *scanner) escape(i int) int {
 	switch {
 	case n == 0:
 		return s.fail(i, ErrSyntax, "\\u has to be followed by four hexadecimal digits")
+	// Half a pair is no character and has no UTF-8. Other parsers replace it, so that two
+	// names may become equal.
 	case utf16.IsSurrogate(r):
 		return s.fail(i, ErrUnicode, "escape of half a surrogate pair")
 	}

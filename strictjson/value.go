@@ -127,6 +127,7 @@ func (v Value) elements(yield func(int, Value) bool) {
 	i := space(d, int(v.start)+1)
 	for n := 0; d[i] != ']'; n++ {
 		end := digits(d, i) // fast path for numbers
+		// Not a number, or one with a sign, point or exponent.
 		if end == i || !ends[d[end]] {
 			end = skip(d, i)
 		}

@@ -29,8 +29,11 @@ type Heap struct {
 type pages struct {
 	mu   sync.Mutex
 	all  atomic.Pointer[[][]byte]
-	lent []interface{ Put() }
+	lent []Loan
 }
+
+// Loan is memory of a pool. Its user calls Put once, when nothing refers to it any more.
+type Loan interface{ Put() }
 
 // RefSize is the size of a reference in bytes. A reference is the number of a page, the
 // offset of the first byte in it, and the number of bytes.
@@ -155,17 +158,15 @@ func (h *Heap) add(page []byte) int {
 	return len(all) - 1
 }
 
-// Lend notes that memory which belongs to a pool is a page of the heap; see
-// [Heap.Release].
-func (h *Heap) Lend(page interface{ Put() }) {
+// Lend records that a page of the heap belongs to a pool; see [Heap.Release].
+func (h *Heap) Lend(page Loan) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lent = append(h.lent, page)
 }
 
-// Release gives the pages that were lent back to their pool, and lets go of all others.
-// The elements of the heap must not be used any more, nor those of heaps that it shares
-// pages with.
+// Release returns the pages that were lent to their pool, and drops all others. Do not
+// use the elements of the heap afterwards, nor those of heaps that share pages with it.
 func (h *Heap) Release() {
 	if h == nil {
 		return
@@ -179,7 +180,7 @@ func (h *Heap) Release() {
 	clear((*h.all.Load())[1:])
 }
 
-// apart reports whether references into one heap mean nothing in the other.
+// apart reports whether references into one heap are meaningless in the other.
 func apart(a, b *Heap) bool { return a != nil && b != nil && a.pages != b.pages }
 
 // putRef writes a reference. Its last four bytes are always 0.
@@ -235,13 +236,13 @@ func (h *Heap) take(refs []byte, from *Heap) {
 	}
 }
 
-// leastShared is how many bytes references have together at least whose pages are shared.
-// Fewer are copied, so that many small chunks do not make many pages.
+// leastShared is the number of bytes from which on pages are shared. Fewer bytes are
+// copied, so that many small chunks do not become many pages.
 const leastShared = 1 << 20
 
-// share is take without a copy: the pages of the other heap become pages of h. It does
-// that, and reports so, where the references are to nearly all bytes of these pages and h
-// has room for them.
+// share is take without a copy: the pages of the other heap become pages of h. It returns
+// false and does nothing unless the references cover nearly all bytes of these pages and
+// h has room for them.
 func (h *Heap) share(refs []byte, from *Heap) bool {
 	all := *from.all.Load()
 	numbers := make([]int, len(all)) // of the pages in h; 0 means that there is none

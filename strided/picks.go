@@ -6,9 +6,9 @@ package strided
 // dst.
 func (p *Picks) Gather(dst, src View) { p.move(&dst, &src, true) }
 
-// Scatter copies elements from their places in the selected block src to the positions in
-// the cell dst that the part takes them from. If the part takes an element several times,
-// the last copy wins.
+// Scatter is the inverse of Gather: it copies elements from their places in the selected
+// block src to their positions in the cell dst. If the part takes an element several
+// times, the last copy wins.
 func (p *Picks) Scatter(dst, src View) { p.move(&src, &dst, false) }
 
 // move copies between the selected block and a cell, window by window.

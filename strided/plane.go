@@ -12,7 +12,8 @@ import "varve.dev/zarr/internal/byteorder"
 // foldedRank is the largest number of axes of a copy by planes, after folding.
 const foldedRank = 8
 
-// leastSide is the length in elements from which on both sides of a plane are worth it.
+// leastSide is the least length, in elements, of both sides of a plane that is copied in
+// blocks.
 const leastSide = 4
 
 // folded is an axis of a copy: its length, and the bytes between neighbours on each side.

@@ -80,8 +80,8 @@ func (v View) AllEqual(elem []byte) bool {
 	return v.rowsEqual(v.Offset, 0, outer, n, elem)
 }
 
-// Repeats returns the element that all others of the view share their memory with, and
-// whether there is one. A view without elements has none.
+// Repeats returns the single element in memory that a view with zero strides repeats. It
+// returns false if elements have memory of their own, or if there are none.
 func (v View) Repeats() (elem []byte, ok bool) {
 	if v.empty() {
 		return nil, false

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Measures the codec blosc beside c-blosc, which numcodecs brings, in one run, and prints a table.
 
     python bench/codecs/blosc.py [ROUNDS [PATTERN]]

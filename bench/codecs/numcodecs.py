@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Measures the codecs of bytes beside the C libraries, which numcodecs brings, in one run, and prints a table.
 
     python bench/codecs/numcodecs.py [ROUNDS [PATTERN]]

@@ -21,6 +21,10 @@ const (
 	Append      = "append"       // append Count planes along the first axis, one by one, to Target
 	Open        = "open"         // open the array and read its last element, repeatedly for Least seconds
 	Members     = "members"      // open a group and all its arrays, in the same way
+	Regrid      = "regrid"       // give the array other chunks: in place in Target, or from Store into Target
+	Files       = "files"        // copy the files of Store into Target
+	Link        = "link"         // the same with hard links
+	Pack        = "pack"         // write the bytes of the files of Store into Count files in Target
 )
 
 // Least is the number of seconds for which short work is repeated. The mean is reported.
@@ -48,13 +52,29 @@ type Request struct {
 	// Sync asks for durable writes. A program whose library cannot do that syncs all
 	// files itself.
 	Sync bool `json:"sync,omitempty"`
+	// Client is the library by which a program reads an object store, if it has several.
+	Client string `json:"client,omitempty"`
+	// Files is a folder with the same store, whose names and lengths a program may use.
+	Files string `json:"files,omitempty"`
 	// Budget, IndexCache and Gap are only for Varve: see [varve.dev/zarr.Options] and
 	// [varve.dev/zarr.Shards].
 	Budget     int64 `json:"budget,omitempty"`
 	IndexCache int64 `json:"index_cache,omitempty"`
 	Gap        int64 `json:"gap,omitempty"`
+	// Regridding is the goal of [Regrid].
+	Regridding *Regridding `json:"regridding,omitempty"`
 	// Pipeline is only for zarr-python: "fused" is its other codec pipeline.
 	Pipeline string `json:"pipeline,omitempty"`
+}
+
+// Regridding says what chunks an array gets.
+type Regridding struct {
+	// UpTo merges chunks along the first axis, up to that many elements. Otherwise the
+	// array is cut into Chunks and, if there are any, Inner chunks.
+	UpTo   int64   `json:"up_to,omitempty"`
+	Chunks []int64 `json:"chunks,omitempty"`
+	Inner  []int64 `json:"inner,omitempty"`
+	Memory int64   `json:"memory,omitempty"` // bytes that may be held
 }
 
 // Answer is the result of a program.
@@ -64,6 +84,11 @@ type Answer struct {
 	Bytes    int64   `json:"bytes"`              // of elements that were read or written
 	Checksum string  `json:"checksum,omitempty"` // [Sum] of what was read
 	Checking float64 `json:"checking,omitempty"` // seconds for the checksum after the work
+	// Moved, Linked and Decoded are the bytes that a re-gridding copied as they are
+	// encoded, shared with the old chunks, and decoded. Only Varve tells them.
+	Moved   int64 `json:"moved,omitempty"`
+	Linked  int64 `json:"linked,omitempty"`
+	Decoded int64 `json:"decoded,omitempty"`
 	// Unsupported says why this program cannot do the work. Nothing else is set then.
 	Unsupported string `json:"unsupported,omitempty"`
 }

@@ -35,8 +35,9 @@ func newAppendCommand() *cobra.Command {
 		Long: `Append values from files or standard input to an array, or to several arrays of a group.
 
 The values must have the extents of the array along all axes except the one that grows. On an axis with listed chunks
-they become one new chunk. Regular chunks are filled up first. So is a chunk that a growth policy has left open, such
-as the present month. A chunk that is filled up is written again; no other stored chunk is touched.
+they become one new chunk. Two kinds of chunks are filled up first: the last regular chunk, and a chunk that a growth
+policy has left open, such as that of the present month. A chunk that is filled up is written again; no other stored
+chunk is touched.
 
 A file in .npy format is recognized whatever its name, unless --format says raw.
 
@@ -80,6 +81,8 @@ from being made twice.
 	change := growth.Flags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 && strings.Contains(args[1], "=") {
+			// A file may have = in its name. The kind of the node decides what NAME=FILE
+			// means.
 			many, err := isGroup(cmd, args[0])
 			if err != nil {
 				return err
@@ -126,6 +129,7 @@ func notOfGroup(args []string) error {
 // appendArguments checks the arguments: any number of FILE for an array, or of NAME=FILE
 // for a group.
 func appendArguments(cmd *cobra.Command, args []string) error {
+	// With at most one FILE, use the check that also gives hints.
 	if len(args) < 3 {
 		return arguments("NODE", "[FILE]")(cmd, args)
 	}
@@ -151,6 +155,8 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	if err != nil {
 		return err
 	}
+	// Look before opening for writing, which finishes an interrupted change. The note
+	// about it needs the shape before.
 	was := facts.Interrupted(cmd, location)
 	a, err := zarr.OpenArray(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
@@ -160,6 +166,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		return err
 	}
 	defer a.Close()
+	// A dry run of several files must read what its earlier files would have written.
 	session.RehearseIn(cmd, a.Location().Root())
 	if a.Rank() == 0 {
 		return failure.BadArgument("it is a single value and has no axis that could grow; varve write %s --value V replaces it", phrase.Word(location))
@@ -185,6 +192,8 @@ type appending struct {
 // addAll appends the sources one after another and prints the result. was is the change
 // that opening the array may have finished.
 func (g *appending) addAll(cmd *cobra.Command, sources []string, was *facts.Interruption) error {
+	// add checks a single source before it writes. Of several sources, a bad one would
+	// fail only after those before it were appended.
 	if len(sources) > 1 {
 		for _, source := range sources {
 			if err := g.precheck(cmd, source); err != nil {
@@ -209,6 +218,7 @@ func (g *appending) addAll(cmd *cobra.Command, sources []string, was *facts.Inte
 		note(file.Note)
 		done = append(done, file)
 	}
+	// All sources are one change, which begins with the shape before the first.
 	result := growth.ReshapedTo(g.location, done[0].Before, g.array)
 	result.Notes = notes
 	if len(done) > 1 {
@@ -243,6 +253,8 @@ func (g *appending) precheck(cmd *cobra.Command, source string) error {
 		return err
 	}
 	shape := g.array.Shape()
+	// If the length is unknown, or planes have no elements, only the append can count
+	// planes.
 	if err := growth.Continues(v, shape, g.axis); err != nil || v.Total < 0 || growth.HasEmptyPlanes(shape, g.axis) {
 		return err
 	}
@@ -278,6 +290,7 @@ func (g *appending) add(cmd *cobra.Command, source string) (done input.File, err
 		err = chunking.CheckAppend(cmd, a, at, planes, opt)
 	}
 	if err == nil {
+		// Compare before the append: afterwards the new elements are the last ones.
 		done.Note = growth.UnorderedAfter(cmd.Context(), a, more)
 	}
 	if err == nil && (planes > 0 || !growth.HasEmptyPlanes(a.Shape(), at)) {

@@ -105,6 +105,8 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	if err != nil {
 		return err
 	}
+	// Opening the arrays of the first round finishes what a crashed writer left. --expect
+	// is about the arrays before that round.
 	for _, in := range rounds[0] {
 		in.expect, in.interrupted = expect, facts.Interrupted(cmd, node.Clean(location)+"/"+in.name)
 	}
@@ -189,7 +191,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 func (i *addition) read(cmd *cobra.Command, location, formatName, axis string) (err error) {
 	at, rank := node.Clean(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
-		return failure.On(cmd.Name(), at, failure.BadArgument("axis %s of an array with %s", axis, phrase.Plural(int64(rank), "axis")))
+		return failure.On(cmd.Name(), at, failure.BadArgument("there is no axis %s: the array has rank %d, and axes are numbered from 0", axis, rank))
 	}
 	if i.expect != nil {
 		i.opt.Expect = i.array.Shape()
@@ -230,6 +232,7 @@ func sameGrowth(inputs []*addition) error {
 		if !known {
 			first[name] = in
 		}
+		// Arrays that already differ may grow by different numbers, and then agree again.
 		if known && name != "" && f.extent() == in.extent() && f.more.Planes != in.more.Planes {
 			return failure.BadArgument("dimension %q would grow by %d in %s and by %d in %s", name, f.more.Planes, f.name, in.more.Planes, in.name)
 		}
@@ -251,6 +254,8 @@ func placeAll(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 	for _, in := range inputs {
 		g[node.Clean(location)+"/"+in.name] = in.more
 	}
+	// If no axis is listed, all arrays go through placeOne, which refuses a policy that
+	// no axis can follow.
 	someListed := slices.ContainsFunc(inputs, (*addition).isListed)
 	known := map[string]growth.Timeline{}
 	for _, in := range inputs {
@@ -277,12 +282,16 @@ func placeOne(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 	}
 	beside := at
 	if !p.Stored {
+		// --time is relative to the group, also with a slash if that array grows here. A
+		// stored policy names a coordinate beside its own array.
 		own := node.Clean(location) + "/" + when.Coordinate
 		if _, grows := g[own]; when.Coordinate != "" && (grows || !strings.Contains(when.Coordinate, "/")) {
 			when.Coordinate = own
 		}
 		beside = location
 	}
+	// Reading a coordinate may take many requests, so arrays with the same times share
+	// it.
 	key := fmt.Sprint(p.Unit, beside[:strings.LastIndexByte(beside, '/')+1], when.Coordinate, when.Start, when.Step, when.Calendar)
 	l, there := known[key]
 	if !there {
@@ -316,6 +325,7 @@ func factsOf(cmd *cobra.Command, location string, inputs []*addition) []growth.F
 
 // facts returns the shapes of the array before and after the append.
 func (i *addition) facts(cmd *cobra.Command) growth.Facts {
+	// The transaction changed the stored array, not this open one.
 	if i.array.Refresh(cmd.Context()) == nil {
 		before, _ := shapesAround(i.array, i.axis, i.more.Planes)
 		return growth.ReshapedTo(i.name, before, i.array)

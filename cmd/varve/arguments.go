@@ -26,12 +26,14 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	switch shape, whole := f.Lookup("shape"), listContinued(cmd, args[most]); {
 	case whole != "":
 		return fmt.Sprintf(" (a list has commas and no spaces: did you mean %s?)", whole)
+	// export NODE out.npy: many programs take the output as an argument.
 	case f.Lookup("output") != nil && filepath.Ext(extra) != "" && len(args) == most+1:
 		return fmt.Sprintf(" (did you mean -o %s?)", extra)
 	case shape != nil && shape.Changed && isList(extra):
 		return fmt.Sprintf(" (lengths have commas and no spaces: did you mean --shape %s?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
 	case shape != nil && !shape.Changed && isList(extra):
 		return fmt.Sprintf(" (did you mean --shape %s?)", extra)
+	// create 10,20 NODE: the shape comes before the node.
 	case shape != nil && !shape.Changed && isList(args[0]):
 		return fmt.Sprintf(" (did you mean --shape %s?)", args[0])
 	case f.Lookup("select") != nil && selection.Syntax(extra) == nil:

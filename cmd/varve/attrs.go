@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/metadata"
@@ -75,8 +76,10 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	}
 	if verb == "set" {
 		if _, err := strictjson.Parse([]byte(args[1]), anyDepth); err != nil {
-			return failure.BadUsage("attribute %q: %q is not JSON (text needs double quotes, '\"K\"'): %w", args[0], args[1], err)
+			quoted := phrase.Word(string(output.Text(args[1])))
+			return failure.BadUsage("attribute %q: %q is not JSON (text needs double quotes, %s): %w", args[0], args[1], quoted, err)
 		}
+		// A malformed policy would otherwise be noticed only by the next append.
 		if args[0] == rewrite.GrowthAttribute {
 			if err := growth.Followable([]byte(args[1])); err != nil {
 				return err
@@ -171,6 +174,7 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 			return noAttribute(n.Attributes(), keys[0], err)
 		}
 	}
+	// An attribute may have characters that could take over a terminal.
 	text := strictjson.AppendIndent(nil, output.Safe(value))
 	if session.WantsJSON(cmd) {
 		text = metadata.PlainText(text)

@@ -80,7 +80,9 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 	noted := &trial.Recorder{Store: at.Store()}
 	t := &readTrial{hierarchy: zarr.At(noted, ""), noted: noted, path: at.Path(), sel: sel, options: *session.Reading(cmd)}
 	t.options.Observer = nil // the observer of --stats would slow the reads down
+	// A round changes GOMAXPROCS, so read it before the first one.
 	levels := levelsOf(runtime.GOMAXPROCS(0))
+	// One share for each level, one for the warm-up and one for the raw round.
 	t.share = all / time.Duration(len(levels)+2)
 	r, err := t.run(ctx, levels)
 	if err != nil {
@@ -95,6 +97,7 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 
 // run measures all levels.
 func (t *readTrial) run(ctx context.Context, levels []level) (*trial.Measured, error) {
+	// The warm-up fills the page cache, so that all measured rounds start alike.
 	if err := t.warm(ctx); err != nil {
 		return nil, err
 	}
@@ -198,6 +201,7 @@ const (
 func slabFor(s *source.Source) int64 {
 	chunk := source.LongestChunk(source.Finest(s.Array), element.Width(s.Stored))
 	most := source.SlabOf(s.Stored)
+	// A chunk is decoded whole, so a shorter slab would decode it several times.
 	if chunk >= most {
 		return min(chunk, mostSlab)
 	}
@@ -229,6 +233,8 @@ func (t *readTrial) raw(ctx context.Context) (trial.RawRound, error) {
 
 // round reads the slabs repeatedly at one level, for the time of one round.
 func (t *readTrial) round(ctx context.Context, l level) (trial.Round, error) {
+	// The inner call sets the number and returns the old one, which the deferred call
+	// restores.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(l.processors))
 	counter, opt := new(observe.Counter), t.options
 	opt.Concurrency, opt.Observer = l.inFlight, observe.All(counter, t.options.Observer)
@@ -241,6 +247,7 @@ func (t *readTrial) round(ctx context.Context, l level) (trial.Round, error) {
 		m.InFlight = t.inFlight(l.processors)
 	}
 	r, before, start := s.Reader(), counter.Stats(), time.Now()
+	// Read at least one slab, even if that takes longer than the share.
 	for i := 0; m.Slabs == 0 || time.Since(start) < t.share; i = (i + 1) % len(t.slabs) {
 		one := t.slabs[i]
 		e, err := r.Read(ctx, one.sel, one.n)

@@ -43,9 +43,12 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 		if err := format.CheckLimit(src, session.LimitOf(cmd), format.JSON); err != nil {
 			return err
 		}
+		// The data type precedes the values in the document. So find out now whether
+		// times become text.
 		if err := src.Settle(cmd.Context()); err != nil {
 			return err
 		}
+		// Half a document would be useless to a program.
 		return output.Withheld(cmd.OutOrStdout(), func(w *bufio.Writer) error {
 			return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
 		})

@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/regrid"
 )
 
 // mostFaults bounds the faults that are listed one by one.
@@ -49,11 +50,15 @@ keys, which other programs cannot decode until then. Nothing is changed if the w
 store is read-only.
 
 Coordinates (arrays with one axis, named like that axis) are read in full. Times that run backwards or repeat, as after
-a month was appended twice, are a finding. Other numbers that neither rise nor fall get a line, but do not change the
-status. Elements at the end that are still the fill value do not count; between written times they are a finding.
+a month was appended twice, are a finding. Other coordinates whose numbers neither rise nor fall throughout get a line,
+but do not change the status. Elements at the end that still have the fill value are ignored; between written times they
+are a finding.
 
 A chunk that cannot be read, for lack of permission or because of a disk or server error, is a finding; the other
 chunks are still checked. After more than 100 such chunks in a row the check ends.
+
+If another program has put back the document of before a varve compact, regularize or rechunk, that is a finding, with
+the way back. varve vacuum deletes nothing then.
 
 Temporary files are listed, but they are no damage. They belong to a write in progress or to a crashed writer. The next
 command that writes here removes those of crashed writers.`,
@@ -64,7 +69,7 @@ command that writes here removes those of crashed writers.`,
 	}
 	only := c.Flags().Bool("index-only", false, "check only the indexes of shards, and decode nothing")
 	finish := c.Flags().Bool("finish", false, "first complete what a crashed writer left: a decided change of several arrays, cut chunks not yet moved to their keys")
-	complete := c.Flags().Bool("complete", false, "count chunks that are not stored as faults")
+	complete := c.Flags().Bool("complete", false, "treat chunks that are not stored as faults")
 	dry := c.Flags().Bool("dry-run", false, "change nothing; only --finish changes anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if *finish && !*dry {
@@ -81,6 +86,8 @@ command that writes here removes those of crashed writers.`,
 // as far as possible.
 func finishLeft(cmd *cobra.Command, location string) error {
 	opt := session.Reading(cmd)
+	// Opening then completes a change whose writer has crashed. It does not wait for a
+	// lock.
 	opt.Finish = true
 	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
@@ -117,6 +124,8 @@ type findings struct {
 
 	Pending *facts.Pending `json:"pending,omitempty"` // an unfinished change of several arrays
 
+	Findings []finding `json:"findings,omitempty"` // about the array as a whole
+
 	// Temporary is set only if NODE is an array. A group lists the files of its members.
 	Temporary []temporaryFact `json:"temporary,omitzero"`
 
@@ -135,6 +144,23 @@ type faultFact struct {
 	Shared  bool      `json:"shared"`
 	Kind    *string   `json:"kind"` // null if bytes are only shared
 	Message string    `json:"message"`
+}
+
+// finding is one finding about an array as a whole.
+type finding struct {
+	Kind    string `json:"kind"`
+	Path    string `json:"path"`
+	Message string `json:"message"`
+	Repair  string `json:"repair"`
+}
+
+// inspected returns the findings about the re-griddings of an array.
+func inspected(cmd *cobra.Command, location string, a *zarr.Array) ([]finding, error) {
+	i, err := regrid.Inspect(cmd.Context(), a)
+	if err != nil || i.Replaced == nil {
+		return nil, err
+	}
+	return []finding{{"document-replaced", location, i.Replaced.Message(), i.Replaced.Repair()}}, nil
 }
 
 func check(cmd *cobra.Command, location string, how zarr.CheckOptions) error {
@@ -169,7 +195,10 @@ func (c *findings) verdict() error {
 	if c.Pending.IsFinding() {
 		text += "; a change of several arrays is not finished"
 	}
-	if c.times || c.Faults > 0 || c.Pending.IsFinding() {
+	if len(c.Findings) > 0 {
+		text += "; the document of a re-gridding was replaced"
+	}
+	if c.times || c.Faults > 0 || c.Pending.IsFinding() || len(c.Findings) > 0 {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -198,6 +227,10 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	if why := facts.Unnamed(a.Metadata()); why != "" && why != facts.NoNames {
 		c.Notes = append(c.Notes, why+": xarray does not open such a group")
 	}
+	var err error
+	if c.Findings, err = inspected(cmd, location, a); err != nil {
+		return nil, err
+	}
 	how.Progress = func(_ []int64, found *codec.Check) {
 		p.Add(1)
 		c.add(found)
@@ -207,19 +240,23 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 		if err != nil {
 			return nil, err
 		}
+		// add counts only the faults of stored chunks.
 		if errors.Is(f.Err, fs.ErrNotExist) {
 			c.Missing++
 			c.Faults++
 		}
+		// A damaged array may have millions of faults. All are counted.
 		if len(c.Found) < mostFaults {
 			c.Found = append(c.Found, factOf(f))
 		}
 	}
+	// Reading a damaged coordinate would only report the damage again.
 	if c.Faults == 0 && !how.IndexOnly {
 		var order string
 		order, c.times = growth.Unordered(cmd.Context(), a)
 		c.Order = output.Present(order)
 	}
+	// Faults arrive in the order of reading. Sorted, two checks print the same.
 	slices.SortStableFunc(c.Found, func(x, y faultFact) int { return slices.Compare(x.Chunk, y.Chunk) })
 	return c, nil
 }
@@ -241,6 +278,7 @@ func factOf(f zarr.ShardFault) faultFact {
 	if !f.Shared {
 		fact.Kind = output.Present(string(zarr.KindOf(f.Err)))
 	}
+	// Programs read a list, never null.
 	if fact.Inner == nil {
 		fact.Inner = [][]int64{}
 	}
@@ -280,6 +318,9 @@ func (c *findings) write(w *bufio.Writer) error {
 	}
 	for _, text := range c.Notes {
 		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))
+	}
+	for _, f := range c.Findings {
+		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(f.Path), phrase.Printable(f.Message), phrase.Printable(f.Repair))
 	}
 	if c.Pending != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.Text()))

@@ -37,6 +37,7 @@ type groupFindings struct {
 	Pending int64       `json:"arrays_pending"`        // arrays in an unfinished change of several
 	Times   int64       `json:"coordinates_unordered"` // coordinates with times out of order
 	Stale   []staleFact `json:"stale"`                 // groups with stale consolidated metadata
+	Changed int64       `json:"documents_replaced"`    // arrays whose re-gridding was undone
 
 	Temporary []temporaryFact `json:"temporary"`
 }
@@ -53,6 +54,8 @@ type staleFact struct {
 func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.CheckOptions) error {
 	all := &groupFindings{Path: location, Arrays: []*findings{}, Differ: []string{}, Stale: []staleFact{}}
 	names := naming{}
+	// Compare the consolidated metadata first: if it is stale, the members come from the
+	// store.
 	stale, bad := all.addGroup(cmd, g, "")
 	for m, err := range consolidated.MembersThere(cmd.Context(), g, stale, true) {
 		if err != nil {
@@ -77,6 +80,7 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 			names.add(m.Path, a, c)
 		}
 	}
+	// Only now are all arrays of each group known.
 	names.note()
 	if files, err := temporaryFiles(cmd, g); err != nil {
 		bad = errors.Join(bad, err)
@@ -91,7 +95,7 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 {
+	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
@@ -106,6 +110,9 @@ func (g *groupFindings) verdict() error {
 	}
 	if g.Pending > 0 {
 		text += fmt.Sprintf("; a change of %s is not finished", phrase.Plural(g.Pending, "array"))
+	}
+	if g.Changed > 0 {
+		text += fmt.Sprintf("; the document of a re-gridding was replaced in %s", phrase.Plural(g.Changed, "array"))
 	}
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"
@@ -122,7 +129,7 @@ func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string
 		prefix, location = path+": ", node.Clean(g.Path)+"/"+path
 	}
 	if path == "" { // its document is already read, and may be long
-		stale, err = consolidated.StalenessOf(cmd.Context(), at, at.Metadata(), true)
+		stale, err = consolidated.StalenessOf(cmd.Context(), at, at.Metadata(), true, nil)
 	} else {
 		stale, err = consolidated.Staleness(cmd.Context(), at, true)
 	}
@@ -170,6 +177,9 @@ func (g *groupFindings) add(c *findings) {
 	}
 	if c.times {
 		g.Times++
+	}
+	if len(c.Findings) > 0 {
+		g.Changed++
 	}
 }
 

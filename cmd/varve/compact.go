@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -18,33 +19,72 @@ import (
 
 func newCompactCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "compact NODE --shards",
-		Short: "Put the inner chunks of every shard in order, and free unused bytes",
-		Long: `Put the inner chunks of every shard in order, and free unused bytes. Elements and chunks do not change, and nothing
+		Use:   "compact NODE --to GOAL | compact NODE --shards",
+		Short: "Merge neighbouring chunks, or put the inner chunks of shards in order",
+		Long: `With --to, merge neighbouring chunks of an array, or of all arrays below a group, along one axis, or along several, each
+with its own --to. Chunks are never split, and a second run changes nothing:
+  max:365             merge from the first chunk on, up to 365 elements; longer chunks stay
+  64MiB               the same for the bytes of a decoded chunk
+  calendar:month      merge the chunks of one month, or calendar:year; the times come from --time, or --start and --step
+  align:30            merge until a chunk has a multiple of 30 elements; what is left at the end stays
+  [31,28,31]          the lengths of the merged chunks, which must end where chunks end; also runs such as [[365,4]]
+
+` + laterHelp + `
+
+` + inPlaceHelp + `
+
+With --shards, put the inner chunks of every shard in order, and free unused bytes. Elements and chunks do not change, and nothing
 is decoded. A shard that is already in order is not rewritten.
 
 Every shard is replaced in one step, so concurrent readers and writers are not disturbed, and stopping the command
 leaves no shard half written. A damaged shard is not changed; it is reported after the others are done. A shard is
 damaged if its index points outside of it, gives an inner chunk a length that its codecs cannot produce, or gives the
 same bytes to several inner chunks. Only varve check finds damage inside of inner chunks.`,
-		Example: `  varve compact era5.zarr/tp --shards
+		Example: `  varve compact era5.zarr/t2m --to max:365 --leave-tail 30
+  varve compact era5.zarr --axis time --to calendar:month --time time
+  varve compact era5.zarr/t2m --axis time --to max:365 --axis lat --to max:36
+  varve compact era5.zarr/tp --shards
   varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	shards := c.Flags().Bool("shards", false, "compact within shards; merging chunks is not implemented yet")
-	dry := c.Flags().Bool("dry-run", false, "change nothing, and print what would change")
+	var m merging
+	m.flags(c)
+	shards := c.Flags().Bool("shards", false, "put the inner chunks of every shard in order, and merge nothing")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if !*shards {
-			return failure.Unsupported("merging chunks is not implemented yet; --shards compacts within shards")
+		switch {
+		case *shards && m.to != nil:
+			return failure.BadUsage("--to merges chunks and --shards only orders inner chunks: give one of them")
+		case *shards:
+			if name := merges(cmd); name != "" {
+				return failure.BadUsage("--%s is about merging chunks: --shards only orders inner chunks", name)
+			}
+			return compactShards(cmd, args[0], m.dry)
+		case m.to == nil:
+			return failure.BadUsage("say how far to merge, as in --to max:365, or give --shards to put inner chunks in order")
 		}
-		return compactShards(cmd, args[0], *dry)
+		return m.merge(cmd, args[0])
 	}
 	return c
 }
 
+// merges returns the name of a flag that was given and does not go with --shards, or "".
+func merges(cmd *cobra.Command) string {
+	var others merging
+	other := &cobra.Command{Use: "others"}
+	others.flags(other)
+	given := ""
+	other.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "dry-run" && cmd.Flags().Changed(f.Name) && given == "" {
+			given = f.Name
+		}
+	})
+	return given
+}
+
 func compactShards(cmd *cobra.Command, location string, dry bool) error {
 	opt := session.Writing(cmd)
+	// A dry run also works without permission to write.
 	opt.Write = !dry
 	a, err := zarr.OpenArray(cmd.Context(), location, opt)
 	if err != nil {
@@ -55,6 +95,7 @@ func compactShards(cmd *cobra.Command, location string, dry bool) error {
 	p := progress.NewCount(cmd, "shards", shards)
 	report, err := a.CompactShards(cmd.Context(), &zarr.CompactOptions{DryRun: dry, Progress: func([]int64) { p.Add(1) }})
 	p.End()
+	// Damaged shards stay as they are and the others are compacted, so there is a report.
 	if err != nil && !errors.Is(err, zarr.ErrCorrupt) {
 		return err
 	}

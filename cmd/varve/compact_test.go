@@ -118,3 +118,18 @@ func TestCompactLeavesDamage(t *testing.T) {
 
 // absentEntry is the index entry of an inner chunk that is not stored.
 const absentEntry = 1<<64 - 1
+
+// TestShardsAlone gives --shards with flags that are about merging. They would be
+// ignored, and a plan that is asked for must change nothing.
+func TestShardsAlone(t *testing.T) {
+	node := newNode(t, "--shape", "12", "--dtype", "int16", "--shards", "6", "--chunks", "2")
+	before := treeOf(t, node)
+	for _, args := range [][]string{{"--plan", filepath.Join(t.TempDir(), "p.json")}, {"--in-place"}, {"--leave-tail", "1"}, {"--memory", "1GiB"}} {
+		if _, errs, status := execute(t, "", append([]string{"compact", node, "--shards"}, args...)...); status != 2 || !strings.Contains(errs, args[0]) {
+			t.Errorf("%s: status %d, %s", args, status, errs)
+		}
+	}
+	if treeOf(t, node) != before {
+		t.Error("something was changed")
+	}
+}

@@ -49,6 +49,7 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 	}
 	defer g.Close()
 	p := progress.NewCount(cmd, "reading nodes", 0)
+	// Compare first: afterwards nothing differs.
 	d, err := consolidated.FindDrift(cmd.Context(), location, func() { p.Add(1) })
 	p.End()
 	if err != nil {
@@ -106,6 +107,7 @@ func printDrift(w io.Writer, d *consolidated.Drift, location string, dry bool) e
 	if dry {
 		done = phrase.Plural(int64(d.Nodes), "node") + " below the group, nothing was changed"
 	}
+	// Without an old copy every node is new, which is not worth a list.
 	if !d.Consolidated {
 		_, err := fmt.Fprintf(w, "%s  %s\n", phrase.Printable(location), done)
 		return err

@@ -104,6 +104,7 @@ func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (
 	if err != nil {
 		return r, err
 	}
+	// The first attempt failed before it changed anything.
 	if !yes {
 		return r, failure.BadArgument("nothing was converted")
 	}
@@ -136,6 +137,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 		opt.Progress = p.Reach
 		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
 	})
+	// Readers take format 3 while both documents exist, so every node stays readable.
 	if errors.Is(err, zarr.ErrIncomplete) {
 		err = failure.Leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats are stored: repeat the command to complete the conversion")
 	}
@@ -152,6 +154,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(src, true)) }()
+	// Ask before the destination is opened, because opening may create its store.
 	err = f.copying().agreed(cmd, src, from, to, f.options(cmd), func(dst *zarr.Location, opt *rewrite.Options) error {
 		_, err := rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
 		return err
@@ -257,6 +260,7 @@ func (c *conversionFacts) plan(cmd *cobra.Command) (p conversionPlan, err error)
 	p.Head = dryrun.Head{Operation: cmd.Name(), Node: c.Source, Target: c.Destination, Strategy: "copy-publish", Guarantee: dryrun.Guarantee(cmd)}
 	p.conversionFacts = c
 	p.Stages = dryrun.Stages(dryrun.Stage{Name: "publish", Tasks: nodes})
+	// In place no chunk is read or copied, so the counts are known.
 	if c.Destination == nil {
 		p.Strategy, p.Stages = "documents-only", dryrun.Stages(dryrun.Stage{Name: "write", Tasks: c.Filled}, dryrun.Stage{Name: "publish", Tasks: nodes})
 		none := new(int64)
@@ -275,7 +279,7 @@ func (c *conversionFacts) done() string {
 			already++
 		}
 	}
-	done, before := fmt.Sprintf("now have format %d", c.To), ", %s already had it"
+	done, before := fmt.Sprintf("now have format %d", c.To), "; %s already had it"
 	switch {
 	case c.Destination != nil && c.DryRun:
 		done, before = fmt.Sprintf("to copy in format %d, nothing was changed", c.To), "; in the source %s already had it"
@@ -320,6 +324,7 @@ func (c *conversionFacts) print(w io.Writer) error {
 // run, otherwise if it is lost or if xarray no longer opens the group.
 func (c *conversionFacts) printMissing(w io.Writer) error {
 	for _, n := range c.Nodes {
+		// A change that keeps the meaning is only of interest before it is made.
 		if n.Missing == nil || !c.DryRun && !n.Lost && !n.Refused {
 			continue
 		}

@@ -92,6 +92,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		do = rewrite.Move
 	}
 	if f.move && !f.dry {
+		// A move deletes the source.
 		access = store.Write
 	}
 	src, err := locate(ctx, from, access)
@@ -105,6 +106,8 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		}
 	}()
 	if f.move {
+		// Removing the target would leave a broken link, and removing the link would
+		// leave the data.
 		if err := refuseLink(cmd, from); err != nil {
 			return err
 		}
@@ -176,6 +179,7 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	if !errors.Is(err, fs.ErrExist) || !errors.As(err, &e) {
 		return err
 	}
+	// Unlike cp, copy does not put SRC into an existing folder. Say how to do that.
 	g, failed := zarr.OpenGroup(cmd.Context(), to, nil)
 	if failed != nil {
 		return err
@@ -232,6 +236,7 @@ func (f *copyFlags) agreed(
 	if !f.overwrite || f.yes || f.dry || node.LocalPath(from) == node.LocalPath(to) {
 		return nil // nothing is removed, or there is no need to ask
 	}
+	// An array of unknown codecs can be copied, too, so its document is enough.
 	n, err := src.Metadata(cmd.Context(), nil)
 	_, isArray := n.(*metadata.Array)
 	if err != nil && !errors.Is(err, metadata.ErrUnsupported) {
@@ -243,6 +248,7 @@ func (f *copyFlags) agreed(
 			return err
 		}
 		try := *opt
+		// --stats must not count the trial.
 		try.Observer, try.DryRun = nil, true
 		err = do(dst, &try)
 		if errors.Is(err, rewrite.ErrManyMissing) {
@@ -282,18 +288,22 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 			p.SetTotal(r.Bytes)
 		}
 	}()
+	// Wait for the goroutine, so that it never sets the total of a line that has ended.
 	return func() { cancel(); <-done }
 }
 
 // stopped closes a destination after a failed copy. It returns err, with advice if the
 // copy has left something there.
 func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.Location, err error) error {
+	// The copy may have stopped because the context was cancelled. The look must still
+	// work.
 	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
 	_, archive := store.Driver(dst.Store()).(*zipstore.Archive) // discarded as a whole
 	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
 	if f.dry {
 		return err
 	}
+	// Opening the destination may have created its folder.
 	if info, lookErr := os.Lstat(node.LocalPath(to)); lookErr == nil && info.IsDir() {
 		_ = os.Remove(node.LocalPath(to)) // fails unless the new folder is still empty
 	}
@@ -325,6 +335,7 @@ func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
 		p.Strategy, p.Dropped, p.BytesDropped = "copy-publish-delete", &c.Values, &c.Bytes
 		gone.Tasks = c.Values
 	}
+	// With --overwrite the number of dropped chunks is unknown, and stays null.
 	if !c.Moved && p.Guarantee == "atomic" {
 		p.Dropped, p.BytesDropped = new(int64), new(int64)
 	}

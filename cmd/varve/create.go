@@ -85,7 +85,7 @@ elsewhere it needs --yes for that. If the values of --from cannot be written, th
 	flagtext.Propose(cmd, "index-location", "end", "start")
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, [0, 1], 2024-05-05, base64 for bytes. The default is zero; in format 2 with dimension names it is null, which means no fill value. The text null needs quotes there")
 	flagtext.Var(f, &c.codecs, "codecs", "", "the codec chain as a `JSON` list; with --shards, the chain of inner chunks", flagtext.Syntax(argument.Codecs))
-	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` after the codec bytes: zstd:3, gzip:5 or none; zstd by default", flagtext.Syntax(argument.Compressor))
+	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` after the codec bytes: zstd:3, gzip:5, auto or none; zstd by default", argument.CheckCompressor)
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat; an empty one leaves an axis without a name", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
@@ -122,6 +122,7 @@ func (c *creation) check(cmd *cobra.Command) error {
 		return err
 	}
 	unit, flag := s.Shards.Unit(), s.Shards.Flag
+	// Without calendar chunks, --grow alone may need times.
 	if p, _ := growth.ParsePolicy(c.grow); unit == 0 && p.Unit != 0 {
 		unit, flag = p.Unit, "--grow"
 	}
@@ -138,7 +139,7 @@ func (c *creation) check(cmd *cobra.Command) error {
 
 func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
 	o := &zarr.CreateOptions{Options: *session.Writing(cmd), Overwrite: c.overwrite, Format: c.format}
-	o.SingleWriter = *c.singleWriter
+	o.SingleWriter, o.AdaptCodecs = *c.singleWriter, argument.IsAdaptive(c.compressor)
 	return o
 }
 
@@ -205,6 +206,8 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 		return err
 	}
 	if data != nil {
+		// Read a stream to its end before the array exists, in case it is too short or
+		// too long.
 		if err := data.Settle(data.Total); err != nil {
 			return err
 		}
@@ -250,6 +253,7 @@ func (c *creation) fillFrom(cmd *cobra.Command, location string, a *zarr.Array, 
 		return nil
 	}
 	err = failure.On(cmd.Name(), location, err)
+	// An archive cannot delete a node, but it is not published before it is closed.
 	if archive, ok := store.Driver(a.Location().Store()).(*zipstore.Archive); ok {
 		return errors.Join(err, archive.Discard())
 	}

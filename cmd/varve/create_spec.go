@@ -60,6 +60,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) 
 		return nil, nil, err
 	}
 	t, err := input.ParseType(c.dtype)
+	// A type has no byte order. The codec bytes will get it.
 	c.big = t.Big
 	return &zarr.Spec{Shape: shape, Type: t.Type}, nil, err
 }
@@ -181,6 +182,7 @@ func parseAttributes(text string) (json.RawMessage, error) {
 	if err == nil && v.Kind() != strictjson.Object {
 		err = v.Errorf("it must be an object")
 	}
+	// units=K is the form of other programs.
 	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
 		err = fmt.Errorf("%w (did you mean {%s: %s}?)", err, output.Text(name), output.Text(value))
 	}
@@ -206,6 +208,7 @@ func (c *creation) chain(t dtype.Type) ([]metadata.Extension, error) {
 	case c.compressor != "":
 		return c.compressed(t, c.compressor)
 	case c.big:
+		// The compressor is the default of the library. Only the byte order differs.
 		return c.compressed(t, "zstd:0")
 	}
 	return nil, nil
@@ -240,6 +243,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	if p.Unit != 0 {
 		v.Time, v.Start, v.Step, v.Calendar = c.times.Coordinate, c.times.Start, c.times.Step, c.times.Calendar
 	}
+	// A stored location would be wrong after the store was moved or copied.
 	if strings.Contains(v.Time, "/") {
 		return failure.BadArgument("--time %s: the policy of --grow is stored with the array and needs a coordinate of the same group: give its name", v.Time)
 	}
@@ -252,9 +256,10 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 }
 
 // compressed returns the codec that turns elements into bytes, followed by a compressor:
-// zstd:3, gzip:5 or none.
+// zstd:3, gzip:5, auto or none.
 func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
-	compressor, err := argument.Compressor(text)
+	compressor, err := argument.Compressor(text, t)
+	// Text and bytes have their own codec in place of bytes.
 	if t.Variable() {
 		return append([]metadata.Extension{vlen.Extension(t)}, compressor...), err
 	}

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +31,6 @@ import (
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 )
 
 // appended is how many planes the demonstration appends, one by one.
@@ -46,6 +44,8 @@ func newDemoCommand() *cobra.Command {
 		Long: `Make an archive of daily fields with one chunk for each year, append ten days one by one, and read everything back.
 With --from, do the same with a copy of an existing array; the original does not change.
 
+DIR may also be in an object store, as s3://bucket/demo.
+
 What the appends wrote is measured from the files, not computed. The archive stays in DIR for you to look at.`,
 		Example: `  varve demo
   varve demo my-copy --from era5.zarr/t2m`,
@@ -55,7 +55,7 @@ What the appends wrote is measured from the files, not computed. The archive sta
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := "varve-demo"
 		if len(args) == 1 {
-			dir = args[0]
+			dir = strings.TrimPrefix(args[0], "file://")
 		}
 		return failure.On("demo", dir, runDemo(cmd, dir, from))
 	}
@@ -107,8 +107,11 @@ type appendFacts struct {
 
 func runDemo(cmd *cobra.Command, dir, from string) error {
 	d := newDemo(cmd, dir, "temperature", dailyFields())
-	if err := checkEmpty(dir); err != nil {
-		return err
+	// Say so before the elements are read.
+	if !isRemote(dir) {
+		if err := checkEmpty(dir); err != nil {
+			return err
+		}
 	}
 	if from != "" {
 		source, err := d.copyOf(from)
@@ -133,29 +136,28 @@ func newDemo(cmd *cobra.Command, dir, name string, from *origin) *demo {
 
 // run runs all steps. The first failed check ends it.
 func (d *demo) run(ctx context.Context) error {
-	s, err := filestore.Open(d.dir, &filestore.Options{Create: true})
+	end, err := d.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	d.h = zarr.At(s, "")
-	d.facts.Path = filepath.ToSlash(filepath.Join(d.dir, d.name))
 	for _, step := range []func(context.Context) error{d.archive, d.grow, d.regular, d.draw, d.readBack, d.end} {
 		if err := step(ctx); err != nil {
-			return err
+			return errors.Join(err, end())
 		}
 	}
-	return nil
+	return end()
 }
 
-// checkEmpty returns an error if a directory exists and is not empty.
+var errNotEmpty = failure.OfKind(fs.ErrExist, "it is not empty: name a new directory")
+
+// checkEmpty returns an error if a directory of this machine exists and is not empty.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil && len(entries) > 0 {
-		return failure.OfKind(fs.ErrExist, "it is not empty: name a new directory")
+		return errNotEmpty
 	}
 	return err
 }
@@ -166,6 +168,7 @@ func (d *demo) archive(ctx context.Context) error {
 	if _, err := d.h.At("").CreateGroup(ctx, nil, nil); err != nil {
 		return err
 	}
+	// The demonstration need not survive a power cut, and syncing every file is slow.
 	a, err := d.h.At(d.name).CreateArray(ctx, d.origin.spec, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
 		return err
@@ -183,7 +186,7 @@ func (d *demo) archive(ctx context.Context) error {
 		}
 		bar.Add(int64(len(buffer)))
 	}
-	if d.facts.Before, err = d.measure(a); err != nil {
+	if d.facts.Before, err = d.measure(ctx, a); err != nil {
 		return err
 	}
 	return d.say("1  The archive: %s\n\n   %s  %s %s%s, %s\n   chunks   %s\n%s   stored   %s in %s, after %.1f s\n\n",
@@ -219,7 +222,7 @@ func (d *demo) bytes(box grid.Box) int64 {
 	return n
 }
 
-// grow appends planes one by one, and compares the files before and after each.
+// grow appends planes one by one, and compares the stored values before and after each.
 func (d *demo) grow(ctx context.Context) error {
 	// With StoreFill, chunks that hold only the fill value are stored too, so every
 	// append writes the same number of chunks.
@@ -230,7 +233,7 @@ func (d *demo) grow(ctx context.Context) error {
 	if err := d.say("2  %d appends, measured from the files\n\n   %-12s %10s %10s %10s %12s\n", appended, "", "new chunks", "bytes", "zarr.json", "other files"); err != nil {
 		return err
 	}
-	before, err := listFiles(d.dir)
+	before, err := d.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -239,14 +242,14 @@ func (d *demo) grow(ctx context.Context) error {
 			return err
 		}
 	}
-	if d.facts.After, err = d.measure(a); err != nil {
+	if d.facts.After, err = d.measure(ctx, a); err != nil {
 		return err
 	}
 	return d.summary()
 }
 
-// appendPlane appends one plane, checks which files changed since before, and returns the
-// files after it.
+// appendPlane appends one plane, checks which values changed since before, and returns
+// those after it.
 func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) (snapshot, error) {
 	old := a.Grid()
 	box := grid.BoxOf(a.Shape())
@@ -258,15 +261,16 @@ func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) 
 	if err := a.AppendBytes(ctx, 0, plane, nil); err != nil {
 		return nil, err
 	}
-	after, err := listFiles(d.dir)
+	after, err := d.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	f := appendFacts{Index: box[0].Start}
-	for path := range before.changes(after) {
-		d.classify(&f, path, old.Chunks(), after[path])
+	for name := range before.changes(after) {
+		d.classify(&f, name, old.Chunks(), after)
 	}
 	d.facts.Appends = append(d.facts.Appends, f)
+	// A plane has one new chunk for each combination of chunks of the other axes.
 	want, ok := checked.Product(old.Chunks()[1:]...)
 	if !ok || f.NewChunks != want || f.Documents != 1 || f.Others != 0 {
 		return nil, fmt.Errorf("%s: the append of %s wrote %d new chunks (%d expected), %d documents (1 expected) and %d other files (none expected)",
@@ -314,6 +318,7 @@ func (d *demo) draw(ctx context.Context) error {
 
 // readBack opens the array again and compares every value.
 func (d *demo) readBack(ctx context.Context) error {
+	// Open the array anew, so that nothing cached by the appends can hide an error.
 	a, err := zarr.OpenArray(ctx, d.facts.Path, nil)
 	if err != nil {
 		return err
@@ -321,6 +326,7 @@ func (d *demo) readBack(ctx context.Context) error {
 	defer a.Close()
 	seam := grid.BoxOf(a.Shape())
 	old := seam[0].Stop - appended
+	// A few planes on both sides of the first append.
 	seam[0] = grid.Interval{Start: max(0, old-4), Stop: old + 3}
 	if d.facts.SeamValues, err = d.check(ctx, a, seam); err != nil {
 		return err
@@ -365,7 +371,7 @@ func (d *demo) check(ctx context.Context, a *zarr.Array, box grid.Box) (int64, e
 }
 
 // end prints the facts with --json, and commands to try next without it.
-func (d *demo) end(context.Context) error {
+func (d *demo) end(ctx context.Context) error {
 	if session.WantsJSON(d.cmd) {
 		return session.PrintJSON(d.cmd, d.facts)
 	}
@@ -375,13 +381,19 @@ func (d *demo) end(context.Context) error {
 	if len(zeros) > 0 {
 		axes = " --axes 1,0"
 	}
-	return d.say(`The archive is in %[1]s. To look around:
+	dir, secrets := retyped(ctx, d.dir)
+	array, _ := retyped(ctx, d.facts.Path)
+	more := ""
+	if secrets {
+		more = ", with the options that are not shown here"
+	}
+	return d.say(`The archive is in %[1]s. To look around%[8]s:
 
    %[6]s info --stats %[2]s
    %[6]s grid %[2]s%[5]s --locate %[3]d%[4]s
    %[6]s cat %[2]s --select %[3]d%[4]s
-   %[6]s tree %[1]s
-`, d.dir, phrase.Printable(d.facts.Path), last, zeros, axes, thisCommand())
+   %[6]s tree %[7]s
+`, d.dir, array, last, zeros, axes, thisCommand(), dir, more)
 }
 
 func (d *demo) say(format string, args ...any) error {

@@ -83,6 +83,7 @@ func thisCommand() string {
 	if found, err := exec.LookPath("varve"); err == nil && sameFile(found, self) {
 		return "varve"
 	}
+	// go run builds into a temporary folder, which it removes after the program ends.
 	if strings.Contains(filepath.ToSlash(self), "/go-build") {
 		return "go run ./cmd/varve"
 	}

@@ -3,84 +3,121 @@
 package main
 
 import (
-	"io/fs"
+	"context"
+	"errors"
+	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 )
 
-// classify counts a file that was written, replaced or removed. For a removed file, info
-// is nil.
-func (d *demo) classify(f *appendFacts, path string, chunks []int64, info fs.FileInfo) {
-	key, ok := strings.CutPrefix(path, d.name+"/")
+// isRemote reports whether a location is not a path of this machine, but a URL as that of
+// an object store.
+func isRemote(location string) bool {
+	return strings.Contains(location, "://") && !strings.HasPrefix(location, "file://")
+}
+
+// open opens the place of the archive, which is empty or does not exist yet. The caller
+// calls end.
+func (d *demo) open(ctx context.Context) (end func() error, err error) {
+	if isRemote(d.dir) {
+		if d.h, err = zarr.Locate(ctx, d.dir, store.Create); err != nil {
+			return nil, err
+		}
+		d.facts.Path = strings.TrimRight(d.dir, "/") + "/" + d.name
+	} else {
+		s, err := filestore.Open(d.dir, &filestore.Options{Create: true})
+		if err != nil {
+			return nil, err
+		}
+		d.h, d.facts.Path = zarr.At(s, ""), filepath.ToSlash(filepath.Join(d.dir, d.name))
+	}
+	end = func() error { return nil }
+	if c, ok := d.h.Store().(io.Closer); ok {
+		end = c.Close
+	}
+	values, err := d.list(ctx)
+	if err == nil && len(values) > 0 {
+		err = errNotEmpty
+	}
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return end, nil
+}
+
+// classify counts a value that was written, replaced or removed.
+func (d *demo) classify(f *appendFacts, name string, chunks []int64, after snapshot) {
+	key, ok := strings.CutPrefix(name, d.name+"/")
 	index, isChunk := d.origin.spec.KeyEncoding.ParseKey(key, len(chunks), nil)
+	is, there := after[name]
 	switch {
-	case info == nil || !ok:
+	case !there || !ok:
 		f.Others++
 	case key == "zarr.json":
 		f.Documents++
-		f.DocumentBytes += info.Size()
+		f.DocumentBytes += is.Size
 	case isChunk && index[0] >= chunks[0]:
 		f.NewChunks++
-		f.NewBytes += info.Size()
+		f.NewBytes += is.Size
 	default:
 		f.Others++
 	}
 }
 
 // measure counts the stored chunks of the array and their bytes.
-func (d *demo) measure(a *zarr.Array) (archiveFacts, error) {
+func (d *demo) measure(ctx context.Context, a *zarr.Array) (archiveFacts, error) {
 	f := archiveFacts{Shape: a.Shape()}
-	files, err := listFiles(d.dir)
-	for path, info := range files {
-		key, _ := strings.CutPrefix(path, d.name+"/")
+	values, err := d.list(ctx)
+	for name, e := range values {
+		key, _ := strings.CutPrefix(name, d.name+"/")
 		if _, ok := d.origin.spec.KeyEncoding.ParseKey(key, a.Rank(), nil); ok {
 			f.Chunks++
-			f.Bytes += info.Size()
+			f.Bytes += e.Size
 		}
 	}
 	return f, err
 }
 
-// snapshot has the files of a directory at one time, by their paths with slashes.
-type snapshot map[string]fs.FileInfo
+// snapshot has the values of the archive at one time, by their paths.
+type snapshot map[string]store.Entry
 
-// listFiles returns the files below dir, without those that Varve reserves, such as
-// locks.
-func listFiles(dir string) (snapshot, error) {
+// list returns the values of the archive, without those that Varve reserves, such as
+// locks, which come and go with each append.
+func (d *demo) list(ctx context.Context) (snapshot, error) {
 	s := snapshot{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), "__") {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
+	dir, err := store.ParsePath(d.h.Path())
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range store.ListVersions(ctx, d.h.Store(), dir, true) {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s[filepath.ToSlash(rel)], err = e.Info()
-		return err
-	})
-	return s, err
+		if !strings.Contains("/"+e.Name, "/__") {
+			s[e.Name] = e
+		}
+	}
+	return s, nil
 }
 
-// changes yields the paths of the files that are new, removed, or changed: replaced, or
-// of another size or time.
+// changes yields the paths of the values that are new, removed, or of another version.
 func (s snapshot) changes(after snapshot) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for path, was := range s {
-			is, ok := after[path]
-			if ok && os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime()) {
+		for name, was := range s {
+			if is, ok := after[name]; ok && is.Version == was.Version && is.Size == was.Size {
 				continue
 			}
-			if !yield(path) {
+			if !yield(name) {
 				return
 			}
 		}
-		for path := range after {
-			if _, ok := s[path]; !ok && !yield(path) {
+		for name := range after {
+			if _, ok := s[name]; !ok && !yield(name) {
 				return
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"varve.dev/zarr"
@@ -82,7 +82,8 @@ func temperature(day, lat, lon int64) float32 {
 // copyOf takes the elements from the node at a location. It returns the array, which the
 // caller must close.
 func (d *demo) copyOf(location string) (*zarr.Array, error) {
-	if rel, err := filepath.Rel(node.LocalPath(location), node.LocalPath(d.dir)); err == nil && filepath.IsLocal(rel) {
+	url := strings.TrimRight(location, "/")
+	if within(location, d.dir) || d.dir == url || isRemote(d.dir) && strings.HasPrefix(d.dir, url+"/") {
 		return nil, failure.BadArgument("%s is inside %s, which must not change: name another directory", d.dir, location)
 	}
 	n, err := node.Open(d.cmd, location)
@@ -94,6 +95,7 @@ func (d *demo) copyOf(location string) (*zarr.Array, error) {
 		return nil, errors.Join(err, n.Close())
 	}
 	d.facts.From, d.facts.MadeRectilinear = &location, a.Grid().Name() == grid.RegularName
+	// An array at the root of its store has no name.
 	if d.name = "data"; a.Path() != "" {
 		d.name = path.Base(a.Path())
 	}
@@ -172,6 +174,8 @@ func repeated(a *zarr.Array) (*origin, error) {
 			for k := range box[0].Len() {
 				i := box[0].Start + k
 				if i >= planes {
+					// Appended planes repeat the last ones. If the array has fewer, they
+					// start over.
 					i = ((i-appended)%planes + planes) % planes
 				}
 				plane[0] = grid.Interval{Start: i, Stop: i + 1}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,6 +20,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/httpstore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // demonstrate runs the demonstration in a new directory and returns what it measured.
@@ -70,6 +73,21 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// valuesIn lists a folder as the demonstration does.
+func valuesIn(t *testing.T, dir string) snapshot {
+	t.Helper()
+	s, err := filestore.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	all, err := (&demo{h: zarr.At(s, "")}).list(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // checkAppends compares what was reported of the appends with the files that are there.
 func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64) {
 	t.Helper()
@@ -83,40 +101,31 @@ func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64)
 		}
 		written += f.NewBytes
 	}
-	files, err := listFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := valuesIn(t, dir)
 	var stored int64
 	for path, info := range files {
 		if strings.HasPrefix(path, name+"/c/") {
-			stored += info.Size()
+			stored += info.Size
 		}
 	}
 	if stored != facts.After.Bytes || written != facts.After.Bytes-facts.Before.Bytes {
 		t.Errorf("%d bytes are stored, %d were appended: %+v", stored, written, facts)
 	}
 	last := facts.Appends[appended-1]
-	if info := files[name+"/zarr.json"]; info == nil || info.Size() != last.DocumentBytes {
+	if e, found := files[name+"/zarr.json"]; !found || e.Size != last.DocumentBytes {
 		t.Errorf("the document is not the one that append %+v wrote", last)
 	}
 }
 
 func TestDemoFromRectilinear(t *testing.T) {
 	source := fixture(t, "rect_months.zarr")
-	before, err := listFiles(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := valuesIn(t, source)
 	dir, facts := demonstrate(t, "--from", source)
 	checkAppends(t, dir, "data", facts, 2)
 	if facts.From == nil || *facts.From != source || facts.MadeRectilinear || facts.Values != 376*6 {
 		t.Errorf("%+v", facts)
 	}
-	after, err := listFiles(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := valuesIn(t, source)
 	for path := range before.changes(after) {
 		t.Errorf("%s of the original was changed", path)
 	}
@@ -300,23 +309,17 @@ func TestSnapshotChanges(t *testing.T) {
 	put("replaced", "a")
 	put("removed", "a")
 	put("__varve.lock", "")
-	before, err := listFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := valuesIn(t, dir)
 	put("longer", "ab")
 	put("new", "a")
 	put("deep/new", "a")
 	put("__varve.lock", "x")
 	put("other", "b")
-	err = errors.Join(os.Remove(filepath.Join(dir, "removed")), os.Rename(filepath.Join(dir, "other"), filepath.Join(dir, "replaced")))
+	err := errors.Join(os.Remove(filepath.Join(dir, "removed")), os.Rename(filepath.Join(dir, "other"), filepath.Join(dir, "replaced")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := listFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := valuesIn(t, dir)
 	want := []string{"deep/new", "longer", "new", "removed", "replaced"}
 	if got := slices.Sorted(before.changes(after)); !slices.Equal(got, want) {
 		t.Errorf("changes %q, want %q", got, want)
@@ -328,27 +331,27 @@ func TestSnapshotChanges(t *testing.T) {
 
 func TestClassify(t *testing.T) {
 	d := &demo{name: "t2m", origin: &origin{}}
-	info, err := os.Stat("demo_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := info.Size()
+	const n = 7
 	tests := []struct {
-		path string
-		info fs.FileInfo
-		want appendFacts
+		path  string
+		there bool
+		want  appendFacts
 	}{
-		{"t2m/c/5/0", info, appendFacts{NewChunks: 1, NewBytes: n}},
-		{"t2m/zarr.json", info, appendFacts{Documents: 1, DocumentBytes: n}},
-		{"t2m/c/4/0", info, appendFacts{Others: 1}},
-		{"t2m/c/5/0", nil, appendFacts{Others: 1}},
-		{"t2m/c/5", info, appendFacts{Others: 1}},
-		{"zarr.json", info, appendFacts{Others: 1}},
-		{"t2mx/zarr.json", info, appendFacts{Others: 1}},
+		{"t2m/c/5/0", true, appendFacts{NewChunks: 1, NewBytes: n}},
+		{"t2m/zarr.json", true, appendFacts{Documents: 1, DocumentBytes: n}},
+		{"t2m/c/4/0", true, appendFacts{Others: 1}},
+		{"t2m/c/5/0", false, appendFacts{Others: 1}},
+		{"t2m/c/5", true, appendFacts{Others: 1}},
+		{"zarr.json", true, appendFacts{Others: 1}},
+		{"t2mx/zarr.json", true, appendFacts{Others: 1}},
 	}
 	for _, test := range tests {
 		var got appendFacts
-		d.classify(&got, test.path, []int64{5, 1}, test.info)
+		after := snapshot{}
+		if test.there {
+			after[test.path] = store.Entry{Size: n}
+		}
+		d.classify(&got, test.path, []int64{5, 1}, after)
 		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s is %+v, want %+v", test.path, got, test.want)
 		}
@@ -367,5 +370,61 @@ func TestTemperature(t *testing.T) {
 	}
 	if summer, winter := temperature(200, 30, 0), temperature(20, 30, 0); summer <= winter {
 		t.Errorf("%v K in July, %v K in January", summer, winter)
+	}
+}
+
+// TestDemoInAStore makes the archive in a store that is no directory, as one of objects.
+func TestDemoInAStore(t *testing.T) {
+	racing.Skip(t)
+	s := memstore.New()
+	store.Register("demonstration", func(_ context.Context, location string, _ store.Access) (store.Store, store.Path, error) {
+		_, path, _ := strings.Cut(location, "://")
+		path, _, _ = strings.Cut(path, "?")
+		at, err := store.ParsePath(strings.TrimRight(path, "/"))
+		return s, at, err
+	})
+	var facts demoFacts
+	const location = "demonstration://bucket/some"
+	if err := json.Unmarshal([]byte(must(t, "", "demo", "--json", location+"/")), &facts); err != nil {
+		t.Fatal(err)
+	}
+	out := must(t, "", "demo", location+"2?endpoint=http://h:1&secret=word")
+	if !strings.Contains(out, "tree '"+location+"2?endpoint=http://h:1'") || strings.Contains(out, "word") {
+		t.Errorf("it prints %s", out)
+	}
+	if facts.Path != location+"/temperature" || facts.Values != 1836*36*72 || facts.After.Chunks != 15 {
+		t.Errorf("%+v", facts)
+	}
+	// What is there now stays.
+	for _, args := range [][]string{{location}, {location + "/temperature/below", "--from", location + "/temperature"}} {
+		if _, _, status := execute(t, "", append([]string{"demo"}, args...)...); status == 0 {
+			t.Errorf("demo %s: no error", args)
+		}
+	}
+}
+
+// TestRetyped checks that the commands that the demonstration prints have the options of
+// the location, and none that is a secret.
+func TestRetyped(t *testing.T) {
+	for query, c := range map[string]struct {
+		want    string
+		secrets bool
+	}{
+		"":                                        {"s3://b/d/x", false},
+		"?endpoint=http://h:9000&region=r":        {"'s3://b/d/x?endpoint=http://h:9000&region=r'", false},
+		"?AWS_ENDPOINT=http%3A%2F%2Fh&key=K":      {"'s3://b/d/x?AWS_ENDPOINT=http%3A%2F%2Fh'", true},
+		"?secret_access_key=S&anon=true":          {"'s3://b/d/x?anon=true'", true},
+		"?endpoint=http://u:secret@h":             {"s3://b/d/x", true},
+		"?endpoint=http%3A%2F%2Fu%3Asecret%40h":   {"s3://b/d/x", true},
+		"?new_option=S&azure_storage_sas_token=S": {"s3://b/d/x", true},
+		"?region='$(S)'":                          {"'s3://b/d/x?region=%27$(S)%27'", false},
+	} {
+		ctx, _ := httpstore.Conceal(t.Context(), "s3://b/d"+query)
+		if got, secrets := retyped(ctx, "s3://b/d/x"); got != c.want || secrets != c.secrets {
+			t.Errorf("%s: %s, secrets %t; want %s, %t", query, got, secrets, c.want, c.secrets)
+		}
+	}
+	if got, _ := retyped(t.Context(), "a dir/x"); got != "a dir/x" {
+		t.Errorf("a path: %s", got)
 	}
 }

@@ -46,6 +46,7 @@ func logicalBytes(a *zarr.Array) int64 {
 	if ok = ok && !a.Type().Variable(); ok {
 		n, ok = checked.Mul(n, int64(a.Type().Size()))
 	}
+	// The caller doubles the number.
 	if !ok || n > math.MaxInt64/2 {
 		return 0
 	}
@@ -58,6 +59,7 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		return err
 	}
 	defer n.Close()
+	// If only one node is a group, OpenArray below says which one it is.
 	if a, ok := n.(*zarr.Group); ok {
 		m, err := node.Open(cmd, locationB)
 		if err != nil {
@@ -107,6 +109,7 @@ func compareArrays(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, erro
 // differenceText describes a difference, with times and durations as cat prints them.
 func differenceText(a *zarr.Array, d *zarr.Difference) string {
 	t := a.Type()
+	// Only times and durations are spelled differently in metadata.
 	if k := t.Kind(); d.Index == nil || k != dtype.Datetime && k != dtype.Timedelta {
 		return d.String()
 	}

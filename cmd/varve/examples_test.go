@@ -23,6 +23,8 @@ var notRun = map[string]string{
 	"source <(varve completion": "needs a shell",
 	"varve conformance":         "prints millions of lines",
 	"varve icechunk":            "needs a repository",
+	"varve revert":              "needs a re-gridding before it",
+	"varve run":                 "needs a plan, and the parts before it",
 	"make ":                     "builds and tests everything",
 	"go install":                "installs the command",
 }
@@ -79,6 +81,9 @@ func runExample(t *testing.T, fixture string, c *cobra.Command, line string) {
 			t.Fatal(err)
 		}
 	}
+	if strings.Contains(line, "archive.vz") && !strings.Contains(line, "--concat") { // a copy of it would have other times
+		must(t, "", "virtualize", "data/2026-09.nc", "data/2026-10.nc", "--concat", "time", "-o", "archive.vz")
+	}
 	if _, errs, status := execute(t, stdin, args[1:]...); status != 0 {
 		t.Errorf("%s: status %d, %s", line, status, errs)
 	}
@@ -101,6 +106,7 @@ func shellWords(line string) []string {
 func newExampleFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
+	monthlyFiles(t, dir)
 	t.Chdir(dir)
 	node := func(node string, args ...string) { must(t, "", append([]string{"create", node}, args...)...) }
 	node("era5.zarr", "--group")

@@ -85,6 +85,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	}
 	write := format.Writers[f]
 	toStdout := file == "" || file == "-"
+	// Binary data can leave a terminal unusable.
 	if toStdout && (f == format.Raw || f == format.NPY) && console.IsTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
@@ -93,9 +94,11 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 		return err
 	}
 	defer a.Close()
+	// All values of a file have one type. Settle it before the first value is written.
 	if err := src.Settle(cmd.Context()); err != nil {
 		return err
 	}
+	// Refuse what cannot fit before anything is written.
 	err = format.CheckLimit(src, session.LimitOf(cmd), f)
 	if err == nil && !toStdout {
 		err = format.CheckRoom(src, file, f, localfile.FreeBytes)

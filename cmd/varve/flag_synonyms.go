@@ -25,6 +25,7 @@ var flagSynonyms = map[string][]string{
 // flagSynonym returns a hint in parentheses for an unknown flag that other programs have:
 // the flag of the command that does the same. It returns "" if there is none.
 func flagSynonym(cmd *cobra.Command, name string) string {
+	// Parameters of Python have underscores.
 	name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
 	if has(name) {

@@ -27,12 +27,15 @@ func flagError(cmd *cobra.Command, err error) error {
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
 		name := unknown.GetSpecifiedName()
+		// In varve grid the two most similar flags mean something else than --chunks of
+		// create.
 		if name == "chunks" && cmd.Flags().Lookup("chunk-grid") != nil {
 			return fmt.Errorf("%w (--chunk-grid takes the whole chunk grid as JSON, --chunk the index of one chunk)", err)
 		}
 		if slices.Contains([]string{"csv", "npy", "json", "raw"}, name) && cmd.Flags().Lookup("format") != nil {
 			return fmt.Errorf("%w (did you mean --format %s?)", err, name)
 		}
+		// -5 was parsed as the short flag 5.
 		if shorts := unknown.GetSpecifiedShortnames(); shorts != "" {
 			return fmt.Errorf("%w%s", err, numberMeant(cmd, shorts))
 		}
@@ -49,6 +52,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		return err
 	}
 	flag := value.GetFlag()
+	// In --fill --chunks 3, package pflag takes --chunks as the value of --fill.
 	if cmd.Flags().Lookup(strings.TrimPrefix(value.GetValue(), "--")) != nil && strings.HasPrefix(value.GetValue(), "--") {
 		return fmt.Errorf("--%s needs a value, but %s follows it", flag.Name, value.GetValue())
 	}

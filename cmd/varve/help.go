@@ -92,8 +92,10 @@ func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func
 	list := func(names []string) {
 		for _, name := range names {
 			if c := left[name]; c != nil {
+				// The list shows the first part. The help of the command shows all of it.
 				short, _, _ := strings.Cut(c.Short, ";")
 				b.WriteString(phrase.Flow(short, width, fmt.Sprintf("  %-12s ", name), strings.Repeat(" ", 15)) + "\n")
+				// More lists only what no group has listed.
 				delete(left, name)
 			}
 		}
@@ -136,6 +138,7 @@ func newHelpCommand() *cobra.Command {
 func help(cmd *cobra.Command, args []string) error {
 	root := cmd.Root()
 	if len(args) == 0 {
+		// Package cobra adds --help to a command only when it executes that command.
 		root.InitDefaultHelpFlag()
 		return root.Help()
 	}

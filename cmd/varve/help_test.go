@@ -55,7 +55,7 @@ func TestHelpIsWrapped(t *testing.T) {
 	if text := helps["varve"]; !strings.Contains(text, "Grow and cut:\n  append ") {
 		t.Error(text)
 	}
-	if text := helps["create"]; strings.Contains(text, "settled") || !strings.Contains(text, "--experimental WHAT, --http-timeout DURATION") {
+	if text := helps["create"]; strings.Contains(text, "settled") || !strings.Contains(text, "--experimental WHAT,") || !strings.Contains(text, "--http-timeout DURATION,") {
 		t.Error("flags of all commands are explained with each of them")
 	}
 }

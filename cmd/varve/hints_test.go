@@ -38,7 +38,7 @@ func TestMeantStore(t *testing.T) {
 		{"K.zar", "nothing is here (did you mean K.zarr?)"},
 		{"k.zarr", "(did you mean K.zarr?)"},
 		{"K.zarr/b", "(did you mean a?)"},
-		{"plain/g", "no Zarr node here, only t2m (varve create " + dir + "/plain/g --group makes the folder a group)"},
+		{"plain/g", "no Zarr node here, only \"t2m\" (varve create " + dir + "/plain/g --group makes the folder a group)"},
 		{"plain/g/t2", "(did you mean t2m?)"},
 	} {
 		if _, errs, status := execute(t, "", "info", dir+"/"+c.node); status != 1 || !strings.Contains(errs, c.want) {

@@ -3,28 +3,23 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"iter"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
-	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
-	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store"
+	"varve.dev/zarr/regrid"
 )
 
 func newInfoCommand() *cobra.Command {
@@ -40,7 +35,7 @@ names the unknown part. Notes at the end report problems, such as stale consolid
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes")
+	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes, and what varve vacuum would free")
 	c.RunE = func(cmd *cobra.Command, args []string) error { return info(cmd, args[0], *stats) }
 	return c
 }
@@ -63,18 +58,29 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
 	f := facts.Describe(location, a.Metadata())
 	f.Notes = append(f.Notes, a.Notes()...)
-	f.Notes = append(f.Notes, shadowed(cmd.Context(), a)...)
-	if f.Pending = facts.PendingAt(cmd.Context(), a); f.Pending != nil {
+	ctx := cmd.Context()
+	var both, undecoded, grids, copies []string
+	// None of these needs the result of another. In a far store each takes a round trip,
+	// and together they take one.
+	together(
+		func() { both = shadowed(ctx, a) },
+		func() { f.Pending = facts.PendingAt(ctx, a) },
+		func() { f.Times = source.EndsOfTime(ctx, a) },
+		func() { grids = regriddings(ctx, a, stats) },
+		func() { f.Readers = facts.ReadersOf(ctx, a) },
+		func() { copies = consolidated.OlderCopies(ctx, location, a) },
+	)
+	if f.Notes = append(f.Notes, both...); f.Pending != nil {
 		f.Notes = append(f.Notes, f.Pending.Text())
 	}
-	f.Times = source.EndsOfTime(cmd.Context(), a)
+	// Tell why info shows no dates for a coordinate of times.
 	if err := source.UndecodedTimes(a, cf.UnitsOf(a)); err != nil {
-		f.Notes = append(f.Notes, "its times are left as numbers: "+failure.OneLine(err))
+		undecoded = []string{"its times are left as numbers: " + failure.OneLine(err)}
 	}
-	f.Readers = facts.ReadersOf(cmd.Context(), a)
+	f.Notes = append(f.Notes, slices.Concat(undecoded, grids, copies)...) // [] in JSON if empty
 	f.AddGrid(a.Grid())
 	f.AddInner(a)
-	f.Notes = append(f.Notes, consolidated.OlderCopies(cmd.Context(), location, a)...)
+	// create prints the new array by this function, and may have made remarks.
 	f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
 	f.AddSize(a.Type())
 	if stats {
@@ -83,6 +89,35 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		}
 	}
 	return f.Print(cmd)
+}
+
+// together calls functions at the same time, and waits for all.
+func together(calls ...func()) {
+	var wg sync.WaitGroup
+	for _, call := range calls[1:] {
+		wg.Go(call)
+	}
+	calls[0]()
+	wg.Wait()
+}
+
+// regriddings returns notes about what re-griddings have left. With stats, the bytes are
+// listed already.
+func regriddings(ctx context.Context, a *zarr.Array, stats bool) (notes []string) {
+	i, err := regrid.Inspect(ctx, a)
+	if err != nil {
+		return []string{"the records of re-griddings cannot be read: " + failure.OneLine(err)}
+	}
+	if i.Superseded > 0 && !stats {
+		notes = append(notes, "the chunks before the last re-gridding are stored, too: varve vacuum deletes them after a day, and info --stats counts them")
+	}
+	if i.Unfinished != "" {
+		notes = append(notes, "a re-gridding is not finished: "+i.Unfinished)
+	}
+	if i.Replaced != nil {
+		notes = append(notes, i.Replaced.Message()+" (varve check)")
+	}
+	return notes
 }
 
 // infoUndecodable describes an array that cannot be opened, as far as its document can be
@@ -104,16 +139,6 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 	return errors.Join(err, f.Print(cmd), reason)
 }
 
-// groupFacts describes a group, in the form of --json.
-type groupFacts struct {
-	Path       string          `json:"path"`
-	Kind       string          `json:"kind"`
-	Format     int             `json:"zarr_format"`
-	Attributes json.RawMessage `json:"attributes"`
-	Members    output.Names    `json:"members"`
-	Notes      []string        `json:"notes,omitempty"`
-}
-
 // shadowed returns a note if a node has documents of both formats. Those of format 2 are
 // then not read.
 func shadowed(ctx context.Context, n zarr.Node) []string {
@@ -123,79 +148,3 @@ func shadowed(ctx context.Context, n zarr.Node) []string {
 	}
 	return []string{fmt.Sprintf("documents of both formats exist: zarr.json was read, and %s was not", strings.Join(names, " and "))}
 }
-
-// addNotes adds a note if consolidated metadata is stale or cannot be compared.
-func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
-	group := g.Metadata()
-	if group.Consolidated == nil {
-		return
-	}
-	d, err := consolidated.DriftOf(ctx, g.Path(), group, &consolidated.NodeWalk{Hierarchy: g.Location().Root(), Most: facts.MostCompared, Deep: true})
-	switch {
-	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist):
-		// The store cannot be listed, or the group is new and this is a dry run.
-	case err != nil:
-		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+failure.OneLine(err))
-	case !d.IsNone():
-		f.Notes = append(f.Notes, d.StaleText())
-	}
-}
-
-// infoGroup prints a group. It passes the members on one by one, because there may be
-// very many.
-func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
-	f := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes()}
-	stale, _ := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes reports the error
-	f.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
-	f.addNotes(cmd.Context(), g)
-	f.Notes = append(f.Notes, facts.PendingBelow(cmd.Context(), location, g)...)
-	for _, text := range dimensions.Disagreements(cmd, consolidated.AsStored(g, stale)) {
-		f.Notes = append(f.Notes, dimensions.Unopened(text, ""))
-	}
-	var bad error
-	members := func(yield func(zarr.Member) bool) {
-		for m, err := range consolidated.MembersThere(cmd.Context(), g, stale, false) {
-			if err != nil {
-				bad = errors.Join(bad, err)
-			} else if !yield(m) {
-				return
-			}
-		}
-	}
-	if session.WantsJSON(cmd) {
-		f.Members = func(yield func(string) bool) {
-			for m := range members {
-				if !yield(m.Name()) {
-					return
-				}
-			}
-		}
-		f.Attributes = metadata.PlainText(f.Attributes)
-		return errors.Join(session.PrintJSON(cmd, f), bad)
-	}
-	err := session.Print(cmd, func(w *bufio.Writer) error { return f.print(w, members) })
-	return errors.Join(err, bad)
-}
-
-// print prints the group in words.
-func (f *groupFacts) print(w *bufio.Writer, members iter.Seq[zarr.Member]) error {
-	s := facts.Sheet{Title: "group " + f.Path}
-	s.Add("format", facts.FormatText(f.Format))
-	s.Attributes(f.Attributes)
-	n := 0
-	for m := range members {
-		s.Add(facts.Label("members", n), facts.MemberText(m))
-		if n++; n%membersAtATime == 0 {
-			if err := s.Pass(w); err != nil {
-				return err
-			}
-		}
-	}
-	for i, n := range f.Notes {
-		s.Add(facts.Label("notes", i), n)
-	}
-	return s.Pass(w)
-}
-
-// membersAtATime is the number of members that are printed at once.
-const membersAtATime = 1 << 10

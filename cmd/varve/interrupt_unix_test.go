@@ -406,3 +406,36 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 		t.Fatal(err, p.errs.String())
 	}
 }
+
+// TestSignalAtRegridding interrupts a re-gridding once it has stored something. The array
+// stays as it is, the message says how to go on, and the repeated command stages only the
+// rest.
+func TestSignalAtRegridding(t *testing.T) {
+	node := newNode(t, "--shape", "3000,50", "--dtype", "int32", "--chunks", "1,50")
+	must(t, "", "write", node, "--value", "7")
+	want := must(t, "", "export", node, "--format", "raw")
+	args := []string{"rechunk", node, "--chunks", "7,5", "--memory", "1MiB"}
+	records := filepath.Join(node, "__varve", "regrid")
+	p := start(t, args...)
+	status, stopped := p.stop(t, syscall.SIGINT, func() bool {
+		found, err := filepath.Glob(filepath.Join(records, "*", "*"))
+		return err == nil && len(found) > 0
+	})
+	if said := p.errs.String(); status != 130 || !stopped || !isOneMessage(said, "repeat") {
+		t.Fatalf("status %d, stopped %t, %s", status, stopped, said)
+	}
+	if got := must(t, "", "export", node, "--format", "raw"); got != want {
+		t.Error("the array has other elements after the interrupt")
+	}
+	out := decode(t, must(t, "", append(args, "--json")...))
+	if staged, _ := out["encoded"].(float64); out["changed"] != true || staged >= 429*10 {
+		t.Errorf("the repeated command says %v", out)
+	}
+	if got := must(t, "", "export", node, "--format", "raw"); got != want {
+		t.Error("the array has other elements afterwards")
+	}
+	must(t, "", "vacuum", node, "--grace", "0s", "--yes")
+	if left, err := filepath.Glob(filepath.Join(records, "*")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left (%v)", left, err)
+	}
+}

@@ -125,6 +125,7 @@ func listContinued(cmd *cobra.Command, extra string) string {
 		}
 		flag, value, joined := strings.Cut(line[i-1], "=")
 		if !joined || !strings.HasPrefix(flag, "--") {
+			// --chunks 5 5, otherwise --chunks=5 5.
 			flag, value = line[i-2], line[i-1]
 		}
 		f := cmd.Flags().Lookup(strings.TrimPrefix(flag, "--"))
@@ -138,6 +139,7 @@ func listContinued(cmd *cobra.Command, extra string) string {
 			}
 			words = append(words, strings.Trim(word, ", "))
 		}
+		// Suggest only what the flag accepts.
 		if list := strings.Join(words, ","); flagtext.Takes(checkedValue(f), list) {
 			return fmt.Sprintf("--%s %s", f.Name, phrase.Word(list))
 		}

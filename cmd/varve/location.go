@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,23 +40,52 @@ func atLocation(op, location string, at *zarr.Location, err error) error {
 	return failure.On(op, location, err)
 }
 
-// destination opens the location of the copy, and creates its store if needed. For a dry
-// run it creates nothing, and an empty store stands for a missing one.
+// destination opens the location of the copy, as newPlace does.
 func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Location, error) {
 	ctx := cmd.Context()
 	if f.overwrite && !f.dry {
+		// An old archive stays until the new one is complete.
 		if p, ok, err := replacedArchive(ctx, location); ok || err != nil {
 			return p, err
 		}
 	}
-	if !f.dry {
-		return locate(ctx, location, store.Create)
+	return newPlace(cmd, location, f.dry)
+}
+
+// newPlace opens the location of a new node, and creates its store if needed. For a dry
+// run it creates nothing, and an empty store stands for a missing one.
+func newPlace(cmd *cobra.Command, location string, dry bool) (*zarr.Location, error) {
+	if !dry {
+		return locate(cmd.Context(), location, store.Create)
 	}
-	p, err := locate(ctx, location, store.Read)
+	p, err := locate(cmd.Context(), location, store.Read)
 	if errors.Is(err, fs.ErrNotExist) {
 		return zarr.At(memstore.New(), ""), nil
 	}
 	return p, err
+}
+
+// within reports whether a new node would be in the folder of an array, also through
+// links. Opening its store would create folders there.
+func within(array, location string) bool {
+	folder, err := os.Stat(node.LocalPath(array))
+	if err != nil || strings.Contains(strings.TrimPrefix(location, "file://"), "://") {
+		return false
+	}
+	at, err := filepath.EvalSymlinks(node.LocalPath(location))
+	for name := node.LocalPath(location); errors.Is(err, fs.ErrNotExist) && name != filepath.Dir(name); {
+		name = filepath.Dir(name)
+		at, err = filepath.EvalSymlinks(name)
+	}
+	for ; err == nil; at = filepath.Dir(at) {
+		if above, err := os.Stat(at); err == nil && os.SameFile(above, folder) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return false
 }
 
 // replacedArchive begins an archive that will replace the one at a location. It returns

@@ -112,6 +112,7 @@ func (f *planFlags) plan() (*plan, error) {
 		return nil, err
 	}
 	t := named.Type
+	// Errors must name the flag of this command, not --shards of create.
 	s := chunking.Shards{Shards: chunking.Chunking{Flag: "--target", Text: f.target}}
 	p := &plan{Shape: shape, DataType: t.Name()}
 	if s.Inner, err = parseEven(f.chunks); err != nil {
@@ -217,6 +218,7 @@ func (p *plan) sheet() *facts.Sheet {
 
 // add adds the proposal with shards, or only the reason why shards are not worthwhile.
 func (p *shardedPlan) add(s *facts.Sheet, create string) {
+	// A shard with one chunk only adds an index to it.
 	if p.PerShard == 1 && p.Advice != nil {
 		s.Add("with shards", *p.Advice)
 		return

@@ -22,7 +22,7 @@ func TestDocumentsAreScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes hundreds of megabytes")
 	}
-	for name, least := range map[string]int{"README.md": 7, "docs/terminal.md": 31, "docs/growth.md": 3} {
+	for name, least := range map[string]int{"README.md": 7, "docs/terminal.md": 31, "docs/growth.md": 3, "tools/wheel/description.md": 5} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("..", "..", name))
 			if err != nil {
@@ -45,8 +45,10 @@ func TestDocumentsAreScripts(t *testing.T) {
 	}
 }
 
-// scriptOf returns the commands in the shell blocks of a document, without comments.
+// scriptOf returns the commands in the shell blocks of a document, without comments. A
+// backslash at the end of a line continues a command, as in a shell.
 func scriptOf(document string) []string {
+	document = strings.ReplaceAll(document, "\\\n", " ")
 	var script []string
 	in := false
 	for line := range strings.SplitSeq(document, "\n") {
@@ -76,7 +78,9 @@ func runScriptLine(t *testing.T, line string) {
 // newScriptFolder makes the input that the documents name, in the working directory.
 func newScriptFolder(t *testing.T) {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	dir := t.TempDir()
+	monthlyFiles(t, dir)
+	t.Chdir(dir)
 	float := dtype.Of[float32]()
 	for name, days := range map[string]int64{"day.npy": 1, "january.npy": 31, "days.npy": 31} {
 		sparseNPY(t, name, npy.Header{Type: float, Shape: []int64{days, 721, 1440}})

@@ -49,6 +49,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	opt := session.Writing(cmd)
 	opt.SingleWriter = singleWriter
 	if !yes {
+		// Report before the question what would fail after it.
 		if err := deletable(cmd, location, opt); err != nil {
 			return err
 		}
@@ -73,6 +74,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 
 // refuseArchive returns an error if a location is in a zip archive, which cannot change.
 func refuseArchive(cmd *cobra.Command, location string) error {
+	// Do not open stores that are no archives, because that may take requests.
 	if !strings.Contains(strings.ToLower(location), ".zip") {
 		return nil
 	}
@@ -101,6 +103,7 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 		return nil // a dry run does not ask
 	}
 	try := *opt
+	// The ledger takes the changes in place of the store.
 	try.Rehearsal, try.Observer = new(rehearsal.Ledger), nil
 	err := zarr.DeleteIf(cmd.Context(), location, &try, func(context.Context) error { return errDeletable })
 	if errors.Is(err, errDeletable) {
@@ -112,11 +115,13 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 // halfRemoved returns the error of a removal. If the removal has begun, and so made the
 // node invisible, it adds how to complete it.
 func halfRemoved(cmd *cobra.Command, location string, err error) error {
+	// The removal may have stopped because of a signal. The look must still work.
 	ctx := context.WithoutCancel(cmd.Context())
 	at, lookErr := locate(ctx, location, store.Read)
 	if lookErr != nil || session.IsDryRun(cmd) {
 		return err
 	}
+	// Documents are deleted first, so a removal that has begun is already invisible.
 	begun, lookErr := rewrite.Unfinished(ctx, at)
 	if lookErr = errors.Join(lookErr, closeStore(at, true)); !begun || lookErr != nil {
 		return err

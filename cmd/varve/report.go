@@ -36,13 +36,17 @@ func failed(cmd *cobra.Command, err error) error {
 
 // report prints why a command line failed and returns the exit status.
 func report(cmd *cobra.Command, args []string, err error) int {
+	// A reader such as head closes the pipe when it has enough. That is no failure.
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return 0
 	}
 	var w *workError
 	var v failure.Verdict
+	// Errors without workError come from packages cobra and pflag, before any work.
 	usage := !errors.As(err, &w) || failure.IsUsage(err)
+	// If the flags could not be parsed, only args show --json.
 	switch programs := slices.Contains(args, "--json") || session.WantsJSON(cmd); {
+	// The answer is in the document on standard output.
 	case programs && errors.As(err, &v):
 	case programs:
 		reportJSON(cmd, err, usage)
@@ -65,6 +69,7 @@ func sentence(cmd *cobra.Command, err error) string {
 	switch {
 	case errors.Is(err, zarr.ErrDecided):
 		return decidedText(cmd, err)
+	// A note of the command, if there is one, is more precise.
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return failure.OneLine(err) + "; the change is visible and must not be repeated"
 	case !console.IsInterrupted(cmd.Context(), err):
@@ -182,7 +187,15 @@ func leftBehind(cmd *cobra.Command) string {
 	case "write":
 		return "every chunk has its old elements or the new ones: repeat the command to write all of them"
 	case "compact":
-		return "every shard is unchanged or in order: repeat the command for the others"
+		if inShards, _ := cmd.Flags().GetBool("shards"); inShards {
+			return "every shard is unchanged or in order: repeat the command for the others"
+		}
+		return regridLeft
+	case "regularize", "rechunk", "drop", "insert":
+		return regridLeft
 	}
 	return ""
 }
+
+// regridLeft says what an interrupted re-gridding has left.
+const regridLeft = "no array shows a part of the change: repeat the command, which goes on where it stopped, or give it up with varve vacuum --abandon"

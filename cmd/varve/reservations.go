@@ -134,6 +134,7 @@ func newReserved(r *zarr.Reservation, node string) reserved {
 	out := reserved{Node: node, ID: r.ID(), Parts: r.Parts(), Holder: r.Holder().String(), reservation: r}
 	for i, in := range r.Region(0) {
 		out.Start = append(out.Start, in.Start)
+		// Parts lie one after another, so the last one ends the region.
 		out.Stop = append(out.Stop, r.Region(r.Parts() - 1)[i].Stop)
 	}
 	if since := r.Holder().Since; !since.IsZero() {

@@ -31,8 +31,8 @@ func newResizeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resize NODE --shape SHAPE, resize NODE|GROUP DIMENSION=N …",
 		Short: "Change the shape of an array, or of the arrays of a group; elements outside the new shape are deleted",
-		Long: `Change the shape of an array; elements outside the new shape are deleted. Before that, resize asks on a terminal, and
-needs --yes elsewhere.
+		Long: `Change the shape of an array, or of the arrays of a group. Elements outside the new shape are deleted; before that,
+resize asks on a terminal, and needs --yes elsewhere.
 
 With DIMENSION=N, such as time=100, the dimension gets that length: in an array, or in all arrays directly below a group
 that have it. First all arrays are checked, then they are changed one after another. If the command is interrupted,
@@ -124,6 +124,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Chang
 	if err := chunking.CheckResize(cmd, a, shape, opt.Grow...); err != nil {
 		return err
 	}
+	// Report before the question what would fail after it.
 	if lost := lostElements(before, shape); lost > 0 && !yes {
 		if err := (&resized{location, location, a, before, shape, *opt}).fits(cmd.Context()); err != nil {
 			return failure.On(cmd.Name(), location, err)
@@ -213,6 +214,7 @@ func touchedBy(g *grid.Grid, after []int64) int64 {
 	stays := g.Chunks()
 	for i, extent := range after {
 		a := g.Axis(i)
+		// Along this axis all chunks stay.
 		if extent == a.Extent() {
 			continue
 		}

@@ -178,6 +178,7 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		if _, is := m.Node.(*zarr.Array); !is {
 			continue
 		}
+		// A linked array is changed under its own name, or not at all.
 		other, err := node.IsOther(cmd, location, g, m.Path, false)
 		if err != nil {
 			return nil, err
@@ -232,6 +233,7 @@ func (r *resized) fits(ctx context.Context) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	// A new shape may shrink some axes and grow others.
 	smaller, err := r.array.Grid().Shrunk(r.shape, r.opt.Shrink)
 	if err == nil {
 		_, err = smaller.Grown(r.shape, r.opt.Grow...)

@@ -65,8 +65,9 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
 		newPlanCommand(), session.WithStats(dryrun.With(newCreateCommand())), session.WithStats(dryrun.With(newWriteCommand())), session.WithStats(dryrun.With(newAppendCommand())),
 		session.WithStats(dryrun.With(newResizeCommand())), session.WithStats(dryrun.With(newUnlockCommand())), dryrun.With(newAttributesCommand()), dryrun.With(newRemoveCommand()), newReservationsCommand(),
-		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()),
-		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
+		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(newVacuumCommand()), newRevertCommand(), session.WithStats(newRunCommand()),
+		session.WithStats(newVirtualizeCommand()), session.WithStats(newMaterializeCommand()),
+		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)
@@ -87,9 +88,13 @@ func rootCommand(cmd *cobra.Command, _ []string) error {
 func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		args = session.Begin(cmd, args)
+		args, end, err := session.Begin(cmd, args)
+		defer end()
+		if err != nil {
+			return failed(cmd, err)
+		}
 		p := progress.Begin(cmd)
-		err := work(cmd, args)
+		err = work(cmd, args)
 		p.End()
 		if err != nil {
 			return failed(cmd, err)

@@ -125,6 +125,7 @@ func edgesJSON(g *grid.Grid) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	for name, value := range v.Members() {
+		// A regular grid has one length per axis, a rectilinear one a length or a list.
 		if name == "chunk_shape" || name == "chunk_shapes" {
 			return value.Raw()
 		}
@@ -209,7 +210,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 		return newTwig(zarr.Member{Path: name, Kind: arrayKind, Node: n}), nil
 	}
 	root := &twig{name, &branch{kind: &groupKind, text: name}}
-	stale, err := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), deep)
+	stale, err := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), deep, nil)
 	root.notes(cmd, location, stale)
 	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
 }
@@ -336,6 +337,8 @@ func (b *twig) printJSONBelow(w *bufio.Writer, indent string) error {
 		return err
 	}
 	const none = `"members": []` // cannot be part of a name, where quotes are escaped
+	// Encode the node with an empty list, and write its members between the brackets. So
+	// the text of a large tree is never in memory.
 	text := strings.ReplaceAll(string(strictjson.AppendIndent(nil, alone)), "\n", "\n"+indent)
 	before, after, _ := strings.Cut(text, none)
 	if len(b.members) == 0 {

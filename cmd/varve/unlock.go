@@ -111,6 +111,7 @@ func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.RectilinearOptions) (*unlocked, error) {
 	before := gridJSON(a.Grid())
 	err := a.MakeRectilinear(cmd.Context(), how)
+	// The library does not know the command that converts.
 	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
 		return nil, failure.Unsupported("format 2 has only regular chunks; convert it first (varve convert %s --to 3)", phrase.Word(node.RootOf(location, a)))
 	}

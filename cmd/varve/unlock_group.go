@@ -94,6 +94,7 @@ func candidates(cmd *cobra.Command, location string, g *zarr.Group, axes []strin
 			return nil, err
 		}
 		names = append(names, l.array.DimensionNames()...)
+		// try finds failures before the first array changes.
 		if err = l.find(axes); err == nil {
 			err = l.try(cmd, g)
 		}

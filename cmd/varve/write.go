@@ -58,6 +58,7 @@ that is too short or too long changes nothing. If FILE is NODE itself, its value
 			}
 			return fill(cmd, args[0], *sel, *value)
 		}
+		// Without FILE the name is empty, which means standard input.
 		return write(cmd, args[0], *sel, slices.Concat(args[1:], []string{""})[0], *name)
 	}
 	return c
@@ -79,6 +80,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 		return failure.BadArgument("--value %s: %w%s", value, err, countedIn(a, err))
 	}
 	noteYear(cmd, location, e.Type, "--value", value)
+	// FillBytes takes elements of fixed size only.
 	if e.Type.Variable() {
 		err = zarr.Fill(cmd.Context(), a, to.Selection(), elem)
 	} else {
@@ -101,6 +103,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	v, err := input.Open(cmd, file, formatName, to.Type(), a)
+	// varve write NODE 1.5: a value in place of a file.
 	if errors.Is(err, fs.ErrNotExist) && isValue(to.Type(), file) {
 		return fmt.Errorf("%w: a FILE is expected here; did you mean --value %s?", err, phrase.Word(file))
 	}
@@ -171,9 +174,11 @@ func pour(cmd *cobra.Command, v *input.Values, to *zarr.View) error {
 		return err
 	}
 	left := to.Selection().Len() * size
+	// There is no slab, whose last one would check that no more data follows.
 	if left == 0 {
 		return v.End()
 	}
+	// Write nothing before all values have arrived.
 	if err := v.Settle(left); err != nil {
 		return unwritten(cmd, err)
 	}

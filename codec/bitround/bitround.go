@@ -49,6 +49,7 @@ func New(configuration []byte) (any, error) {
 	case *c.Keep < 1:
 		return nil, fmt.Errorf("%w: bitround: keepbits is %d, want 1 or more", codec.ErrConfiguration, *c.Keep)
 	}
+	// No number has more than 64 bits, and int may have only 32.
 	return &coder{keep: int(min(*c.Keep, 64))}, nil
 }
 
@@ -60,20 +61,22 @@ type coder struct {
 // Bind implements [codec.ArrayArray].
 func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	numbers, known := numbersOf(spec.Type)
+	// Rounding up may carry as far as infinity, so floats without one are refused.
 	if f, ok := number.Of(numbers); known && ok && (f.Carrier != number.Float || f.Layout.Special == number.IEEE) {
 		c.format = f
 		return spec, nil
 	}
-	return codec.Spec{}, fmt.Errorf("%w: bitround: %s is no type of integers, floats with infinities, or complex numbers of these", codec.ErrConfiguration, spec.Type)
+	return codec.Spec{}, fmt.Errorf("%w: bitround: %s is not a type of integers, floats with infinities, or complex numbers of these", codec.ErrConfiguration, spec.Type)
 }
 
-// numbersOf returns the name of the type of the numbers that elements consist of: int64
-// for moments and durations.
+// numbersOf returns the type of the numbers that elements consist of. It is int64 for
+// datetimes and timedeltas.
 func numbersOf(t dtype.Type) (dtype.Type, bool) {
 	switch t.Kind() {
 	case dtype.Datetime, dtype.Timedelta:
 		return dtype.Of[int64](), true
 	case dtype.Complex:
+		// Both parts of a complex number are rounded separately.
 		name := part(t.Name())
 		numbers, err := dtype.Parse(name, nil)
 		return numbers, err == nil

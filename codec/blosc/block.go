@@ -39,11 +39,12 @@ func (c coder) blockFor(n int) (block int, split bool) {
 		block = min(max(block, smallestSplit), largestSplit)
 	}
 	block = min(block, n)
+	// Shuffling needs whole elements.
 	if block > c.element {
 		block = block / c.element * c.element
 	}
 	return block, c.splits(block)
 }
 
-// splits reports whether blocks of so many bytes are split.
+// splits reports whether blocks of the given size in bytes are split.
 func (c coder) splits(block int) bool { return c.kind != kindZstd && splits(c.element, block) }

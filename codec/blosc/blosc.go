@@ -31,10 +31,10 @@ type Options struct {
 	// Shuffle is "noshuffle", "shuffle" or "bitshuffle". "" and "auto" mean "bitshuffle"
 	// if Element is 1, else "shuffle".
 	Shuffle string
-	// Element is the bytes of an element, at least 1. Elements of more than 255 bytes are
-	// not shuffled.
+	// Element is the size of an element in bytes, at least 1. Elements of more than 255
+	// bytes are not shuffled.
 	Element int
-	// Block is the bytes of a block; 0 chooses by the level and the compressor.
+	// Block is the size of a block in bytes; 0 chooses by the level and the compressor.
 	Block int
 }
 
@@ -80,7 +80,7 @@ func New(raw []byte) (any, error) {
 	return c.coder()
 }
 
-// automatic returns the best shuffle for elements of so many bytes.
+// automatic returns the best shuffle for elements of the given size in bytes.
 func automatic(element config.Int) string {
 	if element == 1 {
 		return "bitshuffle"

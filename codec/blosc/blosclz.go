@@ -12,7 +12,7 @@ import (
 // match. Its upper three bits are the length minus two; 7 says that bytes to add follow,
 // up to the first that is not 255. Its lower five bits and one more byte are the distance
 // minus one. If they are all ones, two bytes with the rest of the distance follow. The
-// first instruction is literal, whatever its upper bits, and so is the last.
+// first instruction is literal, regardless of its upper bits, and so is the last.
 type blosclz struct{}
 
 // farthest is the first distance, minus one, that takes two more bytes.
@@ -24,11 +24,12 @@ func (blosclz) decompress(dst, src []byte) error {
 	if len(src) == 0 {
 		return errBloscLZ
 	}
+	// The upper bits of the first instruction mean nothing: it is literal.
 	in, out, op := 1, 0, uint(src[0]&31)
 	for {
 		if op < 32 {
 			n := int(op) + 1
-			if len(dst)-out >= 32 && len(src)-in > 32 { // more than n bytes: what is behind them is yet to come
+			if len(dst)-out >= 32 && len(src)-in > 32 { // copies more than n bytes; later ones overwrite the rest
 				*(*[32]byte)(dst[out:]) = *(*[32]byte)(src[in:])
 			} else if n > len(dst)-out || n > len(src)-in {
 				return errBloscLZ
@@ -41,6 +42,7 @@ func (blosclz) decompress(dst, src []byte) error {
 			continue
 		}
 		n, distance := int(op>>5)+2, int(op&31)<<8
+		// All length bits are set, so more of the length follows.
 		if n == 9 {
 			if n, in = lengthOf(src, in); in < 0 {
 				return errBloscLZ
@@ -50,6 +52,7 @@ func (blosclz) decompress(dst, src []byte) error {
 			return errBloscLZ
 		}
 		distance += int(src[in]) + 1
+		// All distance bits are set, so more of the distance follows.
 		if in++; distance > farthest {
 			if len(src)-in < 3 {
 				return errBloscLZ
@@ -57,9 +60,11 @@ func (blosclz) decompress(dst, src []byte) error {
 			distance += int(binary.BigEndian.Uint16(src[in:]))
 			in += 2
 		}
+		// A match repeats earlier content, and fits the rest.
 		if n > len(dst)-out || distance > out {
 			return errBloscLZ
 		}
+		// Fast path: copy 16 bytes. Later instructions overwrite those beyond n.
 		if distance >= 8 && n <= 16 && len(dst)-out >= 16 {
 			store8(dst[out:], load8(dst[out-distance:]))
 			store8(dst[out+8:], load8(dst[out+8-distance:]))
@@ -90,7 +95,7 @@ func lengthOf(src []byte, in int) (n, next int) {
 // bytes after them.
 func copyMatch(dst []byte, out, distance, n int) {
 	end := out + n
-	if distance < 8 { // until what repeats is long enough
+	if distance < 8 { // byte by byte, until at least 8 bytes repeat
 		wide := (7/distance + 1) * distance
 		for stop := min(end, out+wide-distance); out < stop; out++ {
 			dst[out] = dst[out-distance]
@@ -100,6 +105,7 @@ func copyMatch(dst []byte, out, distance, n int) {
 	switch {
 	case end-out > 64:
 		to := dst[out-distance : end]
+		// Each copy doubles the bytes that can be copied next.
 		for have := distance; have < len(to); have *= 2 {
 			copy(to[have:], to[:have])
 		}

@@ -10,7 +10,7 @@ import (
 const (
 	hashBits    = 14
 	mostDistant = farthest + 1 + 1<<16 - 2 // c-blosc goes no further
-	tail        = 12                       // bytes at the end that no match begins in
+	tail        = 12                       // no match begins in this many bytes at the end
 )
 
 // bloscLZWriter writes streams of [blosclz]. It looks up where four bytes occurred last,
@@ -20,11 +20,12 @@ type bloscLZWriter struct {
 	seen  [1 << hashBits]uint32
 }
 
-// leastGain has by level how many times shorter a stream has to become. A stream that
-// hardly shrinks is read faster as a copy.
+// leastGain has, for each level, the factor by which a stream must shrink. A stream that
+// shrinks less is read faster as a copy.
 var leastGain = [10]float64{2, 2, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1}
 
-// sampleSize is how many bytes of a stream are compressed as a trial, at most a quarter.
+// sampleSize is the largest number of bytes of a stream that are compressed as a trial. A
+// trial has at most a quarter of the stream.
 const sampleSize = 4 << 10
 
 func (w *bloscLZWriter) compress(dst, src []byte) int {
@@ -32,6 +33,7 @@ func (w *bloscLZWriter) compress(dst, src []byte) int {
 		return 0
 	}
 	dst = dst[:min(len(dst), int(float64(len(src))/leastGain[w.level]))]
+	// Most incompressible streams already fail in the trial.
 	if n := min(len(src)/4, sampleSize); n >= 256 && w.level < 9 {
 		at := len(src) - len(src)/4
 		if w.run(dst[:min(len(dst), int(float64(n)/leastGain[w.level]))], src[at:at+n]) == 0 {
@@ -57,10 +59,12 @@ func (w *bloscLZWriter) run(dst, src []byte) int {
 			continue
 		}
 		n := sameBytes(src, at, i)
+		// A far match takes two more bytes, so a short one gains nothing.
 		if n < 6 && i-at > farthest {
 			i++
 			continue
 		}
+		// Extend the match backwards over bytes that are not written yet.
 		for at > 0 && i > from && src[at-1] == src[i-1] {
 			at, i, n = at-1, i-1, n+1
 		}
@@ -72,6 +76,7 @@ func (w *bloscLZWriter) run(dst, src []byte) int {
 		}
 		i += n
 		from = i
+		// Also remember a position near the end of the match.
 		if i < len(src)-tail {
 			word = binary.LittleEndian.Uint32(src[i-2:])
 			w.seen[word*2654435761>>shift&(1<<hashBits-1)] = uint32(i - 2)
@@ -107,7 +112,7 @@ func putLiterals(dst []byte, out int, src []byte) int {
 		n := min(len(src), 32)
 		dst[out] = byte(n - 1)
 		if out == 0 {
-			dst[out] |= 1 << 5 // what c-blosc marks streams with
+			dst[out] |= 1 << 5 // as c-blosc marks streams
 		}
 		out += 1 + copy(dst[out+1:], src[:n])
 		src = src[n:]

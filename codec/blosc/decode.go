@@ -13,7 +13,7 @@ import (
 )
 
 // Decode implements [codec.BytesBytes]. It reads frames of any compressor, filter,
-// element and block size, whatever the configuration says.
+// element and block size, regardless of the configuration.
 func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	h, err := parse(src, most)
 	if err != nil || h.content == 0 {
@@ -91,6 +91,7 @@ func room(b **budget.Buffer, n int) []byte {
 // content.
 func (u *unpacker) part(out []byte, i, off int) error {
 	from, to := u.span(i)
+	// A block that is wanted as a whole is decoded to its place.
 	if from >= off && to <= off+len(out) {
 		return u.block(out[from-off:to-off:to-off], i)
 	}
@@ -109,6 +110,7 @@ func (u *unpacker) part(out []byte, i, off int) error {
 // block fills dst with the content of block i.
 func (u *unpacker) block(dst []byte, i int) error {
 	streams := dst
+	// Filtered bytes need memory of their own before the filter is undone.
 	if u.filter != noFilter {
 		streams = room(&u.filtered, u.header.block)[:len(dst)]
 	}
@@ -132,18 +134,19 @@ func (u *unpacker) decompressBlock(dst []byte, at int64) error {
 	streams := u.streams(len(dst))
 	n := len(dst) / streams
 	if n*streams != len(dst) {
-		return fmt.Errorf("%d bytes are no %d streams of one length", len(dst), streams)
+		return fmt.Errorf("%d bytes cannot be divided into %d streams of one length", len(dst), streams)
 	}
 	if at < int64(headerSize+4*u.blocks()) {
-		return fmt.Errorf("begins at byte %d, within the header", at)
+		return fmt.Errorf("it begins at byte %d, within the header", at)
 	}
 	for j := range streams {
+		// The frame must contain the length of the stream.
 		if at > int64(len(u.src))-4 {
 			return fmt.Errorf("stream %d begins at byte %d of %d", j, at, len(u.src))
 		}
 		length := number(u.src[at:])
 		if at += 4; length > int64(len(u.src))-at {
-			return fmt.Errorf("stream %d has %d bytes from byte %d on, the frame %d", j, length, at, len(u.src))
+			return fmt.Errorf("stream %d has %d bytes from byte %d on, but the frame has %d", j, length, at, len(u.src))
 		}
 		if err := u.stream(dst[j*n:(j+1)*n:(j+1)*n], u.src[at:at+length]); err != nil {
 			return fmt.Errorf("stream %d: %w", j, err)
@@ -155,6 +158,7 @@ func (u *unpacker) decompressBlock(dst []byte, at int64) error {
 
 // stream decodes the stream src into dst.
 func (u *unpacker) stream(dst, src []byte) error {
+	// A stream as long as its content is not compressed.
 	if len(src) == len(dst) {
 		copy(dst, src)
 		return nil

@@ -26,6 +26,7 @@ func (c coder) Encode(dst, src []byte) ([]byte, error) {
 		n = c.pack(frame, src, block, split)
 	}
 	flags := c.flags(split)
+	// Store a copy if the content does not shrink.
 	if n == 0 {
 		flags |= flagCopy
 		n = headerSize + copy(frame[headerSize:], src)
@@ -79,6 +80,7 @@ func (c coder) pack(frame, src []byte, block int, split bool) int {
 		putNumber(frame[headerSize+4*i:], at)
 		b := src[i*block : min((i+1)*block, len(src))]
 		streams := 1
+		// A last block that is shorter is not split.
 		if split && len(b) == block {
 			streams = c.element
 		}
@@ -115,6 +117,7 @@ func packBlock(frame []byte, at int, b []byte, streams int, c compressor) int {
 			return 0
 		}
 		length := c.compress(frame[at+4:at+4+min(room, n)], src)
+		// Store the content if it does not shrink.
 		if length == 0 || length >= n {
 			if room < n {
 				return 0

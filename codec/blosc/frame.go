@@ -77,7 +77,7 @@ type header struct {
 // parse reads and checks the header of a frame whose content has at most most bytes.
 func parse(src []byte, most int64) (header, error) {
 	if len(src) < headerSize {
-		return header{}, corrupt("%d bytes are no header", len(src))
+		return header{}, corrupt("%d bytes are too few for a header", len(src))
 	}
 	if v := src[0]; v != formatVersion {
 		return header{}, corrupt("%w: version %d of the format; c-blosc 1 writes %d", codec.ErrUnsupported, v, formatVersion)
@@ -85,9 +85,9 @@ func parse(src []byte, most int64) (header, error) {
 	content, block, encoded := number(src[4:]), number(src[8:]), number(src[12:])
 	switch {
 	case encoded != int64(len(src)):
-		return header{}, corrupt("the header tells of %d bytes, there are %d", encoded, len(src))
+		return header{}, corrupt("the header says %d bytes, but there are %d", encoded, len(src))
 	case content > maxContent || content/mostTimes > encoded: // check before anything is allocated
-		return header{}, corrupt("the header tells of a content of %d bytes, which %d cannot be", content, encoded)
+		return header{}, corrupt("the header says a content of %d bytes, which %d bytes cannot decode to", content, encoded)
 	case content > most:
 		return header{}, fmt.Errorf("%w: blosc: decodes to %d bytes, at most %d are possible", codec.ErrTooLong, content, most)
 	case content == 0 && encoded > headerSize:
@@ -97,7 +97,7 @@ func parse(src []byte, most int64) (header, error) {
 	case block == 0 || block > content:
 		return header{}, corrupt("blocks of %d bytes in a content of %d", block, content)
 	case src[3] == 0:
-		return header{}, corrupt("elements without bytes")
+		return header{}, corrupt("elements of 0 bytes")
 	}
 	h := header{element: int(src[3]), content: int(content), block: int(block), encoded: int(encoded)}
 	return h, h.setFlags(src[2], src[1])
@@ -110,17 +110,18 @@ func (h *header) setFlags(flags, version byte) error {
 	case flags&flagReserved != 0:
 		return corrupt("%w: flags %#x of a later version", codec.ErrUnsupported, flags)
 	case h.copied && h.content != h.encoded-headerSize:
-		return corrupt("%d bytes are stored of a content of %d", h.encoded-headerSize, h.content)
+		return corrupt("%d bytes are stored for a content of %d", h.encoded-headerSize, h.content)
 	case h.copied:
 		return nil
 	case h.format >= formats:
 		return corrupt("%w: compressor number %d", codec.ErrUnsupported, h.format)
 	case version != streamVersion:
-		return corrupt("%w: version %d of what compressor number %d writes", codec.ErrUnsupported, version, h.format)
+		return corrupt("%w: version %d of the format of compressor number %d", codec.ErrUnsupported, version, h.format)
 	case h.blocks() > (h.encoded-headerSize)/4:
 		return corrupt("no room for the table of %d blocks in %d bytes", h.blocks(), h.encoded)
 	}
 	switch {
+	// Shuffling elements of one byte changes nothing.
 	case flags&flagShuffle != 0 && h.element > 1:
 		h.filter = byBytes
 	case flags&flagBitshuffle != 0:

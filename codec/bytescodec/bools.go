@@ -14,11 +14,13 @@ import (
 func checkBools(data []byte) error {
 	const notBits = 0xfefefefefefefefe
 	i := 0
+	// Fast path: check 32 bytes at a time.
 	for ; i+32 <= len(data); i += 32 {
 		w := data[i : i+32]
 		all := binary.NativeEndian.Uint64(w) | binary.NativeEndian.Uint64(w[8:]) |
 			binary.NativeEndian.Uint64(w[16:]) | binary.NativeEndian.Uint64(w[24:])
 		if all&notBits != 0 {
+			// The next loop finds the byte.
 			break
 		}
 	}

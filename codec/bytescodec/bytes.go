@@ -122,7 +122,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 // Decode implements [codec.ArrayBytes].
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	if len(src) != len(dst.Data) {
-		return fmt.Errorf("%w: bytes: chunk decodes to %d bytes, its shape %d takes %d", codec.ErrCorrupt, len(src), dst.Shape, len(dst.Data))
+		return fmt.Errorf("%w: bytes: the chunk decodes to %d bytes, but its shape %d needs %d", codec.ErrCorrupt, len(src), dst.Shape, len(dst.Data))
 	}
 	if err := c.Validate(src); err != nil {
 		return err
@@ -132,13 +132,14 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	} else {
 		copy(dst.Data, src)
 	}
+	// Unused bits of stored numbers may have any value.
 	if c.small {
 		c.typ.Normalize(dst.Data)
 	}
 	return nil
 }
 
-// checkFields reports an error if a bool in a struct is neither 0 nor 1.
+// checkFields returns an error if a bool in a struct is neither 0 nor 1.
 func (c *coder) checkFields(data []byte) error {
 	if err := checkFields(c.typ, data, c.typ.Size()); err != nil {
 		return fmt.Errorf("%w: bytes: %w", codec.ErrCorrupt, err)

@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// leastGap is up to how many unwanted bytes are read instead of another request, in any
-// store.
+// leastGap is the largest gap in bytes that is read with its neighbours in any store,
+// instead of sending another request.
 const leastGap = 16 << 10
 
 // DecodePart implements [coding.PartialDecoder]. It reads the spans of bytes that contain
@@ -35,10 +35,12 @@ func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract
 		coder: c, src: src, total: total, gap: max(leastGap, w.Gap), most: w.Block, size: p.Into.Size,
 		shape: p.Shape, strides: strided.AppendStrides(nil, p.Shape, p.Into.Size),
 	}
+	// The store is near, or only one request may be in flight: read spans one by one.
 	if r.most > 0 || w.Requests <= 1 {
 		r.most = cmp.Or(r.most, max(leastGap, min(w.Span, w.Bytes)))
 		return r.readAll(ctx, p)
 	}
+	// Spans in flight share the memory, so they are shorter.
 	r.most = max(leastGap, min(w.Span, w.Bytes/sideBySide))
 	r.room = budget.New(w.Bytes)
 	r.flying, ctx = parallel.New(ctx)
@@ -46,7 +48,7 @@ func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract
 	return r.flying.Wait(r.readAll(ctx, p))
 }
 
-// sideBySide is how many spans are read at once from a far store, at least.
+// sideBySide is the smallest number of spans that are read at once from a far store.
 const sideBySide = 8
 
 // readAll fills p.Into with the part.
@@ -65,7 +67,7 @@ type partReader struct {
 	total   int64   // bytes of the chunk
 	gap     int64   // bytes between elements that are read together, at most
 	most    int64   // bytes of a span, at most, unless it is a single element
-	size    int     // bytes an element
+	size    int     // bytes of an element
 	shape   []int64 // of the chunk
 	strides []int64 // bytes
 	dense   int     // axes from this one on have no longer gaps
@@ -122,7 +124,7 @@ func (r *partReader) span(part strided.Part) (first, n int64) {
 }
 
 // read fills dst with the part. It reads one span if the part is dense and short enough,
-// and else several along the axis.
+// and otherwise several along the axis.
 func (r *partReader) read(ctx context.Context, dst strided.View, part strided.Part, axis int) error {
 	first, n := r.span(part)
 	if axis == len(r.strides) || axis >= r.dense && n <= r.most {
@@ -224,11 +226,12 @@ func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span 
 	b := budget.Get(n)
 	defer b.Put()
 	data, info, err := r.src.Read(ctx, store.Request{Range: store.Span(first, n)}, b.B)
+	// Both conditions mean that the chunk does not have the size that its shape needs.
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == nil && info.Size != r.total {
 		if err != nil {
 			return fmt.Errorf("%w: bytes: the chunk should have %d bytes: %w", codec.ErrCorrupt, r.total, err)
 		}
-		return fmt.Errorf("%w: bytes: the chunk has %d bytes, its shape takes %d", codec.ErrCorrupt, info.Size, r.total)
+		return fmt.Errorf("%w: bytes: the chunk has %d bytes, but its shape needs %d", codec.ErrCorrupt, info.Size, r.total)
 	}
 	if err != nil {
 		return err

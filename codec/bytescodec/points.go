@@ -18,6 +18,7 @@ func (r *partReader) readPoints(ctx context.Context, dst strided.View, part stri
 	size := int64(r.size)
 	for len(points) > 0 {
 		n := 1
+		// Join points whose distance costs less than another request.
 		for n < len(points) && (points[n].At-points[n-1].At-1)*size <= r.gap && (points[n].At-points[0].At+1)*size <= r.most {
 			n++
 		}

@@ -21,11 +21,11 @@ func (c *cast) bind(source, target dtype.Type, m number.Mode, o number.Overflow)
 	c.source, c.target = source, target
 	from, knows := number.Of(source)
 	if !knows {
-		return fmt.Errorf("%s is no integer and no floating-point type", source)
+		return fmt.Errorf("%s is neither an integer nor a floating-point type", source)
 	}
 	to, known := number.Of(target)
 	if !known {
-		return fmt.Errorf("%s is no integer and no floating-point type", target)
+		return fmt.Errorf("%s is neither an integer nor a floating-point type", target)
 	}
 	if to.Carrier == number.Float && o == number.Wraps {
 		o = number.Fails // the reverse of a cast to integers
@@ -55,6 +55,8 @@ func (c *cast) mapped(dst, src []byte) int {
 	for done := 0; len(src) > 0; {
 		size := min(len(src), number.Size*c.From.Bytes)
 		n := c.From.Load(b, src[:size])
+		// Take mapped elements out of the block: they may be out of the range of the
+		// target.
 		found := c.scalars.take(b, n)
 		at := c.Step(dst[:n*c.To.Bytes], b, n)
 		c.scalars.put(dst, found)

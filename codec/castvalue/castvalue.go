@@ -164,7 +164,7 @@ func parsePairs(list []json.RawMessage) ([]Pair, error) {
 	for i, raw := range list {
 		var parts []json.RawMessage
 		if err := json.Unmarshal(raw, &parts); err != nil || len(parts) != 2 {
-			return nil, fmt.Errorf("entry %d is no pair [from, to]", i)
+			return nil, fmt.Errorf("entry %d is not a pair [from, to]", i)
 		}
 		pairs[i] = Pair(parts)
 	}
@@ -197,6 +197,7 @@ func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
 	if err := c.decode.bind(c.stored, spec.Type, c.mode, c.beyond); err != nil {
 		return spec, err
 	}
+	// Only integers can wrap around.
 	if c.beyond == number.Wraps && c.encode.To.Carrier == number.Float {
 		return spec, fmt.Errorf("out_of_range is %q, which needs an integer data_type, not %s", Wrap, c.stored)
 	}
@@ -212,8 +213,8 @@ func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
 	return spec, err
 }
 
-// castFill returns the fill value of the encoded array. It has to decode to that of the
-// array, because chunks that are not stored are read as fill value.
+// castFill returns the fill value of the encoded array. It must decode to the fill value
+// of the array, because chunks that are not stored are read as fill value.
 func (c *coder) castFill(fill []byte) ([]byte, error) {
 	if fill == nil {
 		return nil, nil
@@ -227,7 +228,7 @@ func (c *coder) castFill(fill []byte) ([]byte, error) {
 	}
 	if !equal(c.encode.From, fill, again) {
 		t := c.encode.source
-		return nil, fmt.Errorf("fill value %s comes back as %s; map it in scalar_map, or take another", t.AppendText(nil, fill), t.AppendText(nil, again))
+		return nil, fmt.Errorf("fill value %s comes back as %s; map it in scalar_map, or use another one", t.AppendText(nil, fill), t.AppendText(nil, again))
 	}
 	return stored, nil
 }

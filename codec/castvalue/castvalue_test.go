@@ -288,9 +288,9 @@ func TestConfiguration(t *testing.T) {
 		`{"data_type":"uint8","scalar_map":[]}`:                         "scalar_map",
 		`{"data_type":"uint8","scalar_map":{"both":[]}}`:                `unknown member "both"`,
 		`{"data_type":"uint8","scalar_map":{"encode":{}}}`:              "encode",
-		`{"data_type":"uint8","scalar_map":{"encode":[[1]]}}`:           "entry 0 is no pair",
-		`{"data_type":"uint8","scalar_map":{"encode":[[1,2],[1,2,3]]}}`: "entry 1 is no pair",
-		`{"data_type":"uint8","scalar_map":{"decode":["NaN"]}}`:         "entry 0 is no pair",
+		`{"data_type":"uint8","scalar_map":{"encode":[[1]]}}`:           "entry 0 is not a pair",
+		`{"data_type":"uint8","scalar_map":{"encode":[[1,2],[1,2,3]]}}`: "entry 1 is not a pair",
+		`{"data_type":"uint8","scalar_map":{"decode":["NaN"]}}`:         "entry 0 is not a pair",
 		`[]`: "not a JSON object",
 	} {
 		_, err := New([]byte(raw))
@@ -302,9 +302,9 @@ func TestConfiguration(t *testing.T) {
 
 func TestBindRefuses(t *testing.T) {
 	for _, tt := range []struct{ source, configuration, says string }{
-		{"bool", `{"data_type":"uint8"}`, "bool is no integer"},
-		{"uint8", `{"data_type":"complex64"}`, "complex64 is no integer"},
-		{"r16", `{"data_type":"uint8"}`, "r16 is no integer"},
+		{"bool", `{"data_type":"uint8"}`, "bool is neither an integer"},
+		{"uint8", `{"data_type":"complex64"}`, "complex64 is neither an integer"},
+		{"r16", `{"data_type":"uint8"}`, "r16 is neither an integer"},
 		{"uint8", `{"data_type":"float32","out_of_range":"wrap"}`, "needs an integer data_type, not float32"},
 		{"uint8", `{"data_type":"int8","scalar_map":{"encode":[[256,1]]}}`, "encode: entry 0: from"},
 		{"uint8", `{"data_type":"int8","scalar_map":{"encode":[[1,1],[25,128]]}}`, "encode: entry 1: to"},

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/internal/number"
 )
 
-// few is up to how many mapped values a linear search is faster than a map.
+// few is the largest number of mapped values for which a linear search is faster than a
+// map.
 const few = 4
 
 // scalars maps values of one data type to elements of another.
@@ -43,6 +44,7 @@ func newScalars(pairs []Pair, source, target dtype.Type) (*scalars, error) {
 		}
 		f.Load(b, from)
 		k := key(b, f.Carrier, 0)
+		// The first of several pairs for a value counts.
 		if _, taken := s.place[k]; !taken {
 			s.place[k] = len(s.values)
 			s.keys, s.values = append(s.keys, k), append(s.values, to)

@@ -115,8 +115,8 @@ func checkDecode(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []by
 }
 
 // checkCounted decodes a block as a shorter and as a longer one, along each axis. A codec
-// that cuts has to keep the elements that both share. A divider is exempt: it may take
-// one for the other if the elements that they do not share are fill values.
+// that cuts must keep the elements that both share. A divider is exempt: it may take one
+// for the other if the elements that they do not share are fill values.
 func checkCounted(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte, o *Options) error {
 	if u, ok := c.(codec.Uncounted); ok && u.Uncounted() {
 		return nil

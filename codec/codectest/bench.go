@@ -12,13 +12,13 @@ import (
 )
 
 // Benchmark measures a bytes-to-bytes codec on smooth float32 values, plain and with
-// their bytes shuffled, in chunks of 16 KiB and 16 MiB. It reports decoded bytes a
+// their bytes shuffled, in chunks of 16 KiB and 16 MiB. It reports decoded bytes per
 // second, and allocations, of which there should be none.
 func Benchmark(b *testing.B, newCodec func() any) {
 	b.Helper()
 	c, ok := newCodec().(codec.BytesBytes)
 	if !ok {
-		b.Fatalf("codectest: %T is no bytes-to-bytes codec", newCodec())
+		b.Fatalf("codectest: %T is not a bytes-to-bytes codec", newCodec())
 	}
 	if err := bind(c, new(Options)); err != nil {
 		b.Fatal(err)

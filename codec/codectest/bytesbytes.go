@@ -54,7 +54,7 @@ func bounds(c codec.BytesBytes) error {
 	return nil
 }
 
-// odd encodes bytes that are no multiple of what the codec takes.
+// odd encodes lengths that are not multiples of what the codec accepts.
 func odd(c codec.BytesBytes, multiple int) error {
 	for _, n := range []int{1, multiple - 1, 3*multiple + 1} {
 		if _, err := c.Encode(nil, zeros(n)); !errors.Is(err, codec.ErrConfiguration) {
@@ -70,7 +70,8 @@ type pair struct {
 	plain, encoded []byte
 }
 
-// concurrentInputs returns short inputs to code in many goroutines.
+// concurrentInputs is the number of inputs that several goroutines code at once. The
+// inputs are the shortest ones.
 const concurrentInputs = 21
 
 // forEach calls f with every input and its encoded form, until the first error.

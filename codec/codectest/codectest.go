@@ -66,6 +66,6 @@ func checks(newCodec func() any, o *Options) []check {
 	case codec.ArrayArray:
 		return eachSpec(o, func(s codec.Spec) error { return checkArrayArray(newCodec, s, o) })
 	default:
-		return []check{{"kind", func() error { return fmt.Errorf("%T is no codec of any kind", c) }}}
+		return []check{{"kind", func() error { return fmt.Errorf("%T is not a codec of any kind", c) }}}
 	}
 }

@@ -332,15 +332,15 @@ func (l *lossy) Decode(dst *codec.Block, src codec.Block) error {
 
 func TestWrongArrayCodecs(t *testing.T) {
 	for want, c := range map[string]any{
-		"error is <nil>":          &careless{},
-		"is not Uncounted":        &padding{},
-		"EncodedSize says":        &doubling{},
-		"is transparent, but":     &inverting{},
-		"not what Order says":     &still{},
-		"does not append":         &forgetful{},
-		"decoded other values":    &lossy{},
-		"is no codec of any kind": fmt.Stringer(nil),
-		"int is no codec":         7,
+		"error is <nil>":             &careless{},
+		"is not Uncounted":           &padding{},
+		"EncodedSize says":           &doubling{},
+		"is transparent, but":        &inverting{},
+		"not what Order says":        &still{},
+		"does not append":            &forgetful{},
+		"decoded other values":       &lossy{},
+		"is not a codec of any kind": fmt.Stringer(nil),
+		"int is not a codec":         7,
 	} {
 		err := Test(func() any { return c }, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -53,19 +53,20 @@ func trailing(p pair) error {
 		for _, n := range []int{1, 3, 4, 10, 100} {
 			src := append(bytes.Clone(p.encoded), bytes.Repeat([]byte{b}, n)...)
 			if _, err := p.decode(src, len(p.plain)); !errors.Is(err, codec.ErrCorrupt) {
-				return fmt.Errorf("%d bytes %#x behind the end: error is %v, want ErrCorrupt", n, b, err)
+				return fmt.Errorf("%d bytes %#x after the end: error is %v, want ErrCorrupt", n, b, err)
 			}
 		}
 	}
 	return nil
 }
 
-// damaged decodes with single bits flipped. With a checksum, that has to fail or to give
-// the right bytes, because formats have bits without meaning.
+// damaged decodes with single bits flipped. With a checksum, this must fail or give the
+// right bytes, because formats have bits without meaning.
 func (p pair) damaged(checksum bool) error {
 	src := bytes.Clone(p.encoded)
 	for _, i := range places(len(src)) {
 		for bit := range 8 {
+			// Of a long input, flip only one bit of each byte.
 			if len(src) > few && bit != i%8 {
 				continue
 			}
@@ -115,7 +116,7 @@ const (
 	bombAlloc = 2 << 20
 )
 
-// bomb decodes a short form of many bytes with a small limit. It has to stop before it
+// bomb decodes a short form of many bytes with a small limit. It must stop before it
 // allocates much.
 func bomb(c codec.BytesBytes, o *Options) error {
 	multiple, size := max(1, o.Multiple), min(bombSize, bombTimes*cmp.Or(o.Largest, largest))

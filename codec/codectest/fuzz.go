@@ -31,7 +31,7 @@ func Fuzz(f *testing.F, newCodec func() any) {
 	f.Helper()
 	c, ok := newCodec().(codec.BytesBytes)
 	if !ok {
-		f.Fatalf("codectest: %T is no bytes-to-bytes codec", newCodec())
+		f.Fatalf("codectest: %T is not a bytes-to-bytes codec", newCodec())
 	}
 	if err := bind(c, new(Options)); err != nil {
 		f.Fatal(err)

@@ -142,14 +142,14 @@ type Options struct {
 	Unframed bool
 	// Lossy is set if decoded values may differ from those that were encoded.
 	Lossy bool
-	// Multiple is for a bytes-to-bytes codec that encodes only multiples of so many
-	// bytes. 0 means 1.
+	// Multiple is the number of bytes of which a bytes-to-bytes codec encodes only
+	// multiples. 0 means 1.
 	Multiple int
 	// Largest limits the input of a bytes-to-bytes codec in bytes, for codecs slower than
 	// about 10 MB/s. 0 means 1 MiB.
 	Largest int
-	// Memory is how many bytes each decoding allocates even for few bytes, for codecs
-	// whose library reuses nothing.
+	// Memory is the number of bytes that each decoding may allocate even for a short
+	// input. It is for codecs whose library reuses no memory.
 	Memory int
 	// Cuts is set if the encoded form contains its shape, and is clipped or padded to the
 	// shape that it is decoded as.

@@ -5,7 +5,7 @@
 // the encoded bytes says which it applied; bit 0 of the first byte is the first codec.
 //
 // When it writes, it skips codecs whose result is longer than their source, except
-// checksums. It reads chunks whatever rule their writer applied.
+// checksums. It reads chunks regardless of the rule of their writer.
 //
 // Importing the package registers it.
 package conditional
@@ -31,7 +31,7 @@ const (
 )
 
 // Extension returns the metadata of the codec with the given codecs. The mask has bits
-// bits, a multiple of 8; 0 means as many bytes as the codecs need.
+// bits, a multiple of 8; 0 means the smallest number of bytes for the codecs.
 func Extension(bits int, codecs ...metadata.Extension) metadata.Extension {
 	text := []byte(`{"codecs":[`)
 	for i, c := range codecs {
@@ -68,6 +68,7 @@ func (c *coder) parse(configuration []byte) error {
 	if m.Codecs == nil {
 		return fmt.Errorf("codecs are missing")
 	}
+	// The header has one bit per codec and consists of whole bytes.
 	bits := config.Int(len(*m.Codecs)+7) / 8 * 8
 	if m.Bits != nil {
 		bits = *m.Bits
@@ -118,6 +119,7 @@ func (c *coder) Nest(env *codec.Environment) error {
 		}
 		c.codecs = append(c.codecs, b)
 	}
+	// Decoding needs memory for the longest result between two codecs.
 	if c.most(len(c.codecs), 1<<20) > maxGrowth<<20 {
 		return fmt.Errorf("%w: conditional: %w: all codecs together make more than %d times as many bytes", codec.ErrConfiguration, codec.ErrLimit, maxGrowth)
 	}
@@ -142,7 +144,8 @@ func (c *coder) fail(i int, err error) error {
 	return &codec.Error{Codec: c.exts[i].Name, Place: i, Err: err}
 }
 
-// most returns the most bytes that any of the first k codecs can make of n bytes.
+// most returns the largest size in bytes that n bytes can reach within the first k
+// codecs.
 func (c *coder) most(k int, n int64) int64 {
 	for _, b := range c.codecs[:k] {
 		n = max(n, b.MaxEncoded(n))
@@ -172,6 +175,7 @@ func (c *coder) Encode(dst, src []byte) ([]byte, error) {
 			next.Put()
 			return dst[:from], c.fail(i, err)
 		}
+		// Skip a codec whose result is longer than its source, unless it is a checksum.
 		if _, sums := b.(codec.Trimmer); !sums && len(out) > len(src) {
 			next.Put()
 			continue
@@ -195,6 +199,7 @@ func (c *coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	}
 	var held *budget.Buffer
 	defer func() { held.Put() }()
+	// All applied codecs but the last one to decode need a buffer.
 	for i := len(c.codecs) - 1; i > first; i-- {
 		if mask[i/8]>>(i%8)&1 == 0 {
 			continue
@@ -215,14 +220,15 @@ func (c *coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 		}
 		return out, nil
 	}
+	// No codec was applied, so the source is the result.
 	if int64(len(src)) > most {
 		return dst, fmt.Errorf("%w: conditional: %d bytes, at most %d are possible", codec.ErrTooLong, len(src), most)
 	}
 	return append(dst, src...), nil
 }
 
-// applied returns the first codec in the mask, -1 for none. It fails if a bit has no
-// codec.
+// applied returns the first codec in the mask, or -1 if there is none. It fails if a bit
+// has no codec.
 func (c *coder) applied(mask []byte) (int, error) {
 	first := -1
 	for i := 8*len(mask) - 1; i >= 0; i-- {
@@ -230,7 +236,7 @@ func (c *coder) applied(mask []byte) (int, error) {
 			continue
 		}
 		if first = i; i >= len(c.codecs) {
-			return i, fmt.Errorf("%w: conditional: the mask %x has codec %d, there are %d", codec.ErrCorrupt, mask, i, len(c.codecs))
+			return i, fmt.Errorf("%w: conditional: the mask %x has codec %d, but there are %d", codec.ErrCorrupt, mask, i, len(c.codecs))
 		}
 	}
 	return first, nil

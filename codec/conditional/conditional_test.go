@@ -148,7 +148,7 @@ func TestNeverInflates(t *testing.T) {
 func TestDamage(t *testing.T) {
 	c := nested(t, Extension(16, gzipcodec.Extension(1), crc32c.Extension()))
 	for src, says := range map[string]string{
-		"": "too few", "\x00": "too few", "\x04\x00": "has codec 2, there are 2", "\x00\x80": "has codec 15", "\x01\x00no": "codec 0 (gzip)",
+		"": "too few", "\x00": "too few", "\x04\x00": "has codec 2, but there are 2", "\x00\x80": "has codec 15", "\x01\x00no": "codec 0 (gzip)",
 		"\x02\x00no": "codec 1 (crc32c)", "\x03\x00\x00\x00\x00\x00\x00": "codec 1 (crc32c)",
 	} {
 		if _, err := c.Decode(nil, []byte(src), 100); !errors.Is(err, codec.ErrCorrupt) || !strings.Contains(err.Error(), says) {
@@ -204,7 +204,7 @@ func TestGrowth(t *testing.T) {
 // TestChain has the codec in its place.
 func TestChain(t *testing.T) {
 	exts := []metadata.Extension{bytescodec.Extension("little"), Extension(0, zstd.Extension(1, false)), crc32c.Extension()}
-	chain, err := codec.NewChain(codec.Default, exts, codec.Spec{Type: dtype.Of[int32](), Fill: make([]byte, 4), Rank: 1})
+	chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: dtype.Of[int32](), Fill: make([]byte, 4), Rank: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestChain(t *testing.T) {
 		t.Error(err)
 	}
 	exts[1] = Extension(0, metadata.Extension{Name: "nope"})
-	if _, err = codec.NewChain(codec.Default, exts, codec.Spec{Type: dtype.Of[int32](), Rank: 1}); !errors.Is(err, codec.ErrUnsupported) || !strings.HasPrefix(err.Error(), "codec 1 (conditional): conditional: codecs: codec 0 (nope)") {
+	if _, err = new(codec.Environment).NewChain(exts, codec.Spec{Type: dtype.Of[int32](), Rank: 1}); !errors.Is(err, codec.ErrUnsupported) || !strings.HasPrefix(err.Error(), "codec 1 (conditional): conditional: codecs: codec 0 (nope)") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -54,6 +54,7 @@ func Decode(raw []byte, dst any) error {
 		case m.Kind() == strictjson.Null:
 			return fmt.Errorf("member %q is null; leave it out instead", name)
 		}
+		// Messages quote strings, so refuse very long ones.
 		if m.Kind() == strictjson.String && len(m.Raw()) > mostText {
 			return fmt.Errorf("member %q is a text of %d bytes, more than the %d that one may have: %s", name, len(m.Raw()), mostText, m.Brief())
 		}
@@ -140,6 +141,7 @@ func (n *Int) UnmarshalJSON(text []byte) error {
 	if len(text) > mostText {
 		return fmt.Errorf("%s is not an integer of 64 bits", strictjson.Abbreviate(text))
 	}
+	// Nearly all integers end here. ParseFloat reads spellings such as 5.0 and 1e3.
 	if v, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		*n = Int(v)
 		return nil

@@ -27,8 +27,8 @@ func init() { codec.Register("crc32c", New) }
 // Extension returns the metadata of the codec. It has no configuration.
 func Extension() metadata.Extension { return metadata.Extension{Name: "crc32c"} }
 
-// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes] that is a
-// [coding.Summer].
+// New is the [codec.Factory] of the codec. It returns a [codec.BytesBytes] with which the
+// root package can also check a large chunk range by range, without all of it in memory.
 func New(configuration []byte) (any, error) {
 	if err := config.Decode(configuration, &struct{}{}); err != nil {
 		return nil, fmt.Errorf("%w: crc32c: %w", codec.ErrConfiguration, err)
@@ -97,6 +97,7 @@ type sum struct {
 // Add implements [coding.Sum].
 func (s *sum) Add(data []byte) {
 	before := max(0, len(s.last)+len(data)-size) // that are not among the last
+	// Earlier last bytes that newer ones displace belong to the data.
 	from := min(before, len(s.last))
 	s.crc = crc32.Update(s.crc, castagnoli, s.last[:from])
 	s.crc = crc32.Update(s.crc, castagnoli, data[:before-from])

@@ -47,6 +47,7 @@ func (*lzmaCoder) MaxEncoded(n int64) int64 {
 func (c *lzmaCoder) Encode(dst, src []byte) ([]byte, error) {
 	data := src
 	if len(c.deltas) > 0 {
+		// The filters work in place, and src must not change.
 		data = bytes.Clone(src)
 		for _, d := range c.deltas {
 			delta(data, d)
@@ -63,6 +64,7 @@ func (c *lzmaCoder) Encode(dst, src []byte) ([]byte, error) {
 	if err != nil {
 		return dst, fmt.Errorf("lzma: %w", err)
 	}
+	// The library wrote the header of a .lzma file, which a raw stream lacks.
 	if c.format == formatRaw && !c.chunked {
 		to.out = slices.Delete(to.out, len(dst), len(dst)+lzma.HeaderLen)
 	}

@@ -102,6 +102,7 @@ func appendChunks(dst, src []byte, most, dictionary int) (out []byte, used int, 
 		if _, err := io.ReadFull(r, out[n:]); err != nil {
 			return dst, 0, err
 		}
+		// The library must have read this chunk exactly.
 		if in.Len() != stored-used {
 			return dst, 0, corrupt("a chunk does not end where it should")
 		}

@@ -20,14 +20,14 @@ const (
 	formatRaw   = 3
 )
 
-// Filters, likewise.
+// Filters, numbered as in Python's module lzma.
 const (
 	filterDelta = 3
 	filterLZMA1 = 0x4000000000000001
 	filterLZMA2 = 0x21
 )
 
-// Checksums of .xz files, likewise.
+// Checksums of .xz files, numbered as in Python's module lzma.
 const (
 	checkUsual  = -1
 	checkNone   = 0

@@ -182,7 +182,7 @@ func cell(t *testing.T, name string, k kind, typ dtype.Type) string {
 		exts = slices.Insert(exts, 0, serial(typ))
 	}
 	spec := codec.Spec{Type: typ, Fill: typ.Default(), Rank: 2}
-	c, err := codec.NewChain(codec.Default, exts, spec)
+	c, err := new(codec.Environment).NewChain(exts, spec)
 	if err != nil {
 		if !errors.Is(err, codec.ErrConfiguration) && !errors.Is(err, codec.ErrUnsupported) {
 			t.Errorf("%s of %s: %v", name, typ, err)

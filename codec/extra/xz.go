@@ -72,6 +72,7 @@ func (x *xzFile) file() error {
 	}
 	var records []byte
 	blocks := uint64(0)
+	// The index begins with a zero byte, a block never does.
 	for ; len(x.src) > 0 && x.src[0] != 0; blocks++ {
 		if records, err = x.block(records, flags[1]); err != nil {
 			return err
@@ -85,7 +86,7 @@ func (x *xzFile) file() error {
 	return nil
 }
 
-// matches compares a CRC-32 with that of the data before it.
+// matches compares a stored CRC-32 with the CRC-32 of the data before it.
 func matches(data, sum []byte) error {
 	if crc32.ChecksumIEEE(data) != binary.LittleEndian.Uint32(sum) {
 		return fmt.Errorf("%w: of a header", codec.ErrChecksum)
@@ -97,6 +98,7 @@ func matches(data, sum []byte) error {
 // one form, so the reader compares bytes.
 func appendEnd(dst []byte, blocks uint64, records, flags []byte) []byte {
 	dst = append(binary.AppendUvarint(append(dst, 0), blocks), records...)
+	// The index is padded to a multiple of four bytes.
 	dst = append(dst, make([]byte, -len(dst)&3)...)
 	dst = binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst))
 	footer := append(binary.LittleEndian.AppendUint32(nil, uint32(len(dst)/4-1)), flags...)
@@ -114,6 +116,7 @@ func (x *xzFile) block(records []byte, check byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Refuse a false size before anything is allocated.
 	if h.dictionary > x.allowed {
 		return nil, tooLarge(h.dictionary, x.allowed)
 	}

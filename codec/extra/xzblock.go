@@ -38,6 +38,7 @@ func readBlockHeader(b []byte) (blockHeader, error) {
 	if flags&hasDecoded != 0 {
 		h.decoded = r.number()
 	}
+	// The flags have the number of filters minus one.
 	for i := range flags&filters + 1 {
 		if err := h.addFilter(&r, i == flags&filters); err != nil {
 			return h, err
@@ -74,7 +75,7 @@ type fields struct {
 	bad bool   // a field was malformed
 }
 
-// number reads a number, seven bits a byte, the lowest first.
+// number reads a number with seven bits in each byte, the lowest bits first.
 func (r *fields) number() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {

@@ -52,8 +52,8 @@ var efforts = [10]int{0, 6, 6, 7, 7, 7, 7, 7, 8, 9}
 
 type coder struct{ effort int }
 
-// MaxEncoded implements [codec.BytesBytes]. The worst that a simple writer chooses are
-// fixed codes, with nine bits a byte.
+// MaxEncoded implements [codec.BytesBytes]. The worst choice of a simple writer is fixed
+// codes, which take nine bits for each byte.
 func (coder) MaxEncoded(n int64) int64 {
 	const header = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/8 + header

@@ -62,7 +62,7 @@ func (c *coder) parseHeader(room []int64, src []byte) (shape []int64, rest []byt
 	case mode != 0:
 		return nil, nil, fmt.Errorf("%w: n5_default: a block of mode %#04x", codec.ErrCorrupt, mode)
 	case rank != c.spec.Rank:
-		return nil, nil, fmt.Errorf("%w: n5_default: a block of %d axes, the array has %d", codec.ErrCorrupt, rank, c.spec.Rank)
+		return nil, nil, fmt.Errorf("%w: n5_default: a block of %d axes, but the array has %d", codec.ErrCorrupt, rank, c.spec.Rank)
 	case len(src) < headerSize(rank):
 		return nil, nil, fmt.Errorf("%w: n5_default: %d bytes are too few for a header of %d axes", codec.ErrCorrupt, len(src), rank)
 	}
@@ -73,8 +73,7 @@ func (c *coder) parseHeader(room []int64, src []byte) (shape []int64, rest []byt
 	return shape, src[headerSize(rank):], nil
 }
 
-// inflation is how many times as long as its stored form a block can be, with any of the
-// compressors.
+// inflation is the largest ratio of decoded to stored length with any of the compressors.
 const inflation = 1 << 15
 
 // blockSize returns the bytes of the elements of a block. Its shape is also given with
@@ -84,8 +83,9 @@ func (c *coder) blockSize(shape, turned []int64, n int64, stored int) (int64, er
 	elements, ok := checked.Product(shape...)
 	size, fits := checked.Mul(elements, c.size)
 	if !ok || !fits || size > max(n, min(c.limit, int64(stored)*inflation)) {
-		return 0, fmt.Errorf("%w: n5_default: %d stored bytes are said to be a block of shape %d", codec.ErrCorrupt, stored, shape)
+		return 0, fmt.Errorf("%w: n5_default: the header says that %d stored bytes are a block of shape %d", codec.ErrCorrupt, stored, shape)
 	}
+	// Without a compressor, the length follows from the shape.
 	if exact, fixed := c.inner.Fixed(turned, size); fixed && exact != int64(stored) {
 		return 0, fmt.Errorf("%w: n5_default: %d stored bytes, a block of shape %d has %d", codec.ErrCorrupt, stored, shape, exact)
 	}
@@ -136,6 +136,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 		return fmt.Errorf("n5_default: codecs: %w", moved(err))
 	}
 	r.strides = v.Strides
+	// Fast path: most blocks have the shape of their chunk.
 	if slices.Equal(shape, dst.Shape) {
 		return c.turn.Decode(dst, codec.Block{Shape: v.Shape, Data: v.Data})
 	}

@@ -92,7 +92,7 @@ func (c *coder) parseEndian(configuration []byte) error {
 		return fmt.Errorf("codecs: %d: bytes: %w", serializer, err)
 	}
 	if m.Endian != nil && *m.Endian != "big" {
-		return fmt.Errorf("codecs: %d: bytes: endian is %q, N5 is big-endian", serializer, *m.Endian)
+		return fmt.Errorf("codecs: %d: bytes: endian is %q, but N5 is big-endian", serializer, *m.Endian)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ type coder struct {
 	spec  codec.Spec
 	turn  codec.ArrayArray // reverses the axes
 	inner *codec.Chain     // of the reversed array
-	size  int64            // bytes an element
+	size  int64            // bytes of an element
 	limit int64            // bytes of a decoded block
 }
 
@@ -124,6 +124,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 		return fmt.Errorf("%w: n5_default: N5 has no %s, only %v", codec.ErrConfiguration, spec.Type, types)
 	}
 	c.spec, c.size = spec, int64(spec.Type.Size())
+	// Without a fill value, blocks are padded with zeros.
 	if c.spec.Fill == nil {
 		c.spec.Fill = make([]byte, c.size)
 	}
@@ -159,13 +160,14 @@ func (c *coder) bindTurn() (codec.Spec, error) {
 	if err != nil {
 		return codec.Spec{}, err
 	}
+	// A program may have registered another codec under this name.
 	p, ok := turn.(codec.Permuter)
 	if !ok {
-		return codec.Spec{}, fmt.Errorf("%w: it does more than to reorder axes", codec.ErrConfiguration)
+		return codec.Spec{}, fmt.Errorf("%w: it does more than reorder axes", codec.ErrConfiguration)
 	}
 	for i, axis := range p.Order() {
 		if axis != c.spec.Rank-1-i {
-			return codec.Spec{}, fmt.Errorf("%w: its order is %d, N5 reverses all axes", codec.ErrConfiguration, p.Order())
+			return codec.Spec{}, fmt.Errorf("%w: its order is %d, but N5 reverses all axes", codec.ErrConfiguration, p.Order())
 		}
 	}
 	c.turn = turn
@@ -180,7 +182,7 @@ func moved(err error) error {
 	return err
 }
 
-// overhang is how many bytes longer than the chunk a padded block may be.
+// overhang is the largest number of bytes by which a padded block may exceed the chunk.
 const overhang = 16 << 20
 
 // EncodedSize implements [codec.ArrayBytes].

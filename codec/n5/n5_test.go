@@ -206,14 +206,14 @@ func TestDamage(t *testing.T) {
 		{"0000", "too few for a header", codec.ErrCorrupt},
 		{"00000002", "too few for a header of 2 axes", codec.ErrCorrupt},
 		{"0000000200000001", "too few for a header of 2 axes", codec.ErrCorrupt},
-		{"00000003000000010000000100000001", "a block of 3 axes, the array has 2", codec.ErrCorrupt},
+		{"00000003000000010000000100000001", "a block of 3 axes, but the array has 2", codec.ErrCorrupt},
 		{"00010002000000010000000100000001ff", `mode "varlength"`, codec.ErrUnsupported},
 		{"00020002000000010000000100000001ff", `mode "object"`, codec.ErrUnsupported},
 		{"00030002000000010000000100000001ff", "mode 0x0003", codec.ErrCorrupt},
 		{"000000020000000200000002" + "01020304" + "05", "5 stored bytes, a block of shape [2 2] has 4", codec.ErrCorrupt},
 		{"000000020000000200000002" + "010203", "3 stored bytes, a block of shape [2 2] has 4", codec.ErrCorrupt},
-		{"00000002ffffffffffffffff" + "010203", "3 stored bytes are said to be", codec.ErrCorrupt},
-		{"0000000200ffffff00000fff" + "010203", "3 stored bytes are said to be", codec.ErrCorrupt},
+		{"00000002ffffffffffffffff" + "010203", "3 stored bytes are a block of shape", codec.ErrCorrupt},
+		{"0000000200ffffff00000fff" + "010203", "3 stored bytes are a block of shape", codec.ErrCorrupt},
 	} {
 		c := bound(t, extension(2), codec.Spec{Type: dtype.Of[uint8](), Rank: 2})
 		dst := codec.Block{Shape: []int64{2, 2}, Data: make([]byte, 4)}
@@ -250,7 +250,7 @@ func TestRefuses(t *testing.T) {
 		{extension(2), codec.Spec{Type: dtype.Of[bool](), Rank: 2}, codec.ErrConfiguration, "N5 has no bool"},
 		{extension(2), codec.Spec{Type: dtype.Of[complex64](), Rank: 2}, codec.ErrConfiguration, "N5 has no complex64"},
 		{extension(2), codec.Spec{Type: dtype.Of[uint8](), Rank: 3}, codec.ErrConfiguration, "codec 0 (transpose)"},
-		{Extension(transpose.Extension(0, 1), big), codec.Spec{Type: dtype.Of[uint8](), Rank: 2}, codec.ErrConfiguration, "codec 0 (transpose): codec: invalid configuration: its order is [0 1], N5 reverses"},
+		{Extension(transpose.Extension(0, 1), big), codec.Spec{Type: dtype.Of[uint8](), Rank: 2}, codec.ErrConfiguration, "codec 0 (transpose): codec: invalid configuration: its order is [0 1], but N5 reverses"},
 		{Extension(transpose.Extension(1, 0), none), codec.Spec{Type: dtype.Of[uint16](), Rank: 2}, codec.ErrConfiguration, "codec 1 (bytes)"},
 		{Extension(transpose.Extension(1, 0), big, transpose.Extension(1, 0)), codec.Spec{Type: dtype.Of[uint16](), Rank: 2}, codec.ErrConfiguration, "codec 2 (transpose)"},
 		{Extension(transpose.Extension(1, 0), big, metadata.Extension{Name: "nope"}), codec.Spec{Type: dtype.Of[uint16](), Rank: 2}, codec.ErrUnsupported, "codec 2 (nope)"},
@@ -272,7 +272,7 @@ func TestRefuses(t *testing.T) {
 // TestChain has the codec in its place.
 func TestChain(t *testing.T) {
 	spec := codec.Spec{Type: dtype.Of[int32](), Fill: make([]byte, 4), Rank: 2}
-	chain, err := codec.NewChain(codec.Default, []metadata.Extension{extension(2, gzipcodec.Extension(1))}, spec)
+	chain, err := new(codec.Environment).NewChain([]metadata.Extension{extension(2, gzipcodec.Extension(1))}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

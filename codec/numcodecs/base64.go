@@ -45,6 +45,7 @@ func (base64Coder) Encode(dst, src []byte) ([]byte, error) {
 // result is checked.
 func (base64Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	size := len(src) / 4 * 3
+	// Up to two letters '=' fill up the last group. They stand for no bytes.
 	for i := len(src); i > max(0, len(src)-2) && src[i-1] == '='; i-- {
 		size--
 	}

@@ -15,10 +15,10 @@ import (
 
 func init() { registerFilter[bitRound]("bitround") }
 
-// BitRound returns the metadata of numcodecs.bitround, which rounds floats to so many
-// bits of the fraction, ties to even. For new arrays use the codec "bitround" instead, of
-// which this is the old name. zarrs also wrote integers under this name. Varve reads them
-// if that codec is registered.
+// BitRound returns the metadata of numcodecs.bitround, which rounds floats to the given
+// number of bits of the fraction, ties to even. For new arrays use the codec "bitround"
+// instead, of which this is the old name. zarrs also wrote integers under this name.
+// Varve reads them if that codec is registered.
 func BitRound(keepbits int) metadata.Extension {
 	return filterExtension("bitround", struct {
 		Keep int `json:"keepbits"`
@@ -52,6 +52,7 @@ func (r *bitRound) parse(configuration []byte) error {
 func (r *bitRound) Bind(spec codec.Spec) (codec.Spec, error) {
 	f, ok := number.Of(spec.Type)
 	if !ok || spec.Type.Kind() != dtype.Float || numPyName(spec.Type) == "" {
+		// zarrs wrote other data types under this name.
 		return r.bindOther(spec)
 	}
 	if most := int64(f.Layout.Fraction); r.keep > most {

@@ -15,8 +15,8 @@ func init() { register("blosc", newBlosc) }
 
 // Blosc returns the metadata of numcodecs.blosc, which is the codec "blosc" with the
 // element size of the data type. The shuffle is 0 for none, 1 for bytes, 2 for bits, and
-// -1 for bits if elements have one byte, else bytes. For a blocksize of 0, the codec
-// chooses one.
+// -1 for bits if elements have one byte and for bytes otherwise. For a blocksize of 0,
+// the codec chooses one.
 func Blosc(cname string, clevel, shuffle, blocksize int) metadata.Extension {
 	return extension("blosc", `{"cname":%q,"clevel":%d,"shuffle":%d,"blocksize":%d}`, cname, clevel, shuffle, blocksize)
 }
@@ -51,6 +51,7 @@ func (b *blosc) make() error {
 	size, names := max(1, b.Size), [...]string{"noshuffle", "shuffle", "bitshuffle"}
 	kind := b.Shuffle
 	if kind == -1 {
+		// Shuffling the bytes of one-byte elements would change nothing.
 		if kind = 1; size == 1 {
 			kind = 2
 		}
@@ -71,6 +72,8 @@ func (b *blosc) make() error {
 // Bind implements [codec.Binder]. The size of elements affects encoding only. To decode,
 // a frame is enough.
 func (b *blosc) Bind(spec codec.Spec) error {
+	// A typesize in the configuration takes precedence. A frame has one byte for the
+	// size.
 	if b.Size != 0 || spec.Type.Size() == 0 || spec.Type.Size() > 255 {
 		return nil
 	}

@@ -84,6 +84,7 @@ func (c checksum) Trim(src []byte) ([]byte, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("%w: %s: %d bytes are too few for a checksum", codec.ErrCorrupt, c.id, len(src))
 	}
+	// Limit the capacity, so that appending to the data does not overwrite the checksum.
 	data, tail := src[:n:n], src[n:]
 	if c.start {
 		data, tail = src[checksumSize:len(src):len(src)], src

@@ -57,7 +57,7 @@ func (d *delta) Bind(spec codec.Spec) (codec.Spec, error) {
 		return codec.Spec{}, err
 	}
 	if d.from.Kind() == dtype.Bool || d.to.Kind() == dtype.Bool {
-		return codec.Spec{}, fmt.Errorf("%w: numcodecs.delta: differences of bools do not tell the bools; take numcodecs.packbits", codec.ErrUnsupported)
+		return codec.Spec{}, fmt.Errorf("%w: numcodecs.delta: differences of bools do not determine the bools; use numcodecs.packbits", codec.ErrUnsupported)
 	}
 	d.sums = promote(d.from.format, d.to.format)
 	return encodedSpec(spec, d.from, d.to), nil
@@ -85,6 +85,7 @@ func (d *delta) Encode(dst *codec.Block, src codec.Block) error {
 		for lane := range d.from.lanes {
 			last[lane] = d.differences(b, lane, n, last[lane])
 		}
+		// Differences wrap around in the type of the array.
 		wrap(b, n, d.from.format)
 		if d.from.format.Carrier == number.Float {
 			arithmetic(d.from.format.Bytes).round(b.F[:n])
@@ -127,6 +128,7 @@ func (d *delta) Decode(dst *codec.Block, src codec.Block) error {
 	var sum [2]running
 	blockwise(dst.Data, src.Data, d.to, d.from, func(b *number.Block, n int) {
 		carrier := d.to.format.Carrier
+		// As in NumPy, sums with floats are computed in floats.
 		if d.sums != 0 && carrier != number.Float {
 			cast(b, n, carrier, filterType{format: widest, lanes: d.to.lanes})
 			carrier = number.Float
@@ -150,9 +152,11 @@ func (d *delta) accumulate(b *number.Block, carrier number.Carrier, lane, n int,
 		sum.i = accumulate(b.I[:n], lane, step, sum.i)
 	case carrier == number.Unsigned:
 		sum.u = accumulate(b.U[:n], lane, step, sum.u)
+	// The block has float64 numbers, so these sums need no rounding.
 	case d.sums == 8:
 		sum.f = accumulate(b.F[:n], lane, step, sum.f)
 	default:
+		// As in NumPy, the running sum has the float type: round it at every step.
 		for i := lane; i < n; i += step {
 			sum.f = d.sums.one(sum.f + b.F[i])
 			b.F[i] = sum.f

@@ -54,9 +54,11 @@ func parseNumPy(member, text string) (dtype.Type, error) {
 	if text == "" {
 		return dtype.Type{}, nil
 	}
+	// First try a name, such as "int32".
 	if t, err := dtype.Parse(text, nil); err == nil && numPyName(t) != "" {
 		return t, nil
 	}
+	// '=' is the byte order of the host.
 	if text[0] == '=' {
 		text = text[1:]
 	}
@@ -67,6 +69,7 @@ func parseNumPy(member, text string) (dtype.Type, error) {
 		}
 		return t, nil
 	}
+	// Without a byte order, any will do.
 	t, _, err := dtype.FromNumPy("<" + text)
 	if err != nil {
 		return t, fmt.Errorf("%s: %w", member, err)
@@ -78,7 +81,7 @@ func parseNumPy(member, text string) (dtype.Type, error) {
 type filterType struct {
 	dtype.Type
 	format *number.Format
-	lanes  int // numbers an element: 2 for complex ones
+	lanes  int // numbers in an element: 2 for complex types
 }
 
 // filterTypeOf returns the numbers of a data type. ok is false if NumPy does not have the
@@ -106,8 +109,8 @@ func filterTypeOf(t dtype.Type) (filterType, bool) {
 }
 
 // bindTypes returns the types to decode to and to encode to. Both default to the type of
-// the array. If the configuration names the first, that has to be the type of the array,
-// or integers of the same size, as which NumPy views the elements.
+// the array. If the configuration names the first, it must be the type of the array, or
+// integers of the same size, as which NumPy views the elements.
 func bindTypes(name string, array, decoded, encoded dtype.Type) (from, to filterType, err error) {
 	if decoded.IsZero() {
 		decoded = array
@@ -122,8 +125,9 @@ func bindTypes(name string, array, decoded, encoded dtype.Type) (from, to filter
 	if to, known = filterTypeOf(encoded); !known {
 		return from, to, fmt.Errorf("%w: %s: NumPy does not compute with %s", codec.ErrConfiguration, name, encoded)
 	}
+	// NumPy views datetimes and timedeltas as integers of the same size.
 	if array != decoded && (array.Size() != decoded.Size() || !isInteger(array) || !isInteger(decoded)) {
-		return from, to, fmt.Errorf("%w: %s: the configuration says %s, the array it is given has %s", codec.ErrConfiguration, name, decoded, array)
+		return from, to, fmt.Errorf("%w: %s: the configuration says %s, but the array has %s", codec.ErrConfiguration, name, decoded, array)
 	}
 	if from.lanes != to.lanes {
 		return from, to, fmt.Errorf("%w: %s: between %s and %s", codec.ErrUnsupported, name, decoded, encoded)
@@ -186,6 +190,7 @@ func cast(b *number.Block, n int, from number.Carrier, to filterType) {
 		castBool(b, n, from)
 		return
 	}
+	// Numbers of the same carrier need no conversion.
 	switch [2]number.Carrier{from, to.format.Carrier} {
 	case [2]number.Carrier{number.Signed, number.Unsigned}:
 		for i, x := range b.I[:n] {
@@ -224,6 +229,7 @@ func castIntegers[T int64 | uint64](dst []float64, src []T, short bool) {
 func castBool(b *number.Block, n int, from number.Carrier) {
 	for i := range n {
 		set := from == number.Signed && b.I[i] != 0 || from == number.Unsigned && b.U[i] != 0 || from == number.Float && b.F[i] != 0
+		// A bool is stored as an unsigned byte.
 		b.U[i] = 0
 		if set {
 			b.U[i] = 1
@@ -233,7 +239,7 @@ func castBool(b *number.Block, n int, from number.Carrier) {
 
 // cut truncates x to an integer, whose low bits are stored. NaN and values out of range
 // become the least integer, as in NumPy on x86-64: of 32 bits for types of up to 32 bits,
-// else of 64.
+// otherwise of 64.
 func cut(x float64, to *number.Format) int64 {
 	switch {
 	case x > -0x1p31-1 && x < 0x1p31:

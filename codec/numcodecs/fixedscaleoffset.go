@@ -48,7 +48,7 @@ type operand struct {
 // UnmarshalJSON implements [json.Unmarshaler].
 func (o *operand) UnmarshalJSON(text []byte) (err error) {
 	if o.f, err = strconv.ParseFloat(string(text), 64); err != nil {
-		return fmt.Errorf("%s is no number", text)
+		return fmt.Errorf("%s is not a number", text)
 	}
 	if !strings.ContainsAny(string(text), ".eE") {
 		o.i, err = strconv.ParseInt(string(text), 10, 64)
@@ -138,8 +138,10 @@ func (s *fixedScaleOffset) apply(b *number.Block, n int, carrier number.Carrier,
 	}
 	if carrier != number.Float {
 		cast(b, n, carrier, filterType{format: widest, lanes: 1})
+		// An integer and a float are computed in float64.
 		a = 8
 	}
+	// As in NumPy, the operand has the type of the numbers.
 	by := a.one(o.f)
 	for i, x := range b.F[:n] {
 		if op == minus {

@@ -35,6 +35,7 @@ func fletcher32(data []byte) uint32 {
 		a, b, data = fold(a), fold(b), data[n:]
 	}
 	if len(data) == 1 {
+		// A single last byte is the high half of a word.
 		a += uint64(data[0]) << 8
 		b += a
 	}
@@ -45,6 +46,7 @@ func fletcher32(data []byte) uint32 {
 func fletcherWords(a, b uint64, data []byte) (uint64, uint64) {
 	for len(data) >= 8 {
 		v := binary.BigEndian.Uint64(data)
+		// Four words at once: b grows by the four sums that a would have after each.
 		w0, w1, w2, w3 := v>>48, v>>32&0xffff, v>>16&0xffff, v&0xffff
 		b += 4*(a+w0) + 3*w1 + 2*w2 + w3
 		a += w0 + w1 + w2 + w3

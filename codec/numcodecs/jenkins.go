@@ -35,7 +35,7 @@ func newJenkins(configuration []byte) (any, error) {
 	before := make([]byte, len(c.Before))
 	for i, v := range c.Before {
 		if v < 0 || v > math.MaxUint8 {
-			return nil, fmt.Errorf("%w: jenkins_lookup3: element %d of prefix, %d, is no byte", codec.ErrConfiguration, i, v)
+			return nil, fmt.Errorf("%w: jenkins_lookup3: element %d of prefix, %d, is not a byte", codec.ErrConfiguration, i, v)
 		}
 		before[i] = byte(v)
 	}
@@ -46,6 +46,7 @@ func newJenkins(configuration []byte) (any, error) {
 // lookup3 returns the hash of two consecutive pieces of data.
 func lookup3(first uint32, before, data []byte) uint32 {
 	if len(before) == 0 && len(data) == 0 {
+		// The hash of nothing is the start value, which is not mixed.
 		return 0xdeadbeef + first
 	}
 	start := 0xdeadbeef + uint32(len(before)+len(data)) + first
@@ -64,6 +65,7 @@ type mixer struct {
 }
 
 func (m *mixer) write(p []byte) {
+	// Complete the block that the last call left.
 	if m.n > 0 {
 		k := copy(m.last[m.n:], p)
 		m.n += k
@@ -72,6 +74,7 @@ func (m *mixer) write(p []byte) {
 		}
 		m.blocks(m.last[:], 12)
 	}
+	// Hold back the last block, even if it is complete.
 	whole := max(len(p)-1, 0) / 12 * 12
 	m.blocks(p, whole)
 	m.n = copy(m.last[:], p[whole:])
@@ -103,6 +106,7 @@ func (m *mixer) blocks(p []byte, n int) {
 
 // sum mixes the last block, padded with zeros.
 func (m *mixer) sum() uint32 {
+	// Zeros fill up the last block, which is mixed in its own way.
 	clear(m.last[m.n:])
 	a := m.a + binary.LittleEndian.Uint32(m.last[0:])
 	b := m.b + binary.LittleEndian.Uint32(m.last[4:])

@@ -54,18 +54,19 @@ func (lz4Coder) MaxEncoded(n int64) int64 {
 	return lz4Header + n + n/255 + ends
 }
 
-// compressors have tables of 16 KiB. Theirs are the bytes that the C library writes.
+// compressors have tables of 16 KiB each. Their output equals that of the C library.
 var compressors = sync.Pool{New: func() any { return new(lz4.CompressorCCompat) }}
 
 // Encode implements [codec.BytesBytes].
 func (c lz4Coder) Encode(dst, src []byte) ([]byte, error) {
 	if len(src) > lz4Most {
-		return dst, fmt.Errorf("%w: lz4: %d bytes, one block has at most %d; take shorter chunks", codec.ErrUnsupported, len(src), lz4Most)
+		return dst, fmt.Errorf("%w: lz4: %d bytes, one block has at most %d; use shorter chunks", codec.ErrUnsupported, len(src), lz4Most)
 	}
 	n := len(dst)
 	bound := lz4.CompressBlockBound(len(src))
 	dst = slices.Grow(dst, lz4Header+bound)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(src)))
+	// The C library stores an empty source as one zero byte.
 	if len(src) == 0 {
 		return append(dst, 0), nil
 	}
@@ -101,7 +102,7 @@ func (lz4Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	dst = slices.Grow(dst, int(size))
 	k, err := lz4.UncompressBlock(src, dst[n:n+int(size):n+int(size)])
 	if err != nil || int64(k) != size {
-		return dst[:n], fmt.Errorf("%w: lz4: the block has not the %d bytes that it claims (error: %v)", codec.ErrCorrupt, size, err)
+		return dst[:n], fmt.Errorf("%w: lz4: the block does not have the %d bytes that it claims (error: %v)", codec.ErrCorrupt, size, err)
 	}
 	return dst[:n+k], nil
 }

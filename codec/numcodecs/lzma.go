@@ -27,7 +27,7 @@ func ProvideLZMA(f codec.Factory) { lzmaFactory.Store(&f) }
 func newLZMA(configuration []byte) (any, error) {
 	f := lzmaFactory.Load()
 	if f == nil {
-		return nil, fmt.Errorf("%w: %q takes a library that few programs need; import varve.dev/zarr/codec/extra", codec.ErrUnsupported, prefix+"lzma")
+		return nil, fmt.Errorf("%w: %q needs a library that few programs use; import varve.dev/zarr/codec/extra", codec.ErrUnsupported, prefix+"lzma")
 	}
 	return (*f)(withoutNulls(configuration, []string{"preset", "filters"}))
 }

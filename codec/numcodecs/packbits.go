@@ -15,7 +15,7 @@ import (
 func init() { registerFilter[packBits]("packbits") }
 
 // PackBits returns the metadata of numcodecs.packbits. It stores the number of unused
-// bits of the last byte, and then eight bools a byte, the first in the highest bit. The
+// bits of the last byte, and then eight bools per byte, the first in the highest bit. The
 // encoded array has one axis.
 func PackBits() metadata.Extension { return filterExtension("packbits", struct{}{}) }
 
@@ -44,11 +44,13 @@ func (p *packBits) EncodedShape(dst, shape []int64) ([]int64, error) {
 
 // Encode implements [codec.ArrayArray].
 func (p *packBits) Encode(dst *codec.Block, src codec.Block) error {
+	// The first byte has the number of unused bits.
 	dst.Data[0] = byte(-len(src.Data) & 7)
 	out, in := dst.Data[1:], src.Data
 	for ; len(in) >= 8; in, out = in[8:], out[1:] {
 		out[0] = in[0]<<7 | in[1]<<6 | in[2]<<5 | in[3]<<4 | in[4]<<3 | in[5]<<2 | in[6]<<1 | in[7]
 	}
+	// The bits that the last byte does not use are zero.
 	if len(in) > 0 {
 		out[0] = 0
 		for i, v := range in {

@@ -17,8 +17,9 @@ import (
 func init() { registerFilter[quantize]("quantize") }
 
 // Quantize returns the metadata of numcodecs.quantize. It rounds floats to multiples of a
-// power of two that keep so many decimal digits after the point, and stores them as the
-// type encoded. The zero Type for encoded means decoded, the type of the array.
+// power of two that keep the given number of decimal digits after the point, and stores
+// them as the type encoded. The zero Type for encoded means decoded, the type of the
+// array.
 func Quantize(digits int, decoded, encoded dtype.Type) metadata.Extension {
 	return filterExtension("quantize", struct {
 		Digits  int    `json:"digits"`
@@ -62,6 +63,7 @@ func (q *quantize) parse(configuration []byte) error {
 // scaleOf returns the least power of two that is at least 10 to the power of digits.
 func scaleOf(digits int) float64 {
 	fraction, exponent := math.Frexp(math.Pow10(digits))
+	// With a fraction of one half, the power of ten is a power of two itself.
 	if fraction == 0.5 {
 		exponent--
 	}
@@ -75,7 +77,7 @@ func (q *quantize) Bind(spec codec.Spec) (codec.Spec, error) {
 		return codec.Spec{}, err
 	}
 	if q.from.Kind() != dtype.Float || q.to.Kind() != dtype.Float {
-		return codec.Spec{}, fmt.Errorf("%w: numcodecs.quantize: %s and %s have to be floats", codec.ErrConfiguration, q.from, q.to)
+		return codec.Spec{}, fmt.Errorf("%w: numcodecs.quantize: %s and %s must be floats", codec.ErrConfiguration, q.from, q.to)
 	}
 	return encodedSpec(spec, q.from, q.to), nil
 }
@@ -88,6 +90,7 @@ func (q *quantize) Encode(dst *codec.Block, src codec.Block) error {
 		for i, x := range b.F[:n] {
 			b.F[i] = x * scale
 		}
+		// NumPy computes in the type of the array, so round after every step.
 		a.round(b.F[:n])
 		number.NearestEven.Integral(b.F[:n])
 		for i, x := range b.F[:n] {

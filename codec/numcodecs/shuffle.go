@@ -45,8 +45,8 @@ type shuffler struct {
 	guessed bool  // the metadata has no size
 }
 
-// Bind implements [codec.Binder]: zarr-python takes the size of the data type where the
-// metadata has none.
+// Bind implements [codec.Binder]. If the metadata has no element size, zarr-python uses
+// the size of the data type.
 func (s *shuffler) Bind(spec codec.Spec) error {
 	if !s.guessed {
 		return nil
@@ -63,7 +63,7 @@ func (*shuffler) MaxEncoded(n int64) int64 { return n }
 // Encode implements [codec.BytesBytes].
 func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
 	if s.size > 1 && int64(len(src))%s.size != 0 {
-		return dst, fmt.Errorf("%w: shuffle: %d bytes are no multiple of elementsize %d", codec.ErrConfiguration, len(src), s.size)
+		return dst, fmt.Errorf("%w: shuffle: %d bytes are not a multiple of elementsize %d", codec.ErrConfiguration, len(src), s.size)
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src))[:n+len(src)]
@@ -75,17 +75,16 @@ func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// Decode implements [codec.BytesBytes].
+// Decode implements [codec.BytesBytes]. HDF5 shuffles what other filters have encoded,
+// such as elements with a checksum. It leaves the bytes after the last whole element as
+// they are; numcodecs refuses them.
 func (s *shuffler) Decode(dst, src []byte, most int64) ([]byte, error) {
-	if s.size > 1 && int64(len(src))%s.size != 0 {
-		return dst, fmt.Errorf("%w: shuffle: %d bytes are no multiple of elementsize %d", codec.ErrCorrupt, len(src), s.size)
-	}
 	if int64(len(src)) > most {
 		return dst, fmt.Errorf("%w: shuffle: %d bytes, want at most %d", codec.ErrTooLong, len(src), most)
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src))[:n+len(src)]
-	if s.size <= 1 || len(src) == 0 {
+	if s.size <= 1 || s.size > int64(len(src)) {
 		copy(dst[n:], src)
 	} else {
 		shuffle.Unshuffle(dst[n:], src, int(s.size))

@@ -34,13 +34,13 @@ func newZlib(configuration []byte) (any, error) {
 	return zlibCoder{efforts[level]}, nil
 }
 
-// efforts maps levels to those of the library, as package gzip does.
+// efforts maps levels to those of the library, as package gzipcodec does.
 var efforts = [10]int{0, 6, 6, 7, 7, 7, 7, 7, 8, 9}
 
 type zlibCoder struct{ effort int }
 
-// MaxEncoded implements [codec.BytesBytes]. Fixed codes, the worst that a plain writer
-// chooses, take nine bits a byte.
+// MaxEncoded implements [codec.BytesBytes]. The worst choice of a simple writer is fixed
+// codes, which take nine bits for each byte.
 func (zlibCoder) MaxEncoded(n int64) int64 {
 	const header = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/8 + header
@@ -82,6 +82,7 @@ func (c zlibCoder) Encode(dst, src []byte) ([]byte, error) {
 		err = w.z.Close()
 	}
 	out := w.out
+	// The pool must not keep the buffer of the caller.
 	w.out = nil
 	zlibWriters[c.effort].Put(w)
 	if err != nil {
@@ -104,9 +105,11 @@ func (zlibCoder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	}
 	r.src.Reset(src)
 	out, err := r.appendTo(dst, int(most))
+	// The library stops reading at the end of the stream.
 	if err == nil && r.src.Len() > 0 {
 		err = fmt.Errorf("%d bytes follow the end", r.src.Len())
 	}
+	// The pool must not keep the bytes of the caller.
 	r.src.Reset(nil)
 	zlibReaders.Put(r)
 	switch {
@@ -135,6 +138,7 @@ func (r *zlibReader) reset() (err error) {
 	} else {
 		err = r.z.(zlib.Resetter).Reset(&r.src, nil)
 	}
+	// An empty source is a stream that was cut off.
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}

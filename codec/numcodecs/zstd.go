@@ -25,5 +25,6 @@ func newZstd(configuration []byte) (any, error) {
 	if err := decode("zstd", configuration, &c); err != nil {
 		return nil, err
 	}
+	// As in the C library, higher levels mean the last one.
 	return zstd.New(zstd.Extension(int(min(c.Level, last)), c.Checksum).Configuration)
 }

@@ -40,7 +40,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	size, _ := c.EncodedSize(dst.Shape, int64(len(dst.Data)))
 	if int64(len(src)) != size {
-		return fmt.Errorf("%w: packbits: %d bytes, the shape %d takes %d", codec.ErrCorrupt, len(src), dst.Shape, size)
+		return fmt.Errorf("%w: packbits: %d bytes, but the shape %d needs %d", codec.ErrCorrupt, len(src), dst.Shape, size)
 	}
 	mark := c.unused(len(dst.Data))
 	switch c.padding {
@@ -50,7 +50,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 		mark, src = src[len(src)-1], src[:len(src)-1]
 	}
 	if want := c.unused(len(dst.Data)); mark != want {
-		return fmt.Errorf("%w: packbits: %d bits are said to be unused, the shape %d leaves %d", codec.ErrCorrupt, mark, dst.Shape, want)
+		return fmt.Errorf("%w: packbits: %d bits are marked as unused, but the shape %d leaves %d", codec.ErrCorrupt, mark, dst.Shape, want)
 	}
 	switch {
 	case c.whole:
@@ -72,8 +72,8 @@ func (c *coder) copyWhole(dst, src []byte) {
 	dtype.SwapBytes(dst, src, unit)
 }
 
-// packBools packs eight bools a byte. The product moves the lowest bit of every byte of a
-// word to its highest byte.
+// packBools packs eight bools into each byte. The product moves the lowest bit of every
+// byte of a word to its highest byte.
 func packBools(dst, src []byte) {
 	const gather = 0x0102040810204080
 	for ; len(src) >= 8; dst, src = dst[1:], src[8:] {
@@ -115,6 +115,7 @@ func (c *coder) pack(dst, src []byte) {
 		x := load(src, c.unit) >> c.first & mask
 		word |= x << held
 		total := held + c.bits
+		// When the word is full, write it, and keep the bits of x that did not fit.
 		if total >= 64 {
 			binary.LittleEndian.PutUint64(dst, word)
 			dst = dst[8:]

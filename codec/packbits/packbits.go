@@ -98,7 +98,7 @@ func (c *coder) parse(configuration []byte) error {
 	return nil
 }
 
-// withoutNulls removes the members that may be null, and are.
+// withoutNulls removes first_bit and last_bit if they are null, which means the same.
 func withoutNulls(configuration []byte) []byte {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(configuration, &all) != nil || all == nil {
@@ -126,7 +126,7 @@ func (b *bit) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if n < 0 || n > maxBit {
-		return fmt.Errorf("%d is no index of a bit", n)
+		return fmt.Errorf("%d is not the index of a bit", n)
 	}
 	*b = bit(n)
 	return nil
@@ -137,7 +137,7 @@ type coder struct {
 	first, last int // bits, -1 if the configuration has none
 
 	unit   int // bytes of a number in memory
-	parts  int // numbers an element
+	parts  int // numbers in an element
 	bits   int // stored of a number
 	signed bool
 	whole  bool // all bits of whole bytes are stored
@@ -149,7 +149,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 	t := spec.Type
 	width, ok := widthOf(t)
 	if !ok {
-		return fmt.Errorf("%w: packbits: %s is no type of bools, integers, floats or complex numbers", codec.ErrConfiguration, t)
+		return fmt.Errorf("%w: packbits: %s is not a type of bools, integers, floats or complex numbers", codec.ErrConfiguration, t)
 	}
 	first, last := max(c.first, 0), c.last
 	if last < 0 {
@@ -166,7 +166,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 }
 
 // widthOf returns the bits of the numbers that elements of a data type consist of.
-// Moments and durations are integers.
+// Datetimes and timedeltas are integers.
 func widthOf(t dtype.Type) (int, bool) {
 	switch t.Kind() {
 	case dtype.Bool:
@@ -181,16 +181,16 @@ func widthOf(t dtype.Type) (int, bool) {
 func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) {
 	bits, ok := checked.Mul(n/int64(c.unit), int64(c.bits))
 	if !ok {
-		return n, true // impossible: no chunk has so many elements
+		return n, true // impossible: no chunk has that many elements
 	}
 	return checked.CeilDiv(bits, 8) + int64(c.markSize()), true
 }
 
 // Uncounted implements [codec.Uncounted]. Without the number of unused bits, n and n+1
-// elements of less than a byte may take as many bytes.
+// elements of less than a byte may take the same number of bytes.
 func (c *coder) Uncounted() bool { return c.padding == NoPadding && c.parts*c.bits < 8 }
 
-// markSize returns how many bytes store the number of unused bits.
+// markSize returns the number of bytes that store the number of unused bits.
 func (c *coder) markSize() int {
 	if c.padding == NoPadding {
 		return 0

@@ -205,18 +205,18 @@ func TestRefuses(t *testing.T) {
 		{"bool", `{"bits":1}`, "unknown member"},
 		{"bool", `{"start_bit":0}`, "unknown member"},
 		{"bool", `[]`, "JSON object"},
-		{"int8", `{"first_bit":-1}`, "-1 is no index"},
+		{"int8", `{"first_bit":-1}`, "-1 is not the index"},
 		{"int8", `{"first_bit":1.5}`, "first_bit"},
 		{"int8", `{"first_bit":"1"}`, "first_bit"},
-		{"int8", `{"last_bit":1000000}`, "1000000 is no index"},
+		{"int8", `{"last_bit":1000000}`, "1000000 is not the index"},
 		{"int8", `{"first_bit":3,"last_bit":2}`, "last_bit is 2, before first_bit 3"},
 		{"int8", `{"last_bit":8}`, "bits 0 to 8 of int8, which has 8"},
 		{"int8", `{"first_bit":8}`, "bits 8 to 7 of int8"},
 		{"bool", `{"first_bit":1}`, "bits 1 to 0 of bool, which has 1"},
 		{"int4", `{"last_bit":4}`, "which has 4"},
 		{"complex64", `{"last_bit":32}`, "which has 32"},
-		{"r16", `{}`, "r16 is no type"},
-		{"string", `{}`, "string is no type"},
+		{"r16", `{}`, "r16 is not a type"},
+		{"string", `{}`, "string is not a type"},
 	} {
 		made, err := New([]byte(tt.configuration))
 		if err == nil {

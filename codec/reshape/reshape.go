@@ -24,7 +24,8 @@ const Name = "reshape"
 
 func init() { codec.Register(Name, New) }
 
-// Length is the length of an axis of the stored array. [Size], [Of] and [Rest] make it.
+// Length is the length of an axis of the stored array. Make one with [Size], [Of] or
+// [Rest].
 type Length struct {
 	size int64 // elements, 0 if axes are given, -1 for Rest
 	axes []int
@@ -117,7 +118,7 @@ func parseLength(raw []byte) (Length, error) {
 	return Length{size: int64(n)}, nil
 }
 
-// check reports an error if the lengths cannot be a shape of any array.
+// check returns an error if the lengths cannot be a shape of any array.
 func (c *coder) check() error {
 	last, rest := -1, false
 	for i, l := range c.shape {
@@ -147,8 +148,8 @@ func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	return spec, nil
 }
 
-// EncodedShape implements [codec.ArrayArray]. It wraps [codec.ErrConfiguration] if the
-// chunk does not have as many elements as the shape.
+// EncodedShape implements [codec.ArrayArray]. If the chunk and the shape have different
+// numbers of elements, the error wraps [codec.ErrConfiguration].
 func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
 	from := len(dst)
 	dst, err := c.fill(dst, shape)
@@ -184,6 +185,8 @@ func (c *coder) fill(dst, shape []int64) ([]int64, error) {
 		}
 		dst = append(dst, n)
 	}
+	// The length that is left open follows from the number of elements and the other
+	// lengths.
 	if rest >= 0 && known > 0 {
 		dst[rest] = total / known
 		known *= total / known
@@ -209,7 +212,8 @@ func product(shape []int64, axes []int) int64 {
 }
 
 // checkAxes checks that an axis which is the product of others covers exactly these: the
-// axes before both, and after both, have as many elements. An empty array always passes.
+// axes before both have the same number of elements, and so do the axes after both. An
+// empty array always passes.
 func (c *coder) checkAxes(encoded, shape []int64) error {
 	if slices.Contains(shape, 0) {
 		return nil

@@ -13,6 +13,7 @@ func (c *coder) encodeFloats(x []float64) int {
 		for i, v := range x {
 			x[i] = v - offset
 		}
+		// Each operation is rounded to the data type.
 		if at := c.round(x); at >= 0 {
 			return at
 		}
@@ -61,6 +62,7 @@ func (c *coder) round(x []float64) int {
 		}
 		return -1
 	}
+	// Fast path for float16.
 	if c.half {
 		for i, v := range x {
 			x[i] = float64(dtype.FromFloat32(float32(v)).Float32())

@@ -17,6 +17,8 @@ func (c *coder) encodeSigned(x []int64) int {
 	scale, _ := c.scale.one()
 	for i, v := range x {
 		d := v - offset
+		// The difference has overflowed if v and offset have different signs, and d does
+		// not have the sign of v.
 		overflow := (v^offset)&(v^d) < 0
 		p, ok := multiply(d, scale)
 		if overflow || !ok || d < low || d > high || p < low || p > high {
@@ -38,6 +40,8 @@ func (c *coder) encodeUnsigned(x []uint64) int {
 	offset, most := c.offset.u, c.high
 	_, scale := c.scale.one()
 	for i, v := range x {
+		// If v is less than offset, the difference wraps around, and the next check
+		// refuses it.
 		over, p := bits.Mul64(v-offset, scale)
 		if v < offset || over != 0 || p > most {
 			return i
@@ -53,11 +57,13 @@ func (c *coder) decodeSigned(x []int64) int {
 	for i, v := range x {
 		q := v
 		if scale != 1 {
+			// The smallest integer divided by -1 overflows.
 			if q = v / scale; q*scale != v || v == low && scale == -1 {
 				return i
 			}
 		}
 		s := q + offset
+		// The sum has overflowed if its sign differs from those of both operands.
 		if (s^q)&(s^offset) < 0 || s < low || s > high {
 			return i
 		}
@@ -76,6 +82,7 @@ func (c *coder) decodeUnsigned(x []uint64) int {
 				return i
 			}
 		}
+		// Compare with a difference: a sum could overflow.
 		if q > most-offset {
 			return i
 		}

@@ -86,7 +86,7 @@ func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
 	c.typ, c.half = spec.Type, spec.Type == dtype.Of[dtype.Float16]()
 	known := false
 	if c.format, known = number.Of(spec.Type); !known {
-		return spec, fmt.Errorf("%s is no integer and no floating-point type", spec.Type)
+		return spec, fmt.Errorf("%s is neither an integer nor a floating-point type", spec.Type)
 	}
 	if c.format.Carrier != number.Float {
 		c.low, c.high = c.format.Limits()
@@ -172,8 +172,7 @@ func orElse(text []byte, other string) string {
 }
 
 // run computes dst from src. It returns the index of the first element without a result,
-// or
-// -1.
+// or -1.
 func (c *coder) run(dst, src []byte, compute func(b *number.Block, n int) int) int {
 	b := number.NewBlock()
 	defer b.Free()

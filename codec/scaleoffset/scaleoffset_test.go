@@ -224,8 +224,8 @@ func TestRefuses(t *testing.T) {
 		{"float64", `{"offset":null}`, "null"},
 		{"float64", `{"factor":1}`, `unknown member "factor"`},
 		{"float64", `[]`, "not a JSON object"},
-		{"bool", `{}`, "bool is no integer"},
-		{"complex64", `{}`, "complex64 is no integer"},
+		{"bool", `{}`, "bool is neither an integer"},
+		{"complex64", `{}`, "complex64 is neither an integer"},
 	} {
 		made, err := New([]byte(tt.configuration))
 		if err == nil {

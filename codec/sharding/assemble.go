@@ -15,6 +15,7 @@ import (
 // assemble makes the fragments of the new shard.
 func (d *editor) assemble() error {
 	a := assembler{editor: d, index: newIndex(d.layout)}
+	// Inner chunks come after an index at the start.
 	if d.atStart {
 		a.size = d.layout.index
 	}
@@ -28,10 +29,12 @@ func (d *editor) assemble() error {
 			a.addData(k, d.given[k])
 			return nil
 		case to == remains:
+			// The inner chunk was encoded and turned out to be unchanged.
 			a.skip()
 		case to == goes:
 			return nil
 		}
+		// If behind is set, the new shard begins with all bytes of the stored one.
 		if behind {
 			return nil
 		}
@@ -46,6 +49,7 @@ func (d *editor) assemble() error {
 // finish adds the index to the fragments.
 func (d *editor) finish(a *assembler) error {
 	d.out.Empty, d.out.Size = a.stored == 0, a.size
+	// Append the index to the memory of the inner chunks.
 	if one := d.onlyPart(a); one != nil {
 		raw, err := d.encodeIndex(one.B, d.layout, a.index)
 		if err != nil {
@@ -55,6 +59,7 @@ func (d *editor) finish(a *assembler) error {
 		return nil
 	}
 	b := budget.Get(d.layout.index)
+	// The revision refers to this buffer and releases it.
 	d.out.Memory = append(d.out.Memory, b)
 	raw, err := d.encodeIndex(b.B, d.layout, a.index)
 	if err != nil {
@@ -69,9 +74,9 @@ func (d *editor) finish(a *assembler) error {
 	return nil
 }
 
-// onlyPart returns the buffer that has all inner chunks and room for the index after
-// them, so that the shard becomes one fragment without a copy. It is nil if there is
-// none.
+// onlyPart returns the buffer that holds all inner chunks, if it has room for the index
+// after them. The shard is then one fragment, without a copy. It returns nil if there is
+// no such buffer.
 func (d *editor) onlyPart(a *assembler) *budget.Buffer {
 	if d.atStart || len(d.parts) != 1 || len(a.fragments) != 1 || len(a.fragments[0].Data) == 0 {
 		return nil
@@ -88,6 +93,7 @@ func (d *editor) onlyPart(a *assembler) *budget.Buffer {
 // live ones. It also does so if inner chunks share bytes: copying them one by one could
 // make the shard many times as long.
 func (d *editor) behind(a *assembler) bool {
+	// Bytes that are neither in memory nor spliced by the store cannot be kept.
 	if d.old == nil || d.Compact || d.out.Old == nil && !d.Splices {
 		return false
 	}
@@ -98,9 +104,12 @@ func (d *editor) behind(a *assembler) bool {
 		last -= d.layout.index
 	}
 	switch live, shared, ok := d.live(last - first); {
+	// Write the shard without gaps if its index is wrong, if the strategy is not Append,
+	// or if the dead bytes outgrow the live ones.
 	case !ok, !shared && d.env.Strategy != codec.Append, !shared && last-first > 2*max(live, d.likely/2):
 		return false
 	}
+	// One fragment has all old inner chunks, so their offsets stay.
 	a.keep(first, last-first)
 	for k := range d.n {
 		if d.stays(k) && d.isStored(k) {
@@ -122,6 +131,7 @@ func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 		if !stored || !d.stays(k) {
 			continue
 		}
+		// With more bytes than the shard, some inner chunks share bytes.
 		if live += n; live > bytes {
 			return 0, true, true
 		}
@@ -148,6 +158,7 @@ func (a *assembler) note(k, n int64) {
 
 // skip returns where the next encoded inner chunk is, and moves on.
 func (a *assembler) skip() (segment []byte, off, n int64) {
+	// Offsets count from the start of each segment.
 	if a.next%a.editor.size == 0 {
 		a.within = 0
 	}
@@ -196,6 +207,7 @@ func (a *assembler) keepOld(k int64) error {
 		a.keep(off, n)
 		return nil
 	}
+	// The store does not splice, so the inner chunk was read.
 	data, err := a.oldBytes(k)
 	a.size += n
 	a.fragments = append(a.fragments, store.Fragment{Data: data})
@@ -208,6 +220,7 @@ func (a *assembler) addData(k int64, data []byte) {
 	a.note(k, int64(len(data)))
 	a.size += int64(len(data))
 	if i := len(a.fragments) - 1; i >= 0 && len(data) > 0 {
+		// Join if data begins where last ends in memory.
 		if last := a.fragments[i].Data; len(last) < cap(last) && &last[:len(last)+1][len(last)] == &data[0] {
 			a.fragments[i].Data = last[:len(last)+len(data)]
 			return
@@ -236,16 +249,18 @@ func (d *editor) patch() bool {
 	var patches []store.Patch
 	for _, k := range d.list {
 		segment, from, n := a.skip()
+		// Skip inner chunks that were encoded and turned out to be unchanged.
 		if d.todo[k] == remains {
 			continue
 		}
 		off, size, stored, err := d.old.span(int64(k))
-		// Patching keeps the index, so every length has to stay.
+		// Patching keeps the index, so every length must stay.
 		if err != nil || !stored || size != n || n == 0 {
 			return false
 		}
 		patches = append(patches, store.Patch{Off: off, Data: segment[from : from+n]})
 	}
+	// To overwrite shared bytes would change another inner chunk too.
 	if len(patches) == 0 || d.shares(patches) {
 		return false
 	}
@@ -267,6 +282,7 @@ func (d *editor) shares(patches []store.Patch) bool {
 		if !stored || err != nil || !d.stays(k) {
 			continue // a damaged entry says nothing about which bytes are in use
 		}
+		// Only the patches just before and after off can overlap the inner chunk.
 		i, found := slices.BinarySearchFunc(sorted, off, func(p store.Patch, off int64) int { return cmp.Compare(p.Off, off) })
 		if found || i < len(sorted) && sorted[i].Off < off+n || i > 0 && sorted[i-1].Off+int64(len(sorted[i-1].Data)) > off {
 			return true

@@ -12,7 +12,7 @@ import (
 // defaultCache is the default limit of cached indexes in bytes.
 const defaultCache = 16 << 20
 
-// cache is an LRU cache of indexes. Several goroutines may use it at once.
+// cache is an LRU cache of indexes. It is safe for concurrent use.
 type cache struct {
 	most int64 // bytes
 
@@ -54,6 +54,7 @@ func (c *cache) put(key store.Key, x *index) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// The cache may have an older index of the shard.
 	c.remove(key)
 	c.byKey[key] = c.turns.PushFront(&cached{key, x})
 	c.used += x.weight()

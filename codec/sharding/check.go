@@ -47,6 +47,7 @@ func (c *coder) Check(ctx context.Context, w *coding.Work, shape []int64, src co
 	d.out.Bytes = x.info.Size
 	stored := d.entries(x)
 	d.sweep(x, stored)
+	// Without decoding, only the index can be checked.
 	if !deep && !d.chain.Divided() {
 		return d.out, nil
 	}
@@ -57,7 +58,7 @@ func (c *coder) Check(ctx context.Context, w *coding.Work, shape []int64, src co
 	return d.out, d.checkInner(x, stored, read)
 }
 
-// mostKept is up to how many bytes the encoded index is held while inner chunks are
+// mostKept is the largest encoded index, in bytes, that is held while inner chunks are
 // checked.
 const mostKept = 1 << 20
 
@@ -93,6 +94,7 @@ func (d *checker) note(inner [][]int64, off, n int64, err error) error {
 func (d *checker) entries(x *index) []uint32 {
 	for k := range d.n {
 		off, size := x.entries[2*k], x.entries[2*k+1]
+		// Only entries that do not fit the shard are faults here.
 		if x.has(k) || off == absent && size == absent {
 			continue
 		}
@@ -122,11 +124,14 @@ func (d *checker) sweep(x *index, stored []uint32) {
 	covered, stop, last := d.layout.index, int64(0), int64(0)
 	for _, k := range stored {
 		w := x.want(k)
+		// An inner chunk that begins before the end of an earlier one shares bytes with
+		// it.
 		if w.n > 0 && w.off < stop {
 			d.fault(w.k, uint64(w.off), uint64(w.n), true, func() error {
 				return fmt.Errorf("it shares bytes with inner chunk %v", d.place(nil, last))
 			})
 		}
+		// Count shared bytes once.
 		if end := w.off + w.n; end > stop {
 			covered += end - max(w.off, stop)
 			stop, last = end, w.k
@@ -159,6 +164,7 @@ func (d *checker) checkWants(wants []want, read stretch) error {
 	for len(wants) > 0 {
 		n := 1
 		var err error
+		// A large inner chunk is read by itself, if possible range by range.
 		if first := wants[0]; first.n > d.large() {
 			err = d.checkLarge(first)
 		} else {
@@ -174,8 +180,8 @@ func (d *checker) checkWants(wants []want, read stretch) error {
 	return nil
 }
 
-// large returns above how many bytes an inner chunk is not read whole if it can be read
-// range by range.
+// large returns the size in bytes above which an inner chunk is read range by range, if
+// its codecs permit that.
 func (d *checker) large() int64 {
 	if d.deep {
 		return d.work.Bytes / 2
@@ -224,6 +230,7 @@ func (s section) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 func (d *checker) readAndCheck(group []want, stop int64, read stretch) error {
 	off := group[0].off
 	data, ok := read.holds(off, stop-off)
+	// Read the group, unless the range that was read for the index holds it.
 	if !ok || read.data == nil {
 		b := budget.Get(stop - off)
 		defer b.Put()
@@ -262,9 +269,11 @@ func (d *checker) checkGroup(s stretch, group []want) error {
 			found = append(found, looked{starts[i] + at, same, of})
 		})
 	})
+	// Goroutines end in any order, so sort their results.
 	slices.SortFunc(found, func(a, b looked) int { return cmp.Compare(a.at, b.at) })
 	for _, l := range found {
 		for i, w := range l.same {
+			// If the list is full, count the rest together. There may be millions.
 			if len(d.out.Faults) == coding.MostFaults {
 				left := int64(len(l.same) - i)
 				d.out.Dead += left * l.of.Dead
@@ -277,7 +286,7 @@ func (d *checker) checkGroup(s stretch, group []want) error {
 	return err
 }
 
-// alike returns the positions in a group at which the range differs from that of the want
+// alike returns the positions of the wants in a group whose range differs from the range
 // before, and the length of the group.
 func alike(group []want) []int {
 	starts := make([]int, 0, len(group)+1)
@@ -301,6 +310,7 @@ func (d *checker) checkAlike(p *transfer.Mover, s stretch, same []want, tell fun
 		shape = append(shape[:0], p.Cell.Encoded...)
 		of, err := d.checkStored(p, same[from], data)
 		to := from + 1
+		// Inner chunks with the same bytes and the same shape have the same faults.
 		for ; to < len(same) && d.grid.Cell(d.place(room[:0], same[to].k), p.Cell) && slices.Equal(shape, p.Cell.Encoded); to++ {
 		}
 		if of != nil && (of.Dead > 0 || len(of.Faults) > 0) {

@@ -32,15 +32,15 @@ func (d *editor) isCompact() (bool, error) {
 	return inOrder && next == last, err
 }
 
-// Other programs may write inner chunks that share bytes. Writing the shard again
-// separates them, which makes it longer. That needs a bound: in a hostile shard, a few
-// bytes could be millions of long inner chunks.
+// Other programs may write inner chunks that share bytes. Rewriting the shard separates
+// them and makes it longer. The growth needs a bound: in a hostile shard, a few bytes
+// could stand for millions of long inner chunks.
 const (
-	manyShared  = 64 << 20 // bytes that all inner chunks may always have together
-	timesShared = 4        // times the bytes of the shard that they may have else
+	manyShared  = 64 << 20 // inner chunks of at most this many bytes in total are always separated
+	timesShared = 4        // others may have at most this many times the bytes of the shard
 )
 
-var errShared = errors.New("inner chunks share bytes, and would have many times as many as the shard if stored one by one; write the whole shard")
+var errShared = errors.New("inner chunks share bytes; stored separately they would be many times as long as the shard; write the whole shard")
 
 // takeOut decides whether to read the inner chunks that stay instead of splicing them: if
 // they share bytes, which a store does not splice twice, or if they are scattered.
@@ -53,11 +53,13 @@ func (d *editor) takeOut() error {
 	return err
 }
 
-// shortRun is from how many bytes on a run of inner chunks is worth splicing by itself.
+// shortRun is the size in bytes from which a run of inner chunks is worth a splice of its
+// own.
 const shortRun = 16 << 10
 
-// isScattered reports whether compacting moves so short runs of inner chunks that reading
-// large ranges and writing them again is faster. That takes memory for two copies.
+// isScattered reports whether compacting would splice so many short runs of inner chunks
+// that it is faster to read large ranges and to write them again. That takes memory for
+// two copies.
 func (d *editor) isScattered() bool {
 	if !d.Compact {
 		return false

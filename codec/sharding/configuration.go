@@ -14,8 +14,8 @@ import (
 
 // Configuration is the configuration of the codec.
 type Configuration struct {
-	// Inner is how a shard is cut into inner chunks, an entry an axis: with one edge
-	// ([grid.Every]), or with several, which [codec.Environment] has to permit.
+	// Inner has the cuts of a shard into inner chunks, one for each axis. A cut has one
+	// edge ([grid.Every]) or several, which [codec.Environment] must permit.
 	Inner []grid.Cut
 	// Codecs is the chain of the inner chunks.
 	Codecs []metadata.Extension
@@ -79,7 +79,7 @@ func appendInner(dst []byte, g *grid.Grid) ([]byte, error) {
 	}
 	for i := range g.Rank() {
 		if g.Axis(i).IsRegular() {
-			return nil, errors.New("either all axes of inner chunks have one length or none: give the list of lengths in a shard")
+			return nil, errors.New("inner chunks must have one length along all axes or along none; list the lengths in a shard instead")
 		}
 	}
 	dst = append(append(dst, `"chunk_grid":{"name":"`...), g.Name()...)

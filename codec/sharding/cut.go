@@ -18,15 +18,15 @@ import (
 // cut is how shards are cut into inner chunks.
 type cut struct {
 	shape []int64    // of all inner chunks; nil if the edges are listed
-	grid  *grid.Grid // of one shard if the edges are listed, else nil
-	cuts  []grid.Cut // one an axis
+	grid  *grid.Grid // of one shard if the edges are listed, otherwise nil
+	cuts  []grid.Cut // one for each axis
 	clips bool       // the last inner chunks are clipped at the end of the shard
 }
 
 func parseCut(shape, inner []byte) (cut, error) {
 	switch {
 	case shape != nil && inner != nil:
-		return cut{}, errors.New("chunk_shape and chunk_grid are both given, only one can be meant")
+		return cut{}, errors.New("chunk_shape and chunk_grid are both given; omit one of them")
 	case shape != nil:
 		return parseShape(shape)
 	case inner != nil:
@@ -111,7 +111,7 @@ func (c *cut) bindGrid(rank int, unaligned bool) error {
 	return nil
 }
 
-// checkAxis reports an error if inner chunks do not divide shards along an axis.
+// checkAxis returns an error if inner chunks do not divide shards along an axis.
 func (c *cut) checkAxis(i int, a grid.Axis) error {
 	if c.clips {
 		return nil

@@ -43,8 +43,8 @@ type decoder struct {
 	work *coding.Work
 }
 
-// batchBytes is about how many bytes of inner chunks a goroutine takes from the plan at a
-// time, so that the lock costs little.
+// batchBytes is the approximate number of bytes of inner chunks that a goroutine takes
+// from the plan at once. With larger batches, the lock costs less.
 const batchBytes = 64 << 10
 
 // decodeStored decodes a part of a shard that is in memory. The caller holds a core.
@@ -66,6 +66,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 				batch[i] = d.take()
 			}
 		}
+		// All goroutines share the plan. Take several inner chunks from it at a time.
 		mu.Lock()
 		n := 0
 		for n < len(batch) && plan.Next(batch[n].Visit) {
@@ -141,6 +142,7 @@ func (d *decoder) decodeOne(p *transfer.Mover, src []byte) error {
 	if d.chain.Varies() {
 		return d.decodeText(p, src)
 	}
+	// Elements that are stored unchanged are moved without a buffer.
 	if shown, err := d.chain.Alias(&p.Decoded, src); err != nil {
 		return err
 	} else if shown {
@@ -159,6 +161,7 @@ func (d *decoder) decodeText(p *transfer.Mover, src []byte) error {
 // decodeTo decodes the part p of an inner chunk from src. Elements that differ in length
 // may have room bytes.
 func (d *decoder) decodeTo(p *transfer.Mover, src []byte, room int64) error {
+	// A whole inner chunk is decoded to its place, without a buffer.
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
 		heap := p.Placed.Heap
 		if heap != nil {

@@ -32,8 +32,8 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return out.AppendTo(slices.Grow(dst, int(out.Size))), nil
 }
 
-// EncodePart implements [coding.PartialEncoder]. It copies inner chunks that the edit
-// does not touch as they are encoded.
+// EncodePart implements [coding.PartialEncoder]. It copies the encoded form of inner
+// chunks that the edit does not touch.
 func (c *coder) EncodePart(ctx context.Context, w *coding.Work, e coding.Edit, src coding.Source) (*coding.Revision, error) {
 	l, err := c.layout(e.Shape)
 	if err != nil {
@@ -42,6 +42,7 @@ func (c *coder) EncodePart(ctx context.Context, w *coding.Work, e coding.Edit, s
 	if e.Values.Data != nil {
 		e.Part = selection.Group(e.Part, e.Shape, l.grid)
 	}
+	// A concurrent writer may replace the shard while it is read.
 	for range readTries {
 		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(coding.Revision)}
 		if err = d.edit(src); err == nil {
@@ -137,6 +138,7 @@ func (d *editor) isSame() (bool, error) {
 // mark sets what happens to every inner chunk and returns how many are to be encoded.
 func (d *editor) mark() (count int64) {
 	set := func(k int64, to uint8) {
+		// Count each inner chunk once.
 		if d.todo[k] != changes && to == changes {
 			count++
 		}
@@ -157,6 +159,7 @@ func (d *editor) mark() (count int64) {
 			set(d.number(p.Chunk), changes)
 		}
 	}
+	// If nothing is stored, there is nothing to clear.
 	if d.Keep == nil || d.old == nil {
 		return count
 	}
@@ -202,7 +205,8 @@ func overlap(c *grid.Chunk, b grid.Box) bool {
 	return true
 }
 
-// segmentBytes is about how many bytes of elements a goroutine encodes to one buffer.
+// segmentBytes is the approximate number of bytes of elements that a goroutine encodes to
+// one buffer.
 const segmentBytes = 256 << 10
 
 // encodeAll encodes the count inner chunks that change, in the order to store them.
@@ -217,6 +221,7 @@ func (d *editor) encodeAll(count int64) error {
 	d.made = make([]int64, count)
 	d.size = max(1, segmentBytes/max(1, d.layout.inner))
 	d.parts = make([]*budget.Buffer, (count+d.size-1)/d.size)
+	// Without cores, this goroutine encodes everything.
 	if d.work.Cores != nil {
 		d.work.Cores.Enter()
 		defer d.work.Cores.Leave()
@@ -281,6 +286,7 @@ func (d *editor) encodeInner(dst []byte, p *transfer.Mover, k int64) (out []byte
 	touched := d.Values.Data != nil && p.Seek(d.grid, d.Part, at)
 	if touched {
 		p.Into(d.Values)
+		// If all elements are new, the old bytes are not needed.
 		if p.IsWhole() {
 			dst, err = d.append(dst, p.Placed)
 			return dst, true, err
@@ -294,6 +300,7 @@ func (d *editor) encodeInner(dst []byte, p *transfer.Mover, k int64) (out []byte
 			return nil, false, err
 		}
 	}
+	// Elements of a fixed width decode to a known size.
 	if src == nil || !d.chain.Varies() {
 		return d.encodeOver(dst, p, src, touched, 0)
 	}
@@ -335,6 +342,7 @@ func (d *editor) append(dst []byte, v strided.View) ([]byte, error) {
 // oldInner decodes what stays of a stored inner chunk to a buffer, which p then shows and
 // the caller puts back. cleared reports whether it removed other elements.
 func (d *editor) oldInner(p *transfer.Mover, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
+	// If nothing of the inner chunk stays, begin with fill values.
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
 		b := budget.Get(n)

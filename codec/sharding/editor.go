@@ -65,8 +65,8 @@ func (d *editor) each(do func(k int64) error) error {
 	return nil
 }
 
-// manyBytes is from how many bytes on it pays to read only ranges of a shard. Tests lower
-// it.
+// manyBytes is the size in bytes from which reading only ranges of a shard pays. Tests
+// lower it.
 var manyBytes int64 = 1 << 20
 
 // oldBytes returns the stored bytes of inner chunk k, nil if it is not stored.

@@ -41,6 +41,7 @@ func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, err
 	if err := c.index.Decode(&v, src); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
+	// The codecs of the index may have reordered its axes.
 	if want := strided.AppendStrides(nil, l.entry, 8); !c.index.InOrder() {
 		ordered := make([]uint64, 2*l.n)
 		strided.Copy(strided.View{Data: bytesOf(ordered), Shape: l.entry, Strides: want, Size: 8}, v)
@@ -87,7 +88,7 @@ func (c *coder) cutIndex(l *layout, shard []byte) ([]byte, error) {
 }
 
 func (l *layout) tooShort(n int64) error {
-	return fmt.Errorf("%w: the shard has %d bytes, the index of its %d inner chunks alone has %d", codec.ErrCorrupt, n, l.n, l.index)
+	return fmt.Errorf("%w: the shard has %d bytes, but the index of its %d inner chunks alone has %d", codec.ErrCorrupt, n, l.n, l.index)
 }
 
 // span returns the range of inner chunk k, and whether it is stored. It returns
@@ -127,9 +128,9 @@ type entryError struct {
 func (e *entryError) Error() string {
 	text := fmt.Sprintf("%v: the index says %d bytes from offset %d on, ", codec.ErrCorrupt, e.n, e.off)
 	if e.off < e.first || e.off > e.last || e.n > e.last-e.off {
-		return text + fmt.Sprintf("inner chunks have the bytes from %d to %d", e.first, e.last)
+		return text + fmt.Sprintf("but inner chunks have the bytes from %d to %d", e.first, e.last)
 	}
-	return text + fmt.Sprintf("an inner chunk has at most %d", e.most)
+	return text + fmt.Sprintf("but an inner chunk has at most %d", e.most)
 }
 
 // Unwrap returns [codec.ErrCorrupt].

@@ -25,6 +25,8 @@ func (c *coder) EncodedInner(
 		return nil, fmt.Errorf("%w: no inner chunk %v; there are %v", grid.ErrOutOfRange, index, l.chunks)
 	}
 	d := &decoder{coder: c, layout: l, ctx: ctx, work: w}
+	// A concurrent writer may replace the shard between reading the index and the inner
+	// chunk.
 	for range readTries {
 		var out []byte
 		if out, err = d.encoded(src, l.number(index), dst); !errors.Is(err, store.ErrConflict) {
@@ -36,8 +38,8 @@ func (c *coder) EncodedInner(
 	return nil, err
 }
 
-// encoded appends the stored bytes of inner chunk k to dst. It returns nil if that is not
-// stored.
+// encoded appends the stored bytes of inner chunk k to dst. It returns nil if the inner
+// chunk is not stored.
 func (d *decoder) encoded(src coding.Source, k int64, dst []byte) ([]byte, error) {
 	x, tail, err := d.indexFrom(src)
 	defer tail.buffer.Put()

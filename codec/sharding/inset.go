@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/internal/coding"
 )
 
-// markInsets marks the inner chunks that insets replace. count inner chunks were to be
-// encoded; it returns how many still are.
+// markInsets marks the inner chunks that insets replace. count is the number of inner
+// chunks to encode. It returns the number of those that are left.
 func (d *editor) markInsets(count int64) (int64, error) {
 	for i, in := range d.Insets {
 		from, err := d.insetPlace(in)
@@ -38,8 +38,8 @@ func (d *editor) markInsets(count int64) (int64, error) {
 	return count, nil
 }
 
-// takeInset marks the inner chunks that an inset stores. Its first inner chunk is at
-// from. It returns how many of those that they replace were to be encoded.
+// takeInset marks the inner chunks that an inset stores, the first of them at from. It
+// returns how many of the replaced inner chunks were to be encoded.
 func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gone int64, err error) {
 	at := make([]int64, 0, len(from))
 	for j := range l.n {
@@ -55,6 +55,7 @@ func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gon
 			continue
 		}
 		k := d.number(at)
+		// An inset may replace an inner chunk that was to be encoded.
 		if d.todo[k] == changes {
 			gone++
 		}
@@ -63,9 +64,9 @@ func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gon
 	return gone, nil
 }
 
-// insetPlace returns the index of the first inner chunk of an inset in the shard. It
-// wraps [codec.ErrConfiguration] if the inset is cut otherwise than its place, because
-// its inner chunks would then have other shapes.
+// insetPlace returns the index of the first inner chunk of an inset in the shard. If the
+// inset and its place have different cuts, inner chunks would have other shapes, and the
+// error wraps [codec.ErrConfiguration].
 func (d *editor) insetPlace(in coding.Inset) ([]int64, error) {
 	if len(in.Start) != len(d.chunks) || len(in.Shape) != len(d.chunks) {
 		return nil, fmt.Errorf("%w: it begins at %v and has the shape %v, the shard has %d axes", codec.ErrConfiguration, in.Start, in.Shape, len(d.chunks))

@@ -53,6 +53,7 @@ const (
 // inner chunks.
 func (c *coder) layout(shape []int64) (*layout, error) {
 	is := func(l *layout) bool { return slices.Equal(l.shape, shape) }
+	// Fast path: nearly all calls are for the same shape.
 	if l := c.layouts.last.Load(); l != nil && is(l) {
 		return l, nil
 	}
@@ -74,6 +75,7 @@ func (k *layouts) keep(l *layout) {
 	k.last.Store(l)
 	k.kept = append(k.kept, l)
 	k.n += l.n
+	// Keep the latest layout, even if it exceeds the limit alone.
 	for len(k.kept) > 1 && (len(k.kept) > keptLayouts || k.n > keptInner) {
 		k.n -= k.kept[0].n
 		k.kept = slices.Delete(k.kept, 0, 1)
@@ -86,6 +88,7 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 		return nil, err
 	}
 	l := &layout{shape: slices.Clone(shape), grid: g, chunks: g.Chunks()}
+	// Inner chunks are numbered by uint32.
 	most := min(cmp.Or(c.env.Inner, codec.DefaultInner), math.MaxUint32)
 	var ok bool
 	if l.n, ok = checked.Product(l.chunks...); !ok || l.n > most {
@@ -123,6 +126,7 @@ func (c *coder) measure(l *layout) {
 		longest[i] = l.grid.Axis(i).Longest(grid.Interval{Stop: n})
 	}
 	l.inner, l.most, l.packed, l.likely, l.fixed = tooLarge, tooLarge, tooLarge, tooLarge, -1
+	// If a length overflows, all lengths stay tooLarge.
 	inner, ok := checked.Product(append(longest, c.size)...)
 	if !ok || inner > tooLarge {
 		return
@@ -135,9 +139,11 @@ func (c *coder) measure(l *layout) {
 		l.packed = packed + l.index
 	}
 	l.likely = l.packed
+	// Elements without a fixed length are assumed to be short.
 	if likely, ok := checked.Mul(wordBytes*l.inner/c.size, l.n); ok && c.heap != nil {
 		l.likely = min(l.packed, likely+l.index)
 	}
+	// Inner chunks that are shards may have dead bytes.
 	if c.chain.Divided() {
 		l.most = 2 * max(l.most, manyBytes)
 	}

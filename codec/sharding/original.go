@@ -48,6 +48,7 @@ func (d *editor) readWhole(src coding.Source) error {
 			return err
 		}
 		shard, size = data, info.Size
+		// indexOf knows the size of the shard, but not its version.
 		defer func() {
 			if d.old != nil {
 				d.old.info = info
@@ -66,9 +67,10 @@ func (d *editor) readWhole(src coding.Source) error {
 // patches reports whether inner chunks may be overwritten in place.
 func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Patches && !d.Compact }
 
-// readParts reads inner chunks of a shard of which only the index was read: those that
-// change in part, and if stay is set, those that stay.
+// readParts reads inner chunks of a shard of which only the index was read. It reads the
+// ones that change in part and, if stay is set, the ones that stay.
 func (d *editor) readParts(src coding.Source, stay bool) error {
+	// If nothing is stored, or all of the shard is in memory, there is nothing to read.
 	if d.old == nil || d.out.Old != nil {
 		return nil
 	}
@@ -85,6 +87,7 @@ func (d *editor) readParts(src coding.Source, stay bool) error {
 			wants = append(wants, want{off, n, k})
 		}
 	}
+	// In the order of their bytes, neighbours can be read together.
 	slices.SortFunc(wants, want.compare)
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	d.reads = d.reads[:0]

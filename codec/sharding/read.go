@@ -19,7 +19,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// readTries is how often to read a part while concurrent writers replace the shard.
+// readTries is the number of attempts to read a part while concurrent writers replace the
+// shard.
 const readTries = 32
 
 // DecodePart implements [coding.PartialDecoder]. It reads the index, unless it is cached,
@@ -28,6 +29,7 @@ const readTries = 32
 func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract, src coding.Source) error {
 	l, err := c.layout(p.Shape)
 	if err != nil {
+		// If the shard is not stored, its layout does not matter.
 		if _, _, readErr := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil); errors.Is(readErr, fs.ErrNotExist) {
 			return readErr
 		}
@@ -46,6 +48,7 @@ func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract
 		if err = d.read(src); !errors.Is(err, store.ErrConflict) {
 			break
 		}
+		// The cached index may be that of a superseded version.
 		c.cache.drop(src.Key())
 		src.Expect(store.Info{})
 	}
@@ -74,8 +77,8 @@ func (c *coder) Fetched(p coding.Extract) int64 {
 	return c.weight(l, p, c.expected(l))
 }
 
-// weight estimates how many bytes are held while a part of a shard of so many encoded
-// bytes is read.
+// weight estimates the bytes that are held while a part of a shard is read. encoded is
+// the number of bytes of the shard.
 func (c *coder) weight(l *layout, p coding.Extract, encoded int64) int64 {
 	touched := min(l.n, p.Len())
 	if p.Picks == nil || p.Picks.Points == nil {
@@ -87,7 +90,8 @@ func (c *coder) weight(l *layout, p coding.Extract, encoded int64) int64 {
 	return l.index + 16*l.n + encoded
 }
 
-// smallShard is up to how many bytes a shard may be read whole for a small part of it.
+// smallShard is the size in bytes up to which a shard may be read whole for a small part
+// of it.
 const smallShard = 1 << 20
 
 // expected estimates the bytes of a stored shard from those seen so far. The upper bound
@@ -131,9 +135,11 @@ func (d *decoder) read(src coding.Source) error {
 // wanted, or if the shard is small and its index is not cached.
 func (d *decoder) wantsWhole(src coding.Source) bool {
 	size := d.expected(d.layout)
+	// The whole shard costs one request. The index and a range cost two.
 	if size <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
 	}
+	// A shard that does not fit the memory of the call is read in ranges.
 	if size > d.work.Bytes {
 		return false
 	}
@@ -172,6 +178,7 @@ func (d *decoder) keep(src coding.Source, shard []byte, info store.Info) {
 func (d *decoder) readIndex(src coding.Source) (*index, stretch, error) {
 	// After trimming, the key of a shard may have an index of another shape.
 	if x := d.cache.get(src.Key()); x != nil && x.bytes == d.layout.index && int64(len(x.entries)) == 2*d.n {
+		// If the cached index is stale, the next read fails.
 		src.Expect(x.info)
 		d.work.LookedUp(d.ctx, true)
 		return x, stretch{}, nil
@@ -191,6 +198,7 @@ const mostGuessed = 16 << 20
 func (d *decoder) fetchIndex(src coding.Source) (*index, stretch, error) {
 	size := d.layout.index
 	q := store.Request{Range: store.Span(0, size)}
+	// Also read some bytes before the index. They often hold the wanted inner chunks.
 	if !d.atStart {
 		size += d.work.Guess
 		q.Range = store.Suffix(size)
@@ -216,9 +224,10 @@ func (d *decoder) fetchIndex(src coding.Source) (*index, stretch, error) {
 	return x, tail, err
 }
 
-// readRanges reads and decodes the wants, in ranges of several and as many ranges at once
-// as the memory allows.
+// readRanges reads and decodes the wants. A range has several wants, and ranges are read
+// concurrently within the memory.
 func (d *decoder) readRanges(src coding.Source, wants []want, tail stretch) error {
+	// If one range holds all wants, no goroutine is needed.
 	if n, stop := d.group(wants); n == len(wants) {
 		return d.readGroup(src, wants, stop, tail)
 	}
@@ -233,7 +242,7 @@ func (d *decoder) readRanges(src coding.Source, wants []want, tail stretch) erro
 		wants = wants[n:]
 		weight, err := room.Acquire(ctx, stop-group[0].off)
 		if err != nil {
-			break // a worker failed and canceled ctx
+			break // a worker failed and cancelled ctx
 		}
 		workers.Go(func() error {
 			defer room.Release(weight)
@@ -247,6 +256,7 @@ func (d *decoder) readRanges(src coding.Source, wants []want, tail stretch) erro
 // decodes them.
 func (d *decoder) readGroup(src coding.Source, group []want, stop int64, tail stretch) error {
 	off := group[0].off
+	// The range that was read for the index may hold the group.
 	if data, ok := tail.holds(off, stop-off); ok {
 		return d.decodeGroup(stretch{off: off, data: data}, group)
 	}

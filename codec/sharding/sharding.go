@@ -2,7 +2,7 @@
 
 // Package sharding is the codec "sharding_indexed" 1.0 of zarr-specs v3. It stores a
 // chunk, which is then called a shard, as many inner chunks, which are read and written
-// one by one.
+// separately.
 //
 // A shard contains the encoded inner chunks in any order and with any gaps. The shard
 // index stands before or after them. It has two unsigned 64-bit numbers for every inner
@@ -47,18 +47,18 @@ type coder struct {
 	chain  *coding.Chain // of the inner chunks
 	index  *coding.Chain
 	spec   codec.Spec
-	size   int64         // bytes an element
+	size   int64         // bytes of an element
 	filler []byte        // the fill value as one element in memory
 	heap   *strided.Heap // an empty heap, nil unless elements differ in length
 
 	layouts layouts
-	ratio   budget.Ratio // of the bytes of stored shards to those that their layouts predict
+	ratio   budget.Ratio // of the bytes of stored shards to the predictions of their layouts
 	cache   *cache
 	movers  sync.Pool // of *transfer.Mover
 }
 
 // New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a
-// [coding.Divider] and a [codec.Nester].
+// [codec.Nester]. The engine of the root package also reads and writes its inner chunks.
 func New(configuration []byte) (any, error) {
 	c := &coder{configuration: configuration}
 	if err := c.parse(configuration); err != nil {
@@ -93,7 +93,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 	return c.bindIndex()
 }
 
-// checkNested reports an error if inner chunks are shards and their codecs cannot cut
+// checkNested returns an error if inner chunks are shards and their codecs cannot cut
 // them.
 func (c *coder) checkNested() error {
 	if c.cut.shape == nil {
@@ -112,14 +112,16 @@ func (c *coder) bindIndex() error {
 	if err != nil {
 		return err
 	}
+	// Missing entries have all bits set, so they are the fill value of the index.
 	spec := codec.Spec{Type: typ, Fill: slices.Repeat([]byte{0xff}, 8), Rank: c.spec.Rank + 1}
 	if c.index, err = coding.NewChain(&c.env, c.entries, spec); err != nil {
 		return fmt.Errorf("index_codecs: %w", err)
 	}
 	shape := slices.Repeat([]int64{1}, spec.Rank)
 	shape[c.spec.Rank] = 2
+	// Readers find the index by its length, which must not vary.
 	if _, fixed := c.index.Fixed(shape, 16); !fixed {
-		return fmt.Errorf("%w: index_codecs: %q do not always make as many bytes of an index; take \"bytes\" and \"crc32c\"", codec.ErrConfiguration, c.index.Names())
+		return fmt.Errorf("%w: index_codecs: %q do not always encode an index to the same length; use \"bytes\" and \"crc32c\"", codec.ErrConfiguration, c.index.Names())
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ func (d *editor) sound() error {
 			stop = max(stop, off+n)
 		}
 	}
+	// Fast path: inner chunks in C order do not overlap if none begins before the end of
+	// another.
 	if ascending {
 		return nil
 	}
@@ -59,10 +61,10 @@ func (d *editor) hasLength(k, n int64) error {
 		if n == want {
 			return nil
 		}
-		return corrupt("the index says %d bytes, an inner chunk of shape %v takes %d", n, cell.Encoded, want)
+		return corrupt("the index says %d bytes, but an inner chunk of shape %v has %d", n, cell.Encoded, want)
 	}
 	if n == 0 {
-		return corrupt("the index says 0 bytes, which no inner chunk takes")
+		return corrupt("the index says 0 bytes, which no inner chunk has")
 	}
 	return nil
 }

@@ -30,10 +30,11 @@ func (s stretch) holds(off, n int64) ([]byte, bool) {
 	return s.data[off-s.off:][:n:n], true
 }
 
-// want is the range of inner chunk k, which has to be read.
+// want is the range of inner chunk k, which must be read.
 type want struct{ off, n, k int64 }
 
-// mostWants is how many inner chunks are looked up before they are read, at most.
+// mostWants is the largest number of inner chunks that are looked up before they are
+// read.
 const mostWants = 1 << 16
 
 // wants returns the next stored inner chunks that the part touches, in the order of their
@@ -41,6 +42,7 @@ const mostWants = 1 << 16
 func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool, err error) {
 	p := d.take()
 	defer d.put(p)
+	// Bound the memory for the look-ups of a huge part.
 	for len(wants) < mostWants {
 		if !plan.Next(p.Visit) {
 			slices.SortFunc(wants, want.compare)
@@ -63,11 +65,12 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 	return wants, true, nil
 }
 
-// compare orders wants by their bytes. Of those that begin together the longest comes
-// first, so that no two groups of wants begin at one offset.
+// compare orders wants by their bytes. Of wants with one offset, the longest comes first,
+// so that no two groups of wants begin at the same offset.
 func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp.Compare(o.n, w.n)) }
 
-// group returns how many of the first wants to read as one range, and where it ends.
+// group returns how many wants, from the first one on, to read as one range, and the end
+// of the range.
 func (d *decoder) group(wants []want) (n int, stop int64) {
 	first, last := wants[0], wants[len(wants)-1]
 	most := d.work.Bytes

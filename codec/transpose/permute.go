@@ -17,6 +17,7 @@ func permute(dst *codec.Block, src codec.Block, order []int, size int) error {
 	if !ok || len(src.Shape) != len(order) {
 		return fmt.Errorf("%w: transpose: shape %d does not fit order %d", codec.ErrConfiguration, src.Shape, order)
 	}
+	// Size 0 stands for elements that differ in length.
 	if size == 0 {
 		return permuteOffsets(dst, src, order, n)
 	}

@@ -25,8 +25,10 @@ func newPlan(axes []axis, shape []int64, order []int, size int64) plan {
 		last := len(axes) - 1
 		switch {
 		case a.n == 1:
+		// Elements are contiguous along this axis on both sides: treat them as one.
 		case last < 0 && a.src == width:
 			width *= a.n
+		// The axis continues the one after it on both sides: merge them.
 		case last >= 0 && a.src == axes[last].n*axes[last].src:
 			axes[last].n *= a.n
 		default:
@@ -58,6 +60,7 @@ func each(axes []axis, f func(dst, src int64)) {
 			index[i]++
 			dst += a.dst
 			src += a.src
+			// At the end of an axis, go back to its start and advance the axis before it.
 			if more = index[i] < a.n; !more {
 				index[i] = 0
 				dst -= a.n * a.dst

@@ -18,7 +18,7 @@ import (
 func init() { codec.Register("transpose", New) }
 
 // Extension returns the metadata of the codec: axis i of the stored chunk is axis
-// order[i] of the array. [New] refuses an order that is no permutation of 0, 1, ...
+// order[i] of the array. [New] refuses an order that is not a permutation of 0, 1, ...
 // len(order)-1.
 func Extension(order ...int) metadata.Extension {
 	list, _ := json.Marshal(append([]int{}, order...)) // integers always have a JSON form
@@ -55,7 +55,7 @@ func parse(text []byte) ([]int, error) {
 	order, seen := make([]int, len(axes)), make([]bool, len(axes))
 	for i, a := range axes {
 		if a < 0 || int64(a) >= int64(len(axes)) || seen[a] {
-			return nil, fmt.Errorf("%w: transpose: order %d is no permutation of the axes from 0 to %d", codec.ErrConfiguration, axes, len(axes)-1)
+			return nil, fmt.Errorf("%w: transpose: order %d is not a permutation of the axes from 0 to %d", codec.ErrConfiguration, axes, len(axes)-1)
 		}
 		order[i], seen[a] = int(a), true
 	}

@@ -170,7 +170,7 @@ func (c *coder) decode(dst *codec.Block, src []byte, want int64) error {
 		}
 		n := int64(binary.LittleEndian.Uint32(src))
 		if src = src[prefix:]; n > int64(len(src)) {
-			return c.corrupt("element %d has %d bytes, %d are left", i, n, len(src))
+			return c.corrupt("element %d has %d bytes, but %d are left", i, n, len(src))
 		}
 		elem := src[:n]
 		if c.kind == dtype.String && !utf8.Valid(elem) {
@@ -181,7 +181,7 @@ func (c *coder) decode(dst *codec.Block, src []byte, want int64) error {
 		src = src[n:]
 	}
 	if len(src) > 0 {
-		return c.corrupt("%d bytes behind the last element", len(src))
+		return c.corrupt("%d bytes after the last element", len(src))
 	}
 	return nil
 }

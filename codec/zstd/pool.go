@@ -16,7 +16,7 @@ import (
 // and decoders.
 const (
 	minWindowLog = 17 // a block: with less, encoders do not shrink further
-	maxWindowLog = 23 // the largest that every decoder has to support
+	maxWindowLog = 23 // the largest that every decoder must support
 )
 
 var (

@@ -89,6 +89,7 @@ func (c coder) Encode(dst, src []byte) ([]byte, error) {
 
 // Decode implements [codec.BytesBytes].
 func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
+	// The library decodes an empty source without an error.
 	if len(src) == 0 {
 		return dst, fmt.Errorf("%w: zstd: no frame", codec.ErrCorrupt)
 	}
@@ -107,8 +108,8 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return out, nil
 }
 
-// mostRatio is how many bytes one byte of a frame decodes to at most: a repeated byte
-// takes a block of 4 bytes for 128 KiB.
+// mostRatio is the largest number of bytes that one byte of a frame decodes to: a block
+// of 4 bytes can repeat one byte 128 Ki times.
 const mostRatio = 32 << 10
 
 // Claim implements [codec.Claimer]. A frame may state the length of its content. Further

@@ -94,6 +94,7 @@ func appendDay(ctx context.Context, g *zarr.Group, name string, months *zarr.App
 	}
 	times := make([]int64, hours)
 	for i := range times {
+		// The unit is hours since the first element.
 		times[i] = a.Shape()[0] + int64(i)
 	}
 	fields := zarr.Addition{Path: "t2m", From: zarr.SourceAt(f, hours, lat, lon), Options: months}

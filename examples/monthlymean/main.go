@@ -54,6 +54,7 @@ func run(ctx context.Context, source, result string) error {
 		})
 	}
 	for c := range a.Chunks() {
+		// After an error the workers go on receiving, and their calls fail at once.
 		chunks <- c
 	}
 	close(chunks)

@@ -53,7 +53,7 @@ func (b *Budget) Acquire(ctx context.Context, n int64) (int64, error) {
 	return n, nil
 }
 
-// Release returns bytes of Acquire.
+// Release releases n bytes that Acquire took.
 func (b *Budget) Release(n int64) {
 	b.all.Release(n)
 	if b.first != nil {
@@ -71,5 +71,5 @@ func (b *Budget) AcquireMore(ctx context.Context, n int64) (int64, error) {
 	return n, nil
 }
 
-// ReleaseMore returns bytes of AcquireMore.
+// ReleaseMore releases n bytes that AcquireMore took.
 func (b *Budget) ReleaseMore(n int64) { b.all.Release(n) }

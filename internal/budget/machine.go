@@ -24,11 +24,13 @@ var installed = sync.OnceValue(func() int64 {
 	return min(n, grouped())
 })
 
-// leastDefault is the upper bound of a default budget on machines with little memory.
+// leastDefault is the least upper bound of a default budget, except on machines with less
+// than twice this memory.
 const leastDefault = 256 << 20
 
-// Most returns the upper bound of a default budget in bytes: a sixteenth of the memory,
-// so that several operations and their results fit.
+// Most returns the upper bound of a default budget in bytes. It is a sixteenth of the
+// memory, so that several operations and their results fit, but at least leastDefault
+// unless that exceeds half of the memory.
 func Most() int64 {
 	memory := Machine()
 	return min(max(memory/16, leastDefault), max(1, memory/2))

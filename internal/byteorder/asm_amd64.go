@@ -51,6 +51,7 @@ func (p *plane) band(b *blocks, j, m int) {
 	for ; i+part <= p.n; i += part {
 		p.strip(b, i, j, m, half)
 	}
+	// The last rows, and some before them, which are written twice.
 	if i < p.n {
 		p.strip(b, p.n-part, j, m, half)
 	}
@@ -65,6 +66,7 @@ func (p *plane) strip(b *blocks, i, j, m, bytes int) {
 	}
 	src, ss, at := p.src.Data, p.src.Stride, p.from(i, j)
 	if b != nil {
+		// Then the rows of src no longer evict each other from the cache.
 		b.gather(src, at, ss, bytes/p.size, m*p.size)
 		src, ss, at = b.src[:], pitch, 0
 	}

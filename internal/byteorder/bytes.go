@@ -41,6 +41,7 @@ const piece = 32
 func pairs(dst, src []byte) int {
 	n := len(src) / piece * piece
 	for i := 0; i < n; i += piece {
+		// Arrays need one bounds check for each piece.
 		d, s := (*[piece]byte)(dst[i:]), (*[piece]byte)(src[i:])
 		binary.LittleEndian.PutUint64(d[0:], four(binary.LittleEndian.Uint64(s[0:])))
 		binary.LittleEndian.PutUint64(d[8:], four(binary.LittleEndian.Uint64(s[8:])))

@@ -25,6 +25,7 @@ func Plane(dst, src Side, n, m, size int) {
 	dst.in(m, n*size)
 	src.in(n, m*size)
 	p := plane{dst, src, n, m, size}
+	// There is no assembly for this plane or this processor.
 	if !p.fast() {
 		p.squares()
 	}

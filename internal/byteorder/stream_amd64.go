@@ -61,6 +61,8 @@ func (p *plane) stream() {
 	for j, step := 0, width/p.size; j < p.m; j += step {
 		p.column(b, j, min(step, p.m-j))
 	}
+	// Stores that bypass the cache are not ordered. Other goroutines may read dst after
+	// the return.
 	fence()
 	pool.Put(b)
 }
@@ -72,6 +74,7 @@ func (p *plane) column(b *blocks, j, m int) {
 		n, skip := min(step, p.n-i), 0
 		p.tile(b, i, j, n, m)
 		if i == 0 {
+			// The first line of a row may begin before the row. begin writes its bytes.
 			skip = line
 			p.begin(b, j, m)
 		}

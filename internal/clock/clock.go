@@ -11,7 +11,7 @@ import (
 // start is the origin of the wall clock.
 var start = time.Now()
 
-// Beside runs f and g in turns for about the given duration, and returns the shortest
+// Beside runs f and g alternately for about the given duration, and returns the shortest
 // time of each: processor time where the system reports it, wall time elsewhere. It runs
 // short functions many times in a row.
 func Beside(f, g func(), long time.Duration) (ft, gt time.Duration) {

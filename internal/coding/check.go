@@ -60,6 +60,7 @@ func (c *Chain) Check(ctx context.Context, w *Work, shape []int64, src Source, d
 	for i := range out.Faults {
 		f := &out.Faults[i]
 		f.Err = c.failSerial(f.Err)
+		// Indices at deeper levels were converted by the chains of the inner chunks.
 		if len(f.Inner) > 0 && !c.inOrder {
 			f.Inner[0] = c.unpermuted(f.Inner[0])
 		}
@@ -77,6 +78,7 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 	if c.CheckedInRanges() && (n > CheckRange && !inMemory || !deep) {
 		return c.checkRanges(ctx, shape, n, src, deep)
 	}
+	// Without decoding, only the existence of the chunk can be checked.
 	if !deep {
 		_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 		return &codec.Check{Bytes: info.Size}, err

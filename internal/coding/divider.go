@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
 )
 
 // Divider is implemented by a [codec.ArrayBytes] codec whose chunks consist of inner
@@ -27,8 +28,13 @@ type Divider interface {
 	// Check looks for faults in a chunk; see [Chain.Check]. Faults are part of the
 	// result, not errors.
 	Check(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*codec.Check, error)
-	// Merge makes one chunk of several; see [Chain.Merge].
-	Merge(ctx context.Context, w *Work, shape []int64, fragments []Fragment) (*Revision, error)
+	// InnerCodecs returns the codecs of inner chunks as they are in the document.
+	InnerCodecs() []metadata.Extension
+	// Places reads where the inner chunks of a stored chunk are; see [Chain.Places].
+	Places(ctx context.Context, w *Work, shape []int64, src Source) (*Places, error)
+	// Arrange sets the fields of a, for which place returns the rank and the bytes of
+	// inner chunk k; see [Chain.Arrange].
+	Arrange(shape []int64, a *Arrangement, place func(k int64) (rank uint64, n int64)) error
 	// CheckInner returns an error if src does not decode to the inner chunk at index.
 	CheckInner(ctx context.Context, w *Work, shape, index []int64, src []byte) error
 	// Weight estimates the bytes that fast decoding of a part takes besides the caller's

@@ -49,6 +49,23 @@ func (c *Chain) Partial() bool {
 	return ok && c.order != nil && len(c.bytes) == 0
 }
 
+// Hull returns the number of elements of an encoded chunk from the first to the last one
+// of a part. It is that of the whole chunk if the part has lists or points.
+func (c *Chain) Hull(shape []int64, p strided.Part) int64 {
+	hull, stride := int64(1), int64(1)
+	for i := len(c.order) - 1; i >= 0; i-- {
+		axis := c.order[i]
+		if p.Picks == nil {
+			hull += (p.Count[axis] - 1) * p.Step[axis] * stride
+		}
+		stride *= shape[axis]
+	}
+	if p.Picks != nil {
+		return stride
+	}
+	return hull
+}
+
 // DecodePart decodes a part of a chunk into p.Into. The chain must be [Chain.Partial].
 func (c *Chain) DecodePart(ctx context.Context, w *Work, p Extract, src Source) error {
 	if !c.inOrder {

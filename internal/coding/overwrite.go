@@ -49,6 +49,7 @@ func (c *Chain) Overwrite(ctx context.Context, w *Work, e Edit, src Source) (*Re
 	if err != nil {
 		return nil, err
 	}
+	// If all new values are the fill value, the chunk may become empty.
 	if !e.KeepFill && e.Values.AllEqual(c.spec.Element()) {
 		if o.out.Empty, err = c.emptyBut(ctx, w, e, src); err != nil {
 			return nil, err
@@ -95,6 +96,7 @@ func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwri
 	if !ok {
 		return nil, fmt.Errorf("%w: a chunk of shape %v", codec.ErrLimit, e.Shape)
 	}
+	// Read no bytes: only the version and the size are needed.
 	_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	if err == nil && info.Size != total {
 		err = c.failSerial(fmt.Errorf("%w: the chunk has %d bytes, but its shape %v needs %d", codec.ErrCorrupt, info.Size, e.Shape, total))
@@ -109,9 +111,12 @@ func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwri
 	}
 	o.strides = strided.AppendStrides(nil, shape, int(size))
 	o.out.From, o.out.Size = info, total
+	// Along the last axes, selected elements that are consecutive in the chunk form one
+	// run.
 	for o.axis > 0 && (o.part.Step[o.axis-1] == 1 || o.part.Count[o.axis-1] == 1) {
 		o.axis--
 		o.length *= o.part.Count[o.axis]
+		// The run ends here: elements along the previous axis are not consecutive.
 		if o.part.Count[o.axis] != shape[o.axis] {
 			break
 		}
@@ -135,6 +140,7 @@ func (o *overwriter) eachRun(add func(run) bool) {
 				at.place += o.values.Strides[i]
 				break
 			}
+			// At the end of an axis, go back to its start and advance the axis before it.
 			at.off -= (index[i] - 1) * step
 			at.place -= (index[i] - 1) * o.values.Strides[i]
 			index[i] = 0
@@ -155,6 +161,8 @@ const (
 // first.
 func (o *overwriter) add(r run) bool {
 	if n := len(o.runs); n > 0 {
+		// Begin a new patch if the run is too far from the others, or if the patch would
+		// be too long.
 		if r.off-(o.runs[n-1].off+o.length) > nearRun || r.off+o.length-o.runs[0].off > mostJoined {
 			o.flush()
 		}
@@ -170,6 +178,7 @@ func (o *overwriter) flush() {
 	}
 	from := o.runs[0].off
 	n := o.runs[len(o.runs)-1].off + o.length - from
+	// Values that need no encoding and are consecutive become the patch without a copy.
 	if len(o.runs) == 1 && o.plain {
 		if data, ok := o.valuesOf(o.runs[0]).Bytes(); ok {
 			o.patch(from, data) // the caller keeps this memory until the revision is released
@@ -177,6 +186,7 @@ func (o *overwriter) flush() {
 		}
 	}
 	room := o.take(n)
+	// If the runs have gaps, read the bytes between them, which stay.
 	if n != o.length*int64(len(o.runs)) {
 		data, _, err := o.src.Read(o.ctx, store.Request{Range: store.Span(from, n)}, room[:0])
 		if err != nil {
@@ -215,6 +225,7 @@ func (o *overwriter) encode(dst []byte, r run) error {
 	if o.plain {
 		return nil
 	}
+	// An elementwise codec may encode into the memory of its source.
 	out, err := o.serial.Encode(dst[:0], codec.Block{Shape: v.Shape, Data: dst})
 	if err == nil && len(out) != len(dst) {
 		err = fmt.Errorf("%w: %d bytes of elements were encoded to %d", codec.ErrConfiguration, len(dst), len(out))
@@ -225,6 +236,7 @@ func (o *overwriter) encode(dst []byte, r run) error {
 // take returns n bytes that are valid until the revision is released.
 func (o *overwriter) take(n int64) []byte {
 	if n > int64(len(o.rest)) {
+		// Short patches share a buffer.
 		b := budget.Get(max(n, min(arenaBytes, o.values.ElementBytes())))
 		o.out.Memory = append(o.out.Memory, b)
 		o.rest = b.B[:cap(b.B)]
@@ -242,6 +254,7 @@ func (o *overwriter) finish(splices bool) {
 	}
 	at := int64(0)
 	for _, p := range o.patches {
+		// The bytes before the patch stay.
 		if p.Off > at {
 			o.out.Fragments = append(o.out.Fragments, store.Fragment{Off: at, N: p.Off - at})
 		}
@@ -265,6 +278,7 @@ func (c *Chain) emptyBut(ctx context.Context, w *Work, e Edit, src Source) (bool
 	for i := range all.Step {
 		all.Step[i] = 1
 	}
+	// Stop as soon as the chunk has more of them than the part.
 	n, err := c.unfilled(ctx, w, e.Shape, all, within, src)
 	return n == within, err
 }
@@ -283,6 +297,7 @@ func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part strid
 	size, fill := c.spec.Width(), c.spec.Element()
 	b := budget.Get(mostJoined)
 	defer b.Put()
+	// Decode slab by slab, so that a large chunk is never in memory as a whole.
 	for box := range selection.OfPart(part).Slabs(g, int64(size), mostJoined) {
 		p := Extract{Shape: shape, Part: strided.Part{Step: part.Step, Count: box.Shape()}}
 		for i, in := range box {
@@ -292,6 +307,7 @@ func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part strid
 		if err := c.DecodePart(ctx, w, p, src); err != nil {
 			return 0, err
 		}
+		// Fast path for slabs that hold only the fill value.
 		if p.Into.AllEqual(fill) {
 			continue
 		}

@@ -108,6 +108,7 @@ func (c *Chain) readRanges(ctx context.Context, n, size int64, src Source) error
 			continue
 		}
 		if err := v.Validate(data[:min(int64(len(data)), n-at)]); err != nil {
+			// Continue with the checksum, which may be the cause.
 			invalid = c.failSerial(fmt.Errorf("in the range of bytes that begins at %d: %w", at, err))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Work is the resources that one call of a codec may use. The calls of one operation
+// Work limits the resources that one call of a codec may use. The calls of one operation
 // share its cores.
 type Work struct {
 	Cores Cores
@@ -86,6 +86,7 @@ func (c Cores) tryEnter() bool {
 // each free core; worker numbers these from 0. Each never waits for a core, so nested
 // codecs cannot deadlock.
 func (c Cores) Each(ctx context.Context, n int64, work func(worker int, i int64) error) error {
+	// Fast path: a single call needs no other goroutine.
 	if n == 1 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -115,6 +116,8 @@ func (c Cores) eachOf(ctx context.Context, n int64, work func(worker int, i int6
 		}
 	}
 	var others sync.WaitGroup
+	// Take only cores that are free now. Waiting for a core while holding one could
+	// deadlock.
 	for worker := 1; worker < cap(c) && int64(worker) < n && c.tryEnter(); worker++ {
 		others.Go(func() {
 			defer c.Leave()

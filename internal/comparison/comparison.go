@@ -115,6 +115,7 @@ func (c *comparison) slab() int64 {
 		bytes := comparedChunks * c.width()
 		for i := range g.Rank() {
 			longest := g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()})
+			// The factor is bounded, so bytes never exceeds n.
 			bytes *= max(1, min(longest, n/bytes))
 		}
 		n = min(n, bytes)
@@ -156,6 +157,7 @@ func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Differe
 	defer y.Heap.Release()
 	at := 0
 	for index := range box.IndicesInto(make([]int64, len(box))) {
+		// References of two heaps differ even for equal elements.
 		if p, q := x.Heap.Bytes(x.Data[at:]), y.Heap.Bytes(y.Data[at:]); !bytes.Equal(p, q) {
 			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
 			return &Difference{Index: slices.Clone(index), A: text(p), B: text(q)}, nil
@@ -182,9 +184,9 @@ func differenceWithin(t dtype.Type, slab grid.Box, data [2][]byte) *Difference {
 	return &Difference{Index: index, A: text(0), B: text(1)}
 }
 
-// stored returns, in C order, the tiles of which either array stores anything, and
-// whether nothing else has to be compared: both have the same fill value, and few tiles
-// are stored.
+// stored returns, in C order, the tiles for which either array stores a chunk. It also
+// reports whether comparing these is enough: both arrays have the same fill value, and
+// few tiles are stored.
 //
 // Otherwise the arrays are compared as a whole. This always ends: if the fill values
 // differ, then at the latest at the first element that neither array stores. Otherwise
@@ -193,6 +195,8 @@ func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], spar
 	for range tries {
 		x, y := c.a.State(), c.b.State()
 		t := tilesOf(comparedBytes/c.width(), x.Grid, y.Grid)
+		// A missing chunk equals a missing chunk only if both arrays read it as the same
+		// value.
 		if t.len() <= fewTiles || c.a.Complete || c.b.Complete || !slices.Equal(x.Fill, y.Fill) {
 			return nil, false, nil
 		}

@@ -40,6 +40,7 @@ func tilesOf(most int64, grids ...*grid.Grid) *tiles {
 		}
 		t.edges = append(t.edges, edge)
 	}
+	// Shorten the outer axes first, so that a tile has long rows.
 	room := max(1, most)
 	for i := len(t.edges) - 1; i >= 0; i-- {
 		t.edges[i] = min(t.edges[i], room)
@@ -119,6 +120,8 @@ func (t *tiles) ofStored(ctx context.Context, states ...*snapshot.Array) (number
 				if numbers = append(numbers, number); len(numbers) < room {
 					continue
 				}
+				// Neighbouring chunks touch the same tiles. Removing duplicates each time
+				// the list doubles keeps the cost low.
 				numbers = distinct(numbers)
 				room = max(room, 2*len(numbers))
 				if n := int64(len(numbers)); n > most {

@@ -76,6 +76,8 @@ func (c Changes) check(ctx context.Context, change Change) error {
 		if siblings, err = c.again(ctx, g, siblings, d.others); err != nil {
 			return err
 		}
+		// Nothing changes any more, so this is not a concurrent append that becomes
+		// visible array by array.
 		if d = c.compare(change, siblings, g.Store); d != nil && d.length == was.length && d.found == was.found {
 			break
 		}
@@ -110,6 +112,8 @@ func (c Changes) compare(change Change, siblings []Array, s store.Store) *disagr
 		d := &disagreement{path: change.Path, axis: axis, name: name, length: is[axis]}
 		for _, o := range siblings {
 			if i := c.index(o.Path); i >= 0 {
+				// The sibling changes in the same call, so compare with its shape
+				// afterwards.
 				o.Shape = c.List[i].After(slices.Clone(c.List[i].Now().Shape))
 			}
 			d.compare(o)
@@ -145,6 +149,7 @@ func (c Changes) again(ctx context.Context, g Group, siblings, differ []Array) (
 			return nil, err
 		}
 	}
+	// Only arrays that differ need to be read again.
 	now := slices.DeleteFunc(siblings, func(a Array) bool {
 		return slices.ContainsFunc(differ, func(d Array) bool { return d.Path == a.Path })
 	})

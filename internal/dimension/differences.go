@@ -37,6 +37,8 @@ func (g Group) Check(ctx context.Context) error {
 		if found == nil || found.Error() == was {
 			return found
 		}
+		// A concurrent append to several arrays may be visible in only some of them. Look
+		// again until the result stays the same.
 		was = found.Error()
 		if err := pause(ctx); err != nil {
 			return err

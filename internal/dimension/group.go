@@ -82,6 +82,7 @@ func (g Group) coordinateAbove(ctx context.Context, name string) (Array, bool) {
 			return Array{}, false // no legal name of a node
 		}
 		a, ok := g.arrayAt(ctx, at)
+		// A coordinate has one axis, which is named like the array.
 		if !ok || !slices.Equal(a.Names, []string{name}) {
 			continue
 		}
@@ -123,7 +124,7 @@ func (g Group) arrays(ctx context.Context, names []string, use func(Array)) erro
 		}
 		return m, 0
 	}
-	parallel.Prefetch(len(dirs), g.InFlight, open, func(m member) bool {
+	parallel.Prefetch(len(dirs), g.InFlight, g.InFlight, open, func(m member) bool {
 		if m.ok {
 			use(m.Array)
 		}

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/internal/number"
 )
 
-// Conversion returns what turns numbers of one type into those of another. It returns the
-// index of the first that has no counterpart, or -1.
+// Conversion returns the function that converts elements of type from to elements of type
+// to. The function returns the index of the first number that does not fit, or -1.
 func Conversion(from, to dtype.Type) (func(dst, src []byte) int, error) {
 	source, known := number.Of(from)
 	target, wanted := number.Of(to)
@@ -22,6 +22,7 @@ func Conversion(from, to dtype.Type) (func(dst, src []byte) int, error) {
 		return nil, fault.Argument("elements of %s are not converted to %s: both have to be real numbers", from, to)
 	case source.Carrier == number.Float && target.Carrier != number.Float:
 		return nil, fault.Argument("elements of %s are not converted to %s: they may have fractions; round them first", from, to)
+	// Tables convert short floats faster than the general cast.
 	case short(from) && to == single:
 		return func(dst, src []byte) int { return before(len(dst)/4, from.Float32s(float32sOf(dst), src)) }, nil
 	case from == single && short(to):
@@ -31,7 +32,7 @@ func Conversion(from, to dtype.Type) (func(dst, src []byte) int, error) {
 	return c.Run, nil
 }
 
-// before returns done where it is less than all, else -1.
+// before returns done if it is less than all, and otherwise -1.
 func before(all, done int) int {
 	if done < all {
 		return done
@@ -39,7 +40,7 @@ func before(all, done int) int {
 	return -1
 }
 
-// float32sOf shows memory of float32 as such.
+// float32sOf returns b as a slice of float32 in the same memory.
 func float32sOf(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package element converts values of Go to the elements of arrays, and back.
+// Package element converts Go values to array elements and back.
 package element
 
 import (
@@ -17,16 +17,17 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Buffer are the elements of a block as an array of one data type has them in memory.
+// Buffer holds the elements of a block in memory, in host byte order.
 type Buffer struct {
 	Type dtype.Type
 	Data []byte
-	Heap *strided.Heap // what data refers to where elements differ in length
+	Heap *strided.Heap // the bytes of elements of variable length, to which Data refers; nil for others
 }
 
-// plain returns values as a slice of the type that T is defined as, in the same memory:
-// []float32 for a Celsius that is a float32. The types of package time and the small
-// floats of package dtype stay as they are: they have data types of their own.
+// plain returns values as a slice of the underlying type of T, in the same memory:
+// []float32 for a Celsius that is defined as a float32. Types of package time and the
+// small floats of package dtype stay as they are, because they have data types of their
+// own.
 func plain[T dtype.Element](values []T) any {
 	switch any(values).(type) {
 	case []dtype.Float16, []dtype.BFloat16, []time.Time, []time.Duration:
@@ -65,12 +66,12 @@ func plain[T dtype.Element](values []T) any {
 	return seenAs[[]byte](values)
 }
 
-// seenAs returns values as those of a type of the same layout in memory.
+// seenAs returns values as a slice of another type with the same memory layout.
 func seenAs[To, T any](values []T) []To {
 	return unsafe.Slice((*To)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }
 
-// Native reports whether the values of T are the elements of t as they are in memory.
+// Native reports whether values of T have the same bytes in memory as elements of t.
 func Native[T dtype.Element](t dtype.Type) bool {
 	switch plain[T](nil).(type) {
 	case []string, [][]byte, []time.Time, []time.Duration:
@@ -89,8 +90,8 @@ func Native[T dtype.Element](t dtype.Type) bool {
 	return t == dtype.Of[T]()
 }
 
-// Converted reports whether values of T stand for elements of t that are something else
-// in memory.
+// Converted reports whether values of T represent elements of t but have other bytes in
+// memory, so that they must be converted.
 func Converted[T dtype.Element](t dtype.Type) bool {
 	switch plain[T](nil).(type) {
 	case []string:
@@ -105,7 +106,7 @@ func Converted[T dtype.Element](t dtype.Type) bool {
 	return false
 }
 
-// Check refuses values of T for elements of t.
+// Check returns an error if values of T cannot represent elements of t.
 func Check[T dtype.Element](t dtype.Type) error {
 	if Native[T](t) || Converted[T](t) {
 		return nil
@@ -130,8 +131,8 @@ func otherwise(t dtype.Type, values any) string {
 	return ""
 }
 
-// From returns the memory of values as elements of t: their own where they are that
-// as they stand. Those that differ in length are in a heap like the empty one given.
+// From returns values as elements of t. It shares their memory if no conversion is
+// needed. Elements of variable length are stored in a new heap made from empty.
 func From[T dtype.Element](t dtype.Type, empty *strided.Heap, values []T) (Buffer, error) {
 	e := Buffer{Type: t}
 	switch {
@@ -154,8 +155,8 @@ func From[T dtype.Element](t dtype.Type, empty *strided.Heap, values []T) (Buffe
 	return e, nil
 }
 
-// setElements makes elems what values stand for. It returns the number of the first that
-// stands for none.
+// setElements converts values to elements. After an error it returns the index of the
+// value that does not fit.
 func setElements(t dtype.Type, elems []byte, values any) (int, error) {
 	size := t.Size()
 	switch values := values.(type) {
@@ -198,7 +199,8 @@ func setBytes(t dtype.Type, elem, value []byte) error {
 	return nil
 }
 
-// setTime makes elem a moment: of the zero Time NaT, as which it is read.
+// setTime sets elem to a moment. The zero Time becomes NaT, and NaT is read as the zero
+// Time.
 func setTime(t dtype.Type, elem []byte, at time.Time) error {
 	n, ok := t.NumberOf(at)
 	if at.IsZero() {
@@ -214,17 +216,19 @@ func setTime(t dtype.Type, elem []byte, at time.Time) error {
 func setPeriod(t dtype.Type, elem []byte, d time.Duration) error {
 	n, ok := t.NumberOfDuration(d)
 	if !ok {
-		return fmt.Errorf("%v is no element of %s", d, t)
+		return fmt.Errorf("%v does not fit %s", d, t)
 	}
 	binary.NativeEndian.PutUint64(elem, uint64(n))
 	return nil
 }
 
-// variable returns elements that differ in length.
+// variable returns elements of variable length, with their bytes in the heap.
 func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (Buffer, error) {
 	e := Buffer{t, make([]byte, len(values)*strided.RefSize), heap}
 	for from := 0; from < len(values); {
 		size, to := 0, from
+		// A page of the heap has a limited size, so part a long list of values into
+		// pages.
 		for ; to < len(values) && (to == from || size+len(values[to]) <= math.MaxInt32); to++ {
 			size += len(values[to])
 		}
@@ -245,7 +249,7 @@ func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (
 	return e, nil
 }
 
-// Values sets values to what the elements stand for, which are converted.
+// Values converts elements to Go values. It does nothing if they share their memory.
 func Values[T dtype.Element](e Buffer, values []T) error {
 	switch values := plain(values).(type) {
 	case []string:
@@ -296,8 +300,8 @@ func (e Buffer) strings(values []string) {
 	}
 }
 
-// byteStrings sets values to the bytes of the elements, each with memory of its own that
-// ends with it.
+// byteStrings sets values to the bytes of the elements. Each slice has no spare capacity,
+// so an append to one does not overwrite another.
 func (e Buffer) byteStrings(values [][]byte) {
 	if e.Heap == nil {
 		size := e.Type.Size()
@@ -315,8 +319,8 @@ func (e Buffer) byteStrings(values [][]byte) {
 	}
 }
 
-// shares reports whether the elements are most of what their heap has, so that it may as
-// well be kept with them.
+// shares reports whether the elements make up at least half of their heap. Then strings
+// may refer to the heap, which keeps all of it in memory.
 func (e Buffer) shares() bool {
 	v := strided.View{Data: e.Data, Shape: []int64{int64(len(e.Data) / strided.RefSize)}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.Heap}
 	return v.ElementBytes() >= e.Heap.Len()/2
@@ -328,14 +332,14 @@ func Bytes[T dtype.Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e)))
 }
 
-// CheckValues refuses bytes that are no value of the data type, as a bool of 2: nobody
-// could read them again.
+// CheckValues returns an error if bytes are not valid elements of the data type, such as
+// a bool of 2. Readers would refuse them.
 func CheckValues(e Buffer) error {
 	if e.Type.Variable() {
 		if e.Heap == nil {
 			return ErrVariable(e.Type)
 		}
-		return nil // the values were looked at when they came
+		return nil // From has checked them
 	}
 	if err := e.Type.Check(e.Data); err != nil {
 		return fault.Argument("%v", err)
@@ -343,7 +347,7 @@ func CheckValues(e Buffer) error {
 	return nil
 }
 
-// ErrVariable returns the error of bytes for elements of variable length.
+// ErrVariable returns the error for passing bytes where elements have variable length.
 func ErrVariable(t dtype.Type) error {
 	return fault.Argument("elements of %s differ in length: read and write them as Go values, string or []byte", t)
 }

@@ -14,15 +14,15 @@ import (
 	"varve.dev/zarr/internal/fault"
 )
 
-// layout maps the fields of packed elements to their places in a Go struct. It is made
-// once a call.
+// layout maps the fields of packed elements to their places in a Go struct. Every call
+// makes a new one.
 type layout struct {
 	elem  int // bytes of an element
 	Size  int // bytes of the Go struct
 	moves []move
 }
 
-// move is a run of bytes of an element, and what they are in the struct.
+// move describes how a run of bytes of an element is copied or converted to the struct.
 type move struct {
 	at     int     // in the element
 	offset uintptr // in the struct
@@ -44,7 +44,7 @@ const (
 	asFloat32     // float32, of a shorter float
 )
 
-// memory is that of a slice of structs.
+// memory is the memory of a slice of structs.
 type memory struct {
 	start  unsafe.Pointer
 	number int
@@ -72,7 +72,7 @@ func LayoutOf[T any](t dtype.Type) (*layout, error) {
 	return l, nil
 }
 
-// match adds the fields of a struct that has its place at the given offsets.
+// match adds the fields of a struct that begins at the given offsets.
 func (l *layout) match(t dtype.Type, g reflect.Type, at int, offset uintptr, path string) error {
 	tagged := map[string]reflect.StructField{}
 	for i := range g.NumField() {
@@ -81,6 +81,8 @@ func (l *layout) match(t dtype.Type, g reflect.Type, at int, offset uintptr, pat
 		if !ok {
 			continue
 		}
+		// A tag that matches nothing is probably misspelled. Ignoring it would leave the
+		// field zero.
 		if _, has := t.Field(name); !has {
 			return fault.Argument("field %s of %s is tagged %q, and the elements %s have no such field", f.Name, g, path+name, t)
 		}
@@ -120,7 +122,8 @@ func (l *layout) add(t dtype.Type, g reflect.Type, at int, offset uintptr, name 
 	return nil
 }
 
-// array adds a struct that stands for an array, as those of format 2 do.
+// array adds a struct with fields "0", "1" and so on, which represents an array field of
+// format 2.
 func (l *layout) array(t dtype.Type, g reflect.Type, at int, offset uintptr, name string) error {
 	for i, f := range t.Fields() {
 		if err := l.add(f.Type, g.Elem(), at+f.Offset, offset+uintptr(i)*g.Elem().Size(), name+"."+f.Name); err != nil {
@@ -130,8 +133,7 @@ func (l *layout) array(t dtype.Type, g reflect.Type, at int, offset uintptr, nam
 	return nil
 }
 
-// isArray reports whether the fields of a struct are named by the numbers of the elements
-// of an array.
+// isArray reports whether a struct has n fields named "0", "1" and so on.
 func isArray(t dtype.Type, n int) bool {
 	fields := t.Fields()
 	for i, f := range fields {
@@ -170,7 +172,7 @@ func wayOf(t dtype.Type, g reflect.Type) (way, bool) {
 	return copied, copies(t, g)
 }
 
-// copies reports whether a number of type t is in memory what one of g is.
+// copies reports whether numbers of the types t and g have the same bytes in memory.
 func copies(t dtype.Type, g reflect.Type) bool {
 	if int(g.Size()) != t.Size() {
 		return false
@@ -192,9 +194,10 @@ func copies(t dtype.Type, g reflect.Type) bool {
 	return false
 }
 
-// join makes one move of copied fields that follow each other on both sides.
+// join merges copied fields that are adjacent both in the element and in the struct.
 func (l *layout) join() {
 	joined := l.moves[:0]
+	// Field by field: the branch on the kind of move is then the same for all elements.
 	for _, m := range l.moves {
 		if n := len(joined); n > 0 && m.way == copied {
 			if last := &joined[n-1]; last.way == copied && last.at+last.size == m.at && last.offset+uintptr(last.size) == m.offset {
@@ -207,8 +210,8 @@ func (l *layout) join() {
 	l.moves = joined
 }
 
-// Load sets structs to elements. It returns the number of the first that cannot be, and
-// why.
+// Load converts elements to structs. If one does not fit, it returns its index and an
+// error.
 func (l *layout) Load(dst memory, elems []byte) (int, error) {
 	for _, m := range l.moves {
 		for i := range dst.number {
@@ -240,7 +243,8 @@ func copyBytes(dst, src []byte) {
 	}
 }
 
-// load sets a field to what an element stands for.
+// load converts the bytes of an element to the field at place. It returns false if the
+// field cannot hold them.
 func (m *move) load(place unsafe.Pointer, elem []byte) bool {
 	switch m.way {
 	case asText:
@@ -263,8 +267,8 @@ func (m *move) load(place unsafe.Pointer, elem []byte) bool {
 	return true
 }
 
-// Store sets elements, which are zero, to structs. It returns the number of the first
-// that cannot be, and why.
+// Store converts structs to elements, whose bytes must be zero. If a struct does not fit,
+// it returns its index and an error.
 func (l *layout) Store(elems []byte, src memory) (int, error) {
 	for _, m := range l.moves {
 		for i := range src.number {
@@ -280,7 +284,7 @@ func (l *layout) Store(elems []byte, src memory) (int, error) {
 	return 0, nil
 }
 
-// store sets an element to what a field has.
+// store converts the field at place to the bytes of an element.
 func (m *move) store(elem []byte, place unsafe.Pointer) error {
 	switch m.way {
 	case asText:

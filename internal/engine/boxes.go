@@ -115,6 +115,8 @@ func (b *boxes) stop(i int, start int64) int64 {
 		return end
 	}
 	axis := b.grid.Axis(i)
+	// End at the last border of a chunk within most elements. If there is none, take one
+	// chunk.
 	for _, at := range []int64{start + most, start} {
 		k, _, _ := axis.Locate(at)
 		c, _ := axis.Cell(k)

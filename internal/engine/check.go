@@ -43,6 +43,8 @@ func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread 
 		defer cancel()
 		found, end := make(chan Checked), make(chan error, 1)
 		go func() {
+			// end has room for the result, so the goroutine ends even if nobody receives
+			// it.
 			end <- a.checkAll(ctx, cells, deep, unread, found)
 			close(found)
 		}()
@@ -126,6 +128,7 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 	}
 	defer w.bytes.Release(weight)
 	for range checkTries {
+		// A source pins the version that it reads first, so each attempt needs a new one.
 		src := w.source(w.key)
 		out, err = w.Chain.Check(ctx, w.work(weight), w.Cell.Encoded, src, deep)
 		info, closeErr := src.close()

@@ -32,6 +32,7 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *
 	}
 	w.since, w.Placed.Heap = how.Since, heap
 	room := dst
+	// The codecs reorder axes, so decode to a buffer and copy from it.
 	if !w.Chain.InOrder() {
 		room = nil
 	}
@@ -67,8 +68,8 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, heap 
 	if err != nil {
 		return w.fail(err)
 	}
-	defer turn.unlock()
-	v := w.newWriter(Writing{Batch: batch})
+	defer turn.Release(1)
+	v := w.newWriter(Writing{Batch: batch, Plain: true})
 	v.worker = w
 	elements := strided.Contiguous(src, w.Cell.Encoded, a.Size)
 	elements.Heap = heap
@@ -111,6 +112,6 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 	if err != nil {
 		return w.fail(err)
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	return w.fail(batch.Put(ctx, w.key, slices.Clip(src)))
 }

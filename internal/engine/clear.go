@@ -19,6 +19,7 @@ const fewDeleted = 64
 
 // Delete removes the stored chunks of the box.
 func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) error {
+	// Deleting a few keys, stored or not, costs less than a listing.
 	if n, ok := cells.Len(); ok && n <= fewDeleted {
 		for index := range cells.IndicesInto(make([]int64, len(cells))) {
 			if err := batch.Delete(ctx, a.Key(index)); err != nil {
@@ -57,6 +58,7 @@ func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
 // claim is Claim for one chunk.
 func (w *writer) claim(ctx context.Context) error {
 	n, err := w.begin()
+	// A shard is changed without decoding all of it, so the limit does not matter.
 	if w.Chain.Divided() {
 		return w.keepOnly(ctx, true)
 	}
@@ -98,6 +100,7 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 // clear is Clear for one chunk.
 func (w *writer) clear(ctx context.Context) error {
 	n, err := w.begin()
+	// A shard is changed without decoding all of it, so the limit does not matter.
 	if w.Chain.Divided() {
 		if err := w.keepOnly(ctx, false); !errors.Is(err, codec.ErrCorrupt) {
 			return err
@@ -116,6 +119,7 @@ func (w *writer) clear(ctx context.Context) error {
 		if err != nil || !found || !w.clearTail() {
 			return err
 		}
+		// If a concurrent writer replaces this version, the write fails.
 		w.on = store.IfVersion(w.info.Version)
 		return w.putDecoded(ctx, n)
 	})

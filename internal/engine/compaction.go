@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Compacting is the options of [Array.Compact].
+// Compacting configures [Array.Compact].
 type Compacting struct {
 	Batch store.Batch         // nil to only count
 	Done  func(index []int64) // if not nil, called after every stored shard, one at a time
@@ -94,6 +94,7 @@ func (c *compaction) chunk(ctx context.Context, w *writer) error {
 	switch {
 	case err == nil:
 		c.sum.add(is)
+	// Other errors end the call. A damaged shard stays as it is, and the others follow.
 	case !errors.Is(err, codec.ErrCorrupt):
 		return w.fail(err)
 	case len(c.damaged) < manyDamaged:
@@ -126,6 +127,7 @@ func (c *Compacted) add(is ordered) {
 func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	_, _ = w.begin() // ignore the limit, because nothing is decoded
 	e := w.asStored(coding.Edit{Compact: true})
+	// A trial stores nothing, so it needs no bytes of inner chunks.
 	e.Splices = e.Splices || w.Batch == nil
 	weight, err := w.bytes.Acquire(ctx, w.compactWeight(e))
 	if err != nil {
@@ -136,7 +138,7 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	if err != nil {
 		return is, err
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	if w.Batch == nil {
 		weight = 0 // a trial reads no inner chunks
 	}
@@ -154,6 +156,7 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 		w.info, w.on = out.From, store.IfVersion(out.From.Version)
 		return w.storeEdited(ctx, out)
 	})
+	// The shard was not stored, or a concurrent writer has deleted it.
 	if errors.Is(err, fs.ErrNotExist) {
 		return ordered{}, nil
 	}

@@ -39,6 +39,7 @@ type Array struct {
 	Budget      int64 // bytes in flight; 0 chooses by the touched chunks
 	MaxChunk    int64 // largest decoded chunk, in bytes
 	KeepFill    bool  // store chunks that hold only the fill value
+	Fenced      bool  // other programs may grow the array, and the store has no locks
 	// RequireChunks makes reading a chunk that is not stored fail with [ErrMissing].
 	RequireChunks bool
 	// Block is the number of bytes of an unencoded chunk to read at a time. 0 chooses by

@@ -19,6 +19,7 @@ func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, er
 	if err := w.requests.enter(ctx); err != nil {
 		return nil, err
 	}
+	// A limit of 0 would mean no limit.
 	src, info, err := w.Store.Get(ctx, w.key, store.Request{Limit: max(1, limit)}, dst)
 	w.requests.leave()
 	w.info = info
@@ -28,6 +29,7 @@ func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, er
 	case errors.Is(err, store.ErrTooLarge):
 		return nil, fmt.Errorf("%w: the stored chunk is too long for its shape %v: %w", codec.ErrCorrupt, w.Cell.Encoded, err)
 	case err == nil && src == nil:
+		// An empty value is stored; nil means that the chunk is not.
 		src = []byte{}
 	}
 	return src, err

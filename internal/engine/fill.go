@@ -42,6 +42,7 @@ func (r *run) blank(
 				if err != nil {
 					failed = err
 				}
+				// Skip stored chunks that the selection does not touch.
 				if !more || err != nil || plan.Seek(index, w.Visit) {
 					return more && err == nil
 				}

@@ -18,6 +18,7 @@ func (a *Array) Missing(ctx context.Context) (iter.Seq[[]int64], error) {
 	if !ok || n > MostVisited {
 		return nil, fmt.Errorf("%w: the grid has %v chunks, and at most %d can be checked", ErrLimit, cells.Shape(), int64(MostVisited))
 	}
+	// One bit for each cell.
 	stored := make([]uint64, (n+63)/64)
 	for index, err := range a.Stored(ctx, cells) {
 		if err != nil {

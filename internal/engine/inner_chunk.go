@@ -87,7 +87,7 @@ func boxAt(index []int64) grid.Box {
 
 func (a *Array) editPart(ctx context.Context, index []int64, e coding.Edit, batch store.Batch) error {
 	w := a.inChunk(index)
-	v := &writer{worker: w, Writing: Writing{Batch: batch, KeepFill: a.KeepFill}}
+	v := &writer{worker: w, Writing: Writing{Batch: batch, KeepFill: a.KeepFill, Plain: true}}
 	weight, err := w.bytes.Acquire(ctx, v.editWeight())
 	if err != nil {
 		return w.fail(err)
@@ -97,6 +97,6 @@ func (a *Array) editPart(ctx context.Context, index []int64, e coding.Edit, batc
 	if err != nil {
 		return w.fail(err)
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	return w.fail(v.again(func() error { return v.edit(ctx, weight, e, true) }))
 }

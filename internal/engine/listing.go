@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -18,9 +19,9 @@ const (
 	fewCells = 512
 	// manyCells is the number of cells from which on to list in any case.
 	manyCells = 1 << 20
-	// strangers is the number of other entries per cell after which asking is cheaper
+	// othersPerCell is the number of other entries per cell after which asking is cheaper
 	// than listing.
-	strangers = 4
+	othersPerCell = 4
 )
 
 // Stored yields the indices of the stored cells of the box, in no order. The next
@@ -33,15 +34,18 @@ const (
 // cells.
 func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	n, ok := cells.Len()
-	if !ok || n > math.MaxInt64/strangers {
-		n = math.MaxInt64 / strangers
+	// Keep the product with othersPerCell from overflowing.
+	if !ok || n > math.MaxInt64/othersPerCell {
+		n = math.MaxInt64 / othersPerCell
 	}
 	return func(yield func([]int64, error) bool) {
 		if n <= fewCells {
 			a.probed(ctx, cells, nil)(yield)
 			return
 		}
-		l := &lister{Array: a, cells: cells, yield: yield, left: strangers * n, index: make([]int64, 0, a.Grid.Rank())}
+		l := &lister{Array: a, cells: cells, yield: yield, left: othersPerCell * n, index: make([]int64, 0, a.Grid.Rank())}
+		// Without seen, the listing never stops early. Asking for so many cells would
+		// take longer.
 		if n < manyCells {
 			l.seen = map[string]bool{}
 		}
@@ -53,7 +57,7 @@ func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 			}
 		}
 		switch {
-		case errors.Is(err, errStrangers), errors.Is(err, store.ErrUnsupported):
+		case errors.Is(err, errOthers), errors.Is(err, store.ErrUnsupported):
 			// Ask only for cells that the listing has not yielded yet.
 			a.probed(ctx, cells, l.seen)(yield)
 		case err != nil && !errors.Is(err, errStop):
@@ -74,8 +78,8 @@ func (a *Array) Listed(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 }
 
 var (
-	errStop      = errors.New("the caller has stopped")
-	errStrangers = errors.New("too many other entries")
+	errStop   = errors.New("the caller has stopped")
+	errOthers = errors.New("too many other entries")
 )
 
 // lister finds the cells of a box among the entries of an array's directory.
@@ -86,6 +90,9 @@ type lister struct {
 	seen  map[string]bool // keys that were yielded; nil if the listing must not stop early
 	left  int64           // number of other entries after which the listing stops
 	index []int64
+
+	versions bool        // list versions too
+	entry    store.Entry // that is yielded
 }
 
 // list yields the cells below a directory of the array. The name of the directory gives
@@ -95,8 +102,20 @@ func (l *lister) list(ctx context.Context, dir string, depth int) error {
 	if dir != "" {
 		path = l.Path.MustKey(dir + "/-").Dir()
 	}
+	// If the box has all cells below a directory, one deep listing replaces many flat
+	// ones.
 	deep := l.all(depth)
-	for e, err := range store.List(ctx, l.Store, path, deep) {
+	listing := store.List
+	switch {
+	case !l.versions:
+	case dir == "" && l.near() && l.nested():
+		// The array's directory has other grids and records too. In a near store each
+		// version costs a system call, so look only into the directories of chunks.
+		deep = false
+	default:
+		listing = store.ListVersions
+	}
+	for e, err := range listing(ctx, l.Store, path, deep) {
 		if err != nil {
 			return err
 		}
@@ -104,6 +123,7 @@ func (l *lister) list(ctx context.Context, dir string, depth int) error {
 		if dir != "" {
 			name = dir + "/" + name
 		}
+		l.entry = e
 		if e.Dir {
 			err = l.directory(ctx, name, depth)
 		} else {
@@ -123,17 +143,26 @@ func (l *lister) all(depth int) bool {
 			return false
 		}
 	}
+	// With another separator, all keys are in one directory, and a flat listing finds
+	// them.
 	return depth > 0 || l.Keys.Separator() == '/'
+}
+
+// nested reports whether all chunks are below directories of the array.
+func (l *lister) nested() bool {
+	return l.Keys == metadata.DefaultSlash && len(l.cells) > 0 || l.Keys == metadata.V2Slash && len(l.cells) > 1
 }
 
 // directory lists a directory if it may have cells of the box.
 func (l *lister) directory(ctx context.Context, name string, depth int) error {
+	// The default key encoding puts all chunks below "c", which is not a part of their
+	// index.
 	if _, ok := l.Keys.ParseKey(name, 0, nil); ok && name == "c" {
 		return l.list(ctx, name, depth)
 	}
 	index, ok := l.Keys.ParseKey(name, depth+1, l.index)
 	if !ok || depth+1 >= len(l.cells) || index[depth] < l.cells[depth].Start || index[depth] >= l.cells[depth].Stop {
-		return l.stranger()
+		return l.other()
 	}
 	return l.list(ctx, name, depth+1)
 }
@@ -142,7 +171,7 @@ func (l *lister) directory(ctx context.Context, name string, depth int) error {
 func (l *lister) value(name string) error {
 	index, ok := l.Keys.ParseKey(name, len(l.cells), l.index)
 	if !ok || !l.cells.Contains(index) {
-		return l.stranger()
+		return l.other()
 	}
 	if l.seen != nil {
 		l.seen[name] = true
@@ -153,10 +182,10 @@ func (l *lister) value(name string) error {
 	return nil
 }
 
-// stranger counts an entry that is not a cell of the box.
-func (l *lister) stranger() error {
+// other counts an entry that is not a cell of the box.
+func (l *lister) other() error {
 	if l.left--; l.left < 0 && l.seen != nil {
-		return errStrangers
+		return errOthers
 	}
 	return nil
 }

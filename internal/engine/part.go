@@ -9,10 +9,11 @@ import (
 )
 
 // A part is read without the rest of its chunk if the chunk is large and the part small,
-// or if the chunk is read in blocks.
+// or lies close together, or if the chunk is read in blocks.
 const (
 	largeChunk = 256 << 10 // smallest size of a large chunk, in bytes
 	smallPart  = 8         // a small part has at most 1/smallPart of the chunk
+	closePart  = 2         // a part that lies close together spans at most 1/closePart of it
 	partFactor = 4         // largest number of bytes in memory for each byte of the part
 	partSpan   = 4 << 20   // bytes in memory that are always permitted
 )
@@ -23,7 +24,9 @@ func (w *worker) partly(n int64) bool {
 	if block := w.block(); block > 0 && w.Picks == nil {
 		return n > block && w.partial()
 	}
-	return n >= largeChunk && w.partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
+	elements := n / int64(w.Size)
+	return n >= largeChunk && w.partial() &&
+		(w.Part.Len() <= elements/smallPart || w.Chain.Hull(w.Cell.Encoded, w.Part) <= elements/closePart)
 }
 
 // partial reports whether parts can be read without the rest. Fields of structs cannot.

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Reading is the options of a read.
+// Reading configures a read.
 type Reading struct {
 	// Zeroed means that the caller's block holds zeros.
 	Zeroed bool
@@ -35,6 +35,8 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.V
 	plan := selection.NewPlan(sel, a.Grid)
 	r := a.newReading(sel.Touched(a.Grid), sel.Len())
 	r.since = how.Since
+	// If the fill value is zero, chunks that are not stored need no writes to a block of
+	// zeros.
 	skipFill := how.Zeroed && strided.AllEqual(a.Fill, []byte{0})
 	err := each(ctx, r.workers,
 		func(w *worker) bool { return plan.Next(w.Visit) },
@@ -65,6 +67,8 @@ func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) erro
 	}
 	if room == nil && w.partly(n) {
 		found, err := w.readPart(ctx)
+		// If the part is corrupt, the chunk may still have its old shape. The whole
+		// chunk, or the one that is set aside, decides.
 		if !errors.Is(err, codec.ErrCorrupt) {
 			return w.orFill(found, err, skipFill)
 		}
@@ -155,6 +159,7 @@ func (w *worker) readHuge(ctx context.Context, tooLarge error, skipFill bool) er
 		found, err := w.readPart(ctx)
 		return w.orFill(found, err, skipFill)
 	}
+	// A chunk that is not stored reads as fill values, regardless of its size.
 	stored, err := store.Exists(ctx, w.Store, w.key)
 	if err == nil && stored {
 		err = tooLarge

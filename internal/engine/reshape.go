@@ -82,6 +82,7 @@ func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) err
 	if err != nil || !found {
 		return err
 	}
+	// Old elements beyond the published shape must not become visible.
 	w.clearTail()
 	buffer := budget.Get(size)
 	defer buffer.Put()
@@ -91,6 +92,7 @@ func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) err
 	for i := range common {
 		common[i].Stop = min(w.Cell.Encoded[i], next.Cell.Encoded[i])
 	}
+	// Keep the elements that lie in both shapes.
 	strided.Copy(next.Decoded.Sub(common), w.Decoded.Sub(common))
 	next.key = next.aside()
 	return next.put(ctx, next.Decoded, size)
@@ -160,6 +162,7 @@ func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fa
 		},
 		func() *fetched { return &fetched{writer: r.newWriter(Writing{Batch: batch})} },
 		func(ctx context.Context, f *fetched) error {
+			// A chunk that cannot be moved must not keep the others aside.
 			if err := f.fetchAside(ctx, f.chunk); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -191,7 +194,7 @@ func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 	if err != nil {
 		return w.fail(err)
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	found, buffer, err := w.decodeStored(ctx, n, nil)
 	buffer.Put()
 	if !errors.Is(err, codec.ErrCorrupt) {

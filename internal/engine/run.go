@@ -63,6 +63,8 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	if a.Chain.Plain() {
 		return r
 	}
+	// While as many workers as there are cores decode, the others keep all requests in
+	// flight.
 	if cap(r.requests) > 1 && most > int64(r.workers) {
 		r.workers += int(min(int64(cap(r.cores)), most-int64(r.workers)))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/store/observed"
 )
 
 var errRefused = errors.New("refused")
@@ -50,6 +51,24 @@ func TestFarDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
 	if f.most < 32 {
 		t.Errorf("%d requests at a time", f.most)
+	}
+}
+
+// paced is a far store that limits its own requests.
+type paced struct{ *far }
+
+func (paced) Requests() int { return 100 }
+
+// TestPaced checks that a store that limits its own requests gets as many as it may send,
+// through a wrapper too, unless the caller has another number.
+func TestPaced(t *testing.T) {
+	for asked, want := range map[int]int{0: 100, 7: 7} {
+		a, f := distant(t, &tally{size: oneIn(20)}, "", slices.Repeat([]int64{kib}, 300)...)
+		a.Store, a.Concurrency = observed.New(paced{f}, nil), asked
+		synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
+		if f.most != want {
+			t.Errorf("%d requests at a time, want %d", f.most, want)
+		}
 	}
 }
 

@@ -107,6 +107,7 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 	case out.Spliced():
 		return store.BatchSplice(ctx, w.Batch, w.key, w.info.Version, out.Fragments)
 	}
+	// A single new fragment is the whole value, so store it without a copy.
 	if len(out.Fragments) == 1 {
 		if data := out.Fragments[0].Data; data != nil {
 			return w.store(ctx, data)
@@ -138,7 +139,7 @@ func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	if err != nil {
 		return err
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	return w.again(func() error { return w.edit(ctx, weight, e, !whole) })
 }
 
@@ -199,7 +200,7 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 	if err != nil {
 		return err
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	e := coding.Edit{Keep: w.keep(), Anew: claim}
 	if claim {
 		return w.edit(ctx, weight, e, true)

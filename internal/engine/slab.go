@@ -118,6 +118,7 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 	if err != nil {
 		return err
 	}
+	// The encoded parts replace the elements, so drop these.
 	s.parts, s.Planes, s.Bytes = parts, strided.View{}, 0
 	for _, p := range parts {
 		s.Bytes += int64(cap(p))
@@ -155,6 +156,8 @@ func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n 
 		return nil, nil
 	}
 	v := w.Placed
+	// A boundary chunk is stored in its encoded shape. Beyond the array it has the fill
+	// value.
 	if w.Cell.IsBoundary() {
 		b := budget.Get(n)
 		defer b.Put()
@@ -171,6 +174,7 @@ func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n 
 	if err != nil {
 		return nil, err
 	}
+	// Encoded slabs are held for long, so keep no spare capacity.
 	return append(make([]byte, 0, len(out)), out...), nil
 }
 
@@ -186,6 +190,7 @@ func (w *worker) insetShape(l Layer, axis int) []int64 {
 func (w *worker) encodeLayer(ctx context.Context, s *Slab, part strided.Part, weight int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Visit.Chunk)
 	w.Into(s.Planes)
+	// The layer is encoded as a shard of its own, which begins at its first plane.
 	w.Part.Start[s.Axis] -= s.layer.offset
 	e := coding.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part, Values: w.Placed, KeepFill: w.KeepFill}
 	out, err := w.Chain.EncodePart(ctx, w.work(weight), e, nil)

@@ -32,6 +32,7 @@ func (a *Array) WriteSlabs(ctx context.Context, slabs []*Slab, how Writing) erro
 		return more
 	}
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.writeSlabs(ctx, slabs)) }
+	// The first chunk decides between concurrent appends; see [Array.Write].
 	if how.FirstAlone {
 		if w := r.newWriter(how); next(w) {
 			if err := write(ctx, w); err != nil {
@@ -53,6 +54,7 @@ func (w *writer) writeSlabs(ctx context.Context, slabs []*Slab) error {
 			here = append(here, s)
 		}
 	}
+	// One slab that is not encoded is an ordinary write.
 	if len(here) == 1 && here[0].parts == nil {
 		w.Seek(w.Grid, here[0].part(w.Grid.Shape()), w.Visit.Chunk)
 		return w.write(ctx, here[0].Planes)
@@ -83,8 +85,8 @@ func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 	if err != nil {
 		return err
 	}
-	defer turn.unlock()
-	w.on = store.Condition{}
+	defer turn.Release(1)
+	w.on = store.Condition{} // the slab fills the chunk, so nothing of a stored version stays
 	if value != nil {
 		return w.store(ctx, value)
 	}
@@ -104,11 +106,12 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 	if err != nil {
 		return err
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	e := coding.Edit{Keep: w.keep()}
 	shape := w.Grid.Shape()
 	for i := len(layers) - 1; i >= 0; i-- {
 		s := layers[i]
+		// The first slab may begin within a layer, so merge it with the stored elements.
 		if i == 0 && s.parts == nil {
 			w.Seek(w.Grid, s.part(shape), w.Visit.Chunk)
 			w.Into(s.Planes)

@@ -45,6 +45,7 @@ func (s *source) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	if s.pinned == nil {
 		s.pinned = store.Pin(s.store, s.key, s.expect)
 	}
+	// Do not hold the lock during the request.
 	pinned := s.pinned
 	s.mu.Unlock()
 	if err := s.requests.enter(ctx); err != nil {

@@ -8,57 +8,45 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"varve.dev/zarr/store"
 )
 
-// turn is a lock that excludes other writers of one chunk within this process. In
-// contrast to a mutex, the wait for it ends with a context.
-type turn struct{ taken chan struct{} } // has room for one value
-
-// turns has the turns of all chunks, indexed by a hash of the key. Writers of different
-// chunks rarely share one. A turn is made when it is first needed.
+// turns has the turns of all chunks, indexed by a hash of the key. A turn is a lock that
+// excludes other writers of one chunk within this process. In contrast to a mutex, the
+// wait for it ends with a context. Writers of different chunks rarely share one. A turn
+// is made when it is first needed.
 var (
-	turns [8192]atomic.Pointer[turn]
+	turns [8192]atomic.Pointer[semaphore.Weighted]
 	seed  = maphash.MakeSeed()
 )
 
-func turnOf(key store.Key) *turn {
+func turnOf(key store.Key) *semaphore.Weighted {
 	at := &turns[maphash.String(seed, key.String())%uint64(len(turns))]
 	if t := at.Load(); t != nil {
 		return t
 	}
-	at.CompareAndSwap(nil, &turn{make(chan struct{}, 1)})
+	// Another goroutine may store a turn first. Then use that one.
+	at.CompareAndSwap(nil, semaphore.NewWeighted(1))
 	return at.Load()
 }
 
 // lock waits for the turn of the chunk as long as the [store.Locking] of the context
-// permits. Unless it fails, the caller calls unlock.
-func (w *worker) lock(ctx context.Context) (*turn, error) {
+// permits. Unless it fails, the caller releases the turn.
+func (w *worker) lock(ctx context.Context) (*semaphore.Weighted, error) {
 	t := turnOf(w.key)
-	select {
-	case t.taken <- struct{}{}:
+	if t.TryAcquire(1) {
 		return t, nil
-	default:
 	}
+	await := func(ctx context.Context) error { return t.Acquire(ctx, 1) }
 	if store.LockingOf(ctx).Timeout < 0 {
 		// Such a call does not wait for locks. But keys share turns, so the holder may be
 		// a writer of another chunk, which ends soon.
-		return t, t.await(ctx)
+		return t, await(ctx)
 	}
-	return t, AwaitTurn(ctx, w.key.String(), t.await)
+	return t, AwaitTurn(ctx, w.key.String(), await)
 }
-
-// await takes the turn when it is free, or fails when the context ends.
-func (t *turn) await(ctx context.Context) error {
-	select {
-	case t.taken <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (t *turn) unlock() { <-t.taken }
 
 // AwaitTurn calls acquire, which waits for another call of this process. It applies the
 // timeout and the messages of the [store.Locking] of ctx. name is what the other call

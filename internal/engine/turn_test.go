@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"varve.dev/zarr/store"
@@ -26,10 +27,26 @@ func TestTurnWithoutWaiting(t *testing.T) {
 	if _, err := w.lock(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v, want %v", err, context.DeadlineExceeded)
 	}
-	time.AfterFunc(5*time.Millisecond, held.unlock)
+	time.AfterFunc(5*time.Millisecond, func() { held.Release(1) })
 	again, err := w.lock(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.unlock()
+	again.Release(1)
+}
+
+// TestTurnInBubble takes a turn first in a synctest bubble, and then outside: turns are
+// shared by the whole process.
+func TestTurnInBubble(t *testing.T) {
+	w := &worker{}
+	w.key = store.MustKey("bubble/c/0")
+	take := func(t *testing.T) {
+		held, err := w.lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		held.Release(1)
+	}
+	synctest.Test(t, take)
+	take(t)
 }

@@ -42,6 +42,7 @@ const keyBlock = 8 << 10
 
 // cutKey returns the key of the chunk.
 func (w *worker) cutKey() store.Key {
+	// A key has the path, a prefix, and up to 20 characters for each number.
 	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.Visit.Chunk))
 	if cap(w.names)-len(w.names) < longest {
 		w.names = make([]byte, 0, max(longest, min(keyBlock, 4*cap(w.names))))

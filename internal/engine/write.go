@@ -77,7 +77,7 @@ func (w *writer) write(ctx context.Context, src strided.View) error {
 	if err != nil {
 		return err
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	w.on = store.Condition{} // the whole chunk is replaced; the last writer wins
 	return w.put(ctx, w.Placed, n)
 }

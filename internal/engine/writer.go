@@ -3,8 +3,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -14,7 +16,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Writing is the options of a write.
+// Writing configures a write.
 type Writing struct {
 	Batch store.Batch
 	// Valid is the published shape while the array grows. Whatever a chunk holds beyond
@@ -29,6 +31,9 @@ type Writing struct {
 	Shared bool
 	// FirstAlone stores the first chunk before all others.
 	FirstAlone bool
+	// Plain says that the write publishes nothing. Then it deletes no chunk in a store
+	// without locks; see remove.
+	Plain bool
 }
 
 // writer is a worker that changes chunks.
@@ -80,7 +85,7 @@ func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error)
 	if err != nil {
 		return err
 	}
-	defer turn.unlock()
+	defer turn.Release(1)
 	return do()
 }
 
@@ -184,6 +189,7 @@ func (w *writer) putDecoded(ctx context.Context, n int64) error {
 
 // putView is put. If last is set, the elements of v are not used again.
 func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool) error {
+	// Readers treat a chunk that is not stored as fill values, so delete it.
 	if w.deletes() && v.AllEqual(w.Fill) {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
 			return err
@@ -197,6 +203,7 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 	}
 	w.cores.Enter()
 	value, buffer, err := w.encoded(ctx, v, n, last)
+	// Free the core during the request to the store.
 	w.cores.Leave()
 	defer buffer.Put()
 	if err != nil {
@@ -207,7 +214,7 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 
 // encoded returns the encoded form of the chunk, n bytes decoded, and its buffer; see
 // [codec.Chain.EncodeNew]. The caller holds a core.
-func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, interface{ Put() }, error) {
+func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, strided.Loan, error) {
 	start := observe.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)
 	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
@@ -230,6 +237,7 @@ func (w *writer) putPlain(ctx context.Context, v strided.View, n int64) error {
 // store stores the bytes of the chunk. It fails with [store.ErrConflict] if the store has
 // conditional writes and a concurrent writer replaced the chunk after it was read.
 func (w *writer) store(ctx context.Context, value []byte) error {
+	// In a store without conditional writes, the last writer wins.
 	if w.on != (store.Condition{}) {
 		err := store.BatchPutIf(ctx, w.Batch, w.key, value, w.on)
 		if !errors.Is(err, store.ErrUnsupported) {
@@ -245,6 +253,16 @@ func (w *writer) store(ctx context.Context, value []byte) error {
 func (w *writer) remove(ctx context.Context) error {
 	if w.on.Absent() {
 		return nil // nothing is stored; a concurrent write counts as later
+	}
+	// If a chunk were deleted, a late append, which was planned before others appended
+	// there, would store its own: it does so where no chunk is, and finds only then that
+	// its document is not the present one.
+	if w.Plain && w.Fenced {
+		_, err := store.Stat(ctx, w.Store, w.key)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return cmp.Or(err, error(store.ErrUnsupported))
 	}
 	if v := w.on.Version(); !v.IsZero() {
 		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// InvalidValues has the errors of the packages below for an invalid value. A value from a
-// caller is an invalid argument, and a value from a document is invalid metadata.
+// InvalidValues lists the errors of lower packages that report an invalid value. A value
+// from a caller is an invalid argument, and a value from a document is invalid metadata.
 var InvalidValues = []error{dtype.ErrInvalid, grid.ErrInvalid, codec.ErrConfiguration}
 
 // At adds the place in a document, a JSON pointer, to an error.
@@ -46,8 +46,8 @@ type FileError struct {
 	err error
 }
 
-// Error returns the reason. It names a document of format 3; the errors of format 2 name
-// theirs.
+// Error returns the reason. For a document of format 3 it adds the key. Errors about
+// documents of format 2 contain the key already.
 func (e *FileError) Error() string {
 	if strings.HasSuffix(e.Key, metadata.V3Node) {
 		return e.Key + ": " + e.err.Error()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fault has the errors that the packages below the root share. Each is one value,
-// which callers find with [errors.Is]. The root gives them their public names.
+// Package fault defines the errors that the packages below the root share. Callers find
+// them with [errors.Is]. The root gives them their public names.
 package fault
 
 import (

@@ -4,6 +4,7 @@ package house
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,8 +14,8 @@ import (
 // so that it is no part of the package's documentation.
 const licence = "// SPDX-License-Identifier: Apache-2.0\n"
 
-// TestLicence checks that every file begins with its licence: VARVE_UPDATE=1 go test -run
-// TestLicence . adds the line.
+// TestLicence checks that every file of Go begins with its licence: VARVE_UPDATE=1 go
+// test -run TestLicence . adds the line, also to scripts.
 func TestLicence(t *testing.T) {
 	for dir, module := range source(t) {
 		for _, f := range module {
@@ -31,5 +32,65 @@ func TestLicence(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// comments are the beginnings of a line of comment in the other languages of the
+// repository, by the extension of the file. Files of foreign and generated code are left
+// out: testdata, node_modules, and what says so in its first line.
+var comments = map[string]string{".py": "# ", ".js": "// ", ".rs": "// ", ".s": "// "}
+
+const identifier = "SPDX-License-Identifier: Apache-2.0\n\n"
+
+// TestLicenceOfScripts checks the licence of files in other languages. In a script it
+// follows the line that names the interpreter.
+func TestLicenceOfScripts(t *testing.T) {
+	found := 0
+	err := filepath.WalkDir(Root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch name := e.Name(); {
+		case e.IsDir() && (name == ".git" || name == "testdata" || name == "node_modules" || name == "target" || name == "build"):
+			return fs.SkipDir
+		case !e.Type().IsRegular(), filepath.Ext(name) == ".go":
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		first, rest, _ := bytes.Cut(source, []byte("\n"))
+		begin := comments[filepath.Ext(path)]
+		switch {
+		case bytes.HasPrefix(first, []byte("#!")):
+			begin = "# "
+		case begin == "", bytes.Contains(first, []byte("Code generated")):
+			return nil
+		default:
+			first, rest = nil, source
+		}
+		found++
+		if bytes.HasPrefix(rest, []byte(begin+identifier)) {
+			return nil
+		}
+		if os.Getenv("VARVE_UPDATE") == "" {
+			t.Errorf("%s lacks %q at its beginning", path, begin+identifier)
+			return nil
+		}
+		if first != nil {
+			first = append(bytes.Clone(first), '\n')
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, append(append(first, begin+identifier...), rest...), info.Mode().Perm())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found < 30 {
+		t.Errorf("only %d scripts were found", found)
 	}
 }

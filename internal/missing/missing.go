@@ -22,11 +22,12 @@ const (
 	Value     = "missing_value"
 )
 
-// quietNaN has the bits of the NaN that NumPy and metadata mean by that name.
+// quietNaN has the bits of the NaN that NumPy and metadata documents call "NaN".
 const quietNaN = 0x7ff8000000000000
 
-// Coded reports whether xarray reads [FillValue] of a type in format 3. An array of any
-// other type that has the attribute makes xarray refuse the whole group.
+// Coded reports whether xarray reads the attribute [FillValue] of arrays of type t in
+// format 3. If an array of another type has the attribute, xarray refuses the whole
+// group.
 func Coded(t dtype.Type) bool {
 	switch t.Kind() {
 	case dtype.Bool, dtype.Int, dtype.Uint, dtype.Float:
@@ -41,10 +42,10 @@ func Coded(t dtype.Type) bool {
 // guide).
 const Unsigned = "_Unsigned"
 
-// Spelled returns the type as whose elements [FillValue] of format 3 is spelled: that of
-// the array, with a sign where the attribute [Unsigned], nil for none, is "false". xarray
-// 2026.9 makes the number one with a sign, and opens no group in which it is too large
-// for that.
+// Spelled returns the type of the number in the attribute [FillValue] of format 3. This
+// is the type of the array, made signed if the attribute [Unsigned] is "false"; unsigned
+// is nil if there is none. xarray 2026.9 converts the number to the signed type, and
+// refuses a group in which it is too large.
 func Spelled(t dtype.Type, unsigned []byte) dtype.Type {
 	if string(unsigned) != `"false"` {
 		return t
@@ -62,23 +63,24 @@ func Spelled(t dtype.Type, unsigned []byte) dtype.Type {
 	return t
 }
 
-// ParseSpelled parses as [Parse] does a value that is written as an element of the type
-// of [Spelled], or of the array.
+// ParseSpelled is [Parse] for a value that may be written as an element of t or of the
+// type that [Spelled] returns.
 func ParseSpelled(t dtype.Type, unsigned, raw []byte) ([]byte, error) {
 	elem, err := Parse(t, raw)
+	// Both have the same bytes, so -1 is read as 255 of a uint8.
 	if s := Spelled(t, unsigned); err != nil && s != t {
 		return Parse(s, raw)
 	}
 	return elem, err
 }
 
-// IsText reports whether elements are texts. xarray reads [Value] of these in both
+// IsText reports whether elements are text. xarray reads their attribute [Value] in both
 // formats.
 func IsText(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t == dtype.Of[string]() }
 
 // Format returns the attribute [FillValue] of format 3 for an element of a type that is
-// [Coded]: a float is its eight bytes as float64, little endian, in base64; a complex
-// number is a list of two; integers and booleans are plain JSON.
+// [Coded]. A float is written as the eight little-endian bytes of a float64 in base64,
+// and a complex number as a list of two of these. Integers and booleans are plain JSON.
 func Format(t dtype.Type, elem []byte) ([]byte, error) {
 	switch t.Kind() {
 	case dtype.Float:
@@ -95,7 +97,7 @@ func Format(t dtype.Type, elem []byte) ([]byte, error) {
 	return t.FormatFill(elem)
 }
 
-// complexPart returns the type of the parts of a complex number that NumPy has.
+// complexPart returns the type of the parts of a complex type of NumPy.
 func complexPart(t dtype.Type) dtype.Type {
 	if t == dtype.Of[complex64]() {
 		return dtype.Of[float32]()
@@ -111,6 +113,7 @@ func encode(t dtype.Type, elem []byte) ([]byte, error) {
 	}
 	bits := math.Float64bits(v)
 	if math.IsNaN(v) {
+		// xarray writes every NaN in this form.
 		bits = quietNaN
 	}
 	return strconv.AppendQuote(nil, base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(nil, bits))), nil
@@ -131,9 +134,9 @@ func Number(t dtype.Type, elem []byte) (float64, error) {
 	return strconv.ParseFloat(string(t.AppendText(nil, elem)), 64)
 }
 
-// Parse returns the element that the JSON of an attribute stands for. Floats and complex
-// numbers may be encoded as by [Format], or written as fill values are: programs other
-// than xarray write plain numbers.
+// Parse returns the element for the JSON of an attribute. Floats and complex numbers may
+// have the form of [Format] or that of fill values, because programs other than xarray
+// write plain numbers.
 func Parse(t dtype.Type, raw []byte) ([]byte, error) {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	if err != nil {
@@ -149,16 +152,15 @@ func Parse(t dtype.Type, raw []byte) ([]byte, error) {
 			return elem, nil
 		}
 	case dtype.Bool:
-		if n, err := v.Float64(); err == nil { // as Python's bool does it
+		if n, err := v.Float64(); err == nil { // like Python's bool: any number but 0 is true
 			raw = strconv.AppendBool(nil, n != 0)
 		}
 	}
 	return t.ParseFill(raw)
 }
 
-// List returns the values that the JSON of an attribute has for a type: the elements of a
-// list but for null, which is no value, and any other value by itself. A complex number
-// is a list of two, and no list of values here.
+// List returns the values in the JSON of an attribute: the elements of a list except
+// null, or a single value. If t is complex, a list is one complex number.
 func List(t dtype.Type, raw []byte) [][]byte {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	switch {

@@ -10,10 +10,10 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Refused returns why xarray opens no group with an array of format 3 whose attribute
-// [FillValue] is raw, "" where it does. wanted is the attribute that it would read for
-// the same element, nil where there is none. unsigned is the attribute [Unsigned], nil
-// for none.
+// Refused returns the reason why xarray refuses a group with an array of format 3 whose
+// attribute [FillValue] is raw, or "" if it opens the group. wanted is an attribute for
+// the same element that xarray accepts, or nil if there is none. unsigned is the
+// attribute [Unsigned], or nil.
 func Refused(t dtype.Type, unsigned, raw []byte) (reason string, wanted []byte) {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	if err != nil {

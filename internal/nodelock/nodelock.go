@@ -99,6 +99,7 @@ func (n Node) TryExclude() (*Held, bool) {
 // await acquires a weight. It applies n.Locking, as a wait for the lock of the store
 // does.
 func (n Node) await(ctx context.Context, queue *semaphore.Weighted, weight int64) error {
+	// Fast path: if the lock is free, there is no wait to prepare.
 	if ctx.Err() == nil && queue.TryAcquire(weight) {
 		return nil
 	}
@@ -149,6 +150,7 @@ func (h *Held) LockStore(ctx context.Context) (unlock func() error, locked bool,
 		return nil, false, err
 	}
 	defer l.gate.Release(1)
+	// The first of the concurrent writes takes the lock for all of them.
 	if l.holders == 0 {
 		unlock, err := store.Lock(store.WithLocking(ctx, h.node.Locking), h.node.Store, h.node.Path)
 		l.locked = err == nil
@@ -170,6 +172,7 @@ func (l *lock) unlockStore() error {
 	// not skip the unlock because a caller has cancelled its context.
 	_ = l.gate.Acquire(context.Background(), 1)
 	defer l.gate.Release(1)
+	// Other writes still rely on the lock.
 	if l.holders--; l.holders > 0 {
 		return nil
 	}

@@ -70,6 +70,8 @@ func (c *Cast) Step(dst []byte, b *Block, n int) int {
 	if at := c.step(c, b, n); at >= 0 {
 		return at
 	}
+	// Rounding to such a format gives bits. Converting them to float64 and back would
+	// only take time.
 	if c.packed() {
 		c.To.StoreBits(dst, b)
 	} else {

@@ -51,6 +51,7 @@ func (l *Layout) infinity() uint64 { return (1<<l.Exponent - 1) << l.Fraction }
 func (l *Layout) greatest() uint64 {
 	switch l.Special {
 	case IEEE:
+		// The bits of finite numbers ascend up to those of infinity.
 		return l.infinity() - 1
 	case Scale, LastNaN:
 		return 1<<l.magnitude() - 2
@@ -75,6 +76,7 @@ func (l *Layout) NaN() (uint64, bool) {
 // Float64 returns the number that the low bits of x represent.
 func (l *Layout) Float64(x uint64) float64 {
 	if l.magnitude() <= 8 {
+		// A table of 256 numbers is faster than computing them.
 		return l.values()[x&0xff]
 	}
 	return l.compute(x)
@@ -99,6 +101,8 @@ func (l *Layout) compute(x uint64) float64 {
 	if exponent > 0 || l.Special == Scale {
 		fraction |= 1 << l.Fraction
 	} else {
+		// Subnormal numbers have the exponent of the smallest normal ones, without the
+		// leading bit.
 		exponent = 1
 	}
 	v := math.Ldexp(float64(fraction), exponent-l.Bias-l.Fraction)
@@ -149,6 +153,8 @@ func (l *Layout) roundNaN(b uint64) (uint64, Verdict) {
 		return 0, NoNaN
 	}
 	if l.Special == IEEE {
+		// Setting the quiet bit keeps a NaN whose payload is lost from becoming an
+		// infinity.
 		payload := b & (1<<52 - 1) >> (52 - l.Fraction)
 		nan = b>>63<<l.magnitude() | l.infinity() | 1<<(l.Fraction-1) | payload
 	}
@@ -189,9 +195,12 @@ func (l *Layout) RoundMantissa(negative bool, mantissa uint64, exponent int, m M
 	// quantum is the exponent of the last bit that is kept.
 	quantum := exponent + 63 - l.Fraction
 	if least := 1 - l.Bias - l.Fraction; l.Special != Scale {
+		// Below the smallest normal number the last bit does not get smaller. Such
+		// numbers are subnormal.
 		quantum = max(quantum, least)
 	}
 	kept := m.round(negative, mantissa, quantum-exponent)
+	// Rounding up carried into another bit. The bits below it are 0.
 	if kept>>(l.Fraction+1) != 0 {
 		kept, quantum = kept>>1, quantum+1
 	}
@@ -212,6 +221,7 @@ func (l *Layout) assemble(negative bool, kept uint64, quantum int) (uint64, Verd
 		return l.beyond(negative), Beyond
 	}
 	if negative && (mag != 0 || l.Special != MinusZero) {
+		// In MinusZero formats the bits of -0 are NaN, so a negative zero becomes 0.
 		mag |= l.sign()
 	}
 	return mag, Fits
@@ -256,6 +266,7 @@ func (f *Format) loadFloats(dst []float64, src []byte) {
 		}
 	default:
 		for i := range dst {
+			// A bfloat16 is the upper half of a float32.
 			dst[i] = float64(math.Float32frombits(uint32(binary.NativeEndian.Uint16(src[2*i:])) << 16))
 		}
 	}
@@ -270,6 +281,7 @@ func (l *Layout) values() *[256]float64 {
 	for i := range t {
 		t[i] = l.compute(uint64(i))
 	}
+	// Concurrent calls may each make a table. All are equal.
 	l.table.Store(t)
 	return t
 }
@@ -287,6 +299,8 @@ func (f *Format) storeFloats(dst []byte, src []float64) {
 	case 2:
 		half := f.Layout.Fraction == 10
 		for i, x := range src {
+			// The fast path is right only if the conversion to float32 was exact.
+			// Otherwise the number would be rounded twice.
 			if short := float32(x); half && float64(short) == x {
 				binary.NativeEndian.PutUint16(dst[2*i:], uint16(dtype.FromFloat32(short)))
 				continue

@@ -26,6 +26,8 @@ func roundOnce(x uint64) float32 {
 	const drop = 11 // leaves 53 bits
 	upper := x >> drop
 	if x&(1<<drop-1) != 0 {
+		// The last bit records that bits were lost, so that the conversion below rounds
+		// correctly.
 		upper |= 1
 	}
 	return float32(float64(upper)) * (1 << drop)

@@ -16,9 +16,12 @@ func (f *Format) RoundFraction(dst, src []byte, keep int) {
 		copy(dst, src)
 		return
 	}
+	// Adding half a step, less one bit unless the kept part is odd, rounds to nearest
+	// even.
 	half, inf := uint64(1)<<(drop-1)-1, f.Layout.infinity()
 	mask, magnitude := ^uint64(0)<<drop, f.Layout.sign()-1
 	round := func(x uint64) uint64 {
+		// Rounding could turn a NaN into an infinity.
 		if x&magnitude > inf {
 			return x
 		}
@@ -59,6 +62,7 @@ func (f *Format) RoundMagnitude(b *Block, n, keep int) {
 		if x >= 0 {
 			b.I[i] = int64(roundBits(uint64(x), keep, high))
 		} else {
+			// The magnitude of the smallest int64 fits into a uint64.
 			b.I[i] = -int64(roundBits(-uint64(x), keep, -uint64(low)))
 		}
 	}
@@ -72,6 +76,7 @@ func roundBits(x uint64, keep int, most uint64) uint64 {
 	}
 	mask := ^uint64(0) << drop
 	sum, over := bits.Add64(x, x>>drop&1+1<<(drop-1)-1, 0)
+	// Rounding up left the range of the type.
 	if over != 0 || sum > most {
 		sum = most
 	}

@@ -82,6 +82,8 @@ func unsignedToUnsigned(c *Cast, b *Block, n int) int {
 
 func floatToSigned(c *Cast, b *Block, n int) int {
 	c.Mode.Integral(b.F[:n])
+	// The largest integer may not have an exact float64, so compare with the power of two
+	// above it.
 	low, end := float64(c.low), float64(c.high/2+1)*2 // a power of two, which float64 represents exactly
 	for i, x := range b.F[:n] {
 		if x >= low && x < end {
@@ -89,6 +91,7 @@ func floatToSigned(c *Cast, b *Block, n int) int {
 			continue
 		}
 		switch {
+		// No integer stands for NaN or an infinity, even if others are clamped.
 		case c.Overflow == Fails || !finite(x):
 			return i
 		case c.Overflow == Wraps:
@@ -127,6 +130,7 @@ func floatToUnsigned(c *Cast, b *Block, n int) int {
 // wrap returns the number of the signed target that has the low bits of x.
 func (c *Cast) wrap(x uint64) int64 {
 	unused := 64 - c.To.Bits
+	// The arithmetic shift repeats the sign.
 	return int64(x<<unused) >> unused
 }
 

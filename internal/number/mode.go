@@ -24,6 +24,7 @@ func (m Mode) round(negative bool, mantissa uint64, drop int) uint64 {
 	switch {
 	case drop < 64:
 		kept, rest, half = mantissa>>drop, mantissa&(1<<drop-1), 1<<(drop-1)
+	// A shift by 64 would lose the mantissa.
 	case drop == 64:
 		rest, half = mantissa, 1<<63
 	default:

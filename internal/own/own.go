@@ -29,6 +29,9 @@ const (
 	Writers = Temporary + "writers"
 )
 
+// Growth is the attribute that has the growth policy of an array.
+const Growth = "varve:growth"
+
 // reserved is the prefix that format 3 reserves.
 const reserved = "__"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package parallel runs work in several goroutines and returns the first error. No other
-// package starts goroutines that cancel each other; [Group.Wait] gives the reason.
+// package starts goroutines that cancel each other. See [Group.Wait] for the reason.
 package parallel
 
 import (
@@ -35,6 +35,8 @@ func (g *Group) SetLimit(n int) { g.work.SetLimit(n) }
 // Go calls part in a new goroutine.
 func (g *Group) Go(part func() error) {
 	g.work.Go(func() error {
+		// errgroup gets no error: it would return the first one to return, which may be a
+		// cancellation.
 		g.Fail(part())
 		return nil
 	})
@@ -44,6 +46,8 @@ func (g *Group) Go(part func() error) {
 func (g *Group) Fail(err error) {
 	if err != nil {
 		g.once.Do(func() {
+			// Store the error before the cancellation, which makes the other goroutines
+			// fail.
 			g.first = err
 			g.cancel(err)
 		})
@@ -56,8 +60,12 @@ func (g *Group) Fail(err error) {
 // After the first error, the other goroutines fail with [context.Canceled]. Wait drops
 // these errors, so that a full disk is never reported as an interrupt.
 func (g *Group) Wait(err error) error {
+	// The caller may have seen a cancellation that a goroutine caused. Fail ignores it
+	// then, because the first error counts.
 	g.Fail(err)
 	_ = g.work.Wait() // the goroutines report errors to Fail
+	// Goroutines that end without an error after a cancellation by the caller may have
+	// skipped work.
 	g.Fail(g.parent.Err())
 	g.cancel(nil)
 	return g.first

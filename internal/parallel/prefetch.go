@@ -18,16 +18,17 @@ const (
 // Prefetch calls open for the numbers below n, at most atATime at once, and passes the
 // results to yield in order until yield returns false. It reports whether yield always
 // returned true. It works in batches: no call of open runs while yield does. The first
-// batches are short, because a caller may want few results. open also returns the size of
-// its result in bytes.
-func Prefetch[T any](n, atATime int, open func(i int) (v T, bytes int), yield func(T) bool) bool {
+// batch has first calls, and the next ones are longer, because a caller may want few
+// results. open also returns the size of its result in bytes.
+func Prefetch[T any](n, first, atATime int, open func(i int) (v T, bytes int), yield func(T) bool) bool {
 	atATime = min(atATime, n)
 	longest := min(n, atATime*batchesAhead)
 	if atATime == 1 {
+		// Without concurrency, a longer batch would only delay the first result.
 		longest = 1
 	}
 	results := make([]T, 0, longest)
-	for done, length := 0, 1; done < n; length = min(2*length, longest) {
+	for done, length := 0, min(first, longest); done < n; length = min(2*length, longest) {
 		results = results[:min(length, n-done)]
 		opened := batch(results, atATime, func(i int) (T, int) { return open(done + i) })
 		for i := range opened {
@@ -35,6 +36,7 @@ func Prefetch[T any](n, atATime int, open func(i int) (v T, bytes int), yield fu
 				return false
 			}
 		}
+		// The caller has the results now. Do not keep them in memory.
 		clear(results)
 		done += opened
 	}
@@ -47,6 +49,8 @@ func batch[T any](results []T, atATime int, open func(i int) (v T, bytes int)) i
 	var claimed, taken atomic.Int64
 	work := func() {
 		for taken.Load() < bytesAhead {
+			// Claims are in order, so the results before the last claimed one have no
+			// gap.
 			i := int(claimed.Add(1)) - 1
 			if i >= len(results) {
 				return
@@ -60,7 +64,9 @@ func batch[T any](results []T, atATime int, open func(i int) (v T, bytes int)) i
 	for range min(atATime, len(results)) - 1 {
 		others.Go(work)
 	}
+	// The calling goroutine works, too, so one call at a time needs no goroutine.
 	work()
 	others.Wait()
+	// A goroutine that finds no more work has advanced the counter, perhaps past the end.
 	return min(int(claimed.Load()), len(results))
 }

@@ -31,7 +31,7 @@ func TestPrefetch(t *testing.T) {
 			now.Add(-1)
 			return i, weight
 		}
-		whole := Prefetch(n, atATime, open, func(i int) bool {
+		whole := Prefetch(n, 1, atATime, open, func(i int) bool {
 			if now.Load() != 0 {
 				t.Error("something is opened while the caller looks at a result")
 			}
@@ -63,7 +63,7 @@ func TestPrefetchOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, atATime = 127, 8
 		begin := time.Now()
-		Prefetch(n, atATime, func(i int) (int, int) {
+		Prefetch(n, 1, atATime, func(i int) (int, int) {
 			time.Sleep(time.Second)
 			return i, 0
 		}, func(int) bool { return true })

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -89,6 +91,14 @@ func (f *fence) present() store.Version {
 func (f *fence) secure(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.raise(ctx)
+}
+
+// warn raises the fence with a document that has the mark of a warning.
+func (f *fence) warn(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.document.Bytes = marked(f.document.Bytes)
 	return f.raise(ctx)
 }
 
@@ -206,7 +216,7 @@ func (f *fence) raise(ctx context.Context) error {
 			return nil
 		}
 		// A conflict means that a concurrent writer fenced or published first.
-		if err = putErr; errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) || ctx.Err() != nil {
+		if err = putErr; ctx.Err() != nil || unwritten(err) {
 			return err
 		}
 		info, lookErr := store.Stat(ctx, f.Store, f.key())
@@ -229,7 +239,7 @@ func (f *fence) publish(ctx context.Context, document []byte) (store.Version, er
 	// from it even if the plan changes nothing else.
 	document = next(document, f.document.Bytes)
 	version, err := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
-	if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnsupported) {
+	if err != nil && !unwritten(err) {
 		version, err = f.settle(context.WithoutCancel(ctx), document, err)
 	}
 	if err == nil {
@@ -295,55 +305,77 @@ func (f *fence) reclaim(ctx context.Context, c *Change) error {
 // then deletes each one on the condition that its version has not changed.
 type reclaiming struct {
 	staging
-	pending []object
+	pending []store.Key
 }
 
-// object is one version of the value at a key.
-type object struct {
-	key     store.Key
-	version store.Version
-}
+const (
+	// mostPending is the number of objects that are deleted under one fence.
+	mostPending = 1024
+	// deletedAtOnce is the number of objects for which requests are made at once.
+	deletedAtOnce = 32
+)
 
-// mostPending is the number of objects that are deleted under one fence.
-const mostPending = 1024
-
-// Delete records the version of the object at key, and deletes the recorded objects in
-// groups.
+// Delete records the key, and deletes the recorded objects in groups.
 func (b *reclaiming) Delete(ctx context.Context, key store.Key) error {
 	if _, ok := store.As[store.ConditionalDeleter](b.f.Store); !ok {
+		b.keep(key, store.ErrUnsupported)
 		return nil // the orphaned object stays, invisible
 	}
-	info, err := store.Stat(ctx, b.f.Store, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if b.pending = append(b.pending, object{key, info.Version}); len(b.pending) < mostPending {
+	if b.pending = append(b.pending, key); len(b.pending) < mostPending {
 		return nil
 	}
 	return b.flush(ctx)
 }
 
 func (b *reclaiming) flush(ctx context.Context) error {
-	if len(b.pending) == 0 {
-		return nil
-	}
 	pending := b.pending
 	b.pending = nil
+	versions := make([]store.Version, len(pending)) // zero if there is no object
+	err := b.each(ctx, pending, func(ctx context.Context, i int) error {
+		info, err := store.Stat(ctx, b.f.Store, pending[i])
+		if versions[i] = info.Version; errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	some := func(v store.Version) bool { return !v.IsZero() }
+	if err != nil || !slices.ContainsFunc(versions, some) {
+		return err
+	}
 	// A plan that is older than this fence can no longer be published. A newer one
 	// that reuses a key gives the object a new version, and the deletion below fails.
 	if err := b.f.stand(ctx, store.Key{}); err != nil {
 		return err
 	}
-	for _, o := range pending {
-		err := store.DeleteIf(ctx, b.f.Store, o.key, o.version)
-		if err != nil && !errors.Is(err, store.ErrConflict) {
-			return err
+	return b.each(ctx, pending, func(ctx context.Context, i int) error {
+		if versions[i].IsZero() {
+			return nil
 		}
+		err := store.DeleteIf(ctx, b.f.Store, pending[i], versions[i])
+		// A driver may find out only now that its service cannot delete on a condition.
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) {
+			b.keep(pending[i], err)
+			return nil
+		}
+		return err
+	})
+}
+
+// keep tells that a chunk stays, and why.
+func (b *reclaiming) keep(key store.Key, cause error) {
+	if kept := b.f.change.Kept; kept != nil {
+		kept(key, cause)
 	}
-	return nil
+}
+
+// each calls do for the index of every key, several at once.
+func (b *reclaiming) each(ctx context.Context, keys []store.Key, do func(ctx context.Context, i int) error) error {
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(deletedAtOnce)
+	for i := range keys {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait(nil)
 }
 
 // Fenced reports whether a batch of [Change.Stage] runs under a fence. Then every chunk
@@ -360,8 +392,11 @@ func next(document, old []byte) []byte {
 	return append(document[:len(document):len(document)], bytes.Repeat([]byte{'\n'}, n)...)
 }
 
-// same reports whether two documents are equal up to the newlines at their end.
-func same(a, b []byte) bool { return bytes.Equal(bytes.TrimRight(a, "\n"), bytes.TrimRight(b, "\n")) }
+// same reports whether two documents are equal up to the newlines and the mark at their
+// end.
+func same(a, b []byte) bool {
+	return bytes.Equal(bytes.TrimRight(a, mark+"\n"), bytes.TrimRight(b, mark+"\n"))
+}
 
 // gone converts [fs.ErrNotExist] to a conflict, for an object that a concurrent writer
 // has deleted.

@@ -5,6 +5,7 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -136,6 +137,28 @@ func TestFenceRepeated(t *testing.T) {
 		t.Error(err)
 	}
 	u.wants("a/zarr.json", "new\n\n\n")
+}
+
+// TestFenceRefused refuses to write the document: when it is published, and when a fence
+// is raised before. One try is enough, and the error is that of the service.
+func TestFenceRefused(t *testing.T) {
+	for name, chunk := range map[string]string{"publishing": "a/c/4", "fencing": "a/c/1"} {
+		t.Run(name, func(t *testing.T) {
+			u, tries := newUnlocked(t), 0
+			u.do = func(bool) error {
+				tries++
+				return store.Refused(fs.ErrPermission)
+			}
+			err := publish.Update(t.Context(), u.node, puts(chunk, "", chunk))
+			if !errors.Is(err, fs.ErrPermission) || errors.Is(err, publish.ErrOutcomeUnknown) || errors.Is(err, store.ErrConflict) {
+				t.Errorf("error is %v", err)
+			}
+			if tries != 1 {
+				t.Errorf("the document is written %d times, want 1", tries)
+			}
+			u.wants("a/zarr.json", "old\n")
+		})
+	}
 }
 
 // TestPublishedLost loses the answer to the write of a document, and lets a concurrent

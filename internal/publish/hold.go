@@ -27,6 +27,7 @@ func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 	if err != nil {
 		return err
 	}
+	// Any holder is an error here, even this one.
 	free := n
 	free.Holder = ""
 	if err := free.checkFree(ctx); err != nil {

@@ -62,9 +62,10 @@ func (j *journal) add(m *member) {
 // home returns the path of the node that has the journal.
 func (j *journal) home() store.Path { return j.key.Dir().Parent() }
 
-// digest identifies a document regardless of the newlines at its end.
+// digest identifies a document regardless of the newlines and the mark at its end: a
+// warning adds the mark between the plan and the journal.
 func digest(document []byte) string {
-	sum := sha256.Sum256(bytes.TrimRight(document, "\n"))
+	sum := sha256.Sum256(bytes.TrimRight(document, mark+"\n"))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -98,8 +99,8 @@ func (j *journal) write(ctx context.Context) error {
 	if len(data) > mostJournal {
 		return fmt.Errorf("%w: a journal of %d bytes, at most %d are allowed; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
 	}
-	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil {
-		return nil
+	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil || unwritten(err) && !errors.Is(err, store.ErrConflict) {
+		return err
 	}
 	there, lookErr := j.node.readJournal(context.WithoutCancel(ctx), j.key)
 	switch {
@@ -128,6 +129,7 @@ func (j *journal) missed(ctx context.Context, lost error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(lost, err))
+	// The document is the one that was planned on, so no recovery published a new one.
 	case digest(now.Bytes) == j.Parts[0].Was:
 		return lost
 	}
@@ -141,6 +143,7 @@ func (n Node) abort(ctx context.Context, key store.Key) error {
 		return err
 	}
 	_, err = n.putIf(ctx, key, data, store.IfAbsent())
+	// The writer stored its journal first, so the transaction is committed.
 	if errors.Is(err, store.ErrConflict) {
 		return ErrPending
 	}
@@ -344,7 +347,12 @@ type After func(ctx context.Context, journal store.Key, nodes []Node) error
 // member is a participant that has a change.
 type member struct {
 	node   Node
+	fenced bool
 	old    Document
 	change *Change
 	run    run
+	part   journalEntry // its part of the journal
+
+	published bool
+	version   store.Version // of the published document
 }

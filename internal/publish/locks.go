@@ -39,6 +39,7 @@ func (n Node) lock(ctx context.Context) (unlock func() error, err error) {
 		return nil, &ownError{n.Path, held}
 	}
 	if store.LockingOf(ctx).Timeout < 0 {
+		// The caller does not wait for locks.
 		return nil, err
 	}
 	return store.Lock(ctx, n.Store, n.Path)
@@ -60,6 +61,7 @@ func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
 		return unlockNothing, nil
 	}
 	for _, listErr := range store.List(ctx, n.Store, n.Path, false) {
+		// The directory is not empty, so another writer may be using it.
 		return nil, errors.Join(listErr, fmt.Errorf("%w: %w", ErrUnsafe, err))
 	}
 	return unlockNothing, nil

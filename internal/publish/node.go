@@ -32,8 +32,9 @@ type Node struct {
 	SingleWriter bool  // the caller guarantees that there is no concurrent writer
 	Limit        int64 // maximum size of the document in bytes
 	Locking      store.Locking
-	Holder       string // identifies the caller to a reservation of the node; see [Hold]
-	Held         *Locks // locks that the caller holds, or nil
+	Holder       string  // identifies the caller to a reservation of the node; see [Hold]
+	Held         *Locks  // locks that the caller holds, or nil
+	Recent       *Recent // nil if nothing is remembered, or the node has a holder
 }
 
 // Document is one version of a node's metadata document.
@@ -44,6 +45,13 @@ type Document struct {
 
 // key returns the key of the node's document.
 func (n Node) key() store.Key { return n.Path.MustKey(n.Document) }
+
+// Fenced reports whether changes of the node run under a fence: the store has no locks,
+// and there may be other writers. Then chunks are deleted on conditions.
+func (n Node) Fenced() bool {
+	_, locks := store.As[store.Locker](n.Store)
+	return !locks && !n.SingleWriter
+}
 
 // read returns the present document.
 func (n Node) read(ctx context.Context) (Document, error) {
@@ -113,8 +121,11 @@ func (l *Locks) name(n Node) (store.Path, bool) {
 
 // Change is the result of a plan. All functions may be nil.
 type Change struct {
-	Document []byte                                   // nil if only Reclaim and Tidy are to run
-	Stage    func(context.Context, store.Batch) error // writes the new chunks
+	Document []byte // nil if only Reclaim and Tidy are to run
+	// Warn marks the present document, and gives it a new version, before Stage. A change
+	// that reads the present chunks in Stage needs it; see [Warned].
+	Warn  bool
+	Stage func(context.Context, store.Batch) error // writes the new chunks
 	// Marker is the marker chunk: the first chunk that Stage puts. Every plan on the
 	// same document that puts any chunk guarded by it puts Marker first. The zero Key
 	// means that there is none.
@@ -127,6 +138,11 @@ type Change struct {
 	// version is zero if the store has none.
 	Published func(store.Version)
 	Reclaim   func(context.Context, store.Batch) error // deletes and clears superseded chunks
+	// Kept is called for each chunk that Reclaim deletes and that stays nevertheless, in
+	// a store without locks. The cause wraps [store.ErrConflict] if another writer has
+	// changed the chunk, and [store.ErrUnsupported] if the store does not delete on
+	// conditions. Calls may run at the same time. Kept may be nil.
+	Kept func(key store.Key, cause error)
 	// Tidy removes objects that nothing needs once the writes of Reclaim are durable.
 	Tidy func(context.Context, store.Batch) error
 	// Abandon deletes staged chunks after Stage failed. Its errors are ignored,

@@ -47,6 +47,7 @@ func (n Node) checkFree(ctx context.Context) error {
 	case p.Holder != "" && p.Holder != n.Holder:
 		return fmt.Errorf("%w by %.100s%s, which must be published or cancelled first (Array.Reservation)", ErrHeld, p.Holder, p.by())
 	case p.Holder != n.Holder:
+		// The hold of n.Holder was released in the meantime.
 		return noHolder(n.Holder)
 	}
 	return nil
@@ -117,6 +118,7 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 // unpoint removes the node's pointer if it names the journal.
 func (n Node) unpoint(ctx context.Context, journal store.Key) error {
 	key, p, err := n.journal(ctx)
+	// The pointer may be gone already, or name the journal of a later transaction.
 	if err != nil || key != journal {
 		return err
 	}
@@ -186,6 +188,7 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	if err != nil || p.Journal == "" {
 		return store.Key{}, p, err
 	}
+	// The pointer is relative to the place of the node without links.
 	at, err := store.Resolve(n.Store, n.Path)
 	if err != nil {
 		return store.Key{}, p, err
@@ -195,6 +198,7 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 		return store.Key{}, p, outside(n.Path.MustKey(pointerName), err)
 	}
 	key, err := store.ParseKey(place)
+	// A forged pointer must not make recovery write or delete other objects.
 	if err == nil && !isJournal(key) {
 		err = fmt.Errorf("%s is not a journal", key)
 	}

@@ -8,6 +8,8 @@
 //  1. Lock the node. Concurrent writers would otherwise plan against a document that this
 //     change replaces.
 //  2. Read the document again and plan on it. The caller's copy may be stale.
+//     A change that copies present chunks then marks the document, to warn writers that
+//     take no lock (see [Warned]).
 //  3. Stage: write the chunks that only the new document describes, and the parts of
 //     present chunks that the old document does not reach. Make them durable.
 //  4. Publish: replace the document, on the condition that it is still the one of step 2.
@@ -61,9 +63,12 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	}
 	// Check this after reading the document. A transaction without locks writes its
 	// pointers first and raises its fences second, so either the pointer is visible
-	// here or publishing fails below.
-	if err := n.checkFree(ctx); err != nil {
-		return err
+	// here or publishing fails below. For the same reason, a version that was checked
+	// before need not be checked again.
+	if !fenced || !n.Recent.is(old.Version) {
+		if err := n.checkFree(ctx); err != nil {
+			return err
+		}
 	}
 	change, err := plan(old)
 	if err != nil || change == nil {
@@ -76,6 +81,12 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	// Without a new document the change has no step 3 or 4.
 	if change.Document == nil {
 		return run.reclaim(ctx, change)
+	}
+	if change.Warn {
+		// A crash after this leaves the old document with one more newline.
+		if err = run.warn(ctx); err != nil {
+			return err
+		}
 	}
 	// Step 3. A crash or failure in here leaves chunks that no document describes.
 	if err = run.stage(ctx, change); err != nil {
@@ -92,6 +103,7 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	if change.Published != nil {
 		change.Published(version)
 	}
+	n.Recent.Set(version)
 	// Step 5. Continue after a cancellation, but no longer wait for locks. A
 	// crash in here leaves superseded chunks.
 	return errors.Join(err, run.reclaim(store.Finishing(ctx), change))

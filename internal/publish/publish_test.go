@@ -336,6 +336,52 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
+// nowhere is a store whose bucket does not exist any more once it is written to.
+type nowhere struct{ *recorder }
+
+func (n nowhere) PutIf(_ context.Context, key store.Key, _ []byte, _ store.Condition, _ store.Durability) (store.Version, error) {
+	n.fail = "get " + key.String()
+	return store.Version{}, store.ErrNoBucket
+}
+
+// TestNoBucket publishes into a bucket that is gone. The service has answered that, so
+// the outcome is known although the document cannot be read.
+func TestNoBucket(t *testing.T) {
+	r, n := prepared(t)
+	n.Store = nowhere{r}
+	err := publish.Update(t.Context(), n, grow)
+	if !errors.Is(err, store.ErrNoBucket) || errors.Is(err, publish.ErrOutcomeUnknown) {
+		t.Errorf("update: %v", err)
+	}
+	n.Path = at(t, "b")
+	if _, err = publish.Create(t.Context(), n, []byte("new")); !errors.Is(err, store.ErrNoBucket) || errors.Is(err, publish.ErrOutcomeUnknown) {
+		t.Errorf("create: %v", err)
+	}
+}
+
+// forbidding is a store that refuses all requests for the document once it is written to.
+type forbidding struct{ *recorder }
+
+func (f forbidding) PutIf(_ context.Context, key store.Key, _ []byte, _ store.Condition, _ store.Durability) (store.Version, error) {
+	f.fail = "get " + key.String()
+	return store.Version{}, store.Refused(fs.ErrPermission)
+}
+
+// TestRefused publishes without permission. The error is that of the service, although
+// the document cannot be read either.
+func TestRefused(t *testing.T) {
+	r, n := prepared(t)
+	n.Store = forbidding{r}
+	err := publish.Update(t.Context(), n, grow)
+	if !errors.Is(err, fs.ErrPermission) || errors.Is(err, publish.ErrOutcomeUnknown) {
+		t.Errorf("update: %v", err)
+	}
+	n.Path = at(t, "b")
+	if _, err = publish.Create(t.Context(), n, []byte("new")); !errors.Is(err, fs.ErrPermission) || errors.Is(err, publish.ErrOutcomeUnknown) {
+		t.Errorf("create: %v", err)
+	}
+}
+
 // TestUpdateConflict lets a writer that takes no lock publish in between: the update is
 // refused, and then succeeds on top.
 func TestUpdateConflict(t *testing.T) {

@@ -31,9 +31,13 @@ func TestReclaimBesideOthers(t *testing.T) {
 			u := newUnlocked(t)
 			err := publish.Update(t.Context(), u.node, func(publish.Document) (*publish.Change, error) {
 				return &publish.Change{Document: []byte("new"), Reclaim: func(ctx context.Context, b store.Batch) error {
-					err := errors.Join(b.Delete(ctx, store.MustKey("a/c/1")), b.Delete(ctx, store.MustKey("a/c/2")))
-					tt.meanwhile(u)
-					return err
+					u.do = func(before bool) error { // the fence
+						if before {
+							tt.meanwhile(u)
+						}
+						return nil
+					}
+					return errors.Join(b.Delete(ctx, store.MustKey("a/c/1")), b.Delete(ctx, store.MustKey("a/c/2")))
 				}}, nil
 			})
 			if err != nil {

@@ -147,6 +147,7 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 		return nil, err
 	}
 	for i, p := range slices.Concat(arrays, groups) {
+		// Beyond mostHeld, only check that the member is free now.
 		keep := i < mostHeld || p == n.Path
 		if err := r.lockMember(ctx, p, keep); err != nil {
 			return nil, errors.Join(err, r.locks.unlock())
@@ -267,6 +268,7 @@ func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error
 			groups = append(groups, dir)
 		}
 		for e, err := range store.List(ctx, n.Store, dir, false) {
+			// Without a listing, no members can be found.
 			if errors.Is(err, store.ErrUnsupported) {
 				return nil
 			}
@@ -274,6 +276,7 @@ func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error
 				return err
 			}
 			p, err := dir.Join(e.Name)
+			// Skip names that are not nodes, and symbolic links, whose targets stay.
 			if err != nil || !e.Dir || e.Name == own.Dir || store.CheckTree(n.Store, p) != nil {
 				continue
 			}

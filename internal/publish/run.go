@@ -19,6 +19,8 @@ type run interface {
 	// secure makes every concurrent plan on the document of step 2 fail when it
 	// publishes.
 	secure(context.Context) error
+	// warn marks the document and gives it a new version; see [Change.Warn].
+	warn(context.Context) error
 	publish(ctx context.Context, document []byte) (store.Version, error)
 	reclaim(context.Context, *Change) error
 }
@@ -66,10 +68,23 @@ func (e *exclusive) stage(ctx context.Context, c *Change) error {
 
 func (e *exclusive) secure(context.Context) error { return nil }
 
+// warn rewrites the document with the mark and another number of newlines at its end. A
+// store that derives versions from the content needs other bytes even if an earlier
+// warning has left the mark.
+func (e *exclusive) warn(ctx context.Context) error {
+	document := next(marked(e.old.Bytes), e.old.Bytes)
+	version, err := e.publish(ctx, document)
+	if err == nil {
+		e.old = Document{document, version}
+	}
+	return err
+}
+
 func (e *exclusive) reclaim(ctx context.Context, c *Change) error {
 	if err := e.batch(ctx, c.Reclaim); err != nil {
 		return err
 	}
+	// Tidy may remove its objects only once the writes of Reclaim are durable.
 	return e.batch(ctx, c.Tidy)
 }
 
@@ -83,6 +98,8 @@ func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version
 			return e.settle(ctx, document, version, err)
 		}
 	}
+	// The store has no versions or no conditional writes. Only the lock, or the caller's
+	// declaration, excludes concurrent writers.
 	version, err := store.Put(ctx, e.Store, e.key(), document, e.Durability)
 	return e.settle(ctx, document, version, err)
 }
@@ -91,7 +108,8 @@ func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version
 // such as a lost answer. There is no concurrent writer, so it compares the present
 // document.
 func (n Node) settle(ctx context.Context, document []byte, version store.Version, err error) (store.Version, error) {
-	if err == nil || errors.Is(err, store.ErrConflict) {
+	// Where there is no bucket or no permission, nothing can be looked at.
+	if err == nil || unwritten(err) {
 		return version, err
 	}
 	there, lookErr := n.read(context.WithoutCancel(ctx))
@@ -106,4 +124,15 @@ func (n Node) settle(ctx context.Context, document []byte, version store.Version
 		return store.Version{}, err
 	}
 	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// unwritten reports whether the error of a write says that nothing was written, and why
+// another attempt would end in the same way.
+func unwritten(err error) bool {
+	for _, sure := range [...]error{store.ErrConflict, store.ErrUnsupported, store.ErrNoBucket, store.ErrRefused} {
+		if errors.Is(err, sure) {
+			return true
+		}
+	}
+	return false
 }

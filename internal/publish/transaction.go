@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -35,7 +36,8 @@ func (decidedError) Is(target error) bool { return target == ErrIncomplete }
 
 // UpdateAll changes several nodes of one store: all of them or none.
 //
-//  1. Lock all nodes, plan on all documents, and stage all chunks.
+//  1. Lock all nodes, and plan on all documents. Warn the writers of all nodes whose
+//     change asks for it, and stage all chunks.
 //  2. Store a pointer to the journal beside every node. In a store without locks, raise
 //     all fences, so that every later plan finds a pointer.
 //  3. Store the journal with all new documents. This commits the transaction.
@@ -54,14 +56,23 @@ func UpdateAll(ctx context.Context, parts []Participant, after After) (err error
 	slices.SortFunc(parts, func(a, b Participant) int { return strings.Compare(a.Path.String(), b.Path.String()) })
 	t := &transaction{after: after, locks: new(Locks)}
 	defer func() { err = t.end(err) }()
-	for _, p := range parts {
-		if err := t.plan(ctx, p); err != nil {
-			return err
-		}
+	if err := t.plan(ctx, parts); err != nil {
+		return err
 	}
 	if len(t.members) == 0 {
 		return nil
 	}
+	// Warn everywhere before anything is compared: see [Change.Warn].
+	err = t.each(ctx, func(m *member) error {
+		if !m.change.Warn {
+			return nil
+		}
+		return m.run.warn(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	// One after the other: each may take all of the caller's budget.
 	for _, m := range t.members {
 		// A crash or failure here leaves orphaned chunks.
 		if err := m.run.stage(ctx, m.change); err != nil {
@@ -78,6 +89,7 @@ func UpdateAll(ctx context.Context, parts []Participant, after After) (err error
 type transaction struct {
 	members   []*member
 	locks     *Locks
+	fenced    bool // the store has no locks
 	after     After
 	journal   *journal
 	committed bool
@@ -96,29 +108,75 @@ func (t *transaction) end(err error) error {
 	return errors.Join(err, unlockErr)
 }
 
-func (t *transaction) plan(ctx context.Context, p Participant) error {
-	p.Held = t.locks
-	// In contrast to excludeWriters, fail if this call holds the lock already: two
-	// changes of one document cannot both be published.
-	unlock, fenced, err := p.lockOrFence(ctx)
+// plan runs step 1 without staging.
+func (t *transaction) plan(ctx context.Context, parts []Participant) error {
+	all := make([]*member, len(parts))
+	for i, p := range parts {
+		p.Held = t.locks
+		// In contrast to excludeWriters, fail if this call holds the lock already: two
+		// changes of one document cannot both be published.
+		unlock, fenced, err := p.lockOrFence(ctx)
+		if err != nil {
+			return err
+		}
+		t.locks.add(p.Node, unlock)
+		t.fenced = t.fenced || fenced
+		all[i] = &member{node: p.Node, fenced: fenced}
+	}
+	err := t.eachOf(ctx, all, func(m *member) (err error) {
+		if m.old, err = m.node.read(ctx); err != nil {
+			return err
+		}
+		if err := m.node.checkFree(ctx); err != nil {
+			return fmt.Errorf("%s: %w", m.node.Path, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	t.locks.add(p.Node, unlock)
-	old, err := p.read(ctx)
-	if err != nil {
-		return err
+	for i, m := range all {
+		if m.change, err = parts[i].Plan(m.old); err != nil {
+			return err
+		}
+		if m.change == nil {
+			continue
+		}
+		if m.run, err = m.node.begin(m.old, m.change, m.fenced); err != nil {
+			return err
+		}
+		t.members = append(t.members, m)
 	}
-	if err := p.checkFree(ctx); err != nil {
-		return fmt.Errorf("%s: %w", p.Path, err)
+	return nil
+}
+
+// each calls do for every member.
+func (t *transaction) each(ctx context.Context, do func(m *member) error) error {
+	return t.eachOf(ctx, t.members, do)
+}
+
+// mostAtOnce is the number of members for which a transaction makes requests at once.
+const mostAtOnce = 16
+
+// eachOf calls do for every member: one by one in a store with locks, where a request
+// takes no time, and for several at once in any other. It waits for all of them.
+func (t *transaction) eachOf(ctx context.Context, members []*member, do func(m *member) error) error {
+	if !t.fenced {
+		for _, m := range members {
+			if err := do(m); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	change, err := p.Plan(old)
-	if err != nil || change == nil {
-		return err
+	// The requests have the caller's context: one that fails must not stop the others in
+	// the middle.
+	group, _ := parallel.New(ctx)
+	group.SetLimit(mostAtOnce)
+	for _, m := range members {
+		group.Go(func() error { return do(m) })
 	}
-	run, err := p.begin(old, change, fenced)
-	t.members = append(t.members, &member{p.Node, old, change, run})
-	return err
+	return group.Wait(nil)
 }
 
 // commit runs steps 2 and 3. After an error that does not wrap [ErrOutcomeUnknown], the
@@ -133,7 +191,7 @@ func (t *transaction) commit(ctx context.Context) error {
 	for _, m := range t.members {
 		j.add(m)
 	}
-	for _, m := range t.members {
+	err = t.each(ctx, func(m *member) error {
 		p, err := j.pointer(m.node)
 		if err == nil {
 			// A crash between two of these writes leaves pointers to a
@@ -141,18 +199,19 @@ func (t *transaction) commit(ctx context.Context) error {
 			// back.
 			err = m.node.point(ctx, p)
 		}
-		if err != nil {
-			return errors.Join(err, t.removePointers(ctx))
-		}
-	}
-	for _, m := range t.members {
+		return err
+	})
+	if err == nil {
 		// Without locks, a concurrent writer may have planned before the pointer
 		// was stored. The fence makes its publish fail.
-		if err := m.run.secure(ctx); err != nil {
-			return errors.Join(err, t.removePointers(ctx))
-		}
+		err = t.each(ctx, func(m *member) error { return m.run.secure(ctx) })
+	}
+	if err != nil {
+		return errors.Join(err, t.removePointers(ctx))
 	}
 	err = j.write(ctx)
+	// If the outcome is unknown, keep the pointers. The journal may be stored, and
+	// recovery finds it through them.
 	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 		return errors.Join(err, t.removePointers(ctx))
 	}
@@ -174,22 +233,32 @@ func (t *transaction) removePointers(ctx context.Context) error {
 // recovery publishes the rest.
 func (t *transaction) finish(ctx context.Context) error {
 	for i, m := range t.members {
-		version, err := t.journal.publish(ctx, m.node, t.journal.Parts[i])
-		if err != nil {
-			return err
+		m.part = t.journal.Parts[i]
+	}
+	err := t.each(ctx, func(m *member) error {
+		var err error
+		m.version, err = t.journal.publish(ctx, m.node, m.part)
+		m.published = err == nil
+		return err
+	})
+	for _, m := range t.members {
+		if m.published && m.change.Published != nil {
+			m.change.Published(m.version)
 		}
-		if m.change.Published != nil {
-			m.change.Published(version)
-		}
+	}
+	if err != nil {
+		return err
 	}
 	if err := t.journal.conclude(ctx, t.after, t.journal.nodes()); err != nil {
 		return err
 	}
 	// From here on the journal is gone, so nothing can publish these documents again.
 	t.done = true
-	if err := t.journal.unpoint(ctx); err != nil {
+	// A crash in here leaves pointers without a journal, which recovery removes.
+	if err := t.each(ctx, func(m *member) error { return m.node.unpoint(ctx, t.journal.key) }); err != nil {
 		return err
 	}
+	// A crash in here leaves superseded chunks, which readers never look up.
 	for _, m := range t.members {
 		if err := m.run.reclaim(ctx, m.change); err != nil {
 			return err

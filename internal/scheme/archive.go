@@ -63,6 +63,7 @@ func openArchive(ctx context.Context, archive, dir string, access store.Access) 
 	if access != store.Read {
 		return nil, store.Path{}, fmt.Errorf("%w: a zip archive is written once and then only read; copy it to a directory and change that", fault.ErrUnsupported)
 	}
+	// The file store follows no link out of the archive's directory, so open the target.
 	if archive, err = filepath.EvalSymlinks(archive); err != nil {
 		return nil, store.Path{}, plainPathError(err)
 	}

@@ -34,11 +34,12 @@ func openRemote(ctx context.Context, location string, access store.Access) (stor
 	if err != nil {
 		return nil, store.Path{}, err
 	}
+	// The archive is a value of the store at its directory, and is read by ranges.
 	below, err := httpstore.Open(u.ResolveReference(&url.URL{Path: ".", RawQuery: u.RawQuery}).String(), httpstore.OptionsOf(ctx))
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	s, err := zipstore.Open(ctx, below, key, nil)
+	s, err := zipstore.Open(ctx, store.Wrap(ctx, below), key, nil)
 	if err != nil {
 		return nil, store.Path{}, errors.Join(err, below.Close())
 	}

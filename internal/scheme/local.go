@@ -43,6 +43,7 @@ func openLocal(ctx context.Context, location string, access store.Access) (store
 	s, err := filestore.Open(root, &filestore.Options{Create: access == store.Create, ReadOnly: access == store.Read})
 	if err != nil {
 		if access != store.Create {
+			// Describe what is at the path instead of repeating the system's error.
 			err = cmp.Or(isDirectory(root), err)
 		}
 		return nil, store.Path{}, plainPathError(err)
@@ -146,6 +147,7 @@ func RefuseLink(location string) error {
 	if err != nil {
 		return err
 	}
+	// Only links within the store matter, so find its top.
 	top := dir
 	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
 		if isNode(p) || strings.HasSuffix(p, ".zarr") {

@@ -12,7 +12,7 @@ import "errors"
 // implemented, or a store lacks a power.
 var ErrUnsupported = errors.New("not supported")
 
-// kind is the error of one package that matches a joint one.
+// kind is the error of one package that also matches a joint error.
 type kind struct {
 	text  string
 	joint error

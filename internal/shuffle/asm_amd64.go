@@ -98,6 +98,7 @@ func splitBitsFast(dst []byte, stride int, plane []byte) int {
 	if groups == 0 || !hasAVX2 {
 		return 0
 	}
+	// Assembly does not check bounds.
 	_ = dst[7*stride+groups*group-1]
 	splitBits32(&dst[0], &plane[0], stride, groups)
 	return groups * 8 * group
@@ -109,6 +110,7 @@ func joinBitsFast(plane, src []byte, stride int) int {
 	if groups == 0 || !hasAVX2 {
 		return 0
 	}
+	// Assembly does not check bounds.
 	_ = src[7*stride+groups*group-1]
 	joinBits32(&plane[0], &src[0], stride, groups)
 	return groups * 8 * group

@@ -14,11 +14,13 @@ func Bitshuffle(dst, src []byte, size int) {
 	n := len(src) / size
 	dst = dst[:len(src)]
 	if n%8 != 0 {
+		// c-blosc 1 does not shuffle such a block.
 		copy(dst, src)
 		return
 	}
 	copy(dst[n*size:], src[n*size:])
 	if size == 1 {
+		// Elements of one byte need no shuffle of bytes before.
 		splitBits(dst, n/8, src)
 		return
 	}
@@ -26,6 +28,8 @@ func Bitshuffle(dst, src []byte, size int) {
 	planes, step := tileOf(room[:], size)
 	for from := 0; from < n; from += step {
 		m := min(step, n-from)
+		// Shuffle the bytes of a tile first, so that the bits of one row are in adjacent
+		// bytes.
 		Shuffle(planes, src[from*size:(from+m)*size], size)
 		for j := range size {
 			splitBits(dst[j*n+from/8:], n/8, planes[j*m:(j+1)*m])

@@ -35,6 +35,7 @@ func shuffleInBlock(dst, src []byte, size, n, m int) {
 		some := min(run, m-i)
 		for j := range columns(size) {
 			shuffleGroups(&b.rows[0], &src[i*size+j], pitch, size, some/group)
+			// Elements of fewer than 16 bytes have fewer rows. The others are not copied.
 			copyRows(&dst[j*n+i], &b.rows[0], n, pitch, min(16, size), some)
 		}
 	}

@@ -24,6 +24,7 @@ func Shuffle(dst, src []byte, size int) {
 		copy(dst, src)
 		return
 	}
+	// Assembly takes whole groups. The plain code does the rest.
 	first := shuffleFast(dst, src, size, n)
 	shufflePlain(dst, src, size, first, n)
 	copy(dst[n*size:], src[n*size:])

@@ -53,6 +53,8 @@ func (b *Binding) Bind(doc *metadata.Array, g *grid.Grid, version store.Version)
 	if err != nil {
 		return nil, fault.At("/codecs", err)
 	}
+	// The engine belongs to this Binding alone, which is used once, so it may be
+	// completed here.
 	spec, e := s.spec(), s.Engine
 	e.Grid, e.Keys, e.Chain = s.Grid, keys, chain
 	e.Fill, e.Size, e.Heap = spec.Element(), spec.Width(), spec.Heap()
@@ -61,12 +63,13 @@ func (b *Binding) Bind(doc *metadata.Array, g *grid.Grid, version store.Version)
 	return s, nil
 }
 
-// chain returns the codec chain of a state. While nothing about the codecs changes, it is
-// that of the present state, which has learned the indexes of shards.
+// chain returns the codec chain of a state. It reuses the chain of the present state,
+// which caches shard indexes, as long as nothing changes that codecs depend on.
 func (b *Binding) chain(s *Array) (*coding.Chain, error) {
 	now := b.Present
 	if now != nil && now.Type == s.Type && bytes.Equal(now.Fill, s.Fill) && now.Grid.Rank() == s.Grid.Rank() &&
 		slices.EqualFunc(now.Doc.Codecs, s.Doc.Codecs, metadata.Extension.Equal) {
+		// Fill values are compared as bytes, because NaN differs from itself.
 		return now.Engine.Chain, nil
 	}
 	return coding.NewChain(b.Codecs, s.Doc.Codecs, codec.Spec{Type: s.Type, Fill: s.Fill, Rank: s.Grid.Rank()})
@@ -79,6 +82,8 @@ func (b *Binding) Resized(s *Array, g *grid.Grid) (*Array, error) {
 	if doc.Format() == 2 && g.Name() != "regular" {
 		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (rewrite.Convert)", fault.ErrUnsupported)
 	}
+	// Otherwise keep the stored spelling of the grid, which may differ from what this
+	// package would write.
 	if !SameEdges(g, s.Grid) {
 		ext = GridExtension(g, len(ext.Configuration))
 	}

@@ -45,6 +45,7 @@ type InnerPlace struct {
 // LocateInner returns the position of the inner chunk at an index. It returns
 // [store.ErrConflict] if the chunks are no longer shards.
 func (s *Array) LocateInner(index []int64) (InnerPlace, error) {
+	// The caller has seen an array of shards. Another process has replaced it since.
 	if !s.Engine.Chain.Divided() {
 		return InnerPlace{}, fmt.Errorf("%w: the chunks of the array are no longer shards", store.ErrConflict)
 	}
@@ -81,6 +82,7 @@ func (s *Array) CheckShards(most int64) error {
 			return err
 		}
 		var ok bool
+		// Multiply step by step, because the product of all axes may overflow.
 		if n, ok = checked.Mul(n, shard.Chunks()); !ok || n > most {
 			return fmt.Errorf("%w: a shard would have more than %d inner chunks (Limits.InnerChunks); make inner chunks larger or shards smaller", engine.ErrLimit, most)
 		}
@@ -91,6 +93,7 @@ func (s *Array) CheckShards(most int64) error {
 // PieceGrid returns the grid that Pieces walks over: that of inner chunks if shards are
 // large, or else that of chunks.
 func (s *Array) PieceGrid() (*grid.Grid, error) {
+	// A float cannot overflow here, and the result need not be exact.
 	n := float64(s.Engine.Size)
 	for i, chunks := range s.Grid.Chunks() {
 		n *= float64(s.Grid.Axis(i).Longest(grid.Interval{Stop: chunks}))

@@ -26,7 +26,8 @@ func (s *Array) firstTouched(axis int) int64 {
 }
 
 // Marker returns the index of the marker chunk for an axis: every writer that grows the
-// array along the axis stores it first. Two writers that plan on one document meet there.
+// array along the axis stores it first. So of two writers that plan on one document, only
+// one succeeds there.
 func (s *Array) Marker(axis int) []int64 {
 	index := make([]int64, s.Grid.Rank())
 	index[axis] = s.firstTouched(axis)
@@ -38,6 +39,8 @@ func (s *Array) Marker(axis int) []int64 {
 // has another marker chunk, so chunks that both regions touch are not guarded.
 func (s *Array) Guarded(next *Array, axis int, key store.Key) bool {
 	name, ok := strings.CutPrefix("/"+key.String(), strings.TrimSuffix("/"+next.Engine.Path.String(), "/")+"/")
+	// A key that is not a chunk, such as that of a chunk that is set aside, is not
+	// guarded.
 	index, parsed := next.Engine.Keys.ParseKey(name, s.Grid.Rank(), nil)
 	for i := range index {
 		parsed = parsed && (i == axis || index[i] < s.firstTouched(i))
@@ -70,7 +73,10 @@ func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.
 		if next.Grid.Axis(i).Extent() <= s.Grid.Axis(i).Extent() {
 			continue
 		}
+		// Chunks before this one do not change along this axis.
 		kept[i].Stop = s.firstTouched(i)
+		// With keepStale the boundary chunk stays as it is, so it is not stored as the
+		// marker.
 		if chunks := s.Grid.Axis(i).Chunks(); keepStale && kept[i].Stop < chunks {
 			kept[i].Stop = chunks
 			continue
@@ -79,11 +85,13 @@ func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.
 		for k, at := range marker {
 			first[k] = grid.Interval{Start: at, Stop: at + 1}
 		}
+		// Two axes can have the same marker, such as chunk 0 of an array with one chunk.
 		known := slices.ContainsFunc(boxes, func(b grid.Box) bool { return slices.Equal(b, first) })
 		if !known && grid.BoxOf(next.Grid.Chunks()).Contains(marker) {
 			boxes = append(boxes, first)
 		}
 	}
+	// The markers come first in boxes. The rest must not contain them again.
 	firsts := slices.Clone(boxes)
 	for cells := range grid.BoxOf(next.Grid.Chunks()).Subtract(kept) {
 		boxes = append(boxes, without(cells, firsts)...)
@@ -95,6 +103,7 @@ func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.
 			return tooManyClaimed{}
 		}
 	}
+	// KeepFill: a chunk of fill values must exist to stop another writer.
 	how := engine.Writing{Batch: b, Valid: s.Grid.Shape(), KeepFill: true}
 	for _, cells := range boxes {
 		// Readers still use the old document, so the chunks that it describes keep

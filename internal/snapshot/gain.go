@@ -39,6 +39,7 @@ func (g Gain) Along(s *Array, axis int, wanted int64) (int64, error) {
 		return 0, ErrBothGiven
 	case g.From.Read == nil:
 		return 0, fault.Argument("the source has no Read")
+	// Only the growing axis may differ. A source of another rank is refused below.
 	case len(g.From.Shape) == len(shape):
 		shape[axis] = g.From.Shape[axis]
 	}
@@ -70,6 +71,7 @@ var ErrBothGiven = fault.Argument("there are both elements and a source of eleme
 func (s *Array) planes(axis, bytes int, wanted int64) (int64, error) {
 	shape := s.Grid.Shape()
 	shape[axis] = 1
+	// A plane has no bytes if another axis has the extent 0.
 	plane, ok := checked.Product(append(shape, int64(s.Engine.Size))...)
 	switch {
 	case wanted < 0:
@@ -90,6 +92,7 @@ func (s *Array) planes(axis, bytes int, wanted int64) (int64, error) {
 
 // writeFrom reads the elements of a region from a source and stores them, box by box.
 func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how engine.Writing) error {
+	// Boxes end at borders of chunks, so every chunk is written once.
 	limit, err := s.Engine.BoxBytes(region)
 	if err != nil {
 		return err
@@ -102,6 +105,7 @@ func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how
 	defer func() { buffer.Put() }()
 	for box := range boxes {
 		n, _ := box.Len() // cannot overflow: Along has checked all elements together
+		// Boxes may differ in size: keep the largest buffer so far.
 		if n *= int64(s.Engine.Size); buffer == nil || int64(cap(buffer.B)) < n {
 			buffer.Put()
 			buffer = budget.Get(n)
@@ -109,6 +113,7 @@ func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how
 		if err := s.writeBox(ctx, src, region, box, buffer.Bytes(n), how); err != nil {
 			return err
 		}
+		// The marker chunk is in the first box and is stored now.
 		how.FirstAlone = false
 	}
 	return ctx.Err()
@@ -125,6 +130,7 @@ func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box,
 		within[i].Start -= region[i].Start
 		within[i].Stop -= region[i].Start
 	}
+	// Read gets the box and may change it, so keep a copy for messages.
 	shown := slices.Clone(within)
 	err = src.Read(ctx, within, room)
 	if err == nil {
@@ -144,6 +150,10 @@ func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box,
 // outcome, because those would refer to the array that grows. Otherwise the append would
 // be retried, or reported as possibly done.
 type sourceError struct{ err error }
+
+// SourceError returns an error of a source that matches neither a conflict nor an unknown
+// outcome of the array that takes the elements.
+func SourceError(err error) error { return &sourceError{err} }
 
 func (s *sourceError) Error() string { return s.err.Error() }
 

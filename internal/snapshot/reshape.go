@@ -54,12 +54,15 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 		// fails, so that it can be tried again.
 		change.Stage = func(ctx context.Context, _ store.Batch) error { return g.Check(ctx, s, g.Grid) }
 		change.Abandon = nil
+	// The change only makes room for a reservation, or removes one. No new chunk is
+	// stored, so there is nothing to abandon.
 	case g.Vacate != nil:
 		change.Stage = func(ctx context.Context, b store.Batch) error { return s.vacate(ctx, g.Vacate, b) }
 		change.Abandon = nil
 	case slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }):
 		change.Stage = func(ctx context.Context, b store.Batch) error { return s.expose(ctx, next, g.KeepStale, b) }
 	}
+	// A resize may grow one axis and shrink another, so it can have both steps.
 	if slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] < p[0] }) {
 		change.Reclaim = func(ctx context.Context, b store.Batch) error { return s.cut(ctx, next, g.KeepStale, b) }
 	}
@@ -145,6 +148,7 @@ func (s *Array) cutBy(other *Array, interests func(here, there int64) bool) []gr
 		if !ok || !last.IsBoundary() || !interests(a.Extent(), other.Grid.Axis(i).Extent()) {
 			continue
 		}
+		// The box has all chunks along the other axes.
 		cells := grid.BoxOf(s.Grid.Chunks())
 		cells[i].Start = last.Index
 		boxes = append(boxes, cells)
@@ -167,7 +171,7 @@ func (s *Array) cut(ctx context.Context, next *Array, keepStale bool, b store.Ba
 	}
 	if err != nil {
 		return fmt.Errorf("the shape is %v, and some values beyond it are still stored; they are not visible, "+
-			"and go when the array grows over them: %w", next.Grid.Shape(), err)
+			"and are removed when the array grows over them: %w", next.Grid.Shape(), err)
 	}
 	return nil
 }
@@ -194,6 +198,8 @@ func (s *Array) vacate(ctx context.Context, r *Vacancy, b store.Batch) error {
 func (s *Array) roomOf(r *Vacancy) (grid.Box, error) {
 	cells, err := r.Grid.Touched(r.Region)
 	for i := range cells {
+		// Along the other axes the region starts at 0 and covers the whole array, so only
+		// the growing axis has chunks to keep.
 		if r.Region[i].Start > 0 {
 			cells[i].Start = max(cells[i].Start, s.Grid.Axis(i).Chunks())
 		}

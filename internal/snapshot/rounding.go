@@ -19,6 +19,7 @@ func (s *Array) innerStep(axis int) int64 {
 		return 1
 	}
 	a, err := grid.NewAxis(0, inner[axis])
+	// Such inner chunks need not divide the shard.
 	if err != nil || a.IsTrimmed() || !a.IsRegular() {
 		return 1
 	}
@@ -46,6 +47,7 @@ func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 	below, above := s.Grid.Axis(axis).FittingLengths(count, n)
 	var lengths, moves []string
 	for _, length := range []int64{below, above} {
+		// The policy decides how the elements are cut into shards, so try each length.
 		if length > 0 && length != count && s.growsBy(axis, length, policy) {
 			lengths = append(lengths, strconv.FormatInt(length, 10))
 		}

@@ -42,6 +42,7 @@ func Exactly(want dtype.Type) Accepts {
 // does not accept the data type of the selected elements.
 func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, error) {
 	r, err := s.target().Resolve(sel)
+	// If the selection and the type of the values are both wrong, report the type.
 	if err != nil && (takes == nil || takes(s.Type) == nil) {
 		return nil, err
 	}
@@ -66,6 +67,8 @@ func (s *Array) target() *selection.Target {
 	if t := s.selecting.Load(); t != nil {
 		return t
 	}
+	// Concurrent calls may each make one. They are equal, so it does not matter which one
+	// stays.
 	t := &selection.Target{Shape: s.Grid.Shape(), Names: s.DimensionNames(), Grid: func() (*grid.Grid, error) { return s.Grid, nil }}
 	if s.Engine.Chain.Divided() {
 		t.Inner = s.Inner
@@ -85,6 +88,8 @@ func through(t dtype.Type, fields [][]string) (dtype.Type, []strided.Window, err
 		}
 		var all []strided.Window
 		for _, w := range taken {
+			// Windows of an inner list refer to the packed bytes of the outer one.
+			// Translate them to the bytes of the whole element.
 			all = appendThrough(all, windows, w)
 		}
 		t, windows = next, all
@@ -108,6 +113,7 @@ func take(t dtype.Type, names []string) (dtype.Type, []strided.Window, error) {
 		at += n
 	}
 	if len(fields) == 1 {
+		// A single field is selected as its value, not as a struct with one field.
 		return fields[0].Type, windows, nil
 	}
 	packed, err := dtype.StructOf(fields...)
@@ -145,6 +151,7 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 	if r.Type.Variable() && e.Heap == nil {
 		return strided.View{}, element.ErrVariable(r.Type)
 	}
+	// Divide instead of multiplying r.Len() by size, which could overflow.
 	if have := int64(len(e.Data)); have%size != 0 || have/size != r.Len() {
 		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
 	}
@@ -186,7 +193,7 @@ func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, err
 		step, ok := checked.Mul(strides[i], size)
 		far, fits := checked.Mul(max(0, n-1), strides[i])
 		if !ok || !fits || far > math.MaxInt64-last || strides[i] < 0 {
-			return strided.View{}, fault.Argument("stride %d of axis %d is negative", strides[i], i)
+			return strided.View{}, fault.Argument("stride %d of axis %d is negative or too large", strides[i], i)
 		}
 		v.Strides[i], last = step, last+far
 	}
@@ -202,9 +209,11 @@ func Apart(shape, strides []int64) bool {
 	for i := range axes {
 		axes[i] = i
 	}
+	// Ordered by stride, an axis must step over everything that the axes before it reach.
 	slices.SortFunc(axes, func(a, b int) int { return int(min(1, max(-1, strides[a]-strides[b]))) })
 	reach := int64(0)
 	for _, i := range axes {
+		// The stride of an axis of length 1 is never used.
 		if shape[i] > 1 && strides[i] <= reach {
 			return false
 		}
@@ -231,5 +240,7 @@ func (s *Array) AtBorder(r *selection.Resolved) bool {
 			return true
 		}
 	}
+	// Without versions a stale grid is not noticed, so treat every chunk as a boundary
+	// chunk.
 	return s.Version.IsZero()
 }

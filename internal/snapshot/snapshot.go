@@ -29,6 +29,7 @@ import (
 // Array is an array as one version of its document describes it. [Binding.Bind] makes it.
 type Array struct {
 	Version store.Version // of the document; zero if unknown
+	Warned  bool          // the document has the mark of a warning; see [publish.Warned]
 	Doc     *metadata.Array
 	Grid    *grid.Grid
 	Type    dtype.Type
@@ -36,6 +37,7 @@ type Array struct {
 	Engine  *engine.Array
 
 	confirmed atomic.Int64                     // nanoseconds since 1970; see Confirm
+	written   atomic.Int64                     // nanoseconds since 1970; see SetWritten
 	selecting atomic.Pointer[selection.Target] // made by target on its first call
 }
 
@@ -76,6 +78,23 @@ func (s *Array) ConfirmAs(o *Array) { s.confirmed.Store(o.confirmed.Load()) }
 // 1970 if [Array.Confirm] was never called.
 func (s *Array) Since() time.Time { return time.Unix(0, s.confirmed.Load()) }
 
+// SetWritten records when the document was written, by the clock of the store.
+func (s *Array) SetWritten(at time.Time) {
+	if !at.IsZero() {
+		s.written.Store(at.UnixNano())
+	}
+}
+
+// CurrentAt returns a time when the document was the current one, by the clock of the
+// store. exact says that the store has only one clock: its times tell the order of two
+// writes. Other times are early by a slack.
+func (s *Array) CurrentAt(exact bool) time.Time {
+	if at := s.written.Load(); at != 0 && exact {
+		return time.Unix(0, at)
+	}
+	return s.Since()
+}
+
 // Document returns the document for writing. Other spellings of the chunk grid and of
 // codecs, which some programs write, are replaced by the specified ones.
 func (s *Array) Document() *metadata.Array {
@@ -83,6 +102,7 @@ func (s *Array) Document() *metadata.Array {
 	switch {
 	case len(s.Grid.Notes()) > 0:
 		ext = GridExtension(s.Grid, 0)
+	// Nothing was repaired, so the document is written as it was read.
 	case len(s.Engine.Chain.Repairs()) == 0:
 		return s.Doc
 	}
@@ -105,6 +125,8 @@ func SameEdges(a, b *grid.Grid) bool {
 	}
 	for i := range a.Rank() {
 		x, y := a.Axis(i), b.Axis(i)
+		// Growing only adds edges at the end and shrinking only removes or cuts them
+		// there, so equal counts and sums mean equal lists.
 		if x.Step() != y.Step() || !x.IsRegular() && (x.Cells() != y.Cells() || x.Covered() != y.Covered()) {
 			return false
 		}
@@ -132,8 +154,13 @@ func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 	case !bytes.Equal(s.Fill, now.Fill):
 		return "it has another fill value"
 	}
+	// Chunks beyond the present grid were deleted when the array shrank.
 	left := slices.Clone(chunks)
 	for i, n := range now.Grid.Chunks() {
+		// Or they were merged: their elements are in a chunk that has another index.
+		if c, ok := s.Grid.Axis(i).Cell(n); ok && n < left[i].Stop && c.Start < now.Grid.Axis(i).Extent() {
+			return "its chunks have other edges"
+		}
 		left[i].Stop = min(left[i].Stop, n)
 		if left[i].Stop <= left[i].Start {
 			return ""
@@ -149,6 +176,7 @@ func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 // concerned: each of them is still the same cell.
 func (s *Array) GrewTo(now *Array, chunks grid.Box) bool {
 	for i, n := range now.Grid.Shape() {
+		// An array with more axes is another array.
 		if i >= s.Grid.Rank() || n < s.Grid.Axis(i).Extent() {
 			return false
 		}

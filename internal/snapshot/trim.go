@@ -36,6 +36,7 @@ func (s *Array) trimmed(next *Array) []grid.Box {
 		cells := append(grid.Box(nil), rest...)
 		cells[i].Start = is.Index
 		boxes = append(boxes, cells)
+		// A chunk at the end of two axes belongs to the box of the first one.
 		rest[i].Stop = is.Index
 	}
 	return boxes
@@ -88,7 +89,7 @@ func stillAside(left int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w (chunks that were cut, %d or more, are still set aside: Varve reads them, other programs cannot decode them "+
+	return fmt.Errorf("%w (chunks that were cut or replaced, %d or more, are still set aside: Varve reads them, other programs cannot decode them "+
 		"until the array is opened for writing again, or with Options.Finish, which moves them)", err, left)
 }
 

@@ -19,6 +19,7 @@ func Open(base *snapshot.Array, axis int, target Target, opt Options) (*Stream, 
 		return nil, fault.Argument("Every is %d and Budget is %d, but neither may be negative", opt.Every, opt.Budget)
 	}
 	if opt.Budget == 0 {
+		// A negative argument only returns the limit.
 		opt.Budget = min(1<<30, debug.SetMemoryLimit(-1)/2)
 	}
 	if err := base.Expect(opt.Expect); err != nil {
@@ -28,6 +29,7 @@ func Open(base *snapshot.Array, axis int, target Target, opt Options) (*Stream, 
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
+	// s.next + 1 would overflow.
 	if s.next == math.MaxInt64 {
 		return nil, &grid.AxisError{Axis: axis, Err: grid.ErrOverflow}
 	}
@@ -41,12 +43,15 @@ func Open(base *snapshot.Array, axis int, target Target, opt Options) (*Stream, 
 func (s *Stream) check() error {
 	planned := s.planned
 	if planned.Engine.Chain.Divided() {
+		// A shard is never in memory as a whole, so only the number of its inner chunks
+		// counts.
 		return planned.CheckShards(s.target.InnerChunks)
 	}
 	shape := make([]int64, planned.Grid.Rank())
 	for i := range shape {
 		axis := planned.Grid.Axis(i)
 		cells := grid.Interval{Stop: axis.Chunks()}
+		// The stream does not write to earlier chunks along its axis.
 		if i == s.axis {
 			cells.Start = cells.Stop - 1
 		}

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// WriteBytes is Write for elements of fixed size in host byte order.
+// WriteBytes is [Stream.Write] for elements of fixed size in host byte order.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
 	return s.Write(ctx, element.Buffer{Type: s.base.Type, Data: src})
 }
@@ -37,6 +37,8 @@ func (s *Stream) Close(ctx context.Context) error {
 	if err == nil {
 		err = s.publish(ctx, nil, true)
 	}
+	// Nothing is held any more. The stream is closed even if cleaning up after publishing
+	// failed: another call could not help.
 	if len(s.slabs) == 0 && s.open.count == 0 {
 		s.closed, s.open = true, openLayer{}
 	}
@@ -55,6 +57,8 @@ func (s *Stream) Write(ctx context.Context, e element.Buffer) error {
 	if int64(len(e.Data))%s.plane != 0 {
 		return fault.Argument("%d bytes are not a whole number of planes along axis %d, which have %d bytes each", len(e.Data), s.axis, s.plane)
 	}
+	// Check all values before one of them is held. An invalid one would make publishing
+	// fail later.
 	if err := element.CheckValues(e); err != nil {
 		return err
 	}
@@ -85,6 +89,8 @@ func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 	if err := s.plan(limit); err != nil {
 		return 0, err
 	}
+	// Nothing is held, and these planes must be published now. Write them from the memory
+	// of the caller, without a copy.
 	if n := s.lastDue(limit) - s.next; n > 0 && len(s.slabs) == 0 && s.open.count == 0 {
 		return n, s.publish(ctx, s.slab(s.cut(v, 0, n)), false)
 	}
@@ -93,6 +99,7 @@ func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 		return 0, err
 	}
 	n := min(left, layer.Planes.Stop-s.next, s.untilDue(layer.Chunk))
+	// The call has all planes of the layer, so encode it from the memory of the caller.
 	if s.open.count == 0 && s.next == layer.Planes.Start && n == layer.Planes.Len() {
 		return n, s.takeLayer(ctx, s.cut(v, 0, n))
 	}
@@ -108,6 +115,7 @@ func (s *Stream) slab(v strided.View) *engine.Slab {
 // are due or do not fit the budget, it stores them at once.
 func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 	slab := s.slab(v)
+	// The empty buffer counts as held. Drop it if that makes the layer fit.
 	if s.open.buffer != nil && !s.fits(v.Shape[s.axis]) {
 		s.open = openLayer{}
 	}
@@ -132,6 +140,7 @@ func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, e
 	}
 	o := &s.open
 	n := min(v.Shape[s.axis], o.most-o.count)
+	// The buffer begins short, because a long chunk may never be filled.
 	if o.count+n > o.view.Shape[s.axis] {
 		s.lengthen()
 	}
@@ -147,6 +156,7 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 	first := max(1, firstRoom/s.plane)
 	most := planes
 	if held := s.encoded(); planes > (s.opt.Budget-held)/s.plane {
+		// Publish the encoded layers, so that the budget is free for the buffer.
 		if err := s.publishEarly(ctx, nil, held > 0); err != nil {
 			return err
 		}
@@ -184,6 +194,7 @@ func (s *Stream) lengthen() {
 	o := &s.open
 	was := s.cut(o.view, 0, o.count)
 	s.stats.Peak = max(s.stats.Peak, s.held()+o.most*s.plane)
+	// The old buffer stays until it is copied, so Peak counts both.
 	o.buffer = make([]byte, o.most*s.plane)
 	o.view = s.room(o.most)
 	strided.Copy(s.cut(o.view, 0, o.count), was)
@@ -195,6 +206,7 @@ func (s *Stream) settle(ctx context.Context) error {
 	if s.isDue(s.next) {
 		return s.publish(ctx, nil, false)
 	}
+	// The size of text is known only when it arrives.
 	if o.count > 0 && s.text() > 0 && s.held() > s.opt.Budget {
 		return s.publishEarly(ctx, nil, true)
 	}
@@ -205,6 +217,8 @@ func (s *Stream) settle(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
+	// The budget does not hold the whole layer, so its chunk will be stored more than
+	// once.
 	case s.next < layer.Planes.Stop:
 		return s.publishEarly(ctx, nil, true)
 	case o.start > layer.Planes.Start: // publishing merges these with the stored rest of the layer
@@ -246,6 +260,7 @@ func (s *Stream) isDue(p int64) bool {
 		return false
 	}
 	axis := s.planned.Grid.Axis(s.axis)
+	// p-1 is the last plane before p. It is inside the planned grid, so Locate succeeds.
 	k, _, _ := axis.Locate(p - 1)
 	cell, _ := axis.Cell(k)
 	if ends := cell.Start+cell.Edge == p; ends || s.opt.Every < cell.Edge {

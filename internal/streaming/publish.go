@@ -31,6 +31,8 @@ func (s *Stream) plan(limit int64) error {
 		return err
 	}
 	axis := g.Axis(s.axis)
+	// Plan to the end of the chunk, because the length of its edge decides when the
+	// stream publishes.
 	k, _, _ := axis.Locate(limit - 1)
 	cell, _ := axis.Cell(k)
 	stop, ok := checked.Add(cell.Start, cell.Edge)
@@ -67,6 +69,7 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	if !s.exact || extent <= covered {
 		return s.grown(extent)
 	}
+	// First the edges that are full, then one edge for the planes that are left.
 	g, err := s.grown(covered + (extent-covered)/s.edge*s.edge)
 	if err != nil {
 		return nil, err
@@ -112,17 +115,21 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 		return err
 	}
 	err = s.target.Change(ctx, func(now *snapshot.Array) (*snapshot.Reshape, error) {
+		// Change plans again after a conflict. The slabs were encoded for the planned
+		// grid, so another writer's change makes them useless.
 		if err := s.unchanged(now); err != nil {
 			return nil, err
 		}
 		return &snapshot.Reshape{Grid: g, Slabs: slabs}, nil
 	})
+	// Unless the outcome is final, the planes stay held and the next call tries again.
 	if err != nil && !errors.Is(err, publish.ErrIncomplete) {
 		if final := (*snapshot.Unexpected)(nil); errors.As(err, &final) || errors.Is(err, publish.ErrOutcomeUnknown) {
 			s.failed = err
 		}
 		return err
 	}
+	// ErrIncomplete means that the planes are published, so they are not held any more.
 	s.grid, s.next, s.slabs, s.open.count = g, to, nil, 0
 	s.stats.Publications++
 	return err
@@ -152,6 +159,8 @@ func (s *Stream) unchanged(now *snapshot.Array) error {
 		o.what = fmt.Sprintf("the shape became %v, it was %v", is, was)
 	case !snapshot.SameEdges(s.grid, now.Grid):
 		o.what = "it was cut into other chunks"
+	// Held layers are encoded by the codecs of the first state. In an array with other
+	// codecs they would be damage.
 	case now.Type != s.base.Type || !bytes.Equal(now.Fill, s.base.Fill) || !slices.EqualFunc(now.Doc.Codecs, s.base.Doc.Codecs, sameExtension):
 		o.what = "it was replaced"
 	default:

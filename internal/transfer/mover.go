@@ -10,16 +10,17 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// Mover moves what a selection takes from one chunk between the chunk and the selected
+// Mover moves the selected elements of one chunk between the chunk and the selected
 // block. One goroutine reuses it from chunk to chunk.
 type Mover struct {
 	*selection.Visit
 	Cell    *grid.Chunk
 	Decoded strided.View // the chunk in its encoded shape
-	// Taken is what is selected of the chunk, or the whole chunk if points are selected.
+	// Taken has the selected elements of the chunk, or the whole chunk if points are
+	// selected.
 	Taken strided.View
-	// Placed is where that goes in the block. It is the whole block if points are
-	// selected, and along axes that have a list.
+	// Placed is the place of these elements in the block. It is the whole block if points
+	// are selected. Along axes with a list, it has all positions.
 	Placed strided.View
 
 	inChunk, inBlock []int64 // strides of Taken and Placed
@@ -35,18 +36,18 @@ func NewMover(rank, size int) *Mover {
 	return m
 }
 
-// Seek makes m move what a part of the whole grid takes from one of its chunks; see
-// [selection.Visit.Seek].
+// Seek sets m to one chunk of g, and to the elements that a part of the array takes from
+// it. It returns false if the part takes none; see [selection.Visit.Seek].
 func (m *Mover) Seek(g *grid.Grid, of strided.Part, chunk []int64) bool {
 	return m.Visit.Seek(g, of, chunk, m.Cell)
 }
 
-// IsWhole reports whether all that the chunk holds of the array is selected, in the same
-// order.
+// IsWhole reports whether all elements of the chunk that lie in the array are selected,
+// in the same order.
 func (m *Mover) IsWhole() bool { return m.Picks == nil && m.Covers() }
 
-// Covers reports whether all that the chunk holds of the array is selected, in any
-// order.
+// Covers reports whether all elements of the chunk that lie in the array are selected, in
+// any order.
 func (m *Mover) Covers() bool { return m.Part.Covers(m.Cell.Logical, m.Cell.Encoded) }
 
 // Into sets Placed to the place of the selected elements in the block.

@@ -33,12 +33,15 @@ func (n Node) PublishAttributes(ctx context.Context, change func(object []byte) 
 			return &publish.Change{Document: document}, err
 		})
 		switch {
+		// Return an error of the caller's function as it is. It may match any of the
+		// errors below.
 		case refused != nil:
 			return err
 		case errors.Is(err, publish.ErrPending):
 			_, othersErr := n.FinishTransaction(ctx)
 			return errors.Join(othersErr, err)
 		case errors.Is(err, fs.ErrNotExist):
+			// A node without attributes has no .zattrs yet.
 			return n.beginAttributes(ctx, at)
 		}
 		return err
@@ -64,6 +67,7 @@ func (n Node) RefreshGroup(ctx context.Context) error {
 	var err error
 	if n.IsV2() {
 		err = n.Container(n.Path).ChangeConsolidated(ctx, func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
+			// .zmetadata also has an entry for the group itself.
 			raw, err := n.Record(ctx)
 			return c.WithOwn(raw), err
 		})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -86,6 +87,8 @@ func RefreshAbove(ctx context.Context, journal store.Key, members ...Node) error
 		err := c.ChangeConsolidated(ctx, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
 			return refreshed(ctx, old, c.Path, journal, below)
 		})
+		// The store may have been opened below its root, and then a group above has no
+		// document here.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", publish.ErrIncomplete, "/"+c.Path.String(), err)
 		}
@@ -99,25 +102,40 @@ func RefreshAbove(ctx context.Context, journal store.Key, members ...Node) error
 func refreshed(
 	ctx context.Context, c *metadata.Consolidated, group store.Path, journal store.Key, members []Node,
 ) (*metadata.Consolidated, error) {
+	var listed []Node
 	for _, m := range members {
-		path := Inside(group, m.Path)
-		old, err := c.Entry(path, m.Limits)
-		if old == nil && err == nil {
-			continue // the group does not list it
+		old, err := c.Entry(Inside(group, m.Path), m.Limits)
+		if old != nil || err != nil {
+			listed = append(listed, m)
 		}
-		raw, err := m.Record(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err := m.CheckPending(ctx, journal); err != nil {
-			return nil, err
-		}
-		if c, err = c.With(path, raw, m.Limits); err != nil {
+	}
+	records := make([][]byte, len(listed))
+	reading, ctx := parallel.New(ctx)
+	reading.SetLimit(mostRead)
+	for i, m := range listed {
+		reading.Go(func() (err error) {
+			if records[i], err = m.Record(ctx); err != nil {
+				return err
+			}
+			// Check this after reading the document. The other order would miss a
+			// transaction that published it in between.
+			return m.CheckPending(ctx, journal)
+		})
+	}
+	if err := reading.Wait(nil); err != nil {
+		return nil, err
+	}
+	for i, m := range listed {
+		var err error
+		if c, err = c.With(Inside(group, m.Path), records[i], m.Limits); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
+
+// mostRead is the number of documents that are read at once.
+const mostRead = 16
 
 // ChangeConsolidated publishes a change of the consolidated metadata in a container. It
 // does nothing if there is none, or if change returns its argument.
@@ -129,6 +147,8 @@ func (n Node) ChangeConsolidated(ctx context.Context, change func(*metadata.Cons
 		}
 		return &publish.Change{Document: doc}, nil
 	}
+	// Try the plan without a lock first. Most groups have no consolidated metadata, and
+	// nothing changes.
 	document, _, err := n.Store.Get(ctx, n.Key(), store.Request{Limit: n.Limit}, nil)
 	if n.IsV2() && errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -174,6 +194,7 @@ func (n Node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 // WithMember returns consolidated metadata with another entry at path, and without the
 // entries below it.
 func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Limits) (*metadata.Consolidated, error) {
+	// A removed group takes its members with it. A replaced one begins without members.
 	b := c.Without(path)
 	var gone []string
 	for name := range b.Nodes() {
@@ -188,4 +209,21 @@ func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Li
 		return b, nil
 	}
 	return b.With(path, raw, l)
+}
+
+// Listed returns the node as the consolidated metadata of the group at a path above it
+// describes it. It returns nil if the group does not list the node.
+func (n Node) Listed(ctx context.Context, group store.Path) (metadata.Node, error) {
+	s, err := n.Reader().Load(ctx, group)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g, ok := s.Doc.(*metadata.Group)
+	if !ok || g.Consolidated == nil {
+		return nil, nil
+	}
+	return g.Consolidated.Entry(Inside(group, n.Path), n.Limits)
 }

@@ -26,6 +26,7 @@ func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*m
 			return nil, err
 		}
 		up, ok := s.Doc.(*metadata.Group)
+		// Consolidated metadata describes only nodes of its own format.
 		if !ok || up.Consolidated == nil || up.Format() != format {
 			continue
 		}

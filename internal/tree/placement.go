@@ -68,6 +68,7 @@ func (n Node) LookAbove(ctx context.Context, format int) (*Above, error) {
 		if err != nil {
 			return nil, err
 		}
+		// From the root down, so the nearest group decides.
 		found = s.Doc.Format()
 	}
 	switch {
@@ -117,11 +118,13 @@ func (n Node) CheckFree(ctx context.Context, doc metadata.Node) error {
 	if found != 0 {
 		return fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it): %w", fs.ErrExist)
 	}
+	// A group has no chunks, so what lies below it does not become part of it.
 	if _, isGroup := doc.(*metadata.Group); isGroup {
 		return nil
 	}
 	remains := ""
 	for e, err := range store.List(ctx, n.Store, n.Path, false) {
+		// Without a listing, remains cannot be found.
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil
 		}

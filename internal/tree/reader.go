@@ -9,11 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -30,12 +34,24 @@ var ErrNoNode error = fault.NotFound("no Zarr node here")
 type Reader struct {
 	Store  store.Store
 	Limits metadata.Limits // Document must be set
+
+	known map[string]reply // documents that were read already, by name
+	// hides is set for a store that refuses access to a document that is missing.
+	hides bool
+}
+
+// reply is the result of reading a document.
+type reply struct {
+	data []byte
+	info store.Info
+	err  error
 }
 
 // Stored is a node as its documents describe it.
 type Stored struct {
 	Doc     metadata.Node
 	Version store.Version // of the document that makes the node
+	Warned  bool          // the document has the mark of a warning; see [publish.Warned]
 }
 
 // Load reads the documents of the node at p. It returns ErrNoNode for a path without a
@@ -43,18 +59,38 @@ type Stored struct {
 // error that wraps [metadata.ErrUnsupported]: such a node can be described, not opened.
 func (r Reader) Load(ctx context.Context, p store.Path) (s Stored, err error) {
 	data, info, err := r.document(ctx, p, metadata.V3Node)
+	// Only now look for format 2: a node with documents of both formats is one of format
+	// 3.
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.loadV2(ctx, p)
+	}
+	if _, near := store.As[store.Opener](r.Store); !near && errors.Is(err, fs.ErrPermission) {
+		return r.loadHidden(ctx, p, err)
 	}
 	if err != nil {
 		return s, err
 	}
 	doc, err := metadata.Parse(data, r.Limits)
-	return Stored{doc, info.Version}, fault.InFile(p.MustKey(metadata.V3Node), err)
+	return Stored{doc, info.Version, publish.Warned(data)}, fault.InFile(p.MustKey(metadata.V3Node), err)
+}
+
+// loadHidden is [Reader.loadV2] after access to zarr.json was refused. Object stores do
+// that for missing objects too, if the user may not list them, as in some public buckets.
+// If there is no node of format 2, the refusal may have been one, so it is the error.
+func (r Reader) loadHidden(ctx context.Context, p store.Path, refused error) (Stored, error) {
+	r.hides = true
+	s, err := r.loadV2(ctx, p)
+	if errors.Is(err, ErrNoNode) {
+		err = refused
+	}
+	return s, err
 }
 
 func (r Reader) loadV2(ctx context.Context, p store.Path) (s Stored, err error) {
-	for _, name := range Documents[1:] {
+	for i, name := range Documents[1:] {
+		if _, near := store.As[store.Opener](r.Store); !near {
+			r.known = r.together(ctx, p, companions[i])
+		}
 		data, info, err := r.document(ctx, p, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -70,16 +106,44 @@ func (r Reader) loadV2(ctx context.Context, p store.Path) (s Stored, err error) 
 		if g, ok := doc.(*metadata.Group); ok && err == nil {
 			doc, err = r.withConsolidated(ctx, p, g)
 		}
-		return Stored{doc, info.Version}, fault.InFile(p.MustKey(name), err)
+		return Stored{doc, info.Version, publish.Warned(data)}, fault.InFile(p.MustKey(name), err)
 	}
 	return s, ErrNoNode
 }
 
+// companions are the documents of format 2 that belong together: those of an array, and
+// the further ones of a group.
+var companions = [...][]string{{metadata.V2Array, metadata.V2Attributes}, {metadata.V2Group, metadata.V2Consolidated}}
+
+// together reads documents in one round trip. It keeps those that r knows.
+func (r Reader) together(ctx context.Context, p store.Path, names []string) map[string]reply {
+	replies := make([]reply, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { replies[i].data, replies[i].info, replies[i].err = r.document(ctx, p, name) })
+	}
+	all.Wait()
+	known := maps.Clone(r.known)
+	if known == nil {
+		known = map[string]reply{}
+	}
+	for i, name := range names {
+		known[name] = replies[i]
+	}
+	return known
+}
+
 // document returns the bytes of a document.
 func (r Reader) document(ctx context.Context, p store.Path, name string) ([]byte, store.Info, error) {
+	if k, ok := r.known[name]; ok {
+		return k.data, k.info, k.err
+	}
 	data, info, err := r.Store.Get(ctx, p.MustKey(name), store.Request{Limit: r.Limits.Document}, nil)
-	if errors.Is(err, store.ErrTooLarge) {
+	switch {
+	case errors.Is(err, store.ErrTooLarge):
 		err = fmt.Errorf("%w: %w (Limits.Document)", engine.ErrLimit, err)
+	case r.hides && errors.Is(err, fs.ErrPermission):
+		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return data, info, err
 }
@@ -114,6 +178,8 @@ func (r Reader) withConsolidated(ctx context.Context, p store.Path, g *metadata.
 func (r Reader) Record(ctx context.Context, p store.Path) (raw []byte, format int, err error) {
 	raw, _, err = r.document(ctx, p, metadata.V3Node)
 	if !errors.Is(err, fs.ErrNotExist) {
+		// Do not parse the document: a node with an unknown extension is recorded as it
+		// is.
 		return bytes.TrimSpace(raw), 3, err
 	}
 	for _, name := range Documents[1:] {
@@ -175,13 +241,19 @@ func Format(ctx context.Context, s store.Store, p store.Path) (int, error) {
 // Shadowed returns the names of the documents of format 2 beside the document of a node
 // of format 3. Programs that know only format 2 see another node there.
 func Shadowed(ctx context.Context, s store.Store, p store.Path) ([]string, error) {
+	asked := Documents[1:]
+	found, errs := make([]bool, len(asked)), make([]error, len(asked))
+	var all sync.WaitGroup // in a far store, these take one round trip
+	for i, name := range asked {
+		all.Go(func() { found[i], errs[i] = store.Exists(ctx, s, p.MustKey(name)) })
+	}
+	all.Wait()
 	var names []string
-	for _, name := range Documents[1:] {
-		found, err := store.Exists(ctx, s, p.MustKey(name))
-		if err != nil {
-			return nil, err
+	for i, name := range asked {
+		if errs[i] != nil {
+			return nil, errs[i]
 		}
-		if found {
+		if found[i] {
 			names = append(names, name)
 		}
 	}
@@ -195,7 +267,7 @@ func Describe(ctx context.Context, s store.Store, p store.Path) error {
 		if err != nil {
 			break
 		}
-		names = append(names, e.Name)
+		names = append(names, strconv.Quote(e.Name))
 	}
 	if slices.Sort(names); len(names) > 4 {
 		names = append(names[:4], "…")

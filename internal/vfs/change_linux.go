@@ -3,6 +3,7 @@
 package vfs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -13,6 +14,7 @@ import (
 // create makes a new file. ok is as for open, and also true if a directory in name is a
 // symbolic link.
 func (o opener) create(name string) (f File, ok bool, err error) {
+	// os.Root reports invalid names.
 	if !fs.ValidPath(name) {
 		return nil, false, nil
 	}
@@ -26,6 +28,7 @@ func (o opener) create(name string) (f File, ok bool, err error) {
 // in opens the directory of a name with how, and calls do with it and the last segment of
 // the name. If ok is false, the caller falls back on os.Root.
 func (o opener) in(name string, how *unix.OpenHow, do func(dir int, base string) error) (ok bool, err error) {
+	// os.Root reports invalid names.
 	if !fs.ValidPath(name) || name == "." {
 		return false, nil
 	}
@@ -59,6 +62,7 @@ func (o opener) touch(name string, mtime int64) (ok bool, err error) {
 		return ok, err
 	}
 	defer unix.Close(fd)
+	// Leave the access time as it is.
 	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(mtime)}
 	_, err = retried(func() (int, error) { return 0, unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH) })
 	return err != unix.EINVAL, failed("utimensat", name, err)
@@ -77,7 +81,29 @@ func (o opener) rename(from, to string) (ok bool, err error) {
 		})
 		return err
 	})
+	// If openat2 cannot find the second directory, os.Root does the whole rename.
 	return found && (ok || err != nil), err
+}
+
+// link gives a file a second name. ok is as for in.
+func (o opener) link(from, to string) (s Stat, ok bool, err error) {
+	found, err := o.in(from, toFind, func(source int, old string) error {
+		ok, err = o.in(to, toChange, func(target int, new string) error {
+			// Do not repeat an interrupted link, for the reason given in rename.
+			if err := unix.Linkat(source, old, target, new, 0); err != nil {
+				return &os.LinkError{Op: "linkat", Old: from, New: to, Err: err}
+			}
+			var t unix.Stat_t
+			_, err := retried(func() (int, error) { return 0, unix.Fstatat(target, new, &t, unix.AT_SYMLINK_NOFOLLOW) })
+			if err != nil {
+				return errors.Join(failed("fstatat", to, err), unlink(target, new, 0))
+			}
+			s = statOf(&t)
+			return nil
+		})
+		return err
+	})
+	return s, found && (ok || err != nil), err
 }
 
 // readlink returns the target of a symbolic link. ok is as for in, and false if the
@@ -88,6 +114,7 @@ func (o opener) readlink(name string) (target string, ok bool, err error) {
 		var buf [unix.PathMax]byte
 		n, err := retried(func() (int, error) { return unix.Readlinkat(dir, base, buf[:]) })
 		if err == nil {
+			// A full buffer may hold only the beginning of the target.
 			target, long = string(buf[:n]), n == len(buf)
 		}
 		return failed("readlinkat", name, err)

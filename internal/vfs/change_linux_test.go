@@ -5,6 +5,7 @@ package vfs
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,6 +50,14 @@ func TestChangesAgree(t *testing.T) {
 			func(r *Root, name string) error { return r.Rename("dir/sub/file", name) },
 			func(r *Root, name string) error { return r.renamePlain("dir/sub/file", name) },
 		},
+		"link": {
+			func(r *Root, name string) error { return linked(r.Link("dir/sub/file", name)) },
+			func(r *Root, name string) error { return linked(r.linkPlain("dir/sub/file", name)) },
+		},
+		"link from": {
+			func(r *Root, name string) error { return linked(r.Link(name, "taken")) },
+			func(r *Root, name string) error { return linked(r.linkPlain(name, "taken")) },
+		},
 		"take": {
 			func(r *Root, name string) error { return r.Rename(name, "taken") },
 			func(r *Root, name string) error { return r.renamePlain(name, "taken") },
@@ -72,6 +81,14 @@ func TestChangesAgree(t *testing.T) {
 			}
 		}
 	}
+}
+
+// linked returns an error if the status of a new link to a file is wrong.
+func linked(s Stat, err error) error {
+	if err == nil && s.Mode.IsRegular() && (s.Ino == 0 || s.Size != 4) {
+		err = fmt.Errorf("the status is %+v", s)
+	}
+	return err
 }
 
 func closed(f File, err error) error {

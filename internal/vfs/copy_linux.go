@@ -3,6 +3,8 @@
 package vfs
 
 import (
+	"cmp"
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +29,8 @@ func copyRange(dst *os.File, src File, off, n int64) (done int64) {
 					at := off + done
 					return unix.CopyFileRange(from, &at, int(fd), nil, int(min(n-done, copyMost)), 0)
 				})
+				// After an error or an early end, the caller copies the rest and finds
+				// the cause.
 				if err != nil || m == 0 {
 					return
 				}
@@ -35,6 +39,21 @@ func copyRange(dst *os.File, src File, off, n int64) (done int64) {
 		})
 	})
 	return done
+}
+
+// share makes dst share the bytes of src, as Btrfs and XFS can.
+func share(dst *os.File, src File) error {
+	to, err := dst.SyscallConn()
+	if err != nil {
+		return err
+	}
+	err = errors.ErrUnsupported
+	closed := descriptor(src, func(from int) {
+		err = cmp.Or(to.Control(func(fd uintptr) {
+			_, err = retried(func() (int, error) { return 0, unix.IoctlFileClone(int(fd), from) })
+		}), err)
+	})
+	return cmp.Or(closed, failed("ficlone", dst.Name(), err))
 }
 
 // descriptor calls use with the file descriptor of an open file, if it has one.

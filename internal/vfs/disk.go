@@ -21,6 +21,9 @@ import (
 // file is synced, names when their directory is synced. Before that, [Disk.Images] may
 // lose them in any combination. Make one with [NewDisk].
 type Disk struct {
+	// Shares lets files share bytes; see [File]. Set it before the first use.
+	Shares bool
+
 	mu      sync.Mutex
 	root    *node
 	pending []assignment
@@ -188,8 +191,15 @@ func (d *Disk) Rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if old := p.names[path.Base(to)]; old != nil && old.dir || n.dir {
+	// The file store renames only files.
+	old := p.names[path.Base(to)]
+	switch {
+	case old != nil && old.dir || n.dir:
 		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EISDIR}
+	case old == n: // as POSIX requires
+		return nil
+	case old != nil:
+		d.touch(old) // it has fewer names
 	}
 	q, _ := d.parent("rename", from)
 	// Two assignments: a power cut may leave both names or neither. Real file systems
@@ -198,6 +208,29 @@ func (d *Disk) Rename(from, to string) error {
 	d.assign(p, path.Base(to), n)
 	d.assign(q, path.Base(from), nil)
 	return nil
+}
+
+// Link implements [FS].
+func (d *Disk) Link(from, to string) (Stat, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.lookup("link", from)
+	if err == nil && n.dir {
+		err = &fs.PathError{Op: "link", Path: from, Err: syscall.EPERM}
+	}
+	if err != nil {
+		return Stat{}, err
+	}
+	p, err := d.parent("link", to)
+	if err != nil {
+		return Stat{}, err
+	}
+	if p.names[path.Base(to)] != nil {
+		return Stat{}, &fs.PathError{Op: "link", Path: to, Err: fs.ErrExist}
+	}
+	d.touch(n)
+	d.assign(p, path.Base(to), n)
+	return n.stat(), nil
 }
 
 // Remove implements [FS].
@@ -220,6 +253,7 @@ func (d *Disk) remove(name string, onlyDir bool) error {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrExist}
 	}
 	p, _ := d.parent("remove", name)
+	d.touch(n) // it may have other names
 	d.assign(p, path.Base(name), nil)
 	return nil
 }
@@ -288,6 +322,7 @@ type lockedFile struct {
 func (f *lockedFile) Write(p []byte) (int, error) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
+	// Writing begins at the start of the file, so the end of a longer old content stays.
 	data := append(slices.Clone(f.n.data[:f.off]), p...)
 	if f.off += len(p); f.off < len(f.n.data) {
 		data = append(data, f.n.data[f.off:]...)
@@ -317,6 +352,8 @@ func (d *Disk) sync(n *node) {
 		n.safe = n.data[:len(n.data):len(n.data)]
 		return
 	}
+	// All names in the directory are durable now. A power cut can no longer lose these
+	// changes.
 	d.pending = slices.DeleteFunc(d.pending, func(a assignment) bool { return a.dir == n })
 	n.kept = maps.Clone(n.names)
 }
@@ -364,6 +401,20 @@ func (f *diskFile) Write(p []byte) (int, error) {
 	f.d.touch(f.n)
 	f.n.mtime = f.n.ctime
 	return len(p), nil
+}
+
+// Share implements [File].
+func (f *diskFile) Share(src File) error {
+	s, ok := src.(*diskFile)
+	if !ok || s.d != f.d || !f.d.Shares {
+		return errors.ErrUnsupported
+	}
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.n.data = s.n.data[:len(s.n.data):len(s.n.data)]
+	f.d.touch(f.n)
+	f.n.mtime = f.n.ctime
+	return nil
 }
 
 // CopyFrom copies in one step, as the kernel does.

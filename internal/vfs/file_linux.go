@@ -54,6 +54,7 @@ func writeAll(write func(fd int, p []byte) (int, error), fd int, p []byte) (n in
 		case err != nil:
 			return n, err
 		case m == 0:
+			// Without an error, the loop would never end.
 			return n, io.ErrUnexpectedEOF
 		}
 		n += m

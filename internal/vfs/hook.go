@@ -108,6 +108,13 @@ func (h hooked) Rename(from, to string) error {
 	return h.fs.Rename(from, to)
 }
 
+func (h hooked) Link(from, to string) (Stat, error) {
+	if err := h.before(Op{"link", to}); err != nil {
+		return Stat{}, err
+	}
+	return h.fs.Link(from, to)
+}
+
 func (h hooked) Remove(name string) error {
 	if err := h.before(Op{"remove", name}); err != nil {
 		return err
@@ -150,11 +157,24 @@ func (f hookedFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
+func (f hookedFile) Share(src File) error {
+	if err := f.before(Op{"share", f.name}); err != nil {
+		return err
+	}
+	return f.file.Share(unhooked(src))
+}
+
+// unhooked returns the file below the hooks.
+func unhooked(f File) File {
+	if h, ok := f.(hookedFile); ok {
+		return h.file
+	}
+	return f
+}
+
 // CopyFrom copies half of the bytes if before fails.
 func (f hookedFile) CopyFrom(src File, off, n int64) error {
-	if s, ok := src.(hookedFile); ok {
-		src = s.file
-	}
+	src = unhooked(src)
 	if err := f.before(Op{"copy", f.name}); err != nil {
 		_ = f.file.CopyFrom(src, off, n/2)
 		return err

@@ -75,9 +75,12 @@ func (d *Disk) Images(seed uint64, random int) iter.Seq2[string, *Disk] {
 func (d *Disk) image(p policy) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// Keep the counters, so that new inodes and times do not repeat earlier ones.
 	out := &Disk{ino: d.ino, clock: d.clock}
 	c := copier{p, map[*node]*node{}}
 	out.root = c.copy(d.root)
+	// Each unsynced change of a directory survives or is lost independently of the
+	// others.
 	for i, a := range d.pending {
 		if !p.name(i, len(d.pending)) {
 			continue
@@ -100,6 +103,7 @@ type copier struct {
 }
 
 func (c copier) copy(n *node) *node {
+	// After a power cut, a file may have its old name and its new one.
 	if out := c.done[n]; out != nil {
 		return out
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,6 +25,7 @@ var listBuffers = sync.Pool{New: func() any { return new([listBytes]byte) }}
 type listed struct {
 	root *Root
 	dir  string
+	open syscall.RawConn // of the directory
 	name string
 	mode fs.FileMode
 }
@@ -41,20 +43,39 @@ func (e *listed) Info() (fs.FileInfo, error) {
 	return root.Lstat(path.Join(e.dir, e.name))
 }
 
+// stat describes the entry, and does not follow a symbolic link. It fails once the
+// directory is closed.
+func (e *listed) stat() (s Stat, err error) {
+	closed := e.open.Control(func(dir uintptr) {
+		var t unix.Stat_t
+		_, err = retried(func() (int, error) { return 0, unix.Fstatat(int(dir), e.name, &t, unix.AT_SYMLINK_NOFOLLOW) })
+		s = statOf(&t)
+	})
+	if closed != nil {
+		err = fs.ErrClosed
+	}
+	return s, err
+}
+
 // readDir reads the next entries of the open directory name, and returns [io.EOF] at its
 // end. It does not use package os, which repeats an interrupted call forever.
 func (r *Root) readDir(f *os.File, name string) (entries []fs.DirEntry, err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
 	buf := listBuffers.Get().(*[listBytes]byte)
 	defer listBuffers.Put(buf)
 	err = osFile{f}.on("readdirent", func(fd int) error {
 		n, err := retried(func() (int, error) { return unix.ReadDirent(fd, buf[:]) })
+		// No bytes mean the end of the directory.
 		if err == nil && n == 0 {
 			err = io.EOF
 		}
 		for b := buf[:max(n, 0)]; err == nil && len(b) > 0; {
 			var e *listed
 			if e, b, err = parseEntry(fd, b); e != nil {
-				e.root, e.dir = r, name
+				e.root, e.dir, e.open = r, name, conn
 				entries = append(entries, e)
 			}
 		}

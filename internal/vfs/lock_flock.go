@@ -25,6 +25,8 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 		return nil, false, err
 	}
 	defer dir.Close()
+	// A symbolic link could lead the lock to another file. A named pipe could block the
+	// open.
 	const flags = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 	at, base := int(dir.Fd()), path.Base(name)
 	var d unix.Stat_t
@@ -32,6 +34,7 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 		return nil, false, err
 	}
 	mode := lockMode(uint32(d.Mode))
+	// Try to make the file first. Only a new file needs permissions.
 	fd, err := retried(func() (int, error) { return unix.Openat(at, base, flags|unix.O_CREAT|unix.O_EXCL, mode) })
 	made = err == nil
 	if err == unix.EEXIST {
@@ -43,6 +46,7 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	if err != nil {
 		return nil, false, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
+	// The umask may have removed permissions.
 	if made {
 		permit(fd, &d, mode)
 	}

@@ -32,6 +32,7 @@ func (r *Root) Local() bool {
 	var t unix.Statfs_t
 	err := r.fast.conn.Control(func(fd uintptr) {
 		if unix.Fstatfs(int(fd), &t) != nil {
+			// An unknown type counts as a network file system.
 			t.Type = 0
 		}
 	})

@@ -104,6 +104,7 @@ func identified(was fs.FileInfo, names ...string) (found *os.Root, err error) {
 			}
 			continue
 		}
+		// The path may lead to another directory by now.
 		if is, err := r.Stat("."); err == nil && os.SameFile(is, was) {
 			return r, nil
 		}
@@ -156,6 +157,7 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 	a.name, a.how = name, how
 	closed := o.conn.Control(a.run)
 	fd, err = a.fd, a.err
+	// Do not keep the name alive in the pool.
 	a.name = ""
 	asking.Put(a)
 	switch {
@@ -169,6 +171,8 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 	case err == unix.ELOOP && how.Resolve&unix.RESOLVE_NO_SYMLINKS != 0:
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: ErrLinked}
 	}
+	// Any other error may come from an old kernel or a race with a rename. os.Root
+	// decides.
 	return 0, false, nil
 }
 
@@ -226,16 +230,23 @@ func (f rawFile) Write([]byte) (int, error) { return 0, unix.EBADF }
 // CopyFrom implements [File]. The descriptor is for reading.
 func (f rawFile) CopyFrom(File, int64, int64) error { return unix.EBADF }
 
+// Share implements [File]. The descriptor is for reading.
+func (f rawFile) Share(File) error { return unix.EBADF }
+
 // Stat implements [File].
 func (f rawFile) Stat() (Stat, error) {
 	var t unix.Stat_t
 	if _, err := retried(func() (int, error) { return 0, unix.Fstat(int(f), &t) }); err != nil {
 		return Stat{}, err
 	}
+	return statOf(&t), nil
+}
+
+func statOf(t *unix.Stat_t) Stat {
 	return Stat{
 		Mode: fileMode(t.Mode), Size: t.Size,
 		Dev: uint64(t.Dev), Ino: t.Ino, Ctime: t.Ctim.Nano(), Mtime: t.Mtim.Nano(),
-	}, nil
+	}
 }
 
 // fileMode converts the permissions and the types that the file store distinguishes.

@@ -34,6 +34,9 @@ func (opener) create(string) (f File, ok bool, err error)      { return nil, fal
 func (opener) mkdir(string) (ok bool, err error)               { return false, nil }
 func (opener) touch(string, int64) (ok bool, err error)        { return false, nil }
 func (opener) rename(from, to string) (ok bool, err error)     { return false, nil }
+func (opener) link(from, to string) (s Stat, ok bool, err error) {
+	return s, false, nil
+}
 func (opener) readlink(string) (to string, ok bool, err error) { return "", false, nil }
 func (o opener) close() error                                  { return o.dir.Close() }
 

@@ -39,6 +39,7 @@ func (r *Root) remove(name string, onlyDir bool) error {
 	if err != nil {
 		return err
 	}
+	// os.Root.Remove also removes files, so check the type first.
 	if onlyDir {
 		fi, err := root.Lstat(name)
 		if err != nil {

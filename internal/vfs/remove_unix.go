@@ -20,11 +20,14 @@ func (r *Root) remove(name string, onlyDir bool) error {
 		return err
 	}
 	defer unix.Close(parent)
+	// With onlyDir, skip the call that removes files.
 	err = unix.EISDIR
 	if !onlyDir {
 		err = unlink(parent, path.Base(name), 0)
 	}
 	if err == unix.EISDIR || err == unix.EPERM { // a directory: EPERM in POSIX, EISDIR on Linux
+		// EPERM may also protect a file. Then the second call fails with ENOTDIR, and the
+		// first error is the true one.
 		if dirErr := unlink(parent, path.Base(name), unix.AT_REMOVEDIR); onlyDir || dirErr != unix.ENOTDIR {
 			err = dirErr
 		}
@@ -53,6 +56,7 @@ func (r *Root) direct(dir string) error {
 // time, relative to the one above, so a link that a concurrent program puts in the place
 // of a directory is refused too.
 func (r *Root) openParent(dir string) (int, error) {
+	// Fast path: one system call for all segments.
 	if fd, ok := r.fast.openDirect(dir); ok {
 		return fd, nil
 	}
@@ -75,6 +79,7 @@ func (r *Root) openParent(dir string) (int, error) {
 	}
 	seen := "."
 	for seg := range strings.SplitSeq(dir, "/") {
+		// No name leads out of the tree.
 		if seg == ".." {
 			unix.Close(fd)
 			return 0, &fs.PathError{Op: "openat", Path: dir, Err: unix.EXDEV}

@@ -45,6 +45,7 @@ func (r *Root) plain() (*os.Root, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Another goroutine may have opened it while this one waited.
 	if root := r.root.Load(); root != nil {
 		return root, nil
 	}
@@ -77,6 +78,7 @@ func MakeRoot(dir string) (*Root, error) {
 func makeDurable(dir string) error {
 	parent := filepath.Dir(dir)
 	err := makeDir(dir)
+	// Make the directory above first, so that no durable name depends on one that is not.
 	if errors.Is(err, fs.ErrNotExist) && parent != dir {
 		if err := makeDurable(parent); err != nil {
 			return err
@@ -129,6 +131,7 @@ func (r *Root) Create(name string) (File, error) {
 
 // createPlain is Create without the fast path.
 func (r *Root) createPlain(name string) (File, error) {
+	// os.Root follows links that stay inside the tree. Changes must not follow any.
 	if err := r.direct(path.Dir(name)); err != nil {
 		return nil, err
 	}
@@ -239,10 +242,38 @@ func (r *Root) Rename(from, to string) error {
 
 // renamePlain is Rename without the fast path.
 func (r *Root) renamePlain(from, to string) error {
+	// os.Root would follow links on the way to either name.
 	if err := cmp.Or(r.direct(path.Dir(from)), r.direct(path.Dir(to))); err != nil {
 		return err
 	}
 	return r.in(func(root *os.Root) error { return root.Rename(from, to) })
+}
+
+// Link implements [FS].
+func (r *Root) Link(from, to string) (Stat, error) {
+	if s, ok, err := r.fast.link(from, to); ok {
+		return s, err
+	}
+	return r.linkPlain(from, to)
+}
+
+// linkPlain is Link without the fast path.
+func (r *Root) linkPlain(from, to string) (s Stat, err error) {
+	if err := r.direct(path.Dir(to)); err != nil {
+		return Stat{}, err
+	}
+	err = r.in(func(root *os.Root) error {
+		if err := root.Link(from, to); err != nil {
+			return err
+		}
+		fi, err := root.Lstat(to)
+		if err != nil {
+			return errors.Join(err, root.Remove(to))
+		}
+		s = StatOf(fi)
+		return nil
+	})
+	return s, err
 }
 
 // Remove implements [FS].
@@ -320,6 +351,9 @@ func (r *Root) Close() error {
 
 // osFile is a file of package os.
 type osFile struct{ *os.File }
+
+// Share implements [File].
+func (f osFile) Share(src File) error { return share(f.File, src) }
 
 // CopyFrom implements [File]. The kernel copies what it can. This process copies the
 // rest, and meets the error that stopped the kernel.

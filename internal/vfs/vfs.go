@@ -37,15 +37,20 @@ type FS interface {
 	Open(name string) (File, error)
 	// Create makes a new file for writing. If name exists, the error is [fs.ErrExist]. If
 	// a directory in name is a symbolic link, the error is [ErrLinked]. The same holds
-	// for Mkdir, Rename, Remove and RemoveDir.
+	// for Mkdir, Rename, the new name of Link, Remove and RemoveDir.
 	Create(name string) (File, error)
 	// Mkdir makes one directory.
 	Mkdir(name string) error
 	// Touch sets the modification time, in nanoseconds since 1970.
 	Touch(name string, mtime int64) error
 	// Rename moves a file within the tree. It replaces a file or a symbolic link that has
-	// the new name.
+	// the new name. If both are names of one file (see Link), it does nothing.
 	Rename(from, to string) error
+	// Link gives the file from a second name, to, and returns its status. It follows
+	// symbolic links on the way to from, but not one that has that name: then to is a
+	// symbolic link too, and its status shows that. If to exists, the error is
+	// [fs.ErrExist]. A platform or a file system may refuse with any error.
+	Link(from, to string) (Stat, error)
 	// Remove removes a file, a symbolic link itself, or an empty directory.
 	Remove(name string) error
 	// RemoveDir removes an empty directory. It never removes a file or a symbolic link.
@@ -86,6 +91,11 @@ type File interface {
 	// early, the error is [io.ErrUnexpectedEOF]. After an error, some bytes may be
 	// written.
 	CopyFrom(src File, off, n int64) error
+	// Share gives this new, empty file the content of src, a file of the same tree,
+	// without moving bytes: until one is written, both share them on disk. If the file
+	// system cannot do that, the error is [errors.ErrUnsupported] or another one, and the
+	// file is still empty.
+	Share(src File) error
 	Stat() (Stat, error)
 	Sync() error
 	Close() error

@@ -14,6 +14,26 @@ import (
 type Item struct {
 	Name string // relative to the top of the tree
 	Dir  bool
+
+	tree  Tree
+	entry fs.DirEntry
+	to    Stat // of the target, if entry is a symbolic link
+}
+
+// Stat describes the item as [Tree.Stat] does. Until the walk goes on, it is cheaper than
+// that, because the directory of the item is open.
+func (i Item) Stat() (Stat, error) {
+	if i.to != (Stat{}) {
+		return i.to, nil
+	}
+	if e, ok := i.entry.(interface{ stat() (Stat, error) }); ok {
+		// Anything but a file has replaced the file since: a symbolic link has to be
+		// followed, within the tree.
+		if s, err := e.stat(); err == nil && s.Mode.IsRegular() || Missing(err) {
+			return s, err
+		}
+	}
+	return i.tree.Stat(i.Name)
 }
 
 // Walk yields the files and directories directly below dir or, if deep is set, every file
@@ -58,14 +78,15 @@ func (w walker) walk(dir, link string) bool {
 		if w.skip(name) {
 			continue
 		}
-		if !w.visit(name, e.Type(), link) {
+		if !w.visit(name, e, link) {
 			return false
 		}
 	}
 	return true
 }
 
-func (w walker) visit(name string, mode fs.FileMode, link string) bool {
+func (w walker) visit(name string, e fs.DirEntry, link string) bool {
+	mode := e.Type()
 	linked := mode&fs.ModeSymlink != 0
 	var to Stat
 	if linked {
@@ -77,13 +98,15 @@ func (w walker) visit(name string, mode fs.FileMode, link string) bool {
 	}
 	switch {
 	case mode.IsRegular():
-		return w.yield(Item{Name: name}, nil)
+		return w.yield(Item{Name: name, tree: w.tree, entry: e, to: to}, nil)
 	case !mode.IsDir():
 		return true
+	// A deep walk would not follow this link, so a flat one does not show it as a
+	// directory.
 	case !w.deep && linked && (w.holds(name, to) || w.belowLink(name)):
 		return true
 	case !w.deep:
-		return w.yield(Item{Name: name, Dir: true}, nil)
+		return w.yield(Item{Name: name, Dir: true, tree: w.tree, entry: e, to: to}, nil)
 	case !linked:
 		return w.walk(name, link)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Writes and reads arrays with zarrita; peer.py has the protocol.
 import { createInterface } from "node:readline";
 import { FileSystemStore } from "@zarrita/storage";

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Writes and reads arrays with one implementation: one request in each line of input, one answer in each line of output.
 
 Run as "peer.py zarr2", "zarr3", "zarrs", "tensorstore" or "gdal". A request to write is

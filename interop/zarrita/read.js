@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads arrays with zarrita: a request a line in, {"path", "part"}, an answer a line out, {"shape", "type", "data"} or {"error"}.
 // part is [[start, stop, step], ...], or null for the whole array. data is in C order, hexadecimal and little endian, or a list of texts.
 import { createInterface } from "node:readline";
@@ -26,7 +28,8 @@ function elements(found, type) {
 }
 
 async function read({ path, part }) {
-  const array = await zarr.open(zarr.root(new FileSystemStore(path)), { kind: "array" });
+  const store = path.startsWith("http:") ? new zarr.FetchStore(path) : new FileSystemStore(path);
+  const array = await zarr.open(zarr.root(store), { kind: "array" });
   const found = await zarr.get(array, part?.map((s) => zarr.slice(...s)));
   const data = array.shape.length > 0 ? found : wrapped(found, array);
   return { shape: data.shape, type: array.dtype, data: elements(data, array.dtype) };

@@ -17,6 +17,8 @@ func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, err
 	if err := s.writable(ctx); err != nil {
 		return nil, fail("beginning", "batch", err)
 	}
+	// Stay registered as a writer until the batch ends. Otherwise each Put would make and
+	// remove the writer's file.
 	s.begin()
 	return &batch{s: s, d: d, dirs: map[string]bool{}, end: sync.OnceFunc(func() { s.end(nil) })}, nil
 }
@@ -80,6 +82,7 @@ func (b *batch) Delete(ctx context.Context, key store.Key) error {
 	if err != nil {
 		return fail("deleting", key.String(), err)
 	}
+	// If there was no value, no name has changed, and Commit has nothing to sync.
 	if dir != "" {
 		b.touch(dir)
 	}
@@ -87,7 +90,7 @@ func (b *batch) Delete(ctx context.Context, key store.Key) error {
 }
 
 func (b *batch) touch(dir string) {
-	if b.d != store.Sync {
+	if b.d == store.Flush {
 		return
 	}
 	b.mu.Lock()
@@ -100,6 +103,8 @@ func (b *batch) Commit(ctx context.Context) error {
 	defer b.end()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// One sync covers all names that changed in a directory. Until then, a power cut may
+	// keep some of the renames and lose the others.
 	for dir := range b.dirs {
 		err := b.s.writable(ctx)
 		if err == nil {

@@ -5,6 +5,7 @@ package filestore_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -174,6 +175,152 @@ func BenchmarkListFlat(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+		}
+	}
+}
+
+// BenchmarkListVersions lists 10,000 values with their versions: by one listing, by a
+// plain listing and a Stat of each, and without versions for comparison.
+func BenchmarkListVersions(b *testing.B) {
+	dir, _ := chunks(b)
+	s := open(b, dir, nil)
+	for name, list := range map[string]func(ctx context.Context) iter.Seq2[store.Entry, error]{
+		"ListVersions": func(ctx context.Context) iter.Seq2[store.Entry, error] {
+			return s.ListVersions(ctx, store.Path{}, true)
+		},
+		"Stat": func(ctx context.Context) iter.Seq2[store.Entry, error] {
+			return store.ListVersions(ctx, struct {
+				store.Store
+				store.Lister
+				store.Stater
+			}{s, s, s}, store.Path{}, true)
+		},
+		"List": func(ctx context.Context) iter.Seq2[store.Entry, error] { return s.List(ctx, store.Path{}, true) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, err := range list(b.Context()) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(10_000*float64(b.N)/b.Elapsed().Seconds(), "values/s")
+		})
+	}
+}
+
+// BenchmarkClone gives 10,000 values of 64 KiB other keys, from 16 goroutines in one
+// batch: by Clone, by CopyFrom, and by reading and writing as cp does. CloneOne gives one
+// value to 10,000 keys.
+func BenchmarkClone(b *testing.B) {
+	const values, size = 10_000, 64 << 10
+	for label, d := range map[string]store.Durability{"Sync": store.Sync, "Flush": store.Flush} {
+		dir := b.TempDir()
+		s := open(b, dir, nil)
+		sources := make([]store.Key, values)
+		for i := range sources {
+			sources[i] = store.MustKey(fmt.Sprintf("old/%d/%d", i/100, i%100))
+			if _, err := s.Put(b.Context(), sources[i], make([]byte, size), store.Flush); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for name, do := range map[string]func(ctx context.Context, t store.Batch, key, source store.Key) error{
+			"Clone": func(ctx context.Context, t store.Batch, key, source store.Key) error {
+				_, err := store.BatchClone(ctx, t, key, source, store.Version{})
+				return err
+			},
+			"CloneOne": func(ctx context.Context, t store.Batch, key, _ store.Key) error {
+				_, err := store.BatchClone(ctx, t, key, sources[0], store.Version{})
+				return err
+			},
+			"CopyFrom": func(ctx context.Context, t store.Batch, key, source store.Key) error {
+				_, err := store.BatchCopy(ctx, t, key, s, source)
+				return err
+			},
+			"GetPut": func(ctx context.Context, t store.Batch, key, source store.Key) error {
+				value, _, err := s.Get(ctx, source, store.Request{}, nil)
+				if err != nil {
+					return err
+				}
+				return t.Put(ctx, key, value)
+			},
+		} {
+			b.Run(name+"/"+label, func(b *testing.B) {
+				for b.Loop() {
+					t, err := s.Batch(b.Context(), d)
+					if err != nil {
+						b.Fatal(err)
+					}
+					var wg sync.WaitGroup
+					for g := range 16 {
+						wg.Go(func() {
+							for i := g; i < values; i += 16 {
+								key := store.MustKey(fmt.Sprintf("new/%d/%d", i%100, i/100))
+								if err := do(b.Context(), t, key, sources[i]); err != nil {
+									b.Error(err)
+								}
+							}
+						})
+					}
+					wg.Wait()
+					if err := t.Commit(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+					b.StopTimer()
+					if err := os.RemoveAll(filepath.Join(dir, "new")); err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkAssemble makes one value of 365 values of 1 MiB, of each without its last KiB:
+// by Assemble, and by reading and writing.
+func BenchmarkAssemble(b *testing.B) {
+	const values, size = 365, 1 << 20
+	dir := b.TempDir()
+	s := open(b, dir, nil)
+	parts := make([]store.Part, values)
+	for i := range parts {
+		parts[i] = store.Part{Key: store.MustKey(fmt.Sprintf("day/%d", i)), N: size - 1<<10}
+		if _, err := s.Put(b.Context(), parts[i].Key, make([]byte, size), store.Flush); err != nil {
+			b.Fatal(err)
+		}
+	}
+	key := store.MustKey("year")
+	for name, do := range map[string]func(ctx context.Context, d store.Durability) error{
+		"Assemble": func(ctx context.Context, d store.Durability) error {
+			_, err := s.Assemble(ctx, key, parts, d)
+			return err
+		},
+		"GetPut": func(ctx context.Context, d store.Durability) error {
+			var value []byte
+			var err error
+			for _, p := range parts {
+				q := store.Request{Range: store.Span(p.Off, p.N)}
+				if value, _, err = s.Get(ctx, p.Key, q, value); err != nil {
+					return err
+				}
+			}
+			_, err = s.Put(ctx, key, value, d)
+			return err
+		},
+	} {
+		for label, d := range map[string]store.Durability{"Sync": store.Sync, "Flush": store.Flush} {
+			b.Run(name+"/"+label, func(b *testing.B) {
+				b.SetBytes(values * (size - 1<<10))
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := do(b.Context(), d); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }

@@ -25,7 +25,8 @@ func (s *Store) PutIf(
 	if err == nil {
 		name, v, err = s.publishIf(ctx, name, whole(value), cond, d)
 	}
-	if err == nil && d == store.Sync {
+	// The lock is released by now, so other writers do not wait for this sync.
+	if err == nil && d != store.Flush {
 		err = s.syncDir(path.Dir(name))
 	}
 	if err != nil {
@@ -118,6 +119,8 @@ func (s *Store) removeIf(ctx context.Context, key store.Key, v store.Version) (d
 	}
 	real := name
 	err = s.exclusively(ctx, path.Dir(name), func() error {
+		// PutIf takes the same lock, so it cannot replace the value between this check
+		// and the removal.
 		if err := s.check(name, store.IfVersion(v)); err != nil {
 			return err
 		}

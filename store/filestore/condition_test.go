@@ -57,7 +57,7 @@ func TestPutIfWhilePruned(t *testing.T) {
 		_, err := s.PutIf(t.Context(), key, []byte("second"), store.IfAbsent(), store.Sync)
 		return err
 	}, func(ctx context.Context, s *filestore.Store) error {
-		if err := s.Delete(ctx, store.MustKey("a/b/x")); err != nil {
+		if err := s.Delete(t.Context(), store.MustKey("a/b/x")); err != nil { // no lock
 			t.Error(err)
 		}
 		_, err := s.PutIf(ctx, key, []byte("first"), store.IfAbsent(), store.Flush)

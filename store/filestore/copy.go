@@ -16,12 +16,12 @@ import (
 // CopyFrom implements [store.Copier] for sources that are file stores too. On Linux the
 // kernel copies the bytes, and file systems such as Btrfs and XFS share them. It makes no
 // hard links, because other programs may change a file in place, and would then change
-// both.
+// both; [Store.Clone] does.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (int64, store.Version, error) {
 	name, st, err := s.copyFrom(ctx, key, from, source, d)
-	if err == nil && d == store.Sync {
+	if err == nil && d != store.Flush {
 		err = s.syncDir(path.Dir(name))
 	}
 	if err != nil {
@@ -48,14 +48,23 @@ func (s *Store) copyFrom(
 		return "", vfs.Stat{}, err
 	}
 	defer old.Close()
-	name, st, err := s.publish(ctx, name, func(f vfs.File) error {
-		if err := writeFragments(ctx, f, old, []store.Fragment{{N: was.Size}}); err != nil {
+	return s.publish(ctx, name, copied(ctx, old, was), d)
+}
+
+// copied is the content of the file old, which has status was.
+func copied(ctx context.Context, old vfs.File, was vfs.Stat) content {
+	return func(f vfs.File) error {
+		if err := copyRange(ctx, f, old, was, 0, was.Size); err != nil {
 			return err
 		}
-		// Another program may have rewritten or cut the source during the copy.
-		return errors.Join(unchanged(old, was), hasSize(f, was.Size))
-	}, d)
-	return name, st, err
+		return isCopy(f, old, was)
+	}
+}
+
+// isCopy returns an error if the new file f is not a copy of the file old, because
+// another program has rewritten or cut old since it had status was.
+func isCopy(f, old vfs.File, was vfs.Stat) error {
+	return errors.Join(unchanged(old, was), hasSize(f, was.Size))
 }
 
 // CopyFrom implements [store.CopyingBatch].

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // gone is the value of a key without a value.
@@ -23,9 +24,10 @@ const gone = "(gone)"
 
 // world is a store under test, and for every key the values that it may have.
 type world struct {
-	t   *testing.T
-	s   *filestore.Store
-	may map[string][]string
+	t    *testing.T
+	s    *filestore.Store
+	may  map[string][]string
+	disk *vfs.Disk
 }
 
 // mayBecome notes that a write of key has begun.
@@ -103,6 +105,164 @@ func (w *world) spliceBatch(middle string) error {
 		w.has(key, w.may[key][len(w.may[key])-1])
 	}
 	return nil
+}
+
+// clone clones the value of source. If batch is not nil, it does so in the batch.
+func (w *world) clone(key, source string, batch store.Batch) error {
+	ctx, k, from := w.t.Context(), store.MustKey(key), store.MustKey(source)
+	value, info, err := w.s.Get(ctx, from, store.Request{}, nil)
+	if err != nil {
+		return err
+	}
+	w.mayBecome(key, string(value))
+	if batch != nil {
+		_, err = store.BatchClone(ctx, batch, k, from, info.Version)
+		return err
+	}
+	if _, err = w.s.Clone(ctx, k, from, info.Version, store.Sync); err == nil {
+		w.has(key, string(value))
+	}
+	return err
+}
+
+// flush writes a value with Flush, which a power cut may damage.
+func (w *world) flush(key, value string) error {
+	for _, damaged := range []string{value, value[:min(4, len(value))], "", strings.Repeat("\x00", len(value))} {
+		w.mayBecome(key, damaged)
+	}
+	_, err := w.s.Put(w.t.Context(), store.MustKey(key), []byte(value), store.Flush)
+	return err
+}
+
+// cloneMany clones values to new keys and over others, and changes them and their clones.
+func (w *world) cloneMany() error {
+	return errors.Join(w.clone("x", "d/1", nil), w.clone("n/e/w", "x", nil), w.clone("x", "d/1", nil),
+		w.put("x", "new x"), w.delete("d/1"), w.clone("d/2", "n/e/w", nil), w.clone("d/2", "d/2", nil), w.delete("n/e/w"))
+}
+
+// cloneBatch clones values that were written with Flush, in one batch, and commits.
+func (w *world) cloneBatch() error {
+	if err := w.flush("f/1", "of little worth"); err != nil {
+		return err
+	}
+	b, err := w.s.Batch(w.t.Context(), store.Sync)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	keys := []string{"x", "n/e/w", "e/f/1", "f/2"}
+	for _, key := range keys {
+		if err := w.clone(key, "f/1", b); err != nil {
+			return err
+		}
+	}
+	if err := b.Commit(w.t.Context()); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		w.has(key, "of little worth")
+	}
+	return nil
+}
+
+// assemble makes a value of others and middle. If batch is not nil, it does so in the
+// batch.
+func (w *world) assemble(key, middle string, batch store.Batch, sources ...string) error {
+	var parts []store.Part
+	want := ""
+	for _, source := range sources {
+		value, info, err := w.s.Get(w.t.Context(), store.MustKey(source), store.Request{}, nil)
+		if err != nil {
+			return err
+		}
+		half := info.Size / 2
+		parts = append(parts, store.Part{Key: store.MustKey(source), Version: info.Version, Off: half, N: info.Size - half},
+			store.Part{Data: []byte(middle)}, store.Part{Key: store.MustKey(source), N: half})
+		want += string(value[half:]) + middle + string(value[:half])
+	}
+	w.mayBecome(key, want)
+	if batch != nil {
+		return store.BatchAssemble(w.t.Context(), batch, store.MustKey(key), parts)
+	}
+	_, err := w.s.Assemble(w.t.Context(), store.MustKey(key), parts, store.Sync)
+	if err == nil {
+		w.has(key, want)
+	}
+	return err
+}
+
+// assembleBatch assembles and clones in one batch, and commits.
+func (w *world) assembleBatch() error {
+	b, err := w.s.Batch(w.t.Context(), store.Sync)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	err = w.assemble("n/e/w", " and ", b, "x", "d/1", "d/2")
+	if err == nil {
+		err = w.assemble("x", "", b, "n/e/w", "x")
+	}
+	if err == nil {
+		err = w.clone("d/2", "x", b)
+	}
+	if err == nil {
+		err = b.Commit(w.t.Context())
+	}
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{"n/e/w", "x", "d/2"} {
+		w.has(key, w.may[key][len(w.may[key])-1])
+	}
+	return nil
+}
+
+// gather makes a value of one of another store and middle. If batch is not nil, it does
+// so in the batch.
+func (w *world) gather(key, middle string, batch store.Batch, from store.Store) error {
+	parts := []store.Part{part("a/k", 5, 5), {Data: []byte(middle)}, part("a/l", 0, 6), part("a/k", 0, 5)}
+	want := "56789" + middle + "abcdef01234"
+	w.mayBecome(key, want)
+	if batch != nil {
+		return store.BatchGather(w.t.Context(), batch, store.MustKey(key), from, parts)
+	}
+	_, err := w.s.Gather(w.t.Context(), store.MustKey(key), from, parts, store.Sync)
+	if err == nil {
+		w.has(key, want)
+	}
+	return err
+}
+
+// gatherMany gathers from two kinds of stores, alone and in a batch.
+func (w *world) gatherMany() error {
+	files, memory := filestore.On(onWoven(w.t), nil), memstore.New()
+	put(w.t, memory, "a/k", "0123456789")
+	put(w.t, memory, "a/l", "abcdef")
+	b, err := w.s.Batch(w.t.Context(), store.Sync)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	err = errors.Join(
+		w.gather("n/e/w", " from files ", nil, files), w.gather("x", "", nil, memory),
+		w.gather("n/e/v", " files in a batch ", b, files), w.gather("d/1", " memory in a batch ", b, memory),
+	)
+	if err == nil {
+		err = b.Commit(w.t.Context())
+	}
+	if err == nil {
+		w.has("n/e/v", "56789 files in a batch abcdef01234")
+		w.has("d/1", "56789 memory in a batch abcdef01234")
+	}
+	return err
+}
+
+// onSharing runs a script on a disk whose files can share bytes.
+func onSharing(script func(w *world) error) func(w *world) error {
+	return func(w *world) error {
+		w.disk.Shares = true
+		return script(w)
+	}
 }
 
 func (w *world) delete(key string) error {
@@ -200,6 +360,9 @@ func (w *world) conflicts() error {
 		store.BatchDeleteIf(ctx, b, key, old),
 		store.BatchDeleteIf(ctx, b, store.MustKey("d/none"), old),
 		w.s.DeleteIf(ctx, store.MustKey("none/none"), old),
+		cloned(w.s.Clone(ctx, store.MustKey("d/none"), key, old, store.Sync)),
+		store.BatchAssemble(ctx, b, store.MustKey("d/none"), []store.Part{{Data: []byte("no")}, {Key: key, Version: old, N: 1}}),
+		cloned(store.BatchClone(ctx, b, key, store.MustKey("d/none"), old)),
 	} {
 		if !errors.Is(err, store.ErrConflict) {
 			return err
@@ -207,6 +370,9 @@ func (w *world) conflicts() error {
 	}
 	return b.Commit(ctx)
 }
+
+// cloned returns the error of a clone.
+func cloned(_ store.Cloned, err error) error { return err }
 
 // scripts are the programs that a power cut stops. The store has the values before.
 var before = map[string]string{"x": "old x", "d/1": "old 1", "d/2": "old 2", "e/f/1": "deep"}
@@ -263,7 +429,19 @@ var scripts = map[string]func(w *world) error{
 		return errors.Join(w.splice("e/f/1", " soon gone ", nil), w.delete("e/f/1"), w.put("e/f/2", "beside"))
 	},
 	"splice in a batch": func(w *world) error { return w.spliceBatch(" in a batch ") },
-	"conflicts":         func(w *world) error { return w.conflicts() },
+	"assemble": func(w *world) error {
+		return errors.Join(w.assemble("n/e/w", "|", nil, "x", "d/1", "x"), w.assemble("x", "", nil, "d/1"), w.assemble("d/2", " ", nil, "d/2", "n/e/w"))
+	},
+	"assemble in a batch": (*world).assembleBatch,
+	"gather":              (*world).gatherMany,
+	"clone":               (*world).cloneMany,
+	"clone of little worth": func(w *world) error {
+		return errors.Join(w.flush("f/1", "of little worth"), w.clone("n/e/w", "f/1", nil), w.clone("x", "f/1", nil))
+	},
+	"clone in a batch":                 (*world).cloneBatch,
+	"clone by shared bytes":            onSharing((*world).cloneMany),
+	"clone by shared bytes in a batch": onSharing((*world).cloneBatch),
+	"conflicts":                        func(w *world) error { return w.conflicts() },
 	"put beside an open conditional batch": func(w *world) error {
 		return errors.Join(w.batchIf(map[string]string{"p/q/1": "one"}, false), w.put("p/q/2", "two"))
 	},
@@ -278,7 +456,7 @@ var scripts = map[string]func(w *world) error{
 // operations call hook.
 func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 	disk := vfs.NewDisk()
-	w := &world{t, filestore.On(disk, nil), map[string][]string{}}
+	w := &world{t, filestore.On(disk, nil), map[string][]string{}, disk}
 	for key, value := range before {
 		if err := w.put(key, value); err != nil {
 			t.Fatal(err)
@@ -292,7 +470,7 @@ func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 // disks that the power cut may leave.
 func TestCrash(t *testing.T) {
 	racing.Skip(t)
-	const leastPoints, leastImages, random = 600, 52_000, 80
+	const leastPoints, leastImages, random = 1600, 140_000, 80
 	points, images := 0, 0
 	for name, script := range scripts {
 		for k := int64(0); ; k++ {
@@ -369,7 +547,7 @@ func TestFlushOrder(t *testing.T) {
 
 // TestFaults fails every operation of every script once.
 func TestFaults(t *testing.T) {
-	const leastFaults = 2300
+	const leastFaults = 6300
 	faults := 0
 	for name, script := range scripts {
 		for _, fault := range []error{syscall.ENOSPC, syscall.EIO, syscall.EACCES, syscall.EMFILE} {
@@ -431,7 +609,10 @@ func (w *world) refuses(label string) {
 	_, err2 := w.s.PutIf(ctx, key, nil, store.IfAbsent(), store.Flush)
 	_, err3 := w.s.Batch(ctx, store.Flush)
 	_, err4 := w.s.Splice(ctx, key, store.Version{}, nil, store.Flush)
-	for _, err := range []error{err, err2, err3, err4, w.s.Delete(ctx, key)} {
+	_, err6 := w.s.Assemble(ctx, key, nil, store.Flush)
+	_, err7 := w.s.Gather(ctx, key, memstore.New(), nil, store.Flush)
+	_, err5 := w.s.Clone(ctx, key, key, store.Version{}, store.Flush)
+	for _, err := range []error{err, err2, err3, err4, err5, err6, err7, w.s.Delete(ctx, key)} {
 		if !errors.Is(err, store.ErrDurability) {
 			w.t.Errorf("%s: a later write says %v, want %v", label, err, store.ErrDurability)
 		}

@@ -134,6 +134,8 @@ func (s *Store) isArray(dir string) bool {
 	var document struct {
 		NodeType string `json:"node_type"`
 	}
+	// A document longer than mostDocument is cut off here. It fails to decode and counts
+	// as an array.
 	err = json.NewDecoder(io.NewSectionReader(f, 0, mostDocument)).Decode(&document)
 	is.array = err != nil || document.NodeType != "group"
 	s.kinds.Store(name, is)
@@ -150,7 +152,8 @@ type kind struct {
 // unique names or are held.
 func always(string) bool { return true }
 
-// mostLinks is how many symbolic links a name may lead through, as on Linux.
+// mostLinks is the largest number of symbolic links that a name may lead through, as on
+// Linux.
 const mostLinks = 40
 
 // direct returns the name of a directory without symbolic links. It follows a link if may
@@ -159,6 +162,7 @@ func (s *Store) direct(dir, what string, may func(link string) bool) (string, er
 	at, rest := ".", strings.Split(dir, "/")
 	for links := 0; len(rest) > 0; rest = rest[1:] {
 		next := path.Join(at, rest[0])
+		// The target of a link may begin with "..".
 		if next == ".." {
 			return "", fmt.Errorf("%w: %s leads out of the store", vfs.ErrLinked, dir)
 		}
@@ -177,7 +181,7 @@ func (s *Store) direct(dir, what string, may func(link string) bool) (string, er
 	return at, nil
 }
 
-// linked is the error of a call that would have to follow a symbolic link.
+// linked returns the error of a call that would need to follow a symbolic link.
 func linked(what, link, target string) error {
 	return fmt.Errorf("%w, which %s do not follow: %s leads to %s; name its target, or remove the link",
 		vfs.ErrLinked, what, link, target)

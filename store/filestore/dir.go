@@ -68,7 +68,7 @@ func (m *made) get(dir string) uint64 {
 func (m *made) durable(dir string, n uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.dirs[dir] == n { // else a later directory of this name is not durable yet
+	if m.dirs[dir] == n { // otherwise a later directory of this name is not durable yet
 		delete(m.dirs, dir)
 	}
 }
@@ -79,6 +79,8 @@ func (s *Store) syncDir(dir string) error {
 	if err := s.syncNames(dir); err != nil {
 		return err
 	}
+	// A directory that this store made may not have a durable name yet. A power cut would
+	// then lose it and every value below.
 	for d := range parents(dir) {
 		n := s.made.get(d)
 		if n == 0 {

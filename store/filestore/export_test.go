@@ -4,3 +4,11 @@ package filestore
 
 // On is on, for the tests of package filestore_test.
 var On = on
+
+// SetShortPart sets the bytes of the longest part that is read into memory, until the
+// test ends. With -1, all parts are copied by the file system.
+func SetShortPart(t interface{ Cleanup(func()) }, n int64) {
+	was := shortPart
+	t.Cleanup(func() { shortPart = was })
+	shortPart = n
+}

@@ -46,7 +46,8 @@
 //
 // No value is changed in place, so the store is not a [store.Patcher]: a crash could
 // leave a file with half of a change. [Store.Splice] builds a new file from ranges of the
-// old one and new bytes.
+// old one and new bytes. So values that share one file by a hard link ([Store.Clone])
+// stay independent, unless another program changes the file in place.
 //
 // # Platforms
 //
@@ -92,6 +93,7 @@ type Store struct {
 	boot     string // see [vfs.Boot]
 	writer   writer
 	kinds    sync.Map // node type by name of the document; see [Store.isArray]
+	cloning  cloning
 }
 
 // Open opens the directory dir. A nil opt is the zero [Options].
@@ -153,15 +155,23 @@ var (
 	_ store.Writer             = (*Store)(nil)
 	_ store.Splicer            = (*Store)(nil)
 	_ store.Copier             = (*Store)(nil)
+	_ store.Cloner             = (*Store)(nil)
+	_ store.Assembler          = (*Store)(nil)
+	_ store.Gatherer           = (*Store)(nil)
 	_ store.Placer             = (*Store)(nil)
+	_ store.Gauge              = (*Store)(nil)
 	_ store.Batcher            = (*Store)(nil)
 	_ store.ConditionalBatch   = (*batch)(nil)
 	_ store.SplicingBatch      = (*batch)(nil)
 	_ store.CopyingBatch       = (*batch)(nil)
+	_ store.CloningBatch       = (*batch)(nil)
+	_ store.AssemblingBatch    = (*batch)(nil)
+	_ store.GatheringBatch     = (*batch)(nil)
 	_ store.Deleter            = (*Store)(nil)
 	_ store.ConditionalDeleter = (*Store)(nil)
 	_ store.TreeDeleter        = (*Store)(nil)
 	_ store.Lister             = (*Store)(nil)
+	_ store.VersionLister      = (*Store)(nil)
 	_ store.Stater             = (*Store)(nil)
 	_ store.Opener             = (*Store)(nil)
 	_ store.HeldLocker         = (*Store)(nil)

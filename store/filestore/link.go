@@ -37,6 +37,7 @@ func (s *Store) Identify(dir store.Path) (store.Identity, error) {
 	name := dirOf(dir)
 	st, err := s.fs.Stat(name)
 	id := identity{stat: st}
+	// Without inodes, only os.SameFile can compare two files.
 	if plain, ok := s.fs.(interface {
 		Info(name string) (fs.FileInfo, error)
 	}); ok && err == nil && st.Ino == 0 {

@@ -16,17 +16,53 @@ import (
 // deep listing follows symbolic links to directories. A link below another link is an
 // error, because a few such links make more keys than can be listed.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.list(ctx, dir, deep, func(vfs.Item, *store.Entry) error { return nil })
+}
+
+// ListVersions implements [store.VersionLister]. It makes one system call for each file.
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.list(ctx, dir, deep, describeEntry)
+}
+
+// list yields the entries below dir after add has added to them. It omits those for which
+// add returns an error of a missing file.
+func (s *Store) list(
+	ctx context.Context, dir store.Path, deep bool, add func(vfs.Item, *store.Entry) error,
+) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), deep, hidden) {
+			e := store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}
+			if err == nil {
+				if err = add(item, &e); vfs.Missing(err) {
+					continue
+				}
+			}
 			if err != nil {
 				yield(store.Entry{}, fail("listing", dir.String(), err))
 				return
 			}
-			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}, nil) {
+			if !yield(e, nil) {
 				return
 			}
 		}
 	}
+}
+
+// describeEntry adds size and version to the entry of a value. The error is
+// [fs.ErrNotExist] if the value was deleted since it was listed.
+func describeEntry(item vfs.Item, e *store.Entry) error {
+	if item.Dir {
+		return nil
+	}
+	st, err := item.Stat()
+	if err == nil {
+		err = checkRegular(st) // a directory may have replaced the file
+	}
+	if err == nil {
+		info := describe(st)
+		e.Size, e.Version, e.Modified = info.Size, info.Version, info.Modified
+	}
+	return err
 }
 
 // below returns a name below dir relative to dir.

@@ -32,10 +32,14 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	if err != nil {
 		return nil, fail("locking", name, err)
 	}
+	// Stay registered as a writer while the lock is held. Otherwise each write of the
+	// holder would make and remove the writer's file.
 	s.begin()
 	return sync.OnceValue(func() error {
 		defer s.end(nil)
 		err := release()
+		// The holder may have deleted the node. Then only the lock file kept its
+		// directory.
 		s.prune(dirOf(dir))
 		return err
 	}), nil

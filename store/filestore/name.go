@@ -48,7 +48,7 @@ func isOwn(name string) bool {
 func checkWindows(name string) error {
 	for seg := range strings.SplitSeq(name, "/") {
 		if strings.HasSuffix(seg, ".") || strings.HasSuffix(seg, " ") || strings.ContainsAny(seg, `<>:"|?*`) {
-			return fmt.Errorf("%w: segment %q is no Windows file name", store.ErrInvalidKey, seg)
+			return fmt.Errorf("%w: segment %q is not a Windows file name", store.ErrInvalidKey, seg)
 		}
 	}
 	return nil

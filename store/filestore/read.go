@@ -113,11 +113,14 @@ func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
+	// The sum of the lengths must fit an int, which has 32 bits on some platforms.
 	if n > math.MaxInt-int64(len(dst)) {
 		return nil, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
 	}
 	dst = slices.Grow(dst, int(n))
 	out := dst[:len(dst)+int(n)]
+	// An early end means that another program has cut the file. The check below reports
+	// that as a conflict.
 	if _, err := f.ReadAt(out[len(dst):], off); err != nil && err != io.EOF {
 		return nil, err
 	}

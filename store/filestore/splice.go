@@ -3,12 +3,7 @@
 package filestore
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"path"
 
 	"varve.dev/zarr/internal/vfs"
@@ -22,7 +17,7 @@ func (s *Store) Splice(
 	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (store.Version, error) {
 	v, dir, err := s.splice(ctx, key, from, fragments, d)
-	if err == nil && d == store.Sync {
+	if err == nil && d != store.Flush {
 		err = s.syncDir(dir)
 	}
 	if err != nil {
@@ -38,7 +33,7 @@ func (s *Store) splice(
 	if err := s.writable(ctx); err != nil {
 		return store.Version{}, "", err
 	}
-	tmp, st, err := s.assemble(ctx, key, from, fragments, d)
+	tmp, st, err := s.prepareSplice(ctx, key, from, fragments, d)
 	if err != nil {
 		return store.Version{}, "", err
 	}
@@ -47,69 +42,21 @@ func (s *Store) splice(
 	return v, path.Dir(name), err
 }
 
-// assemble takes steps 1 to 5 with the fragments. It closes the old file, because Windows
-// cannot replace an open file in step 6.
-func (s *Store) assemble(
+// prepareSplice takes steps 1 to 5 with the fragments, which are parts of one source.
+func (s *Store) prepareSplice(
 	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
 ) (tmp string, st vfs.Stat, err error) {
-	old, was, err := s.open(ctx, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = store.ErrConflict
+	if from.IsZero() { // a part would permit any version
+		return "", vfs.Stat{}, conflict(key)
 	}
+	a := assembly{ctx: ctx, s: s}
+	defer a.close()
+	if err := a.enter(key, from); err != nil {
+		return "", vfs.Stat{}, err
+	}
+	size, err := store.SplicedSize(a.was.Size, fragments)
 	if err != nil {
 		return "", vfs.Stat{}, err
 	}
-	defer old.Close()
-	if describe(was).Version != from {
-		return "", vfs.Stat{}, store.ErrConflict
-	}
-	size, err := store.SplicedSize(was.Size, fragments)
-	if err != nil {
-		return "", vfs.Stat{}, err
-	}
-	return s.prepare(key.String(), func(f vfs.File) error {
-		err := writeFragments(ctx, f, old, fragments)
-		// If another program has cut or rewritten the old file, report that rather than
-		// the early end.
-		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = cmp.Or(unchanged(old, was), err)
-		}
-		if err != nil {
-			return err
-		}
-		return hasSize(f, size)
-	}, d)
-}
-
-// hasSize returns an error if the new file f does not have size bytes.
-func hasSize(f vfs.File, size int64) error {
-	st, err := f.Stat()
-	if err == nil && st.Size != size {
-		err = fmt.Errorf("%d bytes were written, and the file has %d: %w", size, st.Size, io.ErrShortWrite)
-	}
-	return err
-}
-
-// copyStep is the number of bytes that are copied between two checks of the context.
-const copyStep = 64 << 20
-
-// writeFragments writes the fragments to f.
-func writeFragments(ctx context.Context, f, old vfs.File, fragments []store.Fragment) error {
-	for _, p := range fragments {
-		if p.Data != nil {
-			if _, err := f.Write(p.Data); err != nil {
-				return err
-			}
-			continue
-		}
-		for end := p.Off + p.N; p.Off < end; p.Off += copyStep {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := f.CopyFrom(old, p.Off, min(copyStep, end-p.Off)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.prepare(key.String(), a.content(store.PartsOf(key, from, fragments), size), d)
 }

@@ -32,7 +32,9 @@ var turned = []store.Fragment{{Off: 3, N: 7}, {Data: []byte("|")}, {Off: 0, N: 3
 
 // TestSpliceWhileReplaced replaces or deletes a value before each operation of its
 // splice. One of the two fails.
-func TestSpliceWhileReplaced(t *testing.T) {
+func TestSpliceWhileReplaced(t *testing.T) { eachWay(t, spliceWhileReplaced) }
+
+func spliceWhileReplaced(t *testing.T, kind string) {
 	key := store.MustKey("a/k")
 	var old store.Version
 	disk := func() *vfs.Disk {
@@ -79,7 +81,9 @@ func TestSpliceWhileReplaced(t *testing.T) {
 
 // TestSpliceOfChangedFile lets another program change the file in place while it is
 // copied.
-func TestSpliceOfChangedFile(t *testing.T) {
+func TestSpliceOfChangedFile(t *testing.T) { eachWay(t, spliceOfChangedFile) }
+
+func spliceOfChangedFile(t *testing.T, kind string) {
 	for name, change := range map[string]func(f *os.File) error{
 		"cut":       func(f *os.File) error { return f.Truncate(2) },
 		"longer":    func(f *os.File) error { return f.Truncate(1000) },
@@ -92,7 +96,7 @@ func TestSpliceOfChangedFile(t *testing.T) {
 		}
 		copies := 0
 		s := filestore.On(vfs.Hook(root, func(op vfs.Op) error {
-			if op.Kind != "copy" {
+			if op.Kind != kind {
 				return nil
 			}
 			if copies++; copies > 1 {
@@ -120,7 +124,9 @@ func TestSpliceOfChangedFile(t *testing.T) {
 
 // TestSpliceLeavesNothing fails each operation of a splice before the rename, and splices
 // fragments that do not exist. The old value stays, and there are no other files.
-func TestSpliceLeavesNothing(t *testing.T) {
+func TestSpliceLeavesNothing(t *testing.T) { eachWay(t, spliceLeavesNothing) }
+
+func spliceLeavesNothing(t *testing.T, kind string) {
 	for i := int64(0); ; i++ {
 		hook, failed := vfs.FailAt(i, syscall.ENOSPC)
 		d, renamed := vfs.NewDisk(), false
@@ -151,11 +157,13 @@ func TestSpliceLeavesNothing(t *testing.T) {
 }
 
 // TestSpliceCancelled ends the context while bytes are copied.
-func TestSpliceCancelled(t *testing.T) {
+func TestSpliceCancelled(t *testing.T) { eachWay(t, spliceCancelled) }
+
+func spliceCancelled(t *testing.T, kind string) {
 	d := vfs.NewDisk()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := filestore.On(vfs.Hook(d, func(op vfs.Op) error {
-		if op.Kind == "copy" {
+		if op.Kind == kind {
 			cancel()
 		}
 		return nil

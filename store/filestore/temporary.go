@@ -55,6 +55,8 @@ func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, 
 	if err := s.writable(ctx); err != nil {
 		return 0, fail("cleaning", ".", err)
 	}
+	// Sweep removes the files of writers that are known to be gone. The loop judges the
+	// rest by their age.
 	s.Sweep(ctx)
 	latest := time.Now().Add(-age)
 	for t, err := range s.Temporary(ctx, store.Path{}) {
@@ -96,6 +98,7 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 			}
 			continue
 		}
+		// The driver makes only regular files of this name.
 		if !strings.HasPrefix(e.Name(), own.Temporary) || !e.Type().IsRegular() {
 			continue
 		}
@@ -160,6 +163,8 @@ func (s *Store) stateOf(id string) WriterState {
 func (s *Store) discard(name string) (gone bool, err error) {
 	base := path.Base(name)
 	if base != own.Lock && base != own.Publish {
+		// The rest are temporary files. Removing the file of a running writer would make
+		// its Put fail.
 		if s.stateOf(writerOf(name)) == WriterRunning {
 			return false, nil
 		}
@@ -193,6 +198,7 @@ func (s *Store) discardWriters(dir string) {
 			break
 		}
 		name := path.Join(dir, e.Name())
+		// A running writer holds the lock of its file, so that file stays.
 		if lock, err := s.fs.TryLock(name); err == nil {
 			_ = s.fs.Remove(name)
 			_ = lock.Close()

@@ -60,6 +60,7 @@ func (s *Store) place(dir string) (string, error) {
 	if err != nil || top == dir {
 		return top, err
 	}
+	// The name may lead through a link that lies in the directory to delete.
 	for above := path.Dir(dir); above != "."; above = path.Dir(above) {
 		real, err := s.direct(above, "deletions", s.isNode)
 		if err == nil && (real == top || strings.HasPrefix(real, top+"/")) {
@@ -80,6 +81,7 @@ type tree struct {
 // delete deletes in the order of t. With [store.Sync], each step is durable before the
 // next one begins.
 func (t *tree) delete(ctx context.Context) error {
+	// Delete the node's documents first. From then on readers find no node.
 	for _, name := range t.order.First {
 		if _, err := t.remove(ctx, path.Join(t.top, name)); err != nil {
 			return err
@@ -103,11 +105,12 @@ func (t *tree) delete(ctx context.Context) error {
 			return err
 		}
 	}
+	// Remove the directories that only Last kept, and make their removal durable.
 	return t.synced(t.s.prune(path.Dir(path.Join(t.top, cmp.Or(t.order.Last, "-")))))
 }
 
 func (t *tree) synced(dir string) error {
-	if t.d != store.Sync {
+	if t.d == store.Flush {
 		return nil
 	}
 	return t.s.syncDir(dir)
@@ -158,6 +161,7 @@ func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone 
 		return t.s.fs.RemoveDir(name) == nil, nil // false if it is not empty
 	case first && !slices.Contains(t.order.First, path.Base(name)):
 		return false, nil
+	// delete removes it at the end.
 	case name == path.Join(t.top, t.order.Last):
 		return false, nil
 	// A running writer would fail if its temporary file or its lock were deleted.

@@ -51,7 +51,8 @@ func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Du
 	if err != nil {
 		return store.Version{}, err
 	}
-	if d == store.Sync {
+	// Step 7. A power cut before this sync may undo the rename.
+	if d != store.Flush {
 		if err := s.syncDir(path.Dir(real)); err != nil {
 			return store.Version{}, err
 		}
@@ -64,6 +65,7 @@ func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Du
 func (s *Store) versionOf(name string, st vfs.Stat) store.Version {
 	now, err := s.fs.Stat(name) // the rename changed the change time
 	if err != nil || !now.SameData(st) {
+		// A concurrent writer has replaced or deleted the file since.
 		return store.Version{}
 	}
 	return store.MakeVersion(now.Version())
@@ -94,6 +96,7 @@ func (s *Store) publish(
 	}
 	real = beside(tmp, name)
 	if err := s.move(ctx, tmp, real); err != nil {
+		// Remove the temporary file now. After a crash, the next sweep removes it.
 		s.drop(tmp)
 		return "", vfs.Stat{}, err
 	}
@@ -107,10 +110,11 @@ func beside(tmp, name string) string { return path.Join(path.Dir(tmp), path.Base
 // prepare takes steps 1 to 5 for name. It returns the name of the temporary file, without
 // links, and its status.
 func (s *Store) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
-	f, tmp, err := s.createTemporary(path.Dir(name))
-	if errors.Is(err, vfs.ErrLinked) { // rare, so links are resolved only now
-		f, tmp, err = s.createBehind(path.Dir(name))
-	}
+	var f vfs.File
+	tmp, err = s.makeTemporary(path.Dir(name), func(tmp string) error {
+		f, err = s.fs.Create(tmp)
+		return err
+	})
 	if err != nil {
 		return "", vfs.Stat{}, tooLong(err)
 	}
@@ -123,16 +127,22 @@ func (s *Store) prepare(name string, c content, d store.Durability) (tmp string,
 
 // move is step 6, unless ctx has ended.
 func (s *Store) move(ctx context.Context, tmp, name string) error {
+	// This is the last check of the context. After the rename, the value is stored.
+	if err := s.rename(ctx, tmp, name); err != nil {
+		return err
+	}
+	s.end(nil)
+	return nil
+}
+
+// rename renames a temporary file, unless ctx has ended.
+func (s *Store) rename(ctx context.Context, tmp, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	// A crash before the rename leaves the old value and the temporary file, which the
 	// next writer sweeps. A crash after it leaves the new value.
-	if err := s.fs.Rename(tmp, name); err != nil {
-		return tooLong(err)
-	}
-	s.end(nil)
-	return nil
+	return tooLong(s.fs.Rename(tmp, name))
 }
 
 // drop removes a temporary file, and the directories that are empty without it. If that
@@ -145,19 +155,21 @@ func (s *Store) drop(tmp string) {
 	s.end(err)
 }
 
-// createBehind creates an empty temporary file in dir, whose name contains symbolic
-// links.
-func (s *Store) createBehind(dir string) (f vfs.File, name string, err error) {
-	dir, err = s.direct(dir, "writes", s.mayWrite)
-	if err != nil {
-		return nil, "", err
+// makeTemporary calls create with the name of a new temporary file in dir, and returns
+// that name, which contains no symbolic links. Unless it fails, [Store.end] must follow.
+func (s *Store) makeTemporary(dir string, create func(name string) error) (name string, err error) {
+	name, err = s.temporary(dir, create)
+	if !errors.Is(err, vfs.ErrLinked) { // rare, so links are resolved only now
+		return name, err
 	}
-	return s.createTemporary(dir)
+	if dir, err = s.direct(dir, "writes", s.mayWrite); err != nil {
+		return "", err
+	}
+	return s.temporary(dir, create)
 }
 
-// createTemporary creates an empty temporary file in dir. Unless it fails, [Store.end]
-// must follow.
-func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error) {
+// temporary is makeTemporary for a directory whose name contains no symbolic links.
+func (s *Store) temporary(dir string, create func(name string) error) (name string, err error) {
 	name = s.temporaryIn(dir)
 	defer func() {
 		if err != nil {
@@ -165,15 +177,15 @@ func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error)
 		}
 	}()
 	for range createTries {
-		if f, err = s.fs.Create(name); !errors.Is(err, fs.ErrNotExist) {
-			return f, name, err
+		if err = create(name); !errors.Is(err, fs.ErrNotExist) {
+			return name, err
 		}
-		// A concurrent deletion may prune the directory before the next Create.
+		// A concurrent deletion may prune the directory before the next attempt.
 		if err := s.makeDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, "", err
+			return "", err
 		}
 	}
-	return nil, "", err
+	return "", err
 }
 
 // fill writes the temporary file, closes it, and returns its final status.
@@ -184,7 +196,9 @@ func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st 
 		_ = s.fs.Touch(tmp, s.now())
 		st, err = f.Stat()
 	}
-	if err == nil && d == store.Sync {
+	// Step 5. Without this sync, a power cut after the rename could leave the new name
+	// with only some of the bytes.
+	if err == nil && d != store.Flush {
 		err = s.sync(f)
 	}
 	if closed := f.Close(); err == nil {

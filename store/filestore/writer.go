@@ -70,6 +70,8 @@ func (s *Store) end(err error) {
 	w := &s.writer
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The writer's file is the only record of its temporary files. If one of them stays,
+	// keep the record for a sweep.
 	w.stuck = w.stuck || err != nil && !vfs.Missing(err)
 	if w.busy--; w.busy == 0 && w.id != "" {
 		s.deregister()
@@ -86,6 +88,8 @@ func (s *Store) temporaryIn(dir string) string {
 	if w.id == "" && !w.refuse {
 		s.register()
 	}
+	// Without a registered writer, no sweep can tell whether the temporary file is in
+	// use. RemoveTemporary removes such files by their age.
 	if w.id == "" || !w.record(dir) {
 		return path.Join(dir, own.Temporary+strconv.FormatUint(rand.Uint64(), 36))
 	}
@@ -112,11 +116,13 @@ func (s *Store) register() {
 				w.id, w.file, w.dirs = id, f, map[string]bool{}
 				return
 			}
+			// The disk may be full. Half of a first line would mislead a sweep.
 			_ = s.fs.Remove(path.Join(own.Writers, id))
 			_ = f.Close()
 		}
 		break
 	}
+	// Do not try again. From now on, temporary files get random names.
 	w.refuse = true
 	_ = s.fs.RemoveDir(own.Writers)
 }
@@ -171,6 +177,7 @@ func writerOf(name string) string {
 func (s *Store) Sweep(ctx context.Context) {
 	found := false
 	for e, err := range s.fs.ReadDir(own.Writers) {
+		// Sweeping is best effort. The next Sweep tries again.
 		if err != nil || s.writable(ctx) != nil {
 			return
 		}
@@ -254,6 +261,7 @@ func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 	done = true
 	for e, err := range s.fs.ReadDir(dir) {
 		switch {
+		// A concurrent deletion removed the directory and everything in it.
 		case vfs.Missing(err):
 			return true
 		case err != nil || ctx.Err() != nil:

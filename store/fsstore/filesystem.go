@@ -62,6 +62,7 @@ func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []b
 	if err != nil {
 		return nil, store.Info{}, err
 	}
+	// The sum of the lengths must fit an int, which has 32 bits on some platforms.
 	if n > math.MaxInt-int64(len(dst)) {
 		return nil, store.Info{}, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
 	}
@@ -77,6 +78,7 @@ func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []b
 func readAt(f fs.File, p []byte, off, size int64) error {
 	if r, ok := f.(io.ReaderAt); ok {
 		n, err := r.ReadAt(p, off)
+		// A reader may return io.EOF together with the last bytes.
 		if n == len(p) {
 			return nil
 		}
@@ -88,6 +90,7 @@ func readAt(f fs.File, p []byte, off, size int64) error {
 	if _, err := io.ReadFull(f, p); err != nil {
 		return short(err)
 	}
+	// Only after the last byte can end check that nothing follows.
 	if off+int64(len(p)) < size {
 		return nil
 	}
@@ -219,6 +222,7 @@ func (t tree) Stat(name string) (vfs.Stat, error) {
 func (t tree) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
 		entries, err := fs.ReadDir(t.fsys, name)
+		// There may be entries as well as an error.
 		for _, e := range entries {
 			if !yield(e, nil) {
 				return

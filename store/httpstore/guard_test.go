@@ -4,6 +4,7 @@ package httpstore
 
 import (
 	"errors"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"testing"
@@ -43,6 +44,35 @@ func TestPermit(t *testing.T) {
 	for address, ok := range map[string]bool{"10.0.0.2:8080": true, "127.0.0.1:80": true, "169.254.169.254:80": false, "0.0.0.0:80": false} {
 		if err := g.permit(address); (err == nil) != ok {
 			t.Errorf("with private redirections to %s: %v", address, err)
+		}
+	}
+}
+
+// TestProxied checks addresses that are reached by a proxy.
+func TestProxied(t *testing.T) {
+	proxy := &url.URL{Scheme: "http", Host: "10.9.9.9:3128"}
+	for _, c := range []struct {
+		base, to string
+		lan, ok  bool
+	}{
+		{"name:80", "http://10.0.0.1/k", false, false},
+		{"name:80", "http://10.0.0.1/k", true, true},
+		{"name:80", "http://169.254.169.254/k", true, false},
+		{"name:80", "http://[fd00::1]:8080/k", false, false},
+		{"name:80", "http://93.184.216.34/k", false, true},
+		{"name:80", "http://other/k", false, true}, // the proxy looks it up
+		{"10.0.0.1:80", "http://10.0.0.1/k", false, true},
+		{"10.0.0.1:80", "https://10.0.0.1/k", false, true},
+		{"10.0.0.1:80", "http://10.0.0.1:8080/k", false, false},
+	} {
+		g := &guard{base: c.base, lan: c.lan, find: func(*http.Request) (*url.URL, error) { return proxy, nil }}
+		to, err := url.Parse(c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := g.proxy(&http.Request{URL: to})
+		if (err == nil) != c.ok || err != nil && !errors.Is(err, errPrivate) || c.ok && u != proxy {
+			t.Errorf("%s from %s: proxy %v, error %v", c.to, c.base, u, err)
 		}
 	}
 }

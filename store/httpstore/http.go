@@ -19,9 +19,11 @@
 //
 // Requests that fail for temporary reasons, such as 429, 5xx or a lost connection, are
 // retried with growing pauses, or after the time that the server asks for. Retries end
-// with the caller's context. A body that stalls or is too slow ([Options.LeastRate])
-// counts as a lost connection, but is retried only once. Lengths and ranges are checked:
-// a truncated, shifted or overlong answer is an error.
+// with the caller's context, and 5 minutes after the first failure ([Options.Total]). If
+// the server throttles, fewer requests are in flight to its host ([retry.Limiter]). A
+// body that stalls or is too slow ([Options.LeastRate]) counts as a lost connection, but
+// is retried only once. Lengths and ranges are checked: a truncated, shifted or overlong
+// answer is an error.
 //
 // # Connections
 //
@@ -31,6 +33,15 @@
 //
 // If a server sends more bytes than it announced, net/http logs that with package log. A
 // program whose standard error is parsed should redirect it with [log.SetOutput].
+//
+// # Object stores
+//
+// A driver of an object store reads by a Store. Its [Hooks] replace URLs, the names in
+// errors, versions and the meaning of errors; its transport signs requests, around one of
+// [NewTransport]. [Options.Part] reads large values by several requests at the same time,
+// because one connection is slower than the network, and [Options.Hedge] repeats late
+// ones. The driver writes with [Store.Do] and [Store.Send], which share the policy, the
+// limiter and the connections with its reads.
 //
 // # Missing values
 //
@@ -60,65 +71,24 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
 )
 
-// Options configure requests. The zero Options send no credentials.
-type Options struct {
-	// Header is added to requests to the store's own host, such as Authorization.
-	Header http.Header
-	// Missing lists statuses, besides 404 and 410, that mean that a key has no value.
-	// Often that is 403.
-	Missing []int
-	// Attempts is the largest number of attempts of one request; 0 means 5.
-	Attempts int
-	// Pause is the pause before the first retry. It doubles with each further retry. 0
-	// means 200 ms.
-	Pause time.Duration
-	// LongestPause is the longest pause. If a server asks for more, the request fails at
-	// once. 0 means 30 s.
-	LongestPause time.Duration
-	// Stall is the longest time in which the server may send nothing, and the longest
-	// time for its headers. After that the request counts as lost. 0 means 30 s. A
-	// stalled or slow request is retried only once.
-	Stall time.Duration
-	// Waiting, if not nil, is called with the host of a server that has sent little or
-	// nothing for 5 s, or for a quarter of Stall if that is less. It is called once for a
-	// store, on a separate goroutine, while a request is in flight.
-	Waiting func(host string)
-	// Discard is the largest number of bytes to discard before a range if the server
-	// ignores range requests; 0 means 64 MiB.
-	Discard int64
-	// LeastRate is the rate in bytes per second that the server must sustain over each
-	// period of Stall. Requests in flight share the rate. 0 means 1024; a negative rate
-	// switches the check off. A slower body counts as lost.
-	LeastRate int64
-	// PrivateRedirects permits redirections to private networks and to this machine,
-	// which some storage clusters use. Without it only the addresses of the store's own
-	// host are permitted.
-	PrivateRedirects bool
-	// Transport sends the requests. If it is nil, the store uses its own: HTTP/1.1, as
-	// many connections as requests in flight, and no redirections into private networks.
-	//
-	// A transport of the caller is used unchanged. [http.DefaultTransport] is slow for
-	// many chunks: it keeps two idle connections, and puts all HTTP/2 requests to a
-	// server on one. Set Protocols of an [http.Transport] to HTTP/1 alone, and
-	// MaxIdleConnsPerHost to the number of requests in flight. For such a transport the
-	// store checks redirections by literal address only; its dialer must check names.
-	Transport http.RoundTripper
-}
-
-// Store reads the values below a URL. Its only powers are [store.Stater] and
-// [store.Placer]. Its methods are safe for concurrent use. Make one with [Open].
+// Store reads the values below a URL. Its powers are [store.Stater], [store.Placer] and
+// [store.Pacer]. Its methods are safe for concurrent use. Make one with [Open].
 type Store struct {
 	base      url.URL // without user and fragment; every request has its path and query
 	prefix    string  // the escaped path of base, without a slash at the end
 	options   Options
 	header    http.Header // from the options, with the credentials of the URL
 	transport http.RoundTripper
-	noHead    atomic.Bool  // the server answers GET but not HEAD
+	policy    retry.Policy
+	noHead    atomic.Bool // the server answers GET but not HEAD
+	noParts   atomic.Bool // the server sends no strong versions
+	clock     clock
+	hedger    *hedger      // nil without Options.Hedge
 	flying    atomic.Int64 // attempts in flight
 	told      atomic.Bool  // Options.Waiting has been called
 }
@@ -141,6 +111,7 @@ func Open(location string, opt *Options) (*Store, error) {
 	if s.header == nil {
 		s.header = http.Header{}
 	}
+	// From here on, user and password are in a header and not in a URL.
 	if name := u.User.Username(); u.User != nil {
 		password, _ := u.User.Password()
 		r := http.Request{Header: s.header}
@@ -150,31 +121,13 @@ func Open(location string, opt *Options) (*Store, error) {
 	s.base.Path, s.prefix = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.EscapedPath(), "/")
 	s.options.setDefaults()
 	if s.transport = s.options.Transport; s.transport == nil {
-		s.transport = newTransport(&s.base, s.options.PrivateRedirects)
+		s.transport = NewTransport(&s.base, s.options.PrivateRedirects)
 	}
+	if s.options.Hedge {
+		s.hedger = &hedger{}
+	}
+	s.policy = s.options.policy(address(&s.base))
 	return s, nil
-}
-
-// setDefaults replaces zero values by the defaults.
-func (o *Options) setDefaults() {
-	if o.Attempts <= 0 {
-		o.Attempts = 5
-	}
-	if o.Pause <= 0 {
-		o.Pause = 200 * time.Millisecond
-	}
-	if o.LongestPause <= 0 {
-		o.LongestPause = 30 * time.Second
-	}
-	if o.Stall <= 0 {
-		o.Stall = 30 * time.Second
-	}
-	if o.LeastRate == 0 {
-		o.LeastRate = 1 << 10
-	}
-	if o.Discard <= 0 {
-		o.Discard = 64 << 20
-	}
 }
 
 // Close closes idle connections. The store may still be used.
@@ -188,11 +141,17 @@ func (s *Store) Close() error {
 // Place implements [store.Placer]. If the URL has a query, it returns "", because values
 // may depend on the query.
 func (s *Store) Place() string {
+	if s.options.Location != "" {
+		return s.options.Location
+	}
 	if s.base.RawQuery != "" {
 		return ""
 	}
 	return s.base.Scheme + "://" + s.base.Host + s.prefix
 }
+
+// Requests implements [store.Pacer]: it is the most that the limiter ever allows.
+func (s *Store) Requests() int { return s.policy.Limiter.Most() }
 
 // missing reports whether a status means that a key has no value.
 func (s *Store) missing(status int) bool {
@@ -243,6 +202,7 @@ func Split(location, suffix string) (root, rest string) {
 	for segment := range strings.SplitAfterSeq(escaped, "/") {
 		at += len(segment)
 		name, err := url.PathUnescape(strings.TrimSuffix(segment, "/"))
+		// The suffix alone is not a name.
 		if err != nil || !strings.HasSuffix(name, suffix) || name == suffix {
 			continue
 		}
@@ -260,7 +220,9 @@ func Split(location, suffix string) (root, rest string) {
 // URL cannot be parsed, Redact cuts it at the first sign of one of these.
 func Redact(location string) string {
 	u, err := url.Parse(location)
-	if err != nil || u.Opaque != "" {
+	// Package url would leave out the slashes of a URL that names nothing. Special
+	// characters in a password can make one malformed. Cut these by their delimiters.
+	if err != nil || u.Opaque != "" || u.Host == "" && u.Path == "" && u.User == nil {
 		scheme, rest, found := strings.Cut(location, "://")
 		if !found {
 			scheme, rest = "", location
@@ -268,6 +230,7 @@ func Redact(location string) string {
 		if i := strings.IndexAny(rest, "?#"); i >= 0 {
 			rest = rest[:i]
 		}
+		// A password may contain '@' too.
 		rest = rest[strings.LastIndexByte(rest, '@')+1:]
 		if !found {
 			return rest
@@ -292,5 +255,6 @@ func parseReason(err error) string {
 var (
 	_ store.Stater   = (*Store)(nil)
 	_ store.Placer   = (*Store)(nil)
+	_ store.Pacer    = (*Store)(nil)
 	_ store.OpenFunc = OpenLocation
 )

@@ -97,12 +97,19 @@ func TestModified(t *testing.T) {
 	if info, err := s.Stat(t.Context(), store.MustKey(key)); err != nil || !info.Modified.IsZero() {
 		t.Errorf("a time by an unknown clock: %v, %v", info, err)
 	}
+	s = open(t, serve(t, wrap(fixture(), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		w.Header()["Date"] = nil // the server would set one
+		next.ServeHTTP(w, r)
+	})), httpstore.Options{})
+	if info, err := s.Stat(t.Context(), store.MustKey(key)); err != nil || info.Modified.IsZero() {
+		t.Errorf("a time without a date: %v, %v", info, err)
+	}
 }
 
 // TestVersions checks which headers distinguish versions.
 func TestVersions(t *testing.T) {
 	modified := "Fri, 02 Jan 2026 03:04:05 GMT"
-	for tag, want := range map[string]string{`"x"`: `"x"`, `W/"x"`: `W/"x" ` + modified, "": " " + modified} {
+	for tag, want := range map[string]string{`"x"`: `"x"`, `W/"x"`: `W/"x" ` + modified, "": "W/ " + modified} {
 		s := open(t, serve(t, wrap(fixture(), header("ETag", tag))), httpstore.Options{})
 		if info, err := s.Stat(t.Context(), store.MustKey(key)); err != nil || info.Version.String() != want {
 			t.Errorf("ETag %s: version %q, want %q, error %v", tag, info.Version, want, err)
@@ -139,6 +146,10 @@ func TestRedact(t *testing.T) {
 		"https://h/%zz?sig=1":              "https://h/%zz",
 		"https://u:p%zz@h/x#1":             "https://h/x",
 		"u:p@h/%zz":                        "h/%zz",
+		"s3://":                            "s3://",
+		"s3://?secret=1":                   "s3://",
+		"s3:///x?secret=1":                 "s3:///x",
+		"file:///a@b/x.zarr":               "file:///a@b/x.zarr",
 	} {
 		if got := httpstore.Redact(location); got != want {
 			t.Errorf("%s: %s, want %s", location, got, want)
@@ -163,7 +174,7 @@ func TestConceal(t *testing.T) {
 			t.Errorf("%s stands for %s, want %s", location, got, want)
 		}
 	}
-	for _, plain := range []string{"https://h/x", "local?x", "s3://b/x?y"} {
+	for _, plain := range []string{"https://h/x", "local?x", "s3://b/x", "file:///b/x?y"} {
 		if same, shown := httpstore.Conceal(ctx, plain); same != ctx || shown != plain {
 			t.Errorf("%s is shown as %s", plain, shown)
 		}

@@ -20,7 +20,7 @@ type ask struct {
 	method string
 	key    store.Key
 	bytes  string // Range header, "" for all bytes
-	match  string // If-Match header, "" for any version
+	match  string // strong version, "" for any
 }
 
 // name returns the URL of a key, for messages.
@@ -33,6 +33,9 @@ func (s *Store) name(key store.Key) string {
 // url returns the URL of a key. It escapes '+' too, because some servers read it as a
 // space.
 func (s *Store) url(key store.Key) *url.URL {
+	if s.options.Locate != nil {
+		return s.options.Locate(key)
+	}
 	u, text := s.base, key.String()
 	u.Path += "/" + text
 	var b strings.Builder
@@ -56,13 +59,14 @@ var errDirectory = errors.New("the server has a directory at this key")
 func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
 	u := s.url(a.key)
 	for range mostRedirects + 1 {
-		r, err := s.transport.RoundTrip(s.request(ctx, a, u))
+		r, err := s.exchange(ctx, a, u)
 		if err != nil {
-			return nil, lost(ctx, err)
+			return nil, s.lost(ctx, a.method, u.Host, err)
 		}
 		r.Body = watching(ctx, r.Body)
 		next, err := s.redirection(r, u)
 		if err != nil || next != nil {
+			// Read the rest, so that the connection can be used again.
 			drain(r.Body)
 		}
 		switch {
@@ -79,6 +83,7 @@ func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
 // request returns the request for a URL. Only the store's own host gets secrets.
 func (s *Store) request(ctx context.Context, a ask, u *url.URL) *http.Request {
 	h := http.Header{}
+	// No other host may see credentials.
 	if s.own(u) {
 		h = s.header.Clone()
 	}
@@ -89,11 +94,21 @@ func (s *Store) request(ctx context.Context, a ask, u *url.URL) *http.Request {
 	if a.bytes != "" {
 		h.Set("Range", a.bytes)
 	}
-	if a.match != "" {
-		h.Set("If-Match", a.match)
-	}
 	r := &http.Request{Method: a.method, URL: u, Host: u.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if a.match != "" {
+		s.pin(r, a.match)
+	}
 	return r.WithContext(ctx)
+}
+
+// pin makes a request one for a strong version.
+func (s *Store) pin(r *http.Request, version string) {
+	switch {
+	case s.options.Pin != nil:
+		s.options.Pin(r, version)
+	case s.options.Version == nil: // it is an ETag
+		r.Header.Set("If-Match", version)
+	}
 }
 
 // own reports whether a URL is on the store's host, with the same scheme or by https.
@@ -112,10 +127,14 @@ func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 	default:
 		return nil, nil
 	}
+	if err := s.explain(r); err != nil {
+		return nil, err
+	}
 	to, err := from.Parse(r.Header.Get("Location"))
 	if err != nil || r.Header.Get("Location") == "" {
 		return nil, fmt.Errorf("status %d with a Location that is not a URL", r.StatusCode)
 	}
+	// Do not use credentials that a server puts into a redirection.
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
 	switch {
 	case to.Scheme != "http" && to.Scheme != "https":
@@ -126,6 +145,8 @@ func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 		return nil, fmt.Errorf("status %d with a Location without a host", r.StatusCode)
 	case to.Host == from.Host && to.Path == from.Path+"/":
 		return nil, errDirectory
+	case s.options.SameHost && !s.own(to):
+		return nil, fmt.Errorf("%w: a redirection to another host is not followed, because it would get credentials", store.ErrUnsupported)
 	case !s.mayLead(to):
 		return nil, fmt.Errorf("%w%s", errPrivate, advice(address(to)))
 	}

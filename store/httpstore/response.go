@@ -10,29 +10,40 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
 )
 
 // describe returns the Info of a value of size bytes from the headers of an answer.
-func describe(r *http.Response, size int64) store.Info {
+func (s *Store) describe(r *http.Response, size int64) store.Info {
 	info := store.Info{Size: size}
-	tag, modified := r.Header.Get("ETag"), r.Header.Get("Last-Modified")
-	switch {
-	case isStrong(tag):
-		info.Version = store.MakeVersion(tag)
-	case tag != "" || modified != "":
-		info.Version = store.MakeVersion(tag + " " + modified)
+	modified := r.Header.Get("Last-Modified")
+	if version, _ := s.version(r.Header); version != "" {
+		info.Version = store.MakeVersion(version)
 	}
-	last, err := http.ParseTime(modified)
-	// Last-Modified and Date are by the server's clock, so their difference is the age of
-	// the value. Both are in whole seconds, so the result is at most one second early.
-	date, noDate := http.ParseTime(r.Header.Get("Date"))
-	if err == nil && noDate == nil {
-		info.Modified = time.Now().Add(-max(0, date.Sub(last)))
+	if last, err := http.ParseTime(modified); err == nil {
+		info.Modified = s.Local(r.Header)(last)
 	}
 	return info
+}
+
+// version returns the text of the version of a value, and whether it guarantees equal
+// bytes.
+func (s *Store) version(h http.Header) (text string, strong bool) {
+	if s.options.Version != nil {
+		text = s.options.Version(h)
+		return text, text != ""
+	}
+	tag, modified := h.Get("ETag"), h.Get("Last-Modified")
+	switch {
+	case isStrong(tag):
+		return tag, true
+	// A weak ETag may stay the same when bytes change, so the time is added to it.
+	case tag != "" || modified != "":
+		return "W/" + strings.TrimPrefix(tag, "W/") + " " + modified, false // see Version.IsWeak
+	}
+	return "", false
 }
 
 // isStrong reports whether an ETag guarantees equal bytes, not only equal meaning (RFC
@@ -82,6 +93,7 @@ func parseContentRange(header string) (contentRange, error) {
 	if !ok {
 		return contentRange{}, bad
 	}
+	// The answer 416 has this form.
 	if span == "*" {
 		return contentRange{0, -1, size}, nil
 	}
@@ -103,8 +115,28 @@ func number(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// statusError returns the error for an answer without a value.
+// mostExplained is the largest number of bytes of an error's body to read.
+const mostExplained = 64 << 10
+
+// explain returns the error of Hooks.Explain, or nil.
+func (s *Store) explain(r *http.Response) error {
+	if s.options.Explain == nil {
+		return nil
+	}
+	c := *r
+	c.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(r.Body, mostExplained), r.Body}
+	return s.options.Explain(&c)
+}
+
+// statusError returns the error for an answer without a value. It closes the body.
 func (s *Store) statusError(r *http.Response) error {
+	defer drain(r.Body)
+	if err := s.explain(r); err != nil {
+		return err
+	}
 	status := fmt.Sprintf("status %d", r.StatusCode)
 	if text := http.StatusText(r.StatusCode); text != "" {
 		status += " " + text
@@ -116,8 +148,11 @@ func (s *Store) statusError(r *http.Response) error {
 		return fmt.Errorf("%s: %w (the server requires credentials)", status, fs.ErrPermission)
 	case c == http.StatusForbidden:
 		return fmt.Errorf("%s: %w (some servers answer this for a missing key: see Options.Missing)", status, fs.ErrPermission)
+	// A server that says when to come back is busy. Without that, 503 may mean a restart.
+	case c == http.StatusTooManyRequests, c == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "":
+		return retry.Throttled(errors.New(status), RetryAfter(r.Header))
 	case passes(c):
-		return &passing{err: errors.New(status), after: retryAfter(r)}
+		return retry.Temporary(errors.New(status), RetryAfter(r.Header))
 	}
 	return errors.New(status)
 }
@@ -133,18 +168,6 @@ func passes(status int) bool {
 	return status >= 500
 }
 
-// retryAfter returns the pause that the server asks for, or 0.
-func retryAfter(r *http.Response) time.Duration {
-	text := r.Header.Get("Retry-After")
-	if seconds, ok := number(text); ok {
-		return time.Duration(min(seconds, int64(time.Hour/time.Second)*24)) * time.Second
-	}
-	if t, err := http.ParseTime(text); err == nil {
-		return max(0, time.Until(t))
-	}
-	return 0
-}
-
 // errLonger means that the body is longer than its headers say.
 var errLonger = errors.New("the body is longer than its headers say")
 
@@ -152,6 +175,7 @@ var errLonger = errors.New("the body is longer than its headers say")
 // used again.
 func atEnd(body io.Reader) error {
 	var b [1]byte
+	// Do not wait forever for a reader that returns neither bytes nor an error.
 	for range 100 {
 		n, err := body.Read(b[:])
 		switch {

@@ -22,7 +22,20 @@ type concealedKey struct{}
 // slash, is then opened with the user, password and query of the URL. So a program can
 // display and extend a URL without its secrets. A location without secrets is returned
 // unchanged.
+//
+// The query of a location in a bucket, such as "s3://bucket/path?endpoint=…", has the
+// options of the bucket. It stands for the locations in the bucket that have no query. Of
+// several queries, each location has that of the concealed location with which it shares
+// the most segments, and among equals that of the last one.
 func Conceal(ctx context.Context, location string) (context.Context, string) {
+	if inBucket(location) {
+		shown, query, found := strings.Cut(location, "?")
+		if !found {
+			return ctx, location
+		}
+		before, _ := ctx.Value(concealedKey{}).(*concealed)
+		return context.WithValue(ctx, concealedKey{}, &concealed{shown, query, before}), shown
+	}
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User == nil && u.RawQuery == "" && u.Fragment == "" {
 		return ctx, location
@@ -37,6 +50,9 @@ func Conceal(ctx context.Context, location string) (context.Context, string) {
 func Reveal(ctx context.Context, location string) string {
 	var found *concealed
 	c, _ := ctx.Value(concealedKey{}).(*concealed)
+	if inBucket(location) {
+		return withOptions(c, location)
+	}
 	for ; c != nil; c = c.next {
 		rest, ok := strings.CutPrefix(location, c.shown)
 		if ok && (rest == "" || rest[0] == '/') && (found == nil || len(c.shown) > len(found.shown)) {
@@ -51,6 +67,56 @@ func Reveal(ctx context.Context, location string) string {
 	if err != nil || restErr != nil {
 		return location
 	}
+	// Take the path from the location, and everything else from the whole URL.
 	u.Path, u.RawPath = rest.Path, rest.RawPath
 	return u.String()
+}
+
+// inBucket reports whether a location is one of an object store, which has a path that is
+// not escaped.
+func inBucket(location string) bool {
+	scheme, _, found := strings.Cut(location, "://")
+	return found && scheme != "http" && scheme != "https" && scheme != "file"
+}
+
+// bucketOf returns the part of a location up to the bucket.
+func bucketOf(location string) string {
+	scheme, rest, _ := strings.Cut(location, "://")
+	bucket, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + bucket
+}
+
+// withOptions adds the options of its bucket to a location. The first segment may name an
+// account, which has several containers with options of their own.
+func withOptions(c *concealed, location string) string {
+	if strings.Contains(location, "?") {
+		return location
+	}
+	var found *concealed
+	most := 0
+	for bucket := bucketOf(location); c != nil; c = c.next {
+		if bucketOf(c.shown) != bucket {
+			continue
+		}
+		if n := common(c.shown, location); found == nil || n > most {
+			found, most = c, n
+		}
+	}
+	if found == nil {
+		return location
+	}
+	return location + "?" + found.real
+}
+
+// common returns how well a concealed location fits another one: by the segments that
+// both begin with, and among equals by whether the concealed one has no more.
+func common(shown, location string) (n int) {
+	a, b := strings.Split(strings.TrimRight(shown, "/"), "/"), strings.Split(location, "/")
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	if n == len(a) {
+		return 2*n + 1
+	}
+	return 2 * n
 }

@@ -14,7 +14,7 @@ import (
 // Stat implements [store.Stater] with HEAD. If the server does not answer HEAD properly,
 // Stat requests the first byte.
 func (s *Store) Stat(ctx context.Context, key store.Key) (info store.Info, err error) {
-	err = s.retry(ctx, func(ctx context.Context) error {
+	err = s.Do(ctx, func(ctx context.Context) error {
 		info, err = s.stat(ctx, key)
 		return err
 	})
@@ -33,13 +33,15 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	if err != nil {
 		return store.Info{}, err
 	}
-	drain(r.Body)
 	switch c := r.StatusCode; {
 	case c == http.StatusOK && r.ContentLength >= 0 && plain(r) == nil:
-		return describe(r, r.ContentLength), nil
+		drain(r.Body)
+		return s.describe(r, r.ContentLength), nil
 	case s.missing(c) || passes(c) || c == http.StatusUnauthorized:
 		return store.Info{}, s.statusError(r)
 	}
+	drain(r.Body)
+	// Some servers answer HEAD with an error or without a length.
 	info, err := s.firstByte(ctx, key)
 	if err == nil {
 		// GET works where HEAD does not. Skip HEAD from now on.
@@ -48,7 +50,7 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-// firstByte requests the first byte of a value. The answer tells its size.
+// firstByte requests the first byte of a value. The answer contains its size.
 func (s *Store) firstByte(ctx context.Context, key store.Key) (store.Info, error) {
 	r, err := s.do(ctx, ask{method: http.MethodGet, key: key, bytes: "bytes=0-0"})
 	if err != nil {
@@ -59,17 +61,16 @@ func (s *Store) firstByte(ctx context.Context, key store.Key) (store.Info, error
 	case c == http.StatusOK && r.ContentLength < 0:
 		return store.Info{}, fmt.Errorf("%w: the server does not send the length of the value", store.ErrUnsupported)
 	case c == http.StatusOK:
-		return describe(r, r.ContentLength), plain(r)
-	// An empty value has no first byte; the answer 416 tells its size too.
+		return s.describe(r, r.ContentLength), plain(r)
+	// An empty value has no first byte; the answer 416 contains its size too.
 	case c == http.StatusPartialContent || c == http.StatusRequestedRangeNotSatisfiable:
 		drain(r.Body)
 		size, err := parseContentRange(r.Header.Get("Content-Range"))
 		if err != nil {
 			return store.Info{}, err
 		}
-		return describe(r, size.size), plain(r)
+		return s.describe(r, size.size), plain(r)
 	}
-	drain(r.Body)
 	return store.Info{}, s.statusError(r)
 }
 

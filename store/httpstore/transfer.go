@@ -7,31 +7,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"net/http"
 	"slices"
 
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
 )
 
 // Get implements [store.Store].
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	t := &transfer{s: s, key: key, q: q, given: len(dst), out: dst}
-	if err := s.retry(ctx, t.attempt); err != nil {
+	out, info, err := s.get(ctx, key, q, dst)
+	if err != nil {
 		return nil, store.Info{}, s.fail(key, err)
 	}
-	return t.out, t.info, nil
+	return out, info, nil
 }
 
-// fail adds the URL of the key to err.
+// fail adds the name of the key to err.
 func (s *Store) fail(key store.Key, err error) error {
 	if errors.Is(err, errDirectory) {
 		err = s.missingDirectory()
 	}
+	if s.options.Name != nil {
+		return fmt.Errorf("%s: %w", s.options.Name(key), err)
+	}
 	return fmt.Errorf("http: %s: %w", s.name(key), err)
 }
 
-// transfer is one Get in progress.
+// transfer is one Get in progress, or one part of it.
 type transfer struct {
 	s     *Store
 	key   store.Key
@@ -39,10 +44,13 @@ type transfer struct {
 	given int    // length of the caller's slice
 	out   []byte // the caller's slice and the bytes received
 
+	head   *parts // the transfer is the head of these
+	pinned *parts // the transfer is a part of these, and has their version
+
 	// From the first answer. An interrupted body is resumed where it ended.
 	info   store.Info
 	off, n int64
-	tag    string // strong ETag, "" if the body cannot be resumed
+	tag    string // strong version, "" if the body cannot be resumed
 }
 
 // attempt sends one request, or two if the server cannot answer the first.
@@ -52,11 +60,11 @@ func (t *transfer) attempt(ctx context.Context) error {
 	}
 	// The body cannot be resumed, so drop the received bytes.
 	t.out, t.tag = t.out[:t.given], ""
-	header, ok := t.q.Range.Header()
+	header, ok := t.header()
 	if !ok {
 		return t.look(ctx)
 	}
-	r, err := t.s.do(ctx, ask{method: http.MethodGet, key: t.key, bytes: header})
+	r, err := t.s.do(ctx, ask{method: http.MethodGet, key: t.key, bytes: header, match: t.match()})
 	if err != nil {
 		return err
 	}
@@ -65,20 +73,67 @@ func (t *transfer) attempt(ctx context.Context) error {
 	case http.StatusOK:
 		return t.whole(ctx, r)
 	case http.StatusPartialContent:
+		// A part that was not requested is not a valid answer.
 		if header != "" {
 			return t.part(ctx, r)
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
+		// The range lies beyond the value, or the server does not support suffixes.
 		drain(r.Body)
 		return t.look(ctx)
 	}
-	drain(r.Body)
-	return t.s.statusError(r)
+	return t.refused(r)
+}
+
+// header returns the Range header of the first request.
+func (t *transfer) header() (value string, ok bool) {
+	if t.head == nil {
+		return t.q.Range.Header()
+	}
+	off, _, err := t.q.Range.Resolve(math.MaxInt64)
+	if err != nil {
+		return "", false
+	}
+	return store.Span(off, t.s.options.Part).Header()
+}
+
+// match returns the version that a part must have, or "".
+func (t *transfer) match() string {
+	if t.pinned == nil {
+		return ""
+	}
+	return t.pinned.version
+}
+
+// refused returns the error for an answer without a value.
+func (t *transfer) refused(r *http.Response) error {
+	err := t.s.statusError(r)
+	// The value was there with this version, so it has another one or none.
+	if t.pinned != nil && (r.StatusCode == http.StatusPreconditionFailed || errors.Is(err, fs.ErrNotExist)) {
+		return errReplaced
+	}
+	return err
+}
+
+// alone makes the head of parts a transfer of all selected bytes, because the server does
+// not answer its request by a range.
+func (t *transfer) alone() error {
+	if t.head != nil && t.head.begun() {
+		return errReplaced // the other parts are being read
+	}
+	t.head = nil
+	return nil
 }
 
 // look answers a request for no bytes, or one that the server cannot satisfy, from the
 // size of the value. Some servers that support ranges do not support suffixes.
 func (t *transfer) look(ctx context.Context) error {
+	if t.pinned != nil {
+		return errReplaced // the part was there
+	}
+	if err := t.alone(); err != nil {
+		return err
+	}
 	info, err := t.s.stat(ctx, t.key)
 	if err != nil {
 		return err
@@ -100,21 +155,28 @@ func (t *transfer) look(ctx context.Context) error {
 	case http.StatusPartialContent:
 		return t.part(ctx, r)
 	}
-	drain(r.Body)
 	return t.s.statusError(r)
 }
 
 // begin records the headers of the first answer and checks them against the request.
 func (t *transfer) begin(r *http.Response, size int64) (err error) {
-	t.info = describe(r, size)
+	t.info = t.s.describe(r, size)
 	if t.off, t.n, err = t.q.Resolve(size); err != nil {
 		return err
 	}
 	if t.n > math.MaxInt-int64(t.given) {
 		return fmt.Errorf("%w: %d bytes", store.ErrTooLarge, t.n)
 	}
-	if tag := r.Header.Get("ETag"); isStrong(tag) {
-		t.tag = tag
+	version, strong := t.s.version(r.Header)
+	if strong {
+		t.tag = version
+	}
+	switch {
+	case t.head != nil:
+		return t.head.begin(t, version, strong)
+	// The server may ignore the condition of the request.
+	case t.pinned != nil && (!t.info.Same(t.pinned.info) || version != t.pinned.version):
+		return errReplaced
 	}
 	return nil
 }
@@ -128,6 +190,7 @@ func (t *transfer) part(ctx context.Context, r *http.Response) error {
 	if err != nil {
 		return err
 	}
+	// A shifted range would put the wrong bytes into the result.
 	if c.first != t.off || c.last-c.first+1 != t.n {
 		return fmt.Errorf("the server sent bytes %d to %d of %d for %s", c.first, c.last, c.size, t.q.Range)
 	}
@@ -143,6 +206,7 @@ func (t *transfer) ranged(r *http.Response) (contentRange, error) {
 	if err != nil {
 		return c, err
 	}
+	// Contradictory headers come from broken servers and proxies.
 	if n := c.last - c.first + 1; r.ContentLength >= 0 && r.ContentLength != n {
 		return c, fmt.Errorf("the server sends bytes %d to %d as %d bytes", c.first, c.last, r.ContentLength)
 	}
@@ -151,7 +215,7 @@ func (t *transfer) ranged(r *http.Response) (contentRange, error) {
 
 // whole reads an answer that is the whole value, even if the request is for a range.
 func (t *transfer) whole(ctx context.Context, r *http.Response) error {
-	if err := errors.Join(plain(r), delimited(r)); err != nil {
+	if err := errors.Join(plain(r), delimited(r), t.alone()); err != nil {
 		return err
 	}
 	if r.ContentLength < 0 {
@@ -182,6 +246,7 @@ func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	case !all:
 		most = min(most, t.s.options.Discard)
 	}
+	// If only a part is selected, the caller's slice must not get the other bytes.
 	out := t.out
 	if !all {
 		out = nil
@@ -225,7 +290,7 @@ func (t *transfer) until(ctx context.Context, body io.Reader, dst []byte, most i
 		case err == io.EOF:
 			return dst, nil
 		case err != nil:
-			return nil, lost(ctx, err)
+			return nil, t.s.lost(ctx, http.MethodGet, t.s.base.Host, err)
 		}
 	}
 }
@@ -233,7 +298,7 @@ func (t *transfer) until(ctx context.Context, body io.Reader, dst []byte, most i
 // skip discards the first n bytes of a body.
 func (t *transfer) skip(ctx context.Context, body io.Reader, n int64) error {
 	if _, err := io.CopyN(io.Discard, body, n); err != nil {
-		return lost(ctx, err)
+		return t.s.lost(ctx, http.MethodGet, t.s.base.Host, err)
 	}
 	return nil
 }
@@ -257,8 +322,9 @@ func (t *transfer) take(ctx context.Context, body io.Reader) error {
 		room := int(min(left, int64(cap(t.out)-len(t.out))))
 		k, err := body.Read(t.out[len(t.out) : len(t.out)+room])
 		t.out = t.out[:len(t.out)+k]
+		// An error that comes with the last missing byte does not matter.
 		if err != nil && int64(k) < left {
-			return lost(ctx, err)
+			return t.s.lost(ctx, http.MethodGet, t.s.base.Host, err)
 		}
 	}
 }
@@ -270,7 +336,7 @@ func (t *transfer) fill(ctx context.Context, body io.Reader) error {
 	}
 	if err := atEnd(body); err != nil {
 		t.tag = "" // the answer contradicts its headers, so do not resume it
-		return lost(ctx, err)
+		return t.s.lost(ctx, http.MethodGet, t.s.base.Host, err)
 	}
 	return nil
 }
@@ -285,16 +351,17 @@ func (t *transfer) resume(ctx context.Context, got int64) error {
 	defer r.Body.Close()
 	if r.StatusCode == http.StatusPartialContent {
 		c, err := t.ranged(r)
-		// Some servers ignore If-Match, so compare the ETag again.
-		same := err == nil && r.Header.Get("ETag") == t.tag && c.size == t.info.Size
+		// Some servers ignore If-Match, so compare the version again.
+		version, _ := t.s.version(r.Header)
+		same := err == nil && version == t.tag && c.size == t.info.Size
 		if same && c.first == t.off+got && c.last == t.off+t.n-1 {
 			return t.fill(ctx, r.Body)
 		}
 	}
-	drain(r.Body)
-	if passes(r.StatusCode) {
-		return t.s.statusError(r)
+	// If the error passes, the tag stays, so the next attempt resumes here.
+	if err := t.s.statusError(r); retry.IsTemporary(err) {
+		return err
 	}
 	t.tag = "" // start from the beginning
-	return &passing{err: errors.New("the value changed while it was read")}
+	return retry.Temporary(errors.New("the value changed while it was read"), 0)
 }

@@ -16,14 +16,17 @@ import (
 	"time"
 )
 
-// newTransport returns the transport of the store at base.
+// NewTransport returns the transport that a store at base uses if its options have none.
+// With private it follows redirections to private networks; see
+// [Options.PrivateRedirects]. A driver wraps it in an [http.RoundTripper] that signs
+// requests, and uses the same one for its writes. The caller closes its idle connections.
 //
 // It speaks HTTP/1.1 only. HTTP/2 would put all requests to a server on one connection,
 // and servers and networks limit the throughput of one connection. 32 parallel requests
 // would take as long as 32 consecutive ones. The pool of idle connections is unbounded,
 // so it grows to the number of requests in flight.
-func newTransport(base *url.URL, lan bool) *http.Transport {
-	g := &guard{base: address(base), lan: lan}
+func NewTransport(base *url.URL, private bool) *http.Transport {
+	g := &guard{base: address(base), lan: private, find: http.ProxyFromEnvironment}
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true)
 	return &http.Transport{
@@ -49,21 +52,34 @@ var errPrivate = errors.New("a redirection to an address of a private network, o
 // guard refuses redirections to this machine, its network, and the services that give
 // cloud machines their credentials. It checks addresses when they are dialed, so a DNS
 // name cannot hide one. It permits every address of the store's own host and of the
-// proxies of the environment, because the caller chose them.
+// proxies of the environment, because the caller chose them. A proxy looks names up
+// itself, so behind one the guard checks addresses that a URL spells out, but not names.
 type guard struct {
 	base    string
-	lan     bool     // redirections may lead to private networks
-	proxies sync.Map // addresses
-	own     sync.Map // netip.AddrPort of the store's own host
+	lan     bool                                    // redirections may lead to private networks
+	find    func(r *http.Request) (*url.URL, error) // the proxy for a request
+	proxies sync.Map                                // addresses
+	own     sync.Map                                // netip.AddrPort of the store's own host
 }
 
 // proxy returns the proxy of the environment and records it as permitted.
 func (g *guard) proxy(r *http.Request) (*url.URL, error) {
-	u, err := http.ProxyFromEnvironment(r)
-	if err == nil && u != nil {
-		g.proxies.Store(address(u), true)
+	u, err := g.find(r)
+	if err != nil || u == nil {
+		return u, err
 	}
-	return u, err
+	// The proxy makes the connection, so dial does not see its address.
+	if to := address(r.URL); to != g.base && !isName(r.URL.Hostname()) {
+		// An address as the store's host need not be looked up.
+		if ap, err := netip.ParseAddrPort(g.base); err == nil {
+			g.own.Store(ap, true)
+		}
+		if err := g.permit(to); err != nil {
+			return nil, err
+		}
+	}
+	g.proxies.Store(address(u), true)
+	return u, nil
 }
 
 // dial opens a connection.
@@ -72,6 +88,7 @@ func (g *guard) dial(ctx context.Context, network, to string) (net.Conn, error) 
 	_, isProxy := g.proxies.Load(to)
 	switch {
 	case to == g.base:
+		// Redirections may lead to every address of the store's own host.
 		d.Control = func(_, resolved string, _ syscall.RawConn) error {
 			if ap, err := netip.ParseAddrPort(resolved); err == nil {
 				g.own.Store(ap, true)
@@ -108,6 +125,7 @@ func (g *guard) isOwn(resolved string) bool {
 	if _, found := g.own.Load(ap); found {
 		return true
 	}
+	// The store's host may redirect from http to https.
 	_, found := g.own.Load(netip.AddrPortFrom(ap.Addr(), 80))
 	return found && ap.Port() == 443
 }
@@ -143,6 +161,7 @@ func reach(resolved string) scope {
 	if err != nil {
 		return never
 	}
+	// An IPv6 address may contain an IPv4 one.
 	a := ap.Addr().Unmap().WithZone("")
 	if translated.Contains(a) {
 		b := a.As16()

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"varve.dev/zarr/store/retry"
 )
 
 // Causes of a cancelled attempt.
@@ -35,13 +37,17 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	}
 	switch cause := context.Cause(inner); cause {
 	case errStalled:
-		return &passing{slow: true, err: fmt.Errorf("%w, or no complete headers for %v (Options.Stall waits longer)",
-			errStalled, s.options.Stall)}
+		return s.late(fmt.Errorf("%w, or no complete headers for %v", errStalled, s.options.Stall), "Options.Stall waits longer")
 	case errSlow:
-		return &passing{slow: true, err: fmt.Errorf("%w: less than its share of %d bytes a second over %v "+
-			"(Options.LeastRate permits less)", errSlow, s.options.LeastRate, s.options.Stall)}
+		return s.late(fmt.Errorf("%w: less than its share of %d bytes a second over %v", errSlow, s.options.LeastRate, s.options.Stall), "Options.LeastRate permits less")
 	}
 	return err
+}
+
+// late returns the error of an attempt that took too long, with the option that permits
+// that.
+func (s *Store) late(err error, option string) error {
+	return &unanswered{host: s.base.Host, err: retry.TimedOut(err), advice: "check the network and proxies, and try again (" + option + ")"}
 }
 
 // watch observes one attempt. Its timer ends a silent attempt. A slow body keeps
@@ -69,6 +75,7 @@ func (w *watch) notice() (end func()) {
 	var mu sync.Mutex
 	ended := false
 	timer := time.AfterFunc(after, func() {
+		// The lock makes end wait until a running Waiting returns.
 		mu.Lock()
 		defer mu.Unlock()
 		enough := max(1, w.s.share()*after.Seconds())
@@ -122,6 +129,7 @@ func (w *watch) came(n int) {
 	w.timer.Reset(w.s.options.Stall)
 	w.got += int64(n)
 	w.all.Add(int64(n))
+	w.s.policy.Limiter.Moved(n)
 	took := time.Since(w.begin)
 	// Check whole periods only, because a single read may be much slower or faster.
 	if took < w.s.options.Stall {
@@ -131,4 +139,11 @@ func (w *watch) came(n int) {
 		w.cancel(errSlow)
 	}
 	w.begin, w.got = w.begin.Add(took), 0
+}
+
+// sent counts bytes of a request.
+func (w *watch) sent(n int) {
+	w.timer.Reset(w.s.options.Stall)
+	w.all.Add(int64(n))
+	w.s.policy.Limiter.Moved(n)
 }

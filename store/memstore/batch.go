@@ -20,6 +20,8 @@ var (
 	_ store.ConditionalBatch = batch{}
 	_ store.SplicingBatch    = batch{}
 	_ store.PatchingBatch    = batch{}
+	_ store.CloningBatch     = batch{}
+	_ store.AssemblingBatch  = batch{}
 )
 
 func (b batch) Put(ctx context.Context, key store.Key, data []byte) error {
@@ -41,6 +43,15 @@ func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, fr
 
 func (b batch) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch) error {
 	_, err := b.s.Patch(ctx, key, from, patches, store.Flush)
+	return err
+}
+
+func (b batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
+	return b.s.Clone(ctx, key, source, from, store.Flush)
+}
+
+func (b batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
+	_, err := b.s.Assemble(ctx, key, parts, store.Flush)
 	return err
 }
 

@@ -22,6 +22,7 @@ func (x index) count(name string, by int) {
 	for dir, rest := "", name; rest != ""; {
 		child, below, isDir := strings.Cut(rest, "/")
 		if isDir {
+			// Keep the slash, which marks a directory.
 			child = rest[:len(child)+1]
 		}
 		x.bump(dir, child, by)
@@ -54,6 +55,11 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	return func(yield func(store.Entry, error) bool) { s.list(ctx, top, "", deep, yield) }
 }
 
+// ListVersions implements [store.VersionLister]. It is List, which knows the versions.
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.List(ctx, dir, deep)
+}
+
 // list yields the entries below top+rel, and reports whether to go on.
 func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func(store.Entry, error) bool) bool {
 	if err := ctx.Err(); err != nil {
@@ -84,8 +90,8 @@ func (s *Store) children(top, rel string) []store.Entry {
 			entries = append(entries, store.Entry{Name: rel + name, Dir: true, Size: -1})
 			continue
 		}
-		size := len(s.values[store.Path{}.MustKey(top+rel+child)].data)
-		entries = append(entries, store.Entry{Name: rel + child, Size: int64(size)})
+		info := s.values[store.Path{}.MustKey(top+rel+child)].info()
+		entries = append(entries, store.Entry{Name: rel + child, Size: info.Size, Version: info.Version, Modified: info.Modified})
 	}
 	return entries
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memstore is a store in memory. It has every power of package store, so it is
-// also the reference for drivers.
+// Package memstore is a store in memory. It has every power of package store except
+// [store.Copier], so it is also the reference for drivers.
 //
 // A write replaces the value, and open objects keep reading the old one. Only
 // [Store.Patch] changes a value in place, under a lock of that value; open objects then
-// fail with [store.ErrConflict].
+// fail with [store.ErrConflict]. Clones share their bytes until one of them is patched.
 //
 // The end of the process loses all values, regardless of the requested durability.
 package memstore
@@ -45,8 +45,9 @@ type value struct {
 type storage struct {
 	data []byte // never replaced; patches change the bytes
 
-	mu  sync.RWMutex
-	now store.Version
+	mu     sync.RWMutex
+	now    store.Version
+	shared bool // another storage may have the same data, which no patch may change
 }
 
 func (v value) info() store.Info {
@@ -166,21 +167,21 @@ func onlyIf(cond store.Condition) may {
 
 // Put implements [store.Writer].
 func (s *Store) Put(ctx context.Context, key store.Key, data []byte, _ store.Durability) (store.Version, error) {
-	return s.set(ctx, key, clone(data), anyway)
+	return s.set(ctx, key, &storage{data: clone(data)}, anyway)
 }
 
 // PutIf implements [store.ConditionalWriter].
 func (s *Store) PutIf(
 	ctx context.Context, key store.Key, data []byte, cond store.Condition, _ store.Durability,
 ) (store.Version, error) {
-	return s.set(ctx, key, clone(data), onlyIf(cond))
+	return s.set(ctx, key, &storage{data: clone(data)}, onlyIf(cond))
 }
 
 // clone returns a copy without spare capacity.
 func clone(data []byte) []byte { return append(make([]byte, 0, len(data)), data...) }
 
-// set stores data, without copying it, if may agrees.
-func (s *Store) set(ctx context.Context, key store.Key, data []byte, may may) (store.Version, error) {
+// set stores new storage if may agrees. It sets the version of the storage.
+func (s *Store) set(ctx context.Context, key store.Key, fresh *storage, may may) (store.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Version{}, err
 	}
@@ -190,12 +191,12 @@ func (s *Store) set(ctx context.Context, key store.Key, data []byte, may may) (s
 	if !may(old, exists) {
 		return store.Version{}, conflict(key)
 	}
-	version := s.next()
-	s.values[key] = value{&storage{data: data, now: version}, version, time.Now()}
+	fresh.now = s.next()
+	s.values[key] = value{fresh, fresh.now, time.Now()}
 	if !exists {
 		s.dirs.add(key)
 	}
-	return version, nil
+	return fresh.now, nil
 }
 
 // next returns the version of a write. The caller holds the lock of the store.

@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Patch implements [store.Patcher]. It copies only the bytes of the patches. It waits for
-// the readers of the value, and later readers wait for it; other values are not blocked.
+// Patch implements [store.Patcher]. It copies only the bytes of the patches, unless a
+// clone shares those of the value. It waits for the readers of the value, and later
+// readers wait for it; other values are not blocked.
 func (s *Store) Patch(
 	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability,
 ) (store.Version, error) {
@@ -24,13 +25,25 @@ func (s *Store) Patch(
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.shared {
+		// A clone has the same bytes, so change a copy.
+		fresh := &storage{data: clone(v.data)}
+		fresh.apply(patches)
+		return s.set(ctx, key, fresh, onlyIf(store.IfVersion(from)))
+	}
 	if !s.renew(key, v) {
 		return store.Version{}, conflict(key)
 	}
-	for _, p := range patches {
-		copy(v.data[p.Off:], p.Data)
-	}
+	// Readers of the new version wait for the lock that is held here.
+	v.apply(patches)
 	return v.now, nil
+}
+
+// apply overwrites bytes. The caller holds the lock of the storage.
+func (s *storage) apply(patches []store.Patch) {
+	for _, p := range patches {
+		copy(s.data[p.Off:], p.Data)
+	}
 }
 
 // renew gives the value at key a new version if it still is v. From then on no concurrent

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 
 	"varve.dev/zarr/store"
 )
@@ -21,11 +20,15 @@ func (s *Store) Splice(
 	if err != nil {
 		return store.Version{}, err
 	}
-	data, err := v.splice(key, fragments)
-	if err != nil {
-		return store.Version{}, err
+	var data []byte
+	n, err := store.SplicedSize(int64(len(v.data)), fragments)
+	if err == nil {
+		data, err = build(n, store.PartsOf(key, from, fragments), map[store.Key]value{key: v})
 	}
-	return s.set(ctx, key, data, onlyIf(store.IfVersion(from)))
+	if err != nil {
+		return store.Version{}, fmt.Errorf("memory: %s: %w", key, err)
+	}
+	return s.set(ctx, key, &storage{data: data}, onlyIf(store.IfVersion(from)))
 }
 
 // present returns the value at key, which must be of version from.
@@ -35,29 +38,4 @@ func (s *Store) present(ctx context.Context, key store.Key, from store.Version) 
 		return value{}, conflict(key)
 	}
 	return v, err
-}
-
-// splice returns the bytes that fragments make of the value.
-func (v value) splice(key store.Key, fragments []store.Fragment) ([]byte, error) {
-	n, err := store.SplicedSize(int64(len(v.data)), fragments)
-	if err == nil && n > math.MaxInt {
-		err = fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("memory: %s: %w", key, err)
-	}
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	if v.now != v.version {
-		return nil, conflict(key)
-	}
-	data := make([]byte, 0, n)
-	for _, p := range fragments {
-		if p.Data != nil {
-			data = append(data, p.Data...)
-		} else {
-			data = append(data, v.data[p.Off:p.Off+p.N]...)
-		}
-	}
-	return data, nil
 }

@@ -91,6 +91,30 @@ func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, s
 	return n, err
 }
 
+// Clone implements [store.CloningBatch].
+func (b *batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
+	start := time.Now()
+	made, err := store.BatchClone(ctx, b.Batch, key, source, from)
+	b.tried(ctx, observe.Clone, key, made.Moved, start, err)
+	return made, err
+}
+
+// Assemble implements [store.AssemblingBatch].
+func (b *batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
+	start := time.Now()
+	err := store.BatchAssemble(ctx, b.Batch, key, parts)
+	b.tried(ctx, observe.Assemble, key, added(parts), start, err)
+	return err
+}
+
+// Gather implements [store.GatheringBatch].
+func (b *batch) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part) error {
+	start := time.Now()
+	err := store.BatchGather(ctx, b.Batch, key, from, parts)
+	b.tried(ctx, observe.Assemble, key, added(parts), start, err)
+	return err
+}
+
 // tried is done, but reports nothing if the store lacks the power, because then no
 // request was made.
 func (w watch) tried(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {

@@ -45,6 +45,14 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return out, info, err
 }
 
+// ReadVersion implements [store.VersionReader].
+func (s *Store) ReadVersion(ctx context.Context, key store.Key, info store.Info, q store.Request, dst []byte) ([]byte, error) {
+	start := time.Now()
+	out, err := store.ReadVersion(ctx, s.below, key, info, q, dst)
+	s.done(ctx, observe.Get, key, int64(len(out)-len(dst)), start, err)
+	return out, err
+}
+
 // Stat implements [store.Stater].
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	start := time.Now()
@@ -56,12 +64,24 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 // List implements [store.Lister]. The reported duration does not include the time that
 // the caller spends on entries.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.listed(ctx, dir, store.List(ctx, s.below, dir, deep))
+}
+
+// ListVersions implements [store.VersionLister]. It is reported as one listing, like
+// List.
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.listed(ctx, dir, store.ListVersions(ctx, s.below, dir, deep))
+}
+
+// listed reports a listing of dir when it ends.
+func (s *Store) listed(ctx context.Context, dir store.Path, entries iter.Seq2[store.Entry, error]) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		start := time.Now()
 		var elsewhere time.Duration
 		var failed error
-		for e, err := range store.List(ctx, s.below, dir, deep) {
+		for e, err := range entries {
 			failed = err
+			// The operation takes no time while the caller uses the entry.
 			left := time.Now()
 			more := yield(e, err)
 			elsewhere += time.Since(left)
@@ -85,6 +105,12 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 
 // Place implements [store.Placer].
 func (s *Store) Place() string { return store.PlaceOf(s.below) }
+
+// Room implements [store.Gauge].
+func (s *Store) Room(dir store.Path) (store.Room, error) { return store.RoomOf(s.below, dir) }
+
+// Requests implements [store.Pacer].
+func (s *Store) Requests() int { return store.RequestsOf(s.below) }
 
 // Close closes the store below if it has a Close method.
 func (s *Store) Close() error {

@@ -93,8 +93,8 @@ func has[P any](s store.Store) bool {
 // powers returns which powers a store has, in the order of the package.
 func powers(s store.Store) string {
 	return fmt.Sprint(has[store.Writer](s), has[store.ConditionalWriter](s), has[store.Splicer](s), has[store.Patcher](s),
-		has[store.Batcher](s), has[store.Copier](s), has[store.Deleter](s), has[store.ConditionalDeleter](s), has[store.Lister](s),
-		has[store.Stater](s), has[store.Opener](s), has[store.Locker](s), has[store.Placer](s), has[io.Closer](s))
+		has[store.Batcher](s), has[store.Copier](s), has[store.Cloner](s), has[store.Assembler](s), has[store.Gatherer](s), has[store.Deleter](s), has[store.ConditionalDeleter](s), has[store.Lister](s),
+		has[store.VersionLister](s), has[store.Stater](s), has[store.Opener](s), has[store.Locker](s), has[store.Placer](s), has[store.Gauge](s), has[io.Closer](s))
 }
 
 func TestPowers(t *testing.T) {
@@ -164,6 +164,21 @@ func TestEvents(t *testing.T) {
 		_, _, err := store.CopyValue(ctx, s, store.MustKey("c"), s, key, 0, store.Sync)
 		return err
 	}, "get a/b 8 ok", "put c 8 ok") // a memory store is no Copier
+	step("clone", func() error {
+		_, err := store.Clone(ctx, s, store.MustKey("c"), key, v, 0, store.Sync)
+		return err
+	}, "clone c 0 ok") // a memory store shares the bytes
+	step("assemble", func() error {
+		parts := []store.Part{{Data: []byte("new")}, {Key: key, Version: v, N: 5}}
+		_, err := store.Assemble(ctx, s, store.MustKey("c"), parts, 0, store.Sync)
+		return err
+	}, "assemble c 3 ok")
+	step("list versions", func() error {
+		for range s.ListVersions(ctx, store.Path{}, false) {
+			break
+		}
+		return nil
+	}, "list 0 ok")
 	step("list", func() error {
 		for range s.List(ctx, store.Path{}, false) {
 			break
@@ -188,11 +203,17 @@ func TestEvents(t *testing.T) {
 		if err := store.BatchPutIf(ctx, b, key, []byte("123"), store.IfVersion(v)); err == nil {
 			t.Error("the condition held")
 		}
+		if _, err := store.BatchClone(ctx, b, store.MustKey("c"), key, store.Version{}); err != nil {
+			return err
+		}
+		if err := store.BatchAssemble(ctx, b, store.MustKey("c"), []store.Part{{Data: []byte("1")}}); err != nil {
+			return err
+		}
 		if err := b.Delete(ctx, key); err != nil {
 			return err
 		}
 		return b.Commit(ctx)
-	}, "put a/b 2 ok", "put_if a/b 0 conflict", "delete a/b 0 ok", "commit 0 ok")
+	}, "put a/b 2 ok", "put_if a/b 0 conflict", "clone c 0 ok", "assemble c 1 ok", "delete a/b 0 ok", "commit 0 ok")
 	step("delete if", func() error { return s.DeleteIf(ctx, key, v) }, "delete_if a/b 0 conflict")
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()

@@ -87,6 +87,54 @@ func (s *Store) CopyFrom(
 	return n, v, err
 }
 
+// Clone implements [store.Cloner].
+func (s *Store) Clone(
+	ctx context.Context, key, source store.Key, from store.Version, d store.Durability,
+) (store.Cloned, error) {
+	c, ok := store.As[store.Cloner](s.below)
+	if !ok {
+		return store.Cloned{}, store.ErrUnsupported
+	}
+	start := time.Now()
+	made, err := c.Clone(ctx, key, source, from, d)
+	s.done(ctx, observe.Clone, key, made.Moved, start, err)
+	return made, err
+}
+
+// Assemble implements [store.Assembler].
+func (s *Store) Assemble(
+	ctx context.Context, key store.Key, parts []store.Part, d store.Durability,
+) (store.Version, error) {
+	a, ok := store.As[store.Assembler](s.below)
+	if !ok {
+		return store.Version{}, store.ErrUnsupported
+	}
+	start := time.Now()
+	v, err := a.Assemble(ctx, key, parts, d)
+	s.done(ctx, observe.Assemble, key, added(parts), start, err)
+	return v, err
+}
+
+// Gather implements [store.Gatherer]. If the store cannot gather from the other one, no
+// request was made, so none is reported. Reads of the other store are reported by that
+// one.
+func (s *Store) Gather(
+	ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability,
+) (store.Version, error) {
+	start := time.Now()
+	v, err := store.Gather(ctx, s.below, key, from, parts, d)
+	s.tried(ctx, observe.Assemble, key, added(parts), start, err)
+	return v, err
+}
+
+// added returns the number of new bytes in parts.
+func added(parts []store.Part) (n int64) {
+	for _, p := range parts {
+		n += int64(len(p.Data))
+	}
+	return n
+}
+
 // fresh returns the number of new bytes in fragments.
 func fresh(fragments []store.Fragment) (n int64) {
 	for _, p := range fragments {

@@ -168,6 +168,7 @@ func (l *Ledger) change(key store.Key, e *entry) (store.Version, error) {
 		e.info.Version = store.MakeVersion("rehearsal-" + strconv.FormatInt(l.writes, 10))
 		e.info.Modified = time.Now()
 	}
+	// The bytes of the superseded version are no longer held.
 	if old != nil && old.held > 0 && !stays(key) {
 		l.order = slices.DeleteFunc(l.order, func(k store.Key) bool { return k == key })
 		l.kept -= old.held
@@ -177,6 +178,7 @@ func (l *Ledger) change(key store.Key, e *entry) (store.Version, error) {
 		l.order = append(l.order, key)
 		l.kept += e.held
 	}
+	// Drop the oldest values, but never the latest, even if it exceeds the limit.
 	for l.kept > mostKept && len(l.order) > 1 {
 		l.drop(l.order[0])
 		l.order = l.order[1:]

@@ -13,13 +13,26 @@ import (
 // List implements [store.Lister]. It yields the listing of the store below, without
 // deleted values and with written ones.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.merge(ctx, dir, deep, store.List)
+}
+
+// ListVersions implements [store.VersionLister], as List does.
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.merge(ctx, dir, deep, store.ListVersions)
+}
+
+// listing is a function that lists a store.
+type listing = func(ctx context.Context, s store.Store, dir store.Path, deep bool) iter.Seq2[store.Entry, error]
+
+// merge lists the store below with list, and merges the written values.
+func (s *Store) merge(ctx context.Context, dir store.Path, deep bool, list listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
 		ours, gone := s.ledger.under(dir, deep)
-		for e, err := range store.List(ctx, s.below, dir, deep) {
+		for e, err := range list(ctx, s.below, dir, deep) {
 			// A value written here replaces the one below, and is yielded after the loop.
 			if err == nil && s.isHidden(ctx, dir, e, ours, gone) {
 				continue
@@ -57,7 +70,7 @@ func (l *Ledger) under(dir store.Path, deep bool) (ours map[string]store.Entry, 
 		case isDir:
 			ours[child] = store.Entry{Name: child, Dir: true, Size: -1}
 		default:
-			ours[child] = store.Entry{Name: child, Size: e.info.Size}
+			ours[child] = store.Entry{Name: child, Size: e.info.Size, Version: e.info.Version, Modified: e.info.Modified}
 		}
 	}
 	return ours, gone
@@ -72,6 +85,7 @@ func (s *Store) isHidden(ctx context.Context, dir store.Path, e store.Entry, our
 	if !gone[e.Name] || !e.Dir {
 		return gone[e.Name]
 	}
+	// The directory stays visible while one of its values is not deleted.
 	for rest, err := range store.List(ctx, s.below, dir, true) {
 		if err != nil {
 			return false

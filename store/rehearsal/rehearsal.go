@@ -60,6 +60,12 @@ func (s *Store) Unwrap() store.Store { return s.below }
 // Place implements [store.Placer].
 func (s *Store) Place() string { return store.PlaceOf(s.below) }
 
+// Room implements [store.Gauge].
+func (s *Store) Room(dir store.Path) (store.Room, error) { return store.RoomOf(s.below, dir) }
+
+// Requests implements [store.Pacer].
+func (s *Store) Requests() int { return store.RequestsOf(s.below) }
+
 // Close closes the store below if it has a Close method.
 func (s *Store) Close() error {
 	if c, ok := store.As[io.Closer](s.below); ok {
@@ -122,6 +128,7 @@ func (o object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 
 // Lock implements [store.Locker]. It excludes only writers in this rehearsal.
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+	// In contrast to a mutex, the wait for a channel can be cancelled.
 	held, _ := s.locks.LoadOrStore(dir, make(chan struct{}, 1))
 	turn := held.(chan struct{})
 	if err := ctx.Err(); err != nil {
@@ -174,6 +181,8 @@ type nothing struct {
 	store.Splicer
 	store.Batcher
 	store.Copier
+	store.Cloner
+	store.Assembler
 	store.Locker
 }
 
@@ -198,6 +207,10 @@ func (nothing) List(ctx context.Context, _ store.Path, _ bool) iter.Seq2[store.E
 			yield(store.Entry{}, err)
 		}
 	}
+}
+
+func (n nothing) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return n.List(ctx, dir, deep)
 }
 
 // Place implements [store.Placer].

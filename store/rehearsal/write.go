@@ -5,6 +5,7 @@ package rehearsal
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"varve.dev/zarr/store"
@@ -59,6 +60,7 @@ func (s *Store) remove(ctx context.Context, key store.Key, cond *store.Condition
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
 	e, err := s.may(ctx, key, cond)
+	// If neither the store nor the rehearsal has the value, there is nothing to record.
 	if err == nil && (e.exists || e.was >= 0) {
 		_, err = s.ledger.change(key, &entry{was: e.was})
 	}
@@ -80,15 +82,71 @@ func (s *Store) may(ctx context.Context, key store.Key, cond *store.Condition) (
 
 // Splice implements [store.Splicer].
 func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability) (store.Version, error) {
-	// The value is built later, when the caller may have changed its bytes.
-	fragments = slices.Clone(fragments)
-	held := int64(0)
-	for i, p := range fragments {
-		fragments[i].Data = slices.Clone(p.Data)
+	parts, held := kept(store.PartsOf(key, from, fragments))
+	return s.rewrite(ctx, key, from, held, func(old int64) (int64, error) { return store.SplicedSize(old, fragments) },
+		func(older reads) reads { return assembled(parts, map[store.Key]reads{key: older}) })
+}
+
+// kept returns a copy of parts, and the number of bytes in it. A value is built later,
+// when the caller may have changed its bytes.
+func kept(parts []store.Part) (copied []store.Part, held int64) {
+	copied = slices.Clone(parts)
+	for i, p := range copied {
+		copied[i].Data = slices.Clone(p.Data)
 		held += int64(len(p.Data))
 	}
-	return s.rewrite(ctx, key, from, held, func(old int64) (int64, error) { return store.SplicedSize(old, fragments) },
-		func(older reads) reads { return spliced(fragments, older) })
+	return copied, held
+}
+
+// Assemble implements [store.Assembler]. It reads the sources only when the value is
+// read.
+func (s *Store) Assemble(
+	ctx context.Context, key store.Key, parts []store.Part, _ store.Durability,
+) (store.Version, error) {
+	n, err := store.AssembledSize(parts)
+	if err != nil {
+		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", key, err)
+	}
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	parts, held := kept(parts)
+	entries, from := map[store.Key]entry{}, map[store.Key]reads{}
+	for _, p := range parts {
+		if err := s.enter(ctx, p, entries); err != nil {
+			return store.Version{}, err
+		}
+	}
+	for source, e := range entries {
+		from[source] = s.older(source, e)
+		held += e.held
+	}
+	now, err := s.may(ctx, key, nil)
+	if err != nil {
+		return store.Version{}, err
+	}
+	return s.ledger.change(key, &entry{
+		info: store.Info{Size: n}, was: now.was, exists: true, held: held, part: assembled(parts, from),
+	})
+}
+
+// enter adds the source of a part to entries, and checks the part. The caller holds the
+// lock of the ledger.
+func (s *Store) enter(ctx context.Context, p store.Part, entries map[store.Key]entry) error {
+	if p.Data != nil {
+		return nil
+	}
+	e, seen := entries[p.Key]
+	if !seen {
+		var err error
+		if e, err = s.source(ctx, p.Key, p.Version); err != nil {
+			return err
+		}
+		entries[p.Key] = e
+	}
+	if !p.Version.IsZero() && p.Version != e.info.Version {
+		return fmt.Errorf("rehearsal: %s: %w", p.Key, store.ErrConflict)
+	}
+	return p.Within(e.info.Size)
 }
 
 // Patch implements [store.Patcher].
@@ -107,23 +165,23 @@ func (s *Store) Patch(ctx context.Context, key store.Key, from store.Version, pa
 // reads appends n bytes of a value from offset off on to dst.
 type reads func(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
 
-// spliced reads a value that is spliced from fragments.
-func spliced(fragments []store.Fragment, older reads) reads {
+// assembled reads a value that is made of parts, with the readers of their sources.
+func assembled(parts []store.Part, from map[store.Key]reads) reads {
 	return func(ctx context.Context, off, n int64, dst []byte) (_ []byte, err error) {
-		for _, p := range fragments {
+		for _, p := range parts {
 			size := p.N
 			if p.Data != nil {
 				size = int64(len(p.Data))
 			}
-			from, to := max(0, off), min(size, off+n) // within the fragment
+			first, end := max(0, off), min(size, off+n) // within the part
 			off -= size
 			switch {
-			case from >= to:
+			case first >= end:
 				continue
 			case p.Data != nil:
-				dst = append(dst, p.Data[from:to]...)
+				dst = append(dst, p.Data[first:end]...)
 			default:
-				if dst, err = older(ctx, p.Off+from, to-from, dst); err != nil {
+				if dst, err = from[p.Key](ctx, p.Off+first, end-first, dst); err != nil {
 					return nil, err
 				}
 			}
@@ -167,15 +225,63 @@ func (s *Store) rewrite(
 	if err != nil {
 		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", key, err)
 	}
-	older := s.reading(key, old.info)
-	if _, changed := s.ledger.entries[key]; changed {
-		older = func(ctx context.Context, off, n int64, dst []byte) ([]byte, error) {
-			return old.read(ctx, key, store.Request{Range: store.Span(off, n)}, dst)
-		}
-	}
 	return s.ledger.change(key, &entry{
-		info: store.Info{Size: n}, was: old.was, exists: true, held: held + old.held, part: change(older),
+		info: store.Info{Size: n}, was: old.was, exists: true, held: held + old.held, part: change(s.older(key, old)),
 	})
+}
+
+// older reads the present version of a value, old, also after it was replaced. The caller
+// holds the lock of the ledger.
+func (s *Store) older(key store.Key, old entry) reads {
+	if _, changed := s.ledger.entries[key]; !changed {
+		return s.reading(key, old.info)
+	}
+	return func(ctx context.Context, off, n int64, dst []byte) ([]byte, error) {
+		return old.read(ctx, key, store.Request{Range: store.Span(off, n)}, dst)
+	}
+}
+
+// Clone implements [store.Cloner]. It reads the source only when the clone is read.
+func (s *Store) Clone(
+	ctx context.Context, key, source store.Key, from store.Version, _ store.Durability,
+) (store.Cloned, error) {
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	old, err := s.source(ctx, source, from)
+	if err != nil {
+		return store.Cloned{}, err
+	}
+	now, err := s.may(ctx, key, nil)
+	if err != nil {
+		return store.Cloned{}, err
+	}
+	fresh := old
+	if fresh.was = now.was; !old.kept {
+		fresh.part = s.older(source, old)
+	}
+	v, err := s.ledger.change(key, &fresh)
+	if err != nil {
+		return store.Cloned{}, err
+	}
+	made := store.Cloned{Version: v, Source: old.info.Version, Size: old.info.Size}
+	if key == source {
+		made.Source = v
+	}
+	return made, nil
+}
+
+// source returns the entry of a key that must be of version from. A zero from permits any
+// version. The caller holds the lock of the ledger.
+func (s *Store) source(ctx context.Context, key store.Key, from store.Version) (entry, error) {
+	if !from.IsZero() {
+		cond := store.IfVersion(from)
+		return s.may(ctx, key, &cond)
+	}
+	e, exists, err := s.present(ctx, key)
+	if err == nil && !exists {
+		err = fmt.Errorf("rehearsal: %s: %w", key, fs.ErrNotExist)
+	}
+	return e, err
 }
 
 // reading reads a version of a value from the store below.
@@ -240,6 +346,15 @@ func (b batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) err
 
 func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
 	_, err := b.s.Splice(ctx, key, from, fragments, store.Flush)
+	return err
+}
+
+func (b batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
+	return b.s.Clone(ctx, key, source, from, store.Flush)
+}
+
+func (b batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
+	_, err := b.s.Assemble(ctx, key, parts, store.Flush)
 	return err
 }
 

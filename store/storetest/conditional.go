@@ -123,6 +123,8 @@ func (h hooked) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 
 func (h hooked) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
+		// List everything before the caller gets an entry, so that the listing is one
+		// step.
 		var entries []store.Entry
 		err := h.do(ctx, "List", dir.AsKey(), func() error {
 			for e, err := range h.s.List(ctx, dir, deep) {

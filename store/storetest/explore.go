@@ -33,7 +33,10 @@ func Explore(run func(choose func(n int) int) (more bool)) (runs int) {
 			return c.taken
 		})
 		runs++
+		// A run may make fewer choices than the one before.
 		path = path[:depth]
+		// Drop the last choices whose options were all tried. The one before takes its
+		// next option.
 		for len(path) > 0 && path[len(path)-1].taken+1 == path[len(path)-1].of {
 			path = path[:len(path)-1]
 		}

@@ -40,11 +40,13 @@ func checkLock(p *probe) {
 	if err == nil {
 		p.is(other(), nil, "unlock")
 	}
+	// A call must stop waiting for the lock when its context ends.
 	soon, cancel := context.WithTimeout(p.ctx, 20*time.Millisecond)
 	defer cancel()
 	_, err = p.lock(soon, lockDir)
 	p.is(err, context.DeadlineExceeded, "Lock of what is locked")
 	p.is(unlock(), nil, "unlock")
+	// Whatever the lock leaves in the directory must not be listed.
 	if _, ok := store.As[store.Lister](p.s); ok {
 		p.lists(lockDir, false, []string{"k"})
 	}
@@ -63,6 +65,7 @@ func (p *probe) exclusion() {
 					errs[i] = err
 					return
 				}
+				// Only the lock protects this variable.
 				count++
 				if err := unlock(); err != nil {
 					errs[i] = err

@@ -30,9 +30,10 @@ func Fixture() map[string][]byte {
 
 // probe is one check in progress: a store and the failures so far.
 type probe struct {
-	ctx  context.Context
-	s    store.Store
-	errs []error
+	ctx    context.Context
+	s      store.Store
+	hashed bool // see [HashedVersions]
+	errs   []error
 }
 
 func (p *probe) errorf(format string, args ...any) {
@@ -65,6 +66,12 @@ func (p *probe) refusesWrites() {
 	p.refused(err, "Splice")
 	_, err = store.PatchValue(p.ctx, p.s, key, store.Version{}, nil, store.Sync)
 	p.refused(err, "PatchValue")
+	_, err = store.Clone(p.ctx, p.s, key, store.MustKey(longKey), store.Version{}, 0, store.Sync)
+	p.refused(err, "Clone")
+	_, err = store.Assemble(p.ctx, p.s, key, []store.Part{added("x")}, 0, store.Sync)
+	p.refused(err, "Assemble")
+	_, err = store.Gather(p.ctx, p.s, key, elsewhere{}, []store.Part{added("x")}, store.Sync)
+	p.refused(err, "Gather")
 	p.refused(store.Delete(p.ctx, p.s, key), "Delete")
 	p.refused(store.DeleteIf(p.ctx, p.s, key, store.Version{}), "DeleteIf")
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
@@ -77,6 +84,10 @@ func (p *probe) refusesWrites() {
 		p.refused(store.BatchPutIf(p.ctx, b, key, nil, store.IfAbsent()), "PutIf in a batch")
 		p.refused(store.BatchSplice(p.ctx, b, key, store.Version{}, nil), "Splice in a batch")
 		p.refused(store.BatchPatch(p.ctx, b, key, store.Version{}, nil), "Patch in a batch")
+		_, err = store.BatchClone(p.ctx, b, key, store.MustKey(longKey), store.Version{})
+		p.refused(err, "Clone in a batch")
+		p.refused(store.BatchAssemble(p.ctx, b, key, []store.Part{added("x")}), "Assemble in a batch")
+		p.refused(store.BatchGather(p.ctx, b, key, elsewhere{}, []store.Part{added("x")}), "Gather in a batch")
 		b.Discard()
 	}
 	if _, err := store.Stat(p.ctx, p.s, key); !errors.Is(err, fs.ErrNotExist) {
@@ -104,6 +115,20 @@ func (p *probe) put(name string, value []byte) store.Version {
 	v, err := store.Put(p.ctx, p.s, store.MustKey(name), value, store.Flush)
 	p.is(err, nil, "Put %q", name)
 	return v
+}
+
+// again writes the value that name has, so that only the version changes.
+func (p *probe) again(name string, value []byte) {
+	if !p.hashed {
+		p.put(name, value)
+		return
+	}
+	before := p.version(name)
+	v, err := p.putIf(name, string(value), store.IfVersion(before))
+	p.is(err, nil, "PutIf of the same bytes at %q", name)
+	if now := p.version(name); v == before || now != v {
+		p.errorf("PutIf of the same bytes at %q says version %v, Stat says %v, and before it was %v", name, v, now, before)
+	}
 }
 
 // get reads a whole value.

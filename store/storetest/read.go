@@ -97,6 +97,7 @@ func (p *probe) limits() {
 func checkAppend(p *probe) {
 	value := Fixture()[longKey]
 	for _, room := range []int{0, 100, 399, 400, 401, 1000} {
+		// The pattern shows which bytes Get writes.
 		buf := bytes.Repeat([]byte{0xEE}, 3+room)
 		got, _, err := p.s.Get(p.ctx, store.MustKey(longKey), store.Request{}, append(buf[:0], "abc"...))
 		switch {
@@ -165,6 +166,7 @@ func checkList(p *probe) {
 		"ab":    "",
 		"de":    "",
 	} {
+		// The wanted names are separated by spaces.
 		p.lists(dir, false, strings.Fields(strings.ReplaceAll(want, "space in", "space_in")))
 	}
 	p.lists("", true, slices.Collect(maps.Keys(Fixture())))

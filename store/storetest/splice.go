@@ -90,7 +90,7 @@ func (p *probe) splices(splice splice) {
 	}
 	p.put("a/k", []byte(old))
 	before := p.version("a/k")
-	p.put("a/k", []byte(old)) // an equal value has another version
+	p.again("a/k", []byte(old)) // an equal value has another version
 	text := []byte("kept by nobody")
 	for _, fragments := range [][]store.Fragment{{kept(0, 10)}, {fresh("x")}, nil, {kept(0, 11)}, {kept(0, 1), fresh("x"), kept(9, 1)}} {
 		p.is(splice(key, before, fragments), store.ErrConflict, "Splice of an old version")

@@ -159,7 +159,7 @@ type Turn struct {
 	Fate   string // "" for an operation that happened, "refused", "lost", "crash"
 }
 
-// Trace is the steps of a run, first to last.
+// Trace has the steps of a run, first to last.
 type Trace []Turn
 
 // String returns one line for each step, such as "1: PutIf a/zarr.json lost".
@@ -240,6 +240,7 @@ func (c *client) before(ctx context.Context, op Op) error {
 	case <-c.crashed:
 		return ErrCrashed
 	case <-ctx.Done():
+		// Tell the stepper that this operation takes no turn.
 		close(r.over)
 		return ctx.Err()
 	}
@@ -269,6 +270,7 @@ func (c *client) turn(f fate) (op Op, done bool) {
 		r := c.next
 		select {
 		case r.turn <- f:
+			// Only one operation of all clients runs at a time.
 			<-r.over
 			c.wait()
 			return r.op, c.ended

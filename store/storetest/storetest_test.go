@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,6 +75,115 @@ type broken struct {
 	in  func(b store.Batch) store.Batch
 	spl func(s *memstore.Store, key store.Key, from store.Version, fragments []store.Fragment) (store.Version, error)
 	pat func(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
+	cln func(s *memstore.Store, key, source store.Key, from store.Version) (store.Cloned, error)
+	asm func(s *memstore.Store, key store.Key, parts []store.Part) (store.Version, error)
+	gat func(s *memstore.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error)
+	lst func(e *store.Entry)
+}
+
+func (b broken) Clone(
+	ctx context.Context, key, source store.Key, from store.Version, d store.Durability,
+) (store.Cloned, error) {
+	if b.cln != nil && ctx.Err() == nil {
+		return b.cln(b.Store, key, source, from)
+	}
+	return b.Store.Clone(ctx, key, source, from, d)
+}
+
+func (b broken) Assemble(
+	ctx context.Context, key store.Key, parts []store.Part, d store.Durability,
+) (store.Version, error) {
+	if b.asm != nil && ctx.Err() == nil {
+		return b.asm(b.Store, key, parts)
+	}
+	return b.Store.Assemble(ctx, key, parts, d)
+}
+
+func (b broken) Gather(
+	ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability,
+) (store.Version, error) {
+	if b.gat != nil && ctx.Err() == nil {
+		return b.gat(b.Store, key, from, parts)
+	}
+	var value bytes.Buffer
+	if err := store.WriteParts(ctx, &value, from, parts); err != nil {
+		return store.Version{}, err
+	}
+	return b.Store.Put(ctx, key, value.Bytes(), d)
+}
+
+// gatherSome publishes what was written before an error.
+func gatherSome(s *memstore.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error) {
+	var value bytes.Buffer
+	err := store.WriteParts(context.Background(), &value, from, parts)
+	v, putErr := put(s, key, value.Bytes())
+	return v, errors.Join(err, putErr)
+}
+
+// gatherAnyway gathers any versions.
+func gatherAnyway(s *memstore.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error) {
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i].Version = store.Version{}
+	}
+	return broken{Store: s}.Gather(context.Background(), key, from, parts, store.Flush)
+}
+
+func (b broken) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range b.Store.ListVersions(ctx, dir, deep) {
+			if b.lst != nil {
+				b.lst(&e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// cloneAnyway clones any version.
+func cloneAnyway(s *memstore.Store, key, source store.Key, _ store.Version) (store.Cloned, error) {
+	return s.Clone(context.Background(), key, source, store.Version{}, store.Flush)
+}
+
+// cloneLate checks the version, and clones later.
+func cloneLate(s *memstore.Store, key, source store.Key, from store.Version) (store.Cloned, error) {
+	info, err := s.Stat(context.Background(), source)
+	if err == nil && !from.IsZero() && info.Version != from {
+		return store.Cloned{}, store.ErrConflict
+	}
+	time.Sleep(100 * time.Microsecond)
+	return cloneAnyway(s, key, source, from)
+}
+
+// assembleAnyway assembles any versions, and not even one of each value.
+func assembleAnyway(s *memstore.Store, key store.Key, parts []store.Part) (v store.Version, err error) {
+	var value []byte
+	for _, p := range parts {
+		if value = append(value, p.Data...); p.Data == nil {
+			q := store.Request{Range: store.Span(p.Off, p.N)}
+			if value, _, err = s.Get(context.Background(), p.Key, q, value); err != nil {
+				return v, err
+			}
+			time.Sleep(10 * time.Microsecond)
+		}
+	}
+	return put(s, key, value)
+}
+
+// assembleEach checks the version of each part, but a value may change in between.
+func assembleEach(s *memstore.Store, key store.Key, parts []store.Part) (v store.Version, err error) {
+	if _, err := store.AssembledSize(parts); err != nil {
+		return v, err
+	}
+	for _, p := range parts {
+		info, err := s.Stat(context.Background(), p.Key)
+		if p.Data == nil && !p.Version.IsZero() && (err != nil || info.Version != p.Version) {
+			return v, store.ErrConflict
+		}
+	}
+	return assembleAnyway(s, key, parts)
 }
 
 func (b broken) Patch(
@@ -241,15 +352,24 @@ func TestFindsFaults(t *testing.T) {
 		"deletes blindly": {broken{del: func(s *memstore.Store, k store.Key, _ store.Version) error {
 			return s.Delete(context.Background(), k)
 		}}, "DeleteIf"},
-		"looks first":        {broken{del: lookFirst}, "ConditionalRaces"},
-		"hasty writes":       {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
-		"hasty deletion":     {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
-		"patches anyway":     {broken{pat: patchAnyway}, "Patch"},
-		"patches one by one": {broken{pat: patchOneByOne}, "Patch"},
-		"splices anyway":     {broken{spl: spliceAnyway}, "Splice"},
-		"leaves a tail":      {broken{spl: spliceOver}, "Splice"},
-		"splices, then asks": {broken{spl: spliceTwice}, "SpliceRaces"},
-		"writes nothing":     {broken{put: func(*memstore.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
+		"looks first":         {broken{del: lookFirst}, "ConditionalRaces"},
+		"hasty writes":        {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
+		"hasty deletion":      {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
+		"patches anyway":      {broken{pat: patchAnyway}, "Patch"},
+		"patches one by one":  {broken{pat: patchOneByOne}, "Patch"},
+		"clones anyway":       {broken{cln: cloneAnyway}, "Clone"},
+		"clones too late":     {broken{cln: cloneLate}, "CloneRaces"},
+		"gathers some":        {broken{gat: gatherSome}, "Gather"},
+		"gathers anyway":      {broken{gat: gatherAnyway}, "Gather"},
+		"assembles anyway":    {broken{asm: assembleAnyway}, "Assemble"},
+		"mixes versions":      {broken{asm: assembleEach}, "AssembleRaces"},
+		"lists no versions":   {broken{lst: func(e *store.Entry) { e.Version = store.Version{} }}, "ListVersions"},
+		"lists one version":   {broken{lst: func(e *store.Entry) { e.Version = one }}, "ChangedVersions"},
+		"lists unknown sizes": {broken{lst: func(e *store.Entry) { e.Size = -1 }}, "ListVersions"},
+		"splices anyway":      {broken{spl: spliceAnyway}, "Splice"},
+		"leaves a tail":       {broken{spl: spliceOver}, "Splice"},
+		"splices, then asks":  {broken{spl: spliceTwice}, "SpliceRaces"},
+		"writes nothing":      {broken{put: func(*memstore.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
 		"writes the last value": {broken{put: func(s *memstore.Store, k store.Key, v []byte) (store.Version, error) {
 			mu.Lock()
 			defer mu.Unlock()

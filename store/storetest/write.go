@@ -277,7 +277,7 @@ func (p *probe) readUntil(done <-chan struct{}, name string, values [][]byte) er
 		case err != nil:
 			return err
 		case !slices.ContainsFunc(values, func(v []byte) bool { return bytes.Equal(v, got) }):
-			return fmt.Errorf("%s is no value that was written", brief(got))
+			return fmt.Errorf("%s is not a value that was written", brief(got))
 		case info.Size != int64(len(got)):
 			return fmt.Errorf("%d bytes with size %d", len(got), info.Size)
 		}

@@ -38,10 +38,10 @@ import (
 //	return a.Close()
 //
 // Until then values can be replaced and deleted as in any store. No other program sees
-// them, and none is durable, regardless of the requested durability. An Archive has every
-// power except [store.Splicer], [store.Patcher], [store.Batcher] and [store.Opener]. Its
-// methods are safe for concurrent use. Members are not compressed, because chunks usually
-// are.
+// them, and none is durable, regardless of the requested durability. An Archive is a
+// [store.ConditionalWriter], [store.ConditionalDeleter], [store.VersionLister] and
+// [store.Locker]; clones and assembled values pass through memory. Its methods are safe
+// for concurrent use. Members are not compressed, because chunks usually are.
 //
 // # Protocol
 //
@@ -112,6 +112,7 @@ func begin(a *Archive) (*Archive, error) {
 	a.members, a.locks = map[store.Key]written{}, map[store.Path]chan struct{}{}
 	err := a.free()
 	if err == nil {
+		// Nothing else removes the logs of crashed writers.
 		sweep(a.fs)
 		a.log, err = newLog(a.fs)
 	}
@@ -129,7 +130,7 @@ func (a *Archive) free() error {
 	case err == nil && a.over:
 		return fmt.Errorf("%w: it is not a file", fs.ErrExist)
 	case err == nil:
-		return fmt.Errorf("%w: an archive is written once; copy it to a directory and change that, or choose another name", fs.ErrExist)
+		return fmt.Errorf("%w: a zip archive is written once; choose another name, or copy it to a directory and change that", fs.ErrExist)
 	case vfs.Missing(err):
 		return nil
 	default:
@@ -177,6 +178,7 @@ func (a *Archive) get(ctx context.Context, key store.Key, q store.Request, dst [
 	if err != nil {
 		return nil, store.Info{}, err
 	}
+	// The sum of the lengths must fit an int, which has 32 bits on some platforms.
 	if n > math.MaxInt-int64(len(dst)) {
 		return nil, store.Info{}, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
 	}
@@ -234,6 +236,11 @@ func (a *Archive) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2
 	}
 }
 
+// ListVersions implements [store.VersionLister]. It is List, which knows the versions.
+func (a *Archive) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return a.List(ctx, dir, deep)
+}
+
 func (a *Archive) entries(ctx context.Context, dir store.Path, deep bool) (entries []store.Entry, err error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -248,7 +255,7 @@ func (a *Archive) entries(ctx context.Context, dir store.Path, deep bool) (entri
 		rel := dir.Rel(key)
 		switch child, _, isDir := strings.Cut(rel, "/"); {
 		case deep || !isDir:
-			entries = append(entries, store.Entry{Name: rel, Size: m.size})
+			entries = append(entries, store.Entry{Name: rel, Size: m.size, Version: m.id()})
 		case !dirs[child]:
 			dirs[child] = true
 			entries = append(entries, store.Entry{Name: child, Dir: true, Size: -1})
@@ -269,6 +276,7 @@ func (a *Archive) PutIf(ctx context.Context, key store.Key, value []byte, cond s
 
 // put appends a value if may agrees with the present one.
 func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func(m written, found bool) bool) (store.Version, error) {
+	// Compute the checksum before taking the lock.
 	m := written{name: key.String(), size: int64(len(value)), crc: crc32.ChecksumIEEE(value)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -299,6 +307,7 @@ func (a *Archive) Delete(ctx context.Context, key store.Key) error {
 	if err := a.usable(ctx); err != nil {
 		return fail("deleting", key, err)
 	}
+	// The bytes stay in the log until Close compacts it.
 	delete(a.members, key)
 	return nil
 }
@@ -340,6 +349,7 @@ func (a *Archive) Lock(ctx context.Context, dir store.Path) (unlock func() error
 			}), nil
 		}
 		a.mu.Unlock()
+		// Another goroutine may take the lock first, so try again after the release.
 		select {
 		case <-busy:
 		case <-ctx.Done():
@@ -350,6 +360,7 @@ func (a *Archive) Lock(ctx context.Context, dir store.Path) (unlock func() error
 var (
 	_ store.Stater             = (*Archive)(nil)
 	_ store.Lister             = (*Archive)(nil)
+	_ store.VersionLister      = (*Archive)(nil)
 	_ store.ConditionalWriter  = (*Archive)(nil)
 	_ store.Writer             = (*Archive)(nil)
 	_ store.Deleter            = (*Archive)(nil)

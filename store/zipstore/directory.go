@@ -42,6 +42,7 @@ func (s *Store) open(ctx context.Context, most int64) error {
 	}
 	first := info.Size - int64(len(last)) // offset of last
 	raw := last
+	// Read a directory that begins before the bytes that were read with the records.
 	if l.off < first {
 		if raw, _, err = s.archive.Read(ctx, store.Request{Range: store.Span(l.off, l.length)}, nil); err != nil {
 			return err
@@ -63,6 +64,7 @@ func findLayout(last []byte, size int64) (l layout, err error) {
 	f := fields{last[at+4:], true}
 	disk, directoryDisk, here, count, length, off := f.u16(), f.u16(), f.u16(), f.u16(), f.u32(), f.u32()
 	l = layout{int64(count), int64(length), int64(off), size - int64(len(last)-at)}
+	// A ZIP64 archive has a locator directly before the last record.
 	if at >= locatorLength && binary.LittleEndian.Uint32(last[at-locatorLength:]) == locatorSignature {
 		if l, err = findWide(last, at, size, l); err != nil {
 			return l, err
@@ -71,8 +73,12 @@ func findLayout(last []byte, size int64) (l layout, err error) {
 		return l, corrupt("it is a part of an archive of several files")
 	}
 	switch {
+	// Some programs find the directory by its offset, others by its length. Both must
+	// find the same one.
 	case l.off > l.end || l.length != l.end-l.off:
 		return l, corrupt("a directory of %d bytes from byte %d on does not end at byte %d", l.length, l.off, l.end)
+	// Each record takes at least centralLength bytes. So a false count cannot make
+	// parseDirectory allocate much.
 	case l.count > l.length/centralLength:
 		return l, corrupt("a directory of %d bytes for %d members", l.length, l.count)
 	}
@@ -112,6 +118,7 @@ func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 	disk, off, disks := f.u32(), f.u64(), f.u32()
 	first := size - int64(len(last))
 	from := off - first // where the record begins in last
+	// The ZIP64 record must end where its locator begins.
 	if !f.ok || disk != 0 || disks > 1 || off < 0 || from < 0 || from+wideEndLength != int64(at-locatorLength) {
 		return l, corrupt("the ZIP64 locator points elsewhere")
 	}
@@ -142,6 +149,7 @@ func parseDirectory(raw []byte, l layout) (members []member, replaced int, err e
 		}
 		all = append(all, m)
 	}
+	// Other programs might read these bytes as further members.
 	if len(f.b) > 0 {
 		return nil, 0, corrupt("its directory has %d bytes after %d members", len(f.b), l.count)
 	}
@@ -150,6 +158,7 @@ func parseDirectory(raw []byte, l layout) (members []member, replaced int, err e
 	}
 	all = slices.DeleteFunc(all, func(m member) bool { return m.isDir })
 	members = lastOfName(all)
+	// One slice for all members needs only one allocation.
 	for i, begins := 0, make([]atomic.Int64, len(members)); i < len(members); i++ {
 		members[i].data = &begins[i]
 	}
@@ -199,6 +208,7 @@ func parseMember(f *fields) (m member, err error) {
 	if err := m.widen(extra, disk); err != nil {
 		return m, err
 	}
+	// Only these systems store a Unix mode in the upper half.
 	if system := made & 0xff00; system == unixSystem || system == macSystem {
 		m.kind = uint16(attributes >> 16 & kindMask)
 	}
@@ -263,6 +273,8 @@ func place(all []member, end int64) error {
 		if i+1 < len(order) {
 			m.stop = order[i+1].off
 		}
+		// At least the fixed part of the member's record and the name precede the bytes.
+		// locate checks the extra field.
 		if least := localLength + int64(len(m.name)); m.stop < m.off || m.stop-m.off < least || m.packed > m.stop-m.off-least {
 			return corrupt("member %.200q has %d bytes from byte %d on, where the next thing begins at byte %d", m.name, m.packed, m.off, m.stop)
 		}

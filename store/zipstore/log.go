@@ -46,6 +46,7 @@ func newLog(fsys vfs.FS) (*log, error) {
 	}
 	if err != nil {
 		l.lock = nil
+		// Without locks there is no lock file, so no sweep removes this log.
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return nil, err
 		}
@@ -72,6 +73,7 @@ func (l *log) close() error {
 // again.
 func (l *log) remove(fsys vfs.FS) error {
 	err := errors.Join(l.close(), fsys.Remove(l.name))
+	// Release the lock but keep its file, by which a sweep finds the log.
 	if err != nil && l.lock != nil {
 		err = errors.Join(err, l.lock.Close())
 		l.lock = nil
@@ -97,6 +99,7 @@ func sweep(fsys vfs.FS) {
 			return
 		}
 		name, isLock := strings.CutSuffix(e.Name(), lockSuffix)
+		// Temporary files without such a lock belong to package filestore.
 		if isLock && strings.HasPrefix(name, temporary) && e.Type().IsRegular() {
 			names = append(names, name)
 		}

@@ -61,6 +61,7 @@ const slack = 256
 func (s *Store) read(ctx context.Context, m *member, off, n int64, dst []byte) (_ []byte, err error) {
 	given := len(dst)
 	data := m.data.Load()
+	// A small member that is read as a whole takes one request.
 	if data == 0 && n == m.size && n <= smallMember {
 		dst, err = s.readBoth(ctx, m, dst)
 	} else {
@@ -71,6 +72,7 @@ func (s *Store) read(ctx context.Context, m *member, off, n int64, dst []byte) (
 			dst, _, err = s.archive.Read(ctx, store.Request{Range: store.Span(data+off, n)}, dst)
 		}
 	}
+	// The checksum covers the whole member.
 	if err == nil && n == m.size && crc32.ChecksumIEEE(dst[given:]) != m.crc {
 		err = corrupt("the checksum of the member is wrong")
 	}
@@ -90,6 +92,7 @@ func (s *Store) locate(ctx context.Context, m *member) (int64, error) {
 
 // readBoth reads the record of a small member and its bytes in one request.
 func (s *Store) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, error) {
+	// Do not read into the next member.
 	n := min(m.stop-m.off, localLength+int64(len(m.name))+slack+m.packed)
 	b := budget.Get(n)
 	defer b.Put()
@@ -104,6 +107,7 @@ func (s *Store) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, er
 	if begin := data - m.off; begin+m.packed <= int64(len(raw)) {
 		return append(dst, raw[begin:begin+m.packed]...), nil
 	}
+	// The extra field is longer than slack.
 	dst, _, err = s.archive.Read(ctx, store.Request{Range: store.Span(data, m.packed)}, dst)
 	return dst, err
 }

@@ -51,6 +51,7 @@ func (m *written) local() []byte {
 	a := appender{make([]byte, 0, localLength+len(m.name)+20)}
 	var extra appender
 	version := plain
+	// ZIP64: the sizes are in the extra field.
 	if m.wideRecord {
 		version = wide
 		extra.u16(wideField, 16)
@@ -66,6 +67,8 @@ func (m *written) local() []byte {
 
 // central appends the record in the directory (section 4.3.12).
 func (m *written) central(a *appender) {
+	// The extra field has only the numbers that do not fit the record, in this order
+	// (section 4.5.3).
 	var long []int64
 	if m.size >= full32 {
 		long = append(long, m.size, m.size)
@@ -92,6 +95,7 @@ func (m *written) central(a *appender) {
 
 // end appends the records after the directory (sections 4.3.14 to 4.3.16).
 func end(a *appender, count, length, off int64) {
+	// ZIP64: at least one number does not fit the last record.
 	if count >= full16 || length >= full32 || off >= full32 {
 		a.u32(wideEndSignature)
 		a.u64(wideEndLength - 12)
@@ -124,6 +128,7 @@ func (l *log) finish(members []written) error {
 	}
 	for i := range members {
 		members[i].central(&a)
+		// A large directory is never in memory as a whole.
 		if len(a.b) < directoryStep {
 			continue
 		}
@@ -169,6 +174,7 @@ func (a *Archive) Discard() error { return a.end(false) }
 func (a *Archive) end(keep bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// After an earlier Close or Discard, there is nothing to do.
 	if errors.Is(a.broken, errClosed) {
 		return nil
 	}

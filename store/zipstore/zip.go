@@ -6,9 +6,10 @@
 // [Open] reads an archive that is a value of another store. An archive on a remote server
 // is read by ranges, so only the requested members are transferred.
 //
-// [Create] writes a new archive. Nothing exists at its name until [Archive.Close]
-// returns, and a program that ends without calling Close leaves no archive. Check the
-// error of Close: it is where the archive is published.
+// [Create] writes a new archive. [Archive.Close] is required: it publishes the archive,
+// and nothing exists at its name before. A program that ends without calling Close leaves
+// no archive, and all that it wrote is lost. Check the error of Close. For an archive
+// that the root package created, Close of the node that was created does this.
 //
 // # What is read
 //
@@ -56,9 +57,9 @@ type Options struct {
 	Directory int64
 }
 
-// Store reads the members of an archive. It has the powers [store.Stater] and
-// [store.Lister]. Its methods are safe for concurrent use. Make one with [Open], and end
-// it with [Store.Close].
+// Store reads the members of an archive. It has the powers [store.Stater],
+// [store.Lister] and [store.VersionLister]. Its methods are safe for concurrent use. Make
+// one with [Open], and end it with [Store.Close].
 type Store struct {
 	archive *store.Pinned
 	info    store.Info
@@ -114,7 +115,7 @@ func (s *Store) find(ctx context.Context, key store.Key) (*member, error) {
 	return &s.members[i], nil
 }
 
-// describe returns the Info of a member. Its version is that of the archive.
+// describe returns the Info of a member. All members have the version of the archive.
 func (s *Store) describe(m *member) store.Info {
 	return store.Info{Size: m.size, Version: s.info.Version, Modified: s.info.Modified}
 }
@@ -144,11 +145,13 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 				yield(store.Entry{}, fmt.Errorf("zip: listing %q: %w", dir, err))
 				return
 			}
-			e := store.Entry{Name: s.members[i].name[len(prefix):], Size: s.members[i].size}
+			info := s.describe(&s.members[i])
+			e := store.Entry{Name: s.members[i].name[len(prefix):], Size: info.Size, Version: info.Version, Modified: info.Modified}
 			next := i + 1
 			if child, _, isDir := strings.Cut(e.Name, "/"); isDir && !deep {
+				// All members below this directory give the same entry.
 				e = store.Entry{Name: child, Dir: true, Size: -1}
-				next += behind(s.members[next:], prefix+child+"/")
+				next += withPrefix(s.members[next:], prefix+child+"/")
 			}
 			if !yield(e, nil) {
 				return
@@ -158,8 +161,13 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	}
 }
 
-// behind returns the number of members before the first one without prefix.
-func behind(members []member, prefix string) int {
+// ListVersions implements [store.VersionLister]. It is List, which knows the versions.
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.List(ctx, dir, deep)
+}
+
+// withPrefix returns the number of members before the first one without prefix.
+func withPrefix(members []member, prefix string) int {
 	i, _ := slices.BinarySearchFunc(members, prefix, func(m member, prefix string) int {
 		if strings.HasPrefix(m.name, prefix) {
 			return -1
@@ -180,6 +188,7 @@ func corrupt(format string, args ...any) error {
 }
 
 var (
-	_ store.Stater = (*Store)(nil)
-	_ store.Lister = (*Store)(nil)
+	_ store.Stater        = (*Store)(nil)
+	_ store.Lister        = (*Store)(nil)
+	_ store.VersionLister = (*Store)(nil)
 )

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package crash_test
+package crash
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"varve.dev/zarr"
@@ -23,17 +24,22 @@ import (
 func TestPendingChange(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, decided := range []bool{false, true} {
-			ctx, m, crashed, errCrashed := t.Context(), memstore.New(), false, errors.New("the program has crashed")
+			ctx, m, errCrashed := t.Context(), memstore.New(), errors.New("the program has crashed")
+			var crashed atomic.Bool
 			h := zarr.At(storetest.Conditional(m, storetest.Hooks{
 				Before: func(_ context.Context, op storetest.Op) error {
-					crashed = crashed || !decided && strings.Contains(op.Key.String(), "together-")
-					if crashed {
+					if !decided && strings.Contains(op.Key.String(), "together-") {
+						crashed.Store(true)
+					}
+					if crashed.Load() {
 						return errCrashed
 					}
 					return nil
 				},
 				After: func(op storetest.Op, err error) error {
-					crashed = crashed || err == nil && strings.Contains(op.Key.String(), "together-")
+					if err == nil && strings.Contains(op.Key.String(), "together-") {
+						crashed.Store(true)
+					}
 					return err
 				},
 			}), "")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package crash_test
+package crash
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package crash_test
+package crash
 
 import (
 	"archive/zip"
@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,9 +135,9 @@ func halfway(t *testing.T, n int, consolidated bool) *sample {
 	}
 	c := fixture.Must(h.At("c").OpenArray(ctx, &zarr.Options{Write: true}))
 	fixture.Must(c.Reserve(ctx, 0, 8, 8))
-	calls := 0
+	var calls atomic.Int64
 	dying := zarr.At(storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
-		if calls++; calls > n {
+		if calls.Add(1) > int64(n) {
 			return storetest.ErrCrashed
 		}
 		return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package crash_test
+package crash
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func TestCrashV2(t *testing.T) {
 // TestCrashConditionalV2 is [TestCrashConditional] with arrays of format 2.
 func TestCrashConditionalV2(t *testing.T) {
 	fixture.Sequential(t)
-	points := interruptAll(t, crashCasesV2)
+	points := interruptAll(t, crashCasesV2, inMemory, 1)
 	t.Logf("%d points", points)
 	if points < 300 {
 		t.Errorf("only %d points were tried", points)

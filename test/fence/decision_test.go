@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fence_test
+package fence
 
 import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"varve.dev/zarr"
@@ -20,7 +21,10 @@ import (
 // tries to publish it. The call fails with ErrDecided, and no element is appended twice.
 func TestDecidedIsNotRepeated(t *testing.T) {
 	ctx, decided, hindered := t.Context(), false, 0
+	var mu sync.Mutex
 	h := zarr.At(storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
 		key := op.Key.String()
 		decided = decided || op.Name == "PutIf" && strings.Contains(key, "together-")
 		if hindered < 8 && decided && op.Name == "PutIf" && key == "b/zarr.json" {

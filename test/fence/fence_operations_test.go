@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fence_test
+package fence
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"varve.dev/zarr"
@@ -42,7 +43,10 @@ func TestFencedOperations(t *testing.T) {
 	for _, tt := range fencedCases {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, counts := t.Context(), map[string]int{}
+			var mu sync.Mutex
 			s := storetest.Conditional(memstore.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
+				mu.Lock()
+				defer mu.Unlock()
 				counts[op.Name+" "+kindOf(op.Key)]++
 				return err
 			}})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fence_test
+package fence
 
 import (
 	"testing"
@@ -33,7 +33,7 @@ func TestFenceV2(t *testing.T) {
 		played++
 		for kind := range stores {
 			group.Go(func() error {
-				p := newRunner(kind)
+				p := runnerOn(kind)
 				p.explore(t, &s, bounds{1, 0}, most)
 				p.explore(t, &s, bounds{0, 1}, most)
 				p.sample(t, &s, bounds{-1, 2}, 7, times)

@@ -2,7 +2,7 @@
 
 //go:build unix
 
-package fence_test
+package fence
 
 import (
 	"bufio"

@@ -340,15 +340,17 @@ func TestStreamConflict(t *testing.T) {
 func TestStreamRetry(t *testing.T) {
 	broken := errors.New("broken")
 	for n := 0; ; n++ {
-		s, operation := memstore.New(), -1000
+		var operation atomic.Int64
+		s := memstore.New()
+		operation.Store(-1000)
 		hooks := storetest.Hooks{Before: func(context.Context, storetest.Op) error {
-			if operation++; operation-1 == n {
+			if operation.Add(1)-1 == int64(n) {
 				return broken
 			}
 			return nil
 		}}
 		_, stream := streaming(t, storetest.Conditional(s, hooks), stack(), &zarr.StreamOptions{Budget: 5 * planeLen * 4})
-		operation = 0
+		operation.Store(0)
 		failed := 0
 		for stream.Next() < 21 {
 			if err := zarr.WritePlanes(t.Context(), stream, nextPlanes(stream, min(3, 21-int32(stream.Next())))); err != nil {
@@ -365,7 +367,7 @@ func TestStreamRetry(t *testing.T) {
 			}
 		}
 		wantNumbers(t, s, 21)
-		if operation <= n {
+		if operation.Load() <= int64(n) {
 			if n < 20 {
 				t.Errorf("only %d operations were tried", n)
 			}

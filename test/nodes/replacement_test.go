@@ -4,6 +4,7 @@ package nodes_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/fixture"
@@ -133,6 +135,46 @@ func TestWriteToOtherType(t *testing.T) {
 			}
 			for index := range b.StoredChunks(ctx) {
 				t.Errorf("chunk %v is stored", index)
+			}
+		})
+	}
+}
+
+// TestOverwriteRemains creates arrays over chunks without a document, alone and together
+// with others. The old chunks do not become elements of the new array.
+func TestOverwriteRemains(t *testing.T) {
+	spec := fixture.Edges(2, 2)
+	opt := &zarr.CreateOptions{Overwrite: true}
+	for name, create := range map[string]func(l *zarr.Location) error{
+		"alone": func(l *zarr.Location) error {
+			_, err := l.At("a").CreateArray(t.Context(), spec, opt)
+			return err
+		},
+		"together": func(l *zarr.Location) error {
+			_, err := l.Create(t.Context(), map[string]zarr.NodeSpec{"a": spec, "b": spec}, opt)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memstore.New()
+			a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
+			if err == nil {
+				err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 4))
+			}
+			if err == nil {
+				err = s.Delete(t.Context(), store.MustKey("a/zarr.json"))
+			}
+			if err == nil {
+				err = create(zarr.At(s, ""))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, err = zarr.At(s, "a").OpenArray(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := zarr.Read[int32](t.Context(), a, nil); err != nil || !slices.Equal(got.Data, make([]int32, 4)) {
+				t.Errorf("read %v (%v)", got.Data, err)
 			}
 		})
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Rows are addresses of memory that begins stride bytes apart.
+// Rows are the addresses of rows that begin stride bytes apart.
 type Rows struct {
 	Base  []reg.Register // every fourth row
 	One   reg.Register   // the stride
 	Three reg.Register   // three strides
 }
 
-// NewRows makes addresses for n rows; base is changed while rows are used.
+// NewRows returns addresses for n rows. Advance changes the register base.
 func NewRows(base, stride reg.Register, n int) Rows {
 	r := Rows{Base: []reg.Register{base}, One: stride}
 	if n > 2 {
@@ -58,7 +58,7 @@ func (r Rows) Advance(n int) {
 	}
 }
 
-// Interleave makes one round: number by number of the registers i and i+half become the
+// Interleave does one round: it interleaves the numbers in registers i and i+half into
 // registers 2i and 2i+1. The numbers have size bytes: 1, 2, 4 or 8.
 func Interleave(v []reg.VecVirtual, size int) []reg.VecVirtual {
 	half := len(v) / 2
@@ -103,7 +103,7 @@ func UnpackHigh(size int, x Op, y, to reg.Register) {
 // LoadPair loads 16 bytes for each lane.
 func LoadPair(low, high Mem) reg.VecVirtual {
 	y := YMM()
-	VPXOR(y, y, y) // costs nothing, and tells the generator that the upper lane is not from before
+	VPXOR(y, y, y) // costs nothing, and tells the generator that old contents are not used
 	VMOVDQU(low, y.AsX())
 	VINSERTI128(Imm(1), high, y, y)
 	return y
@@ -115,7 +115,7 @@ func StorePair(y reg.VecVirtual, low, high Mem) {
 	VEXTRACTI128(Imm(1), y, high)
 }
 
-// Loop repeats body as often as count says, and ends the function.
+// Loop repeats body count times, and ends the function.
 func Loop(count reg.Register, body func()) {
 	Label("loop")
 	body()

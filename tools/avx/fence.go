@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 )
 
-// Fence makes a function that stands behind writing past the cache.
+// Fence generates the function to call after stores that bypass the cache.
 func Fence() {
 	TEXT("fence", NOSPLIT, "func()")
 	Doc("fence orders earlier stores that bypass the cache before all later stores.")

@@ -7,9 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// CopyRows makes a function that copies rows. Both halves of a line of the cache are
-// written one after the other, so that it does not matter how soon the line leaves the
-// cache.
+// CopyRows generates a function that copies rows. It writes both halves of a cache line
+// one after the other, in case the line leaves the cache soon.
 func CopyRows() {
 	TEXT("copyRows", NOSPLIT, "func(dst, src *byte, ds, ss, rows, bytes int)")
 	Pragma("noescape")

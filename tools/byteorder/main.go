@@ -3,14 +3,15 @@
 // Command byteorder generates the AVX2 assembly of package internal/byteorder.
 //
 // A register holds 16 bytes of one row of a plane in its lower lane, and 16 bytes of
-// another row in the upper one. As many registers as 16 bytes have elements are a square
-// of each lane. The place of an element there is a number: the register, then the element
-// in the lane. To turn the square is to exchange the two halves of the bits of that
-// number, and to interleave the elements of the registers i and i+half rotates it by one
-// bit. So four rounds turn bytes, three turn pairs of them, and so on.
+// another row in the upper one. If 16 bytes have n elements, then n registers hold a
+// square of n by n elements in each lane. Number the elements of a square: the upper bits
+// of the number are the register, the lower bits the element in the lane. Turning
+// (transposing) the square exchanges both halves of these bits. Interleaving the elements
+// of registers i and i+n/2 rotates the bits by one. So four rounds turn bytes, three turn
+// elements of two bytes, and so on.
 //
-// The lanes of a turned register are 32 bytes of a row of the destination, and the next
-// rows of the source give it as many more, so that whole lines of the cache are written.
+// The lanes of a turned register are 32 bytes of a row of the destination. The next rows
+// of the source give 32 more, so that whole cache lines are written.
 package main
 
 import (
@@ -37,7 +38,7 @@ func main() {
 	Generate()
 }
 
-// genTurn makes a function that fills bytes of each row of dst.
+// genTurn generates a function that transposes, and fills bytes of each row of dst.
 func genTurn(size, bytes int) {
 	name := fmt.Sprintf("turn%dto%d", size, bytes)
 	TEXT(name, NOSPLIT, "func(dst, src *byte, ds, ss, groups int)")
@@ -70,7 +71,7 @@ func genTurn(size, bytes int) {
 	})
 }
 
-// step goes columns rows on.
+// step advances the addresses by columns rows.
 func step(to avx.Rows, ds reg.Register, columns int) {
 	for _, b := range to.Base {
 		switch columns {
@@ -99,9 +100,10 @@ func turned(v []reg.VecVirtual, size int) []reg.VecVirtual {
 	return v
 }
 
-// turnFar turns a group of small elements, for whose rows there are too few registers to
-// hold all addresses. Of bytes there would be sixteen registers and one more, so their
-// first round keeps eight columns, and all is done twice.
+// turnFar turns a group of small elements. It computes addresses again, because there are
+// too few registers for the addresses of all rows. Elements of one byte would also need
+// one vector register more than there are. So their first round keeps eight columns, and
+// everything is done twice.
 func turnFar(size, bytes int, src, ss, three reg.Register, to avx.Rows, ds reg.Register) {
 	passes := 2 / size // of eight columns each
 	for half := range passes {
@@ -139,15 +141,15 @@ func newEights(base, ss, three reg.Register, n int) eights {
 	return e
 }
 
-// four goes four rows on.
+// four advances by four rows.
 func (e eights) four() {
 	for _, r := range e {
 		LEAQ(Mem{Base: r.Base[0], Index: r.One, Scale: 4}, r.Base[0])
 	}
 }
 
-// turnedFar loads 32 rows of bytes or 16 of pairs and returns eight columns, one a
-// register.
+// turnedFar loads 32 rows of elements of one byte, or 16 rows of two bytes. It returns
+// eight columns, one per register.
 func turnedFar(e eights, size, half int) []reg.VecVirtual {
 	var v []reg.VecVirtual
 	for i := range 8 {
@@ -173,8 +175,8 @@ func turnedFar(e eights, size, half int) []reg.VecVirtual {
 	return v
 }
 
-// genStream makes the function that writes lines past the cache. It is for data
-// that is written once and does not fit the cache.
+// genStream generates the function that writes lines past the cache. It is for data that
+// is written once and does not fit the cache.
 func genStream() {
 	TEXT("stream", NOSPLIT, "func(dst, src, next *byte, ds, ss, ns, rows, bytes, skip int)")
 	Pragma("noescape")

@@ -69,8 +69,8 @@ func (b *bench) test(ctx context.Context, args []string) (string, error) {
 	return out.String(), err
 }
 
-// hangs is the verdict on a mutant whose tests timed out without a failure. The mutant
-// may cause it, or the machine may have been slow.
+// hangs is the verdict on a mutant whose tests timed out without a failure. The cause is
+// the mutant or a slow machine.
 const hangs = "hangs: no test failed in time"
 
 // hung reports whether tests timed out and none failed.

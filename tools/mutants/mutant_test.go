@@ -46,3 +46,17 @@ func TestHung(t *testing.T) {
 		}
 	}
 }
+
+// TestApply applies every entry of the list to the code as it is.
+func TestApply(t *testing.T) {
+	all, err := parse(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("../..") // where files of entries begin
+	for _, m := range all {
+		if _, err := m.apply(); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Release makes a release of all modules of the repository: a commit whose modules
-// require one another by version, and a tag for each of them.
+// Release makes a release of the released modules: a commit whose modules require one
+// another by version, and a tag for each of them.
 //
 //	go run ./tools/release [-proxy DIR] v0.1.0
 //

@@ -81,6 +81,7 @@ func (r *release) pin(m module) error {
 		return err
 	}
 	for _, other := range r.modules {
+		// Modules come in the order of requirements, so these sums are known.
 		if m.requires(other.path()) {
 			if err := addSums(filepath.Join(dir, "go.sum"), r.sums[other.path()]); err != nil {
 				return err

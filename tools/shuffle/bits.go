@@ -10,11 +10,11 @@ import (
 	"varve.dev/zarr/tools/avx"
 )
 
-// Eight bytes in a row are taken for eight rows of bits and transposed; to split the bits
-// of many bytes is then to shuffle elements of eight bytes.
+// Eight consecutive bytes are transposed as eight rows of eight bits. Splitting the bits
+// of many bytes is then shuffling elements of eight bytes.
 
-// swaps are the three steps that transpose 8 by 8 bits: what mask selects changes place
-// with what is shift bits above.
+// swaps are the three steps that transpose 8 by 8 bits. Each exchanges the bits in mask
+// with those shift bits above them.
 var swaps = []struct {
 	shift uint64
 	mask  uint64
@@ -33,7 +33,7 @@ func masks() []reg.VecVirtual {
 	return list
 }
 
-// transposeBits transposes the bits of every eight bytes in a row of x.
+// transposeBits transposes the bits of every eight consecutive bytes of x.
 func transposeBits(x reg.VecVirtual, masks []reg.VecVirtual) {
 	t, u := YMM(), YMM()
 	for i, s := range swaps {

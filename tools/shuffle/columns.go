@@ -10,15 +10,15 @@ import (
 	"varve.dev/zarr/tools/avx"
 )
 
-// Sixteen bytes an element would take all registers and one more. But after the first
-// round nothing of the upper half of a register meets anything of the lower half any
-// more, so that each half is shuffled by itself in eight registers.
+// Elements of 16 bytes would need one register more than there are. But after the first
+// round, bytes from the upper and the lower halves of registers are never mixed again. So
+// each half is shuffled separately in eight registers.
 
-// halves are the sixteen rows of bytes, of which the first or the last eight have
-// addresses.
+// halves are sixteen rows of bytes. Only the first or the last eight have addresses at a
+// time.
 type halves struct {
 	avx.Rows
-	back reg.Register // from the last eight to the first, 32 bytes on
+	back reg.Register // from the last eight rows to the first, 32 bytes further
 }
 
 func newHalves(base, stride reg.Register) halves {
@@ -29,14 +29,14 @@ func newHalves(base, stride reg.Register) halves {
 	return h
 }
 
-// up goes from the first eight rows to the last.
+// up moves the addresses from the first eight rows to the last.
 func (h halves) up() {
 	for _, b := range h.Base {
 		LEAQ(Mem{Base: b, Index: h.One, Scale: 8}, b)
 	}
 }
 
-// next goes from the last eight rows to the first of the next group.
+// next moves the addresses from the last eight rows to the first of the next group.
 func (h halves) next() {
 	for _, b := range h.Base {
 		SUBQ(h.back, b)
@@ -61,14 +61,14 @@ func newElements(base, step, three reg.Register) elements {
 	return e
 }
 
-// four goes four elements on.
+// four advances by four elements.
 func (e elements) four() {
 	for _, r := range e {
 		LEAQ(Mem{Base: r.Base[0], Index: r.One, Scale: 4}, r.Base[0])
 	}
 }
 
-// end moves p to the end of the 32 elements, after four.
+// end sets p to the end of the 32 elements. It must be called after four.
 func (e elements) end(p reg.Register) {
 	LEAQ(Mem{Base: e[3].Base[0], Index: e[3].One, Scale: 4}, p)
 }
@@ -102,8 +102,8 @@ func genShuffleColumns() {
 	})
 }
 
-// loadColumns loads 32 elements, the registers of a lane, and makes the first round, of
-// which it keeps one half.
+// loadColumns loads 32 elements and does the first round of interleaving, of which it
+// keeps one half.
 func loadColumns(e elements, half int) []reg.VecVirtual {
 	var v []reg.VecVirtual
 	for i := range 8 {
@@ -146,8 +146,9 @@ func genUnshuffleColumns() {
 	})
 }
 
-// loadHalf loads 32 bytes of each of sixteen rows and makes the first round, of which it
-// keeps one half. The second time it leaves the addresses at the last eight.
+// loadHalf loads 32 bytes of each of sixteen rows and does the first round of
+// interleaving, of which it keeps one half. After the second half, the addresses are
+// those of the last eight rows.
 func loadHalf(from halves, half int) []reg.VecVirtual {
 	v := loadRows(from.Rows, 8)
 	from.up()
@@ -167,7 +168,7 @@ func loadHalf(from halves, half int) []reg.VecVirtual {
 	return v
 }
 
-// storeColumns stores eight elements of each lane: the first or the last of its sixteen.
+// storeColumns stores the first or the last eight of the sixteen elements of each lane.
 func storeColumns(v []reg.VecVirtual, e elements, half int) {
 	for i, y := range v {
 		if i == 4 {

@@ -2,11 +2,11 @@
 
 // Command shuffle generates the AVX2 assembly of package internal/shuffle.
 //
-// Registers hold 16 bytes a lane, and the two lanes of one hold two groups of 16
-// elements. The place of a byte in the size registers of a group is a number: the
-// register, then the byte in it. To shuffle is to rotate the bits of that number by four,
-// and to interleave the bytes of the registers i and i+size/2 rotates it by one. So four
-// rounds shuffle, and as many rounds as the size has bits unshuffle.
+// A register has two lanes of 16 bytes, which hold bytes of two groups of 16 elements.
+// Number the bytes of a lane of all registers of a group: the upper bits of the number
+// are the register, the lower four bits the byte in the lane. Shuffling rotates the bits
+// of this number by four. Interleaving the bytes of registers i and i+size/2 rotates them
+// by one. So four rounds of interleaving shuffle, and log2(size) rounds unshuffle.
 package main
 
 import (
@@ -34,8 +34,7 @@ func main() {
 	Generate()
 }
 
-// arguments loads dst, src, stride and the number of groups, of which there is at least
-// one.
+// arguments loads dst, src, stride and the number of groups, which is at least one.
 func arguments() (dst, src, stride, groups reg.Register) {
 	return Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("stride"), GP64()), Load(Param("groups"), GP64())
 }
@@ -59,7 +58,7 @@ func genShuffle(size int) {
 	})
 }
 
-// loadGroup loads 32 elements that follow each other.
+// loadGroup loads 32 consecutive elements.
 func loadGroup(src reg.Register, size int) []reg.VecVirtual {
 	var v []reg.VecVirtual
 	for i := range size {
@@ -96,7 +95,7 @@ func loadRows(from avx.Rows, n int) []reg.VecVirtual {
 	return v
 }
 
-// storeGroup stores 32 elements one after the other.
+// storeGroup stores 32 consecutive elements.
 func storeGroup(v []reg.VecVirtual, dst reg.Register) {
 	for i, y := range v {
 		avx.StorePair(y, Mem{Base: dst, Disp: 16 * i}, Mem{Base: dst, Disp: 16 * (i + len(v))})

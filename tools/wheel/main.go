@@ -3,9 +3,11 @@
 // Wheel packs the static command varve into a Python wheel, so that `pip install` and
 // `uv tool install` put it on the path. The wheel has no Python code.
 //
-//	go run ./tools/wheel -binary build/varve -os linux -arch amd64 -version v0.1.0 -out build
+//	go run ./tools/wheel -binary build/varve -os linux -arch amd64 -version v0.1.0 -extras build/extras -out build
 //
-// It prints the name of the wheel. The same arguments make the same bytes.
+// The manual pages and completions of -extras, which .ci/extras writes, go to share/ of
+// the environment. It prints the name of the wheel. The same arguments make the same
+// bytes.
 package main
 
 import (
@@ -29,8 +31,9 @@ func run() error {
 	system := flag.String("os", runtime.GOOS, "the GOOS that the binary was built for")
 	arch := flag.String("arch", runtime.GOARCH, "the GOARCH that the binary was built for")
 	version := flag.String("version", "v0.0.0", "the version, as v0.1.0 or from git describe")
-	readme := flag.String("readme", "README.md", "the description, in Markdown")
-	out := flag.String("out", "build", "the folder for the wheel")
+	licence := flag.String("licence", "LICENSE", "the text of the licence")
+	extras := flag.String("extras", "", "the folder with manual pages and completions, as .ci/extras writes it")
+	out := flag.String("out", "build", "the folder for the wheel, which is created if it is missing")
 	flag.Parse()
 	w := wheel{system: *system}
 	var err error
@@ -43,11 +46,19 @@ func run() error {
 	if w.binary, err = os.ReadFile(*binary); err != nil {
 		return err
 	}
-	if w.readme, err = os.ReadFile(*readme); err != nil {
+	if w.licence, err = os.ReadFile(*licence); err != nil {
 		return err
+	}
+	if *extras != "" && *system != "windows" {
+		if w.shared, err = sharedFiles(*extras); err != nil {
+			return err
+		}
 	}
 	var b bytes.Buffer
 	if err := w.write(&b); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(*out, 0o777); err != nil {
 		return err
 	}
 	name := filepath.Join(*out, w.name())

@@ -5,6 +5,7 @@ package main
 import (
 	"archive/zip"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -20,6 +21,12 @@ const project = "varve-zarr"
 // licence is the SPDX name of the repository's licence.
 const licence = "Apache-2.0"
 
+// description is the page of the package on the index. It stands alone: links are
+// absolute, and it says how to install the wheel.
+//
+//go:embed description.md
+var description string
+
 // wheel describes a wheel to build. See
 // https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
 type wheel struct {
@@ -27,7 +34,14 @@ type wheel struct {
 	platform string // compressed platform tags
 	system   string // GOOS
 	binary   []byte
-	readme   []byte
+	licence  []byte // the text
+	shared   []file // below share/ of the environment
+}
+
+// file is a file of a wheel.
+type file struct {
+	name string // with slashes
+	data []byte
 }
 
 // base returns the beginning of the wheel's name and of the folders in it.
@@ -57,11 +71,15 @@ func (w *wheel) write(to io.Writer) error {
 	if err := add(w.base()+".data/scripts/"+w.program(), 0o755, w.binary); err != nil {
 		return err
 	}
-	if err := add(info+"METADATA", 0o644, w.metadata()); err != nil {
-		return err
+	for _, f := range w.shared {
+		if err := add(w.base()+".data/data/share/"+f.name, 0o644, f.data); err != nil {
+			return err
+		}
 	}
-	if err := add(info+"WHEEL", 0o644, w.tags()); err != nil {
-		return err
+	for _, f := range []file{{"METADATA", w.metadata()}, {"WHEEL", w.tags()}, {"licenses/LICENSE", w.licence}} {
+		if err := add(info+f.name, 0o644, f.data); err != nil {
+			return err
+		}
 	}
 	record.WriteString(info + "RECORD,,\n")
 	if err := addFile(z, info+"RECORD", 0o644, []byte(record.String())); err != nil {
@@ -93,12 +111,14 @@ Name: %s
 Version: %s
 Summary: The varve command: Zarr arrays with chunks that follow the data
 License-Expression: %s
+License-File: LICENSE
+Project-URL: Homepage, https://varve.dev
 Project-URL: Documentation, https://pkg.go.dev/varve.dev/zarr
 Keywords: zarr,rectilinear,chunks,array
 Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
-%s`, project, w.version, licence, w.readme)
+%s`, project, w.version, licence, description)
 }
 
 // tags returns WHEEL. Platform tags that the name compresses have a line each.

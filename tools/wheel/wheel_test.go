@@ -9,13 +9,18 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // TestWheel checks RECORD against the files, as installers do.
 func TestWheel(t *testing.T) {
-	w := wheel{version: "0.1.0", platform: "manylinux2014_x86_64.musllinux_1_1_x86_64", system: "linux", binary: []byte("program"), readme: []byte("# Text\n")}
+	w := wheel{version: "0.1.0", platform: "manylinux2014_x86_64.musllinux_1_1_x86_64", system: "linux", binary: []byte("program"), licence: []byte("Apache License\n"),
+		shared: []file{{"man/man1/varve.1", []byte(".TH")}}}
 	if got := w.name(); got != "varve_zarr-0.1.0-py3-none-manylinux2014_x86_64.musllinux_1_1_x86_64.whl" {
 		t.Errorf("the name is %s", got)
 	}
@@ -59,6 +64,14 @@ func TestWheel(t *testing.T) {
 			t.Errorf("RECORD lacks %s", line)
 		}
 	}
+	const base = "varve_zarr-0.1.0."
+	if files[base+"dist-info/licenses/LICENSE"] != "Apache License\n" || files[base+"data/data/share/man/man1/varve.1"] != ".TH" {
+		t.Error("the licence or the manual page is missing")
+	}
+	head, text, _ := strings.Cut(files[base+"dist-info/METADATA"], "\n\n")
+	if !strings.Contains(head, "\nLicense-File: LICENSE\n") || text != description {
+		t.Errorf("METADATA is\n%s\n\n%s", head, text)
+	}
 	tags := files["varve_zarr-0.1.0.dist-info/WHEEL"]
 	if !strings.Contains(tags, "Tag: py3-none-musllinux_1_1_x86_64\n") || strings.Contains(tags, "x86_64.musl") {
 		t.Errorf("WHEEL is\n%s", tags)
@@ -73,5 +86,49 @@ func TestPythonVersion(t *testing.T) {
 		if got, err := pythonVersion(version); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q (%v), want %q", version, got, err, want)
 		}
+	}
+}
+
+// relative matches a Markdown link or image whose address is relative: an index of
+// packages has nothing to resolve it against.
+var relative = regexp.MustCompile(`\]\([^h)]|\]\(h[^t)]`)
+
+// TestDescription checks that the page stands alone.
+func TestDescription(t *testing.T) {
+	if found := relative.FindString(description); found != "" {
+		t.Errorf("the address after %q is relative", found)
+	}
+	if !strings.Contains(description, "pip install "+project) || strings.Contains(description, "clone") {
+		t.Error("the description does not say how the wheel is installed")
+	}
+}
+
+// TestSharedFiles takes manual pages and completions from a folder like that of
+// .ci/extras.
+func TestSharedFiles(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := sharedFiles(dir); err == nil {
+		t.Error("an empty folder is accepted")
+	}
+	for _, name := range []string{"completions/varve.bash", "completions/_varve", "completions/varve.fish", "completions/varve.ps1", "man/man1/varve.1", "man/man7/varve-select.7"} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(name), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := sharedFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.name)
+	}
+	want := []string{"bash-completion/completions/varve", "zsh/site-functions/_varve", "fish/vendor_completions.d/varve.fish", "man/man1/varve.1", "man/man7/varve-select.7"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
 	}
 }

@@ -32,11 +32,22 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	if r.Files != "" && r.Work == protocol.ReadAll {
+		answer, err := download(r)
+		if err != nil {
+			return err
+		}
+		return answer.Print(os.Stdout)
+	}
 	document, _ := os.ReadFile(filepath.Join(r.Store, "zarr.json")) // a URL has none
 	plain := len(document) > 0 && !bytes.Contains(document, []byte(`"zstd"`)) && !bytes.Contains(document, []byte(`"blosc"`))
 	frames := bytes.Contains(document, []byte(`"zstd"`)) && !bytes.Contains(document, []byte(`"sharding_indexed"`))
 	answer := protocol.Answer{Unsupported: "nothing to compare with"}
 	switch {
+	case r.Work == protocol.Files || r.Work == protocol.Link:
+		answer, err = copyTree(r)
+	case r.Work == protocol.Pack:
+		answer, err = pack(r)
 	case r.Work == protocol.ReadAll && plain:
 		answer, err = read(r)
 	case r.Work == protocol.ReadAll && frames:

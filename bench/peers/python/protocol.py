@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What the Python programs of the benchmarks have in common: see bench/protocol."""
 
 import json

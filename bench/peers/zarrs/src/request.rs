@@ -1,16 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What a program is asked for, and what it measures.
 
 use serde_json::{Value, json};
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use zarrs::array::{Array, ArraySubset, CodecOptions};
 use zarrs::filesystem::FilesystemStore;
+use zarrs::storage::storage_adapter::async_to_sync::{AsyncToSyncBlockOn, AsyncToSyncStorageAdapter};
 use zarrs::storage::{ReadableStorageTraits, ReadableWritableListableStorageTraits};
+use zarrs_object_store::AsyncObjectStore;
+use zarrs_object_store::object_store::aws::AmazonS3Builder;
+use zarrs_object_store::object_store::prefix::PrefixStore;
 
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 pub type Readable = Arc<dyn ReadableStorageTraits>;
 pub type Store = dyn ReadableWritableListableStorageTraits;
+
+/// What the store of a bucket waits with.
+struct Waiting(tokio::runtime::Runtime);
+
+impl AsyncToSyncBlockOn for Waiting {
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.0.block_on(future)
+    }
+}
+
+/// The store below a prefix of a bucket. The client finds the server in the environment.
+fn bucket(location: &str) -> Result<Arc<Store>> {
+    let (bucket, prefix) = location.trim_start_matches("s3://").split_once('/').ok_or("no prefix")?;
+    let client = AmazonS3Builder::from_env().with_bucket_name(bucket).build()?;
+    let store = Arc::new(AsyncObjectStore::new(PrefixStore::new(client, prefix)));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    Ok(Arc::new(AsyncToSyncStorageAdapter::new(store, Waiting(runtime))))
+}
 
 /// How many seconds short work is repeated for.
 const LEAST: f64 = 0.2;
@@ -35,7 +60,8 @@ impl Request {
     pub fn configure(&self) -> Result<()> {
         let at_a_time = self.number("concurrency");
         let n = if self.text("regions").is_empty() { at_a_time } else { at_a_time.max(32) };
-        let far = self.text("store").starts_with("http:") && n > 0;
+        let store = self.text("store");
+        let far = (store.starts_with("http:") || store.starts_with("s3:")) && n > 0;
         if far {
             rayon::ThreadPoolBuilder::new().num_threads(n).build_global()?;
         }
@@ -50,6 +76,9 @@ impl Request {
 
     pub fn readable(&self) -> Result<Readable> {
         let location = self.text("store");
+        if location.starts_with("s3:") {
+            return Ok(bucket(location)?);
+        }
         if location.starts_with("http:") {
             return Ok(Arc::new(zarrs_http::HTTPStore::new(location)?));
         }
@@ -61,8 +90,16 @@ impl Request {
     }
 
     pub fn target(&self) -> Result<Array<Store>> {
-        let store: Arc<Store> = Arc::new(FilesystemStore::new(self.text("target"))?);
-        Ok(Array::open(store, "/")?)
+        Ok(Array::open(self.listable("target")?, "/")?)
+    }
+
+    /// The store of a folder or a bucket.
+    pub fn listable(&self, name: &str) -> Result<Arc<Store>> {
+        let location = self.text(name);
+        if location.starts_with("s3:") {
+            return Ok(bucket(location)?);
+        }
+        Ok(Arc::new(FilesystemStore::new(location)?))
     }
 
     /// The cores that are left for one of several regions at a time.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Work that writes.
 
 use crate::request::{Request, Result, Store, Timer};

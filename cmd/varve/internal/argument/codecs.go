@@ -12,8 +12,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/blosc"
 	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strictjson"
 )
@@ -33,6 +35,7 @@ func Codecs(text string) ([]metadata.Extension, error) {
 		if err != nil {
 			return nil, failure.AsUnsupported(fmt.Errorf("codec %s: %w", v.Pointer(), err))
 		}
+		// Refuse a misspelled codec here, where its name can be corrected.
 		if names := codec.Default.Names(); !slices.Contains(names, e.Name) {
 			return nil, failure.Unsupported("codec %q is unknown%s", e.Name, spelling.Meant(e.Name, names))
 		}
@@ -44,7 +47,7 @@ func Codecs(text string) ([]metadata.Extension, error) {
 // CodecsMeant returns a hint for a text that is not a list of codecs: the flag for a
 // compressor, or an example of a list.
 func CodecsMeant(text string) string {
-	if _, err := Compressor(text); err == nil {
+	if CheckCompressor(text) == nil {
 		return fmt.Sprintf(" (did you mean --compressor %s?)", text)
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
@@ -56,8 +59,21 @@ func CodecsMeant(text string) string {
 // gzipLevel is the level of --compressor gzip, zarr-python's default.
 const gzipLevel = 5
 
-// Compressor returns the codec for a name and a level. It returns none for "none".
-func Compressor(text string) ([]metadata.Extension, error) {
+// adaptiveLevel is the level of --compressor auto: blosc's default.
+const adaptiveLevel = 5
+
+// IsAdaptive reports whether a compressor chooses its settings for each chunk.
+func IsAdaptive(text string) bool { return text == "auto" }
+
+// CheckCompressor returns an error if text is not a compressor.
+func CheckCompressor(text string) error {
+	_, err := Compressor(text, dtype.Of[uint8]())
+	return err
+}
+
+// Compressor returns the codec for a name and a level, for elements of a data type. It
+// returns none for "none".
+func Compressor(text string, t dtype.Type) ([]metadata.Extension, error) {
 	name, parameter, given := strings.Cut(text, ":")
 	level, err := strconv.Atoi(parameter)
 	if given && err != nil {
@@ -70,8 +86,12 @@ func Compressor(text string) ([]metadata.Extension, error) {
 		return []metadata.Extension{gzipcodec.Extension(level)}, nil
 	case name == "gzip":
 		return []metadata.Extension{gzipcodec.Extension(gzipLevel)}, nil
+	case IsAdaptive(text) && t.Variable(): // text is not shuffled
+		return []metadata.Extension{zstd.Extension(0, false)}, nil
+	case IsAdaptive(text):
+		return []metadata.Extension{blosc.Extension(blosc.Options{Level: adaptiveLevel, Element: max(1, t.Size())})}, nil
 	case text == "none":
 		return nil, nil
 	}
-	return nil, fmt.Errorf("it must be zstd:LEVEL, gzip:LEVEL or none%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "none"}))
+	return nil, fmt.Errorf("it must be zstd:LEVEL, gzip:LEVEL, auto or none%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "auto", "none"}))
 }

@@ -41,6 +41,7 @@ func ListMeant(text string) string {
 	plain = strings.ReplaceAll(plain, "_", "")
 	plain = strings.NewReplacer("x", ",", "X", ",", "×", ",", "*", ",", ";", ",").Replace(plain)
 	plain = strings.Join(strings.FieldsFunc(plain, func(r rune) bool { return r == ',' || r == ' ' }), ",")
+	// In Python, 1e3 and 10.0 may stand for whole numbers.
 	if x, err := strconv.ParseFloat(plain, 64); err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 		plain = strconv.FormatInt(int64(x), 10)
 	}

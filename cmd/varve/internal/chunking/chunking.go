@@ -74,6 +74,8 @@ func Parse(text string) (Chunking, error) {
 	if strings.HasPrefix(text, "{") {
 		e, err := argument.ChunkGrid(text)
 		c.Object = &e
+		// {"time": 10} gives lengths by name, as in xarray, which a chunk_grid object
+		// does not have.
 		if err != nil && !strings.Contains(text, `"name"`) {
 			err = fmt.Errorf("%w; give lengths in the order of the axes and without names, such as 10,20", err)
 		}
@@ -85,11 +87,13 @@ func Parse(text string) (Chunking, error) {
 		_, err := chunksJSON(rest)
 		return c, err
 	}
+	// From here on, several entries are a JSON list.
 	text = asList(text)
 	if axis, ok, err := axisWord(text); ok {
 		c.Axes, c.whole = []axisText{axis}, true
 		return c, err
 	}
+	// A size has a unit. A number alone is a length.
 	if size, err := phrase.ParseSize(text); err == nil {
 		c.Size = size
 		return c, nil
@@ -285,6 +289,7 @@ func GrownTo(shape []int64, size, bytes int64) []int64 {
 	plane := max(1, size)
 	for _, n := range shape {
 		var ok bool
+		// A plane is larger than any chunk. One element along the axis is enough.
 		if plane, ok = checked.Mul(plane, max(1, n)); !ok {
 			return shape
 		}
@@ -328,6 +333,7 @@ func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site)
 	}
 	chunk := make([]int64, g.Rank())
 	for i := range chunk {
+		// A listed axis has the step 0.
 		if chunk[i] = g.Axis(i).Step(); chunk[i] == 0 {
 			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks have one length per axis, not a list")}
 		}
@@ -343,6 +349,7 @@ func (c Chunking) cutAxes(ctx context.Context, shape []int64, at Site) (*grid.Gr
 	cuts := make([]grid.Cut, len(shape))
 	for i, n := range shape {
 		cuts[i] = grid.Every(max(1, n))
+		// A single word is about axis 0. The other axes stay whole.
 		if i >= len(c.Axes) {
 			continue
 		}
@@ -382,6 +389,8 @@ func (a axisText) cut(ctx context.Context, extent int64, at Site) (grid.Cut, err
 	}
 	cuts, err := grid.ParseCuts([]int64{extent}, "["+a.length+"]")
 	if err != nil {
+		// This list has one axis, so the error says axis 0. The caller knows the right
+		// one.
 		var on *grid.AxisError
 		if errors.As(err, &on) {
 			err = on.Err

@@ -94,6 +94,7 @@ func labelsOfJSON(text []byte) (l labelList, err error) {
 		switch {
 		case !isWord && e.Kind() != strictjson.Number:
 			err = e.Errorf("expected a number or a string")
+		// The first entry decides how all entries are compared.
 		case i > 0 && isWord != l.words:
 			err = e.Errorf("numbers and strings cannot be mixed")
 		default:
@@ -166,6 +167,7 @@ func (l labelList) labels(whole []int64, isWhole bool) (grid.Cut, error) {
 	if isWhole {
 		return grid.Groups(whole)
 	}
+	// The upper half of uint64 does not fit int64.
 	if large, ok := numbersOf(l, func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }); ok {
 		return grid.Groups(large)
 	}

@@ -83,6 +83,7 @@ func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...g
 	}
 	for i := range shape {
 		is, was := next.Axis(i), old.Axis(i)
+		// There is no new edge along this axis.
 		if is.IsRegular() || is.Cells() <= was.Cells() {
 			continue
 		}
@@ -114,6 +115,7 @@ func CheckAppend(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt 
 // as the longest present one, or as many elements as make a good chunk.
 func shorterEdges(was grid.Axis, chunk []int64, axis int, size, limit int64) string {
 	plane, ok := checked.Product(append(slices.Delete(slices.Clone(chunk), axis, axis+1), size)...)
+	// Even an edge of one element would be too large.
 	if !ok || plane > limit {
 		return "its other axes are too long; cut them when you create the array (--chunks)"
 	}

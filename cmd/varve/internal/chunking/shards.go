@@ -15,11 +15,13 @@ import (
 )
 
 // ShardsHelp explains --shards in the help of create.
-const ShardsHelp = `SHARDS have the same forms. A shard is one stored object with many inner chunks, which can be read and written alone. With --shards,
---chunks are the inner chunks: auto, 1MiB, 10 or [10,20]. They must divide all shards; -1 is the greatest length that does. With auto,
-or a size in bytes, a shard has as many inner chunks as fit. --codecs and --compressor are for inner chunks. With
---experimental inner-chunks, they need not divide the shards: the last ones end where the shard ends. Then lists such as
-[[10,20,30],[25,25]] cut every shard.`
+const ShardsHelp = `SHARDS have the same forms. A shard is one stored object with many inner chunks, which can be read and
+written alone. With --shards, --chunks gives the inner chunks: auto, 1MiB, 10 or [10,20]. They must divide all shards;
+-1 is the greatest length that does. With auto, or a size in bytes, a shard has as many inner chunks as fit. --codecs and
+--compressor apply to inner chunks.
+
+With --experimental inner-chunks, inner chunks need not divide the shards: the last ones end where the shard ends. Lists
+such as [[10,20,30],[25,25]] are permitted, too, and cut every shard in the same way.`
 
 // innerBytes is the default size of an inner chunk in bytes, that of grid.Propose.
 const innerBytes = 1 << 20
@@ -74,6 +76,7 @@ func (s Shards) Proposal(shape []int64, size int64) (grid.Proposal, error) {
 		}
 	}
 	p, err := grid.Propose(GrownTo(shape, size, cmp.Or(how.Inner, beginningChunk)), size, how)
+	// The shape of the grown array was only for the choice.
 	p.Shape = shape
 	return p, s.Shards.Refused(err)
 }
@@ -90,6 +93,7 @@ func (c Chunking) Steps(shape []int64) ([]int64, error) {
 	}
 	steps := make([]int64, g.Rank())
 	for i := range steps {
+		// A listed axis has the step 0.
 		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
 			return nil, failure.OnAxis(i, "it is a list, but choosing shards needs one length")
 		}
@@ -144,6 +148,7 @@ func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
 			return nil, failure.OnAxis(i, "lists of inner chunks need shards of a single length")
 		case shard%n == 0:
 			cuts[i] = grid.Runs(grid.Run{Length: n, Count: shard / n})
+		// The only inner chunk ends with the shard.
 		case shard < n:
 			cuts[i] = grid.Edges(shard)
 		default:
@@ -158,6 +163,7 @@ func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
 func commonLength(a grid.Axis) int64 {
 	common := a.Step()
 	for r := range a.Encoded() {
+		// Euclid's algorithm, for the lengths so far and that of this run.
 		for n := r.Length; n != 0; {
 			common, n = n, common%n
 		}

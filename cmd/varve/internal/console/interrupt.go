@@ -40,10 +40,12 @@ func UntilSignal(ctx context.Context) context.Context {
 		return ctx // Notify without a list asks for every signal
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	// Package signal never blocks. Without a buffer it could drop the signal.
 	came := make(chan os.Signal, 1)
 	signal.Notify(came, ends...)
 	go func() {
 		s := <-came
+		// From now on a signal has its default effect, which ends the program.
 		signal.Stop(came)
 		cancel(&Interrupt{s})
 		time.Sleep(interruptDelay)

@@ -11,6 +11,7 @@ import (
 
 // Columns returns the width of the terminal w, or 80 if w is not a terminal.
 func Columns(w io.Writer) int {
+	// A console wraps the file that knows its size.
 	if s, ok := w.(consoleStream); ok {
 		w = s.w
 	}

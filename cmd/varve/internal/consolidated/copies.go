@@ -38,6 +38,7 @@ func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 			continue
 		}
 		was, err := canonical(g.Consolidated, strings.TrimPrefix(path[len(above):], "/"))
+		// A damaged entry is reported like an old one, because consolidate replaces both.
 		if err != nil || !alike(was, is) {
 			group := strings.TrimSuffix(root+"/"+above, "/")
 			notes = append(notes, fmt.Sprintf("the consolidated metadata of %s is older than this array: varve consolidate updates it", group))

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -69,19 +70,23 @@ func newDrift(group *metadata.Group) *Drift {
 // walk finds.
 func DriftOf(ctx context.Context, path string, group *metadata.Group, w *NodeWalk) (*Drift, error) {
 	w.format, w.records = group.Format(), map[string][]byte{}
-	p, err := store.ParsePath(path)
-	if err == nil {
-		err = w.below(ctx, p, "")
-	}
-	if err != nil {
-		return nil, err
-	}
-	d := newDrift(group)
-	d.Nodes = len(w.paths)
 	recorded := group.Consolidated
 	if recorded == nil {
 		recorded = new(metadata.Consolidated)
 	}
+	p, err := store.ParsePath(path)
+	if err != nil {
+		return nil, err
+	}
+	if w.Early == nil {
+		w.Early = ReadEarly(ctx, w.Hierarchy, path, recorded, w.Deep)
+		defer w.Early.End()
+	}
+	if err := w.below(ctx, p, ""); err != nil {
+		return nil, err
+	}
+	d := newDrift(group)
+	d.Nodes = len(w.paths)
 	d.compare(recorded, w)
 	return d, nil
 }
@@ -163,6 +168,7 @@ type NodeWalk struct {
 	Hierarchy *zarr.Location
 	Most      int    // bound of the nodes; 0 is none
 	Deep      bool   // also nodes below groups
+	Early     *Early // may be nil
 	found     func() // called for each node; may be nil
 	tolerant  bool   // skip nodes with damaged documents
 	format    int
@@ -178,7 +184,8 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	nodes := w.nodes(ctx, dir, names)
+	for i, name := range names {
 		if w.stopped = w.stopped || w.Most > 0 && len(w.paths) == w.Most; w.stopped {
 			return nil
 		}
@@ -186,12 +193,15 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 		if err != nil {
 			continue // not a valid name of a node
 		}
-		node, err := w.Hierarchy.At(p.String()).Metadata(ctx, nil)
+		node, err := nodes(i)
+		// A folder without a document, such as one with the chunks of an array.
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if node == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
 			if w.tolerant && Undecodable(err) {
+				// An empty record means that the node exists, so it is not gone, and is
+				// not compared.
 				w.records[strings.TrimPrefix(relative+"/"+name, "/")] = []byte{}
 				continue
 			}
@@ -220,6 +230,43 @@ func (w *NodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 		}
 	}
 	return nil
+}
+
+// readAtOnce is the number of documents that are read at once.
+const readAtOnce = 32
+
+// nodes returns a function that returns the metadata of the nodes with the given names,
+// in their order. It reads several at a time.
+func (w *NodeWalk) nodes(ctx context.Context, dir store.Path, names []string) func(i int) (metadata.Node, error) {
+	type read struct {
+		node metadata.Node
+		err  error
+	}
+	var batch []read
+	begin := 0
+	return func(i int) (metadata.Node, error) {
+		if i < begin+len(batch) {
+			return batch[i-begin].node, batch[i-begin].err
+		}
+		begin = i
+		batch = make([]read, min(readAtOnce, len(names)-i))
+		var all sync.WaitGroup
+		for k := range batch {
+			all.Go(func() {
+				p, err := dir.Join(names[i+k])
+				if err != nil {
+					return // not a valid name of a node, so it is not asked for
+				}
+				read, early := w.Early.nodes[p]
+				if !early {
+					read = func() (metadata.Node, error) { return w.Hierarchy.At(p.String()).Metadata(ctx, nil) }
+				}
+				batch[k].node, batch[k].err = read()
+			})
+		}
+		all.Wait()
+		return batch[0].node, batch[0].err
+	}
 }
 
 // stored returns the record of a node with the stored spelling of its documents.

@@ -67,6 +67,7 @@ func completeArray(a *metadata.Array) *metadata.Array {
 	for i, c := range a.Codecs {
 		b.Codecs[i] = c.Plain()
 	}
+	// A list of nulls names no dimension, like no list.
 	if !slices.ContainsFunc(b.DimensionNames, func(n *string) bool { return n != nil }) {
 		b.DimensionNames = nil
 	}
@@ -98,6 +99,7 @@ func completeElements(a *metadata.Array) {
 	if text, err := t.FormatFill(fill); err == nil {
 		a.FillValue = text
 	}
+	// Compare documents with experimental inner chunks, too.
 	env := codec.Environment{Unaligned: true}
 	if c, err := env.NewChain(a.Codecs, codec.Spec{Type: t, Fill: fill, Rank: len(a.Shape)}); err == nil {
 		a.Codecs = c.Complete(a.Codecs)
@@ -122,6 +124,7 @@ func meaningOfV2(record []byte) []any {
 func dropDefaults(doc map[string]any, defaults map[string]any) {
 	maps.DeleteFunc(doc, func(name string, v any) bool {
 		standard, ok := defaults[name]
+		// A null fill value has a meaning in format 2: there is none.
 		return v == nil && name != "fill_value" || ok && reflect.DeepEqual(v, standard)
 	})
 }
@@ -165,6 +168,7 @@ func plainNumber(n json.Number) any {
 	if err != nil || !bytes.ContainsAny([]byte(n), ".eE") {
 		return n
 	}
+	// -0.0 stays as it is, because it differs from 0 as a fill value.
 	if i := int64(f); !(f == 0 && math.Signbit(f)) && f > -1<<53 && f < 1<<53 && float64(i) == f {
 		return json.Number(strconv.FormatInt(i, 10))
 	}

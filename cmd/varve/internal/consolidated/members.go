@@ -32,16 +32,16 @@ func Staleness(ctx context.Context, g *zarr.Group, deep bool) (*Drift, error) {
 	if err != nil || !ok {
 		return nil, nil // opening the members reports the error
 	}
-	return StalenessOf(ctx, g, group, deep)
+	return StalenessOf(ctx, g, group, deep, nil)
 }
 
-// StalenessOf is Staleness for a group whose document is known.
-func StalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep bool) (*Drift, error) {
+// StalenessOf is Staleness for a group whose document is known. early may be nil.
+func StalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep bool, early *Early) (*Drift, error) {
 	if group.Consolidated == nil {
 		return nil, nil
 	}
 	h := g.Location().Root()
-	d, err := DriftOf(ctx, g.Path(), group, &NodeWalk{Hierarchy: h, Deep: deep, tolerant: true})
+	d, err := DriftOf(ctx, g.Path(), group, &NodeWalk{Hierarchy: h, Deep: deep, Early: early, tolerant: true})
 	if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -67,6 +67,8 @@ func MembersThere(ctx context.Context, g *zarr.Group, stale *Drift, deep bool) i
 				return
 			}
 		}
+		// This walk follows the consolidated metadata. Skip what the first walk has
+		// yielded.
 		for m, err := range g.Members(ctx, deep) {
 			_, missing := slices.BinarySearch(stale.Gone, m.Path) // Gone is sorted
 			if err == nil && !missing {

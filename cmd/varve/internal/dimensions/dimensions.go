@@ -38,6 +38,7 @@ func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int
 		err = e.Err // the error is about the node that the user named
 	}
 	var axis *grid.AxisError
+	// For resize, the command that changes all arrays is known.
 	if cmd.Name() == "resize" && errors.As(err, &axis) {
 		group := strings.TrimSuffix(node.Beside(cmd.Flags().Arg(0), ""), "/")
 		length := fmt.Sprintf("%s=%d", a.DimensionNames()[axis.Axis], shape[axis.Axis])

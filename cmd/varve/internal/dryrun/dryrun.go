@@ -37,6 +37,8 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 	ctx, d := session.Rehearse(outer)
 	cmd.SetContext(ctx)
 	var said bytes.Buffer
+	// Keep the output of the command. With --json it becomes a member of the plan,
+	// otherwise it is printed before the counts.
 	cmd.SetOut(&said)
 	err := work(cmd, args)
 	cmd.SetOut(out)
@@ -121,7 +123,7 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 			BytesRead:    new(s.Read().Bytes + unread.Stored),
 			BytesDecoded: new(s.Of(observe.Decode).Bytes + unread.Coded),
 			BytesEncoded: new(s.Of(observe.Encode).Bytes + unread.Coded),
-			BytesCopied:  new(s.Of(observe.Copy).Bytes),
+			BytesCopied:  new(s.Copied().Bytes),
 			BytesWritten: new(s.Written().Bytes + unread.Stored),
 			BytesDropped: new(int64),
 			Removed:      d.Removed,
@@ -133,10 +135,13 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 			p.Requests[o.String()] = n
 		}
 	}
+	// The rehearsal does not read large chunks. Count the requests that the command would
+	// make for them.
 	if unread.Values > 0 {
 		p.Requests[observe.Get.String()] += unread.Values
 		p.Requests[observe.PutIf.String()] += unread.Values // on the condition that the value is unchanged
 	}
+	// The fingerprint covers every key with its sizes before and after.
 	h := sha256.New()
 	for _, c := range d.Ledger.Changes() {
 		fmt.Fprintf(h, "%s %d %d\n", c.Key, c.Was, c.Is)
@@ -162,6 +167,7 @@ func (p *planFacts) add(c rehearsal.Change) {
 		*p.Documents++
 	case c.IsDocument():
 		p.documentsGone++
+	// Deleting other objects, such as a journal, is not reported.
 	case !c.IsChunk():
 	case c.Is < 0:
 		*p.Dropped++

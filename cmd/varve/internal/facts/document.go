@@ -89,6 +89,7 @@ func (d *Document) understand(how zarr.Experimental) {
 // understandShards adds the inner chunks of shards.
 func (d *Document) understandShards(how zarr.Experimental) {
 	chain, err := d.chain(how.InnerChunks)
+	// Only the permission for the experiment is missing.
 	if _, allowed := d.chain(true); err != nil && allowed == nil {
 		d.unknown = append(d.unknown, "the form of the inner chunks is experimental: --experimental inner-chunks reads them")
 		d.decoded = false
@@ -106,6 +107,7 @@ func (d *Document) understandShards(how zarr.Experimental) {
 // chain returns the codecs of the document if they fit its grid.
 func (d *Document) chain(unaligned bool) (*codec.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
+	// Nothing is decoded with this chain, so any fill value will do.
 	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, element.Width(d.dtype)), Rank: len(d.Shape)})
 	if err == nil && d.Grid != nil {
 		err = c.CheckGrid(d.Grid)
@@ -143,6 +145,7 @@ func (d *Document) Stored(ctx context.Context, use func(index []int64, size int6
 		if index, ok = d.keys.ParseKey(e.Name, len(chunks), index); !ok || !chunks.Contains(index) {
 			continue
 		}
+		// The store lists names without sizes.
 		if e.Size < 0 {
 			info, err := store.Stat(ctx, s, store.Path{}.MustKey(e.Name))
 			if err != nil {

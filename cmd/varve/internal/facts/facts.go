@@ -4,8 +4,11 @@
 package facts
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -15,6 +18,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/strictjson"
 )
 
@@ -53,6 +57,12 @@ type storedFacts struct {
 	Chunks  *int64 `json:"chunks_stored"`
 	Bytes   *int64 `json:"bytes_stored"`
 	Logical *int64 `json:"bytes_logical"`
+	// Free is what varve vacuum would free now, and Kept what it finds besides. They are
+	// null if the store cannot be listed.
+	Free *int64 `json:"bytes_to_free"`
+	Kept *int64 `json:"bytes_to_keep"`
+
+	free string // both, in words
 }
 
 // Describe returns the facts in the document of an array.
@@ -68,6 +78,7 @@ func Describe(location string, doc *metadata.Array) *Array {
 	if f.Shape == nil {
 		f.Shape = []int64{}
 	}
+	// The parsed document has a default of the type in place of null.
 	if doc.HasNullFill() {
 		f.FillValue = json.RawMessage("null")
 	}
@@ -116,6 +127,7 @@ func (f *Array) AddDocument(d *Document) {
 		f.Notes = append(f.Notes, d.Grid.Notes()...)
 		f.AddGrid(d.Grid)
 	}
+	// Without the codecs it is unknown whether parts of a chunk can be read alone.
 	if !d.decoded {
 		f.ReadSizes = nil
 	}
@@ -179,6 +191,35 @@ func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 		s.add(info.Size)
 	}
 	f.storedFacts = s
+	return s.addFree(cmd.Context(), a)
+}
+
+// addFree adds what a vacuum would free.
+func (s *storedFacts) addFree(ctx context.Context, a *zarr.Array) error {
+	r, err := regrid.Vacuum(ctx, a, &regrid.VacuumOptions{DryRun: true})
+	if errors.Is(err, zarr.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.Free, s.Kept = new(r.Freed()), new(int64)
+	var parts []string
+	if *s.Free > 0 {
+		parts = append(parts, phrase.Bytes(*s.Free))
+	}
+	for _, i := range r.Items {
+		if i.Kept == "" {
+			continue
+		}
+		*s.Kept += i.Bytes
+		text := phrase.Bytes(i.Bytes) + ": " + i.Kept
+		if !i.Due.IsZero() {
+			text = phrase.Bytes(i.Bytes) + " from " + i.Due.Format("2006-01-02 15:04") + " on"
+		}
+		parts = append(parts, text)
+	}
+	s.free = strings.Join(parts, ", ")
 	return nil
 }
 

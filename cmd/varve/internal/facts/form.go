@@ -50,6 +50,7 @@ func formOf(ctx context.Context, a *zarr.Array) form {
 			f = max(f, formOfNote(note, a.Type().Variable()))
 		}
 	}
+	// Read the stored text: the parsed document does not tell 2.0 from 2.
 	if f < reals && hasRealLengths(ctx, a) {
 		f = reals
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -66,21 +67,45 @@ func PendingBelow(ctx context.Context, location string, g *zarr.Group) []string 
 	if _, lists := store.As[store.Lister](g.Location().Store()); !lists {
 		return nil
 	}
+	var arrays []zarr.Member
+	ask := func() string {
+		changes := make([]*Pending, len(arrays))
+		var all sync.WaitGroup
+		for i, m := range arrays {
+			all.Go(func() { changes[i] = PendingAt(ctx, m.Node.(*zarr.Array)) })
+		}
+		all.Wait()
+		for i, p := range changes {
+			// All arrays of the change have the same one. One note is enough.
+			if p != nil {
+				return node.Clean(location) + "/" + arrays[i].Path + ": " + p.Text()
+			}
+		}
+		arrays = arrays[:0]
+		return ""
+	}
 	n := 0
 	for m, err := range g.Members(ctx, true) {
-		a, isArray := m.Node.(*zarr.Array)
-		if err != nil || !isArray {
+		if _, isArray := m.Node.(*zarr.Array); err != nil || !isArray {
 			continue
 		}
-		if p := PendingAt(ctx, a); p != nil {
-			return []string{node.Clean(location) + "/" + m.Path + ": " + p.Text()}
+		if arrays = append(arrays, m); len(arrays) == askedAtOnce {
+			if text := ask(); text != "" {
+				return []string{text}
+			}
 		}
 		if n++; n == MostCompared {
 			break
 		}
 	}
+	if text := ask(); text != "" {
+		return []string{text}
+	}
 	return nil
 }
+
+// askedAtOnce is the number of arrays that are asked for a pending change at once.
+const askedAtOnce = 32
 
 // Interruption is an unfinished change of several arrays that a command has found. The
 // command finishes the change when it opens one of the arrays for writing.

@@ -54,6 +54,7 @@ func readersOfDocument(doc *metadata.Array, stored form) Readers {
 			if !ok {
 				is = untried
 			}
+			// Later versions read what this one reads. The oldest one is reported.
 			if best == readsIt {
 				continue
 			}
@@ -171,6 +172,7 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 		if !ok {
 			return nil, false
 		}
+		// Some programs need the index at the end, or read no nested shards.
 		if inner.Location == "start" {
 			names = append(names, "sharding_indexed/start")
 		}

@@ -59,6 +59,8 @@ func (s *Sheet) Attributes(object []byte) {
 func glimpse(raw []byte) string {
 	const enough = 4 << 10 // bytes that nearly always have 100 characters besides white space
 	if len(raw) > enough {
+		// The cut text is not valid JSON and may end within a character, so it is not
+		// compacted as JSON.
 		begin := metadata.BareNumbers(raw[:enough])
 		return phrase.Shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(begin)), " "), ""), 100)
 	}
@@ -77,6 +79,7 @@ func (s *Sheet) Print(w io.Writer) error {
 
 // Pass prints the lines so far and forgets them. Later lines are aligned with them.
 func (s *Sheet) Pass(w io.Writer) error {
+	// The first lines decide the width of all labels.
 	if s.width == 0 {
 		for _, l := range s.lines {
 			s.width = max(s.width, utf8.RuneCountInString(l[0]))
@@ -123,6 +126,9 @@ func (f *Array) Print(cmd *cobra.Command) error {
 	s.Add("chunk keys", extensionsText([]metadata.Extension{f.Doc.ChunkKeyEncoding}))
 	if f.storedFacts != nil && f.Chunks != nil {
 		s.Add("stored", f.storedText())
+		if f.free != "" {
+			s.Add("to vacuum", f.free)
+		}
 	}
 	s.Attributes(f.Attributes)
 	for i, n := range f.Notes {

@@ -82,7 +82,12 @@ func OneOf(words ...string) func(string) error {
 		if slices.Contains(words, s) {
 			return nil
 		}
-		return fmt.Errorf("it must be %s or %s%s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], spelling.Meant(s, words))
+		hint := ""
+		// A question that repeats every word of the list would not help.
+		if near := spelling.Nearest(s, words); len(near) < len(words) {
+			hint = spelling.Meant(s, words)
+		}
+		return fmt.Errorf("it must be %s or %s%s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], hint)
 	}
 }
 

@@ -29,6 +29,7 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		columns = s.Shape[rank-1]
 	}
 	lines := grid.BoxOf(s.Shape[:max(0, rank-1)])
+	// A single axis has one value per line.
 	if rank == 1 {
 		lines = grid.BoxOf(s.Shape)
 	}
@@ -44,6 +45,7 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		if column == 0 && indexed {
 			text = appendIndex(s, text, line)
 		}
+		// Write a long text part by part, without another copy in memory.
 		if isLong(s.Type, elem) {
 			if err := cmp.Or(second(w.Write(text)), writeLongCell(w, elem)); err != nil {
 				return err
@@ -154,6 +156,7 @@ type field struct {
 // appendFields appends the fields of a struct in their order.
 func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 	for _, f := range t.Fields() {
+		// A nested struct has one column for each of its fields.
 		if f.Type.Kind() == dtype.Struct {
 			list = appendFields(list, f.Type, prefix+f.Name+".", at+f.Offset)
 			continue

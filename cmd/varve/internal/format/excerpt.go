@@ -33,6 +33,7 @@ type excerpt struct {
 
 // NewExcerpt reads the shown part of a selection.
 func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
+	// s.Shape lacks the axes at which a single index is selected.
 	full := s.Selection.FullShape()
 	n := s.Selection.Len()
 	shown := shownShape(full, n)
@@ -100,10 +101,13 @@ func (r *ends) all(ctx context.Context) error {
 			halves[i] = 2
 		}
 	}
+	// A cut axis has two ends, any other axis one part. Read every combination.
 	for half := range grid.BoxOf(halves).IndicesInto(make([]int64, len(halves))) {
 		from, to := make(grid.Box, len(r.full)), make(grid.Box, len(r.full))
 		for i, n := range r.full {
 			from[i], to[i] = grid.Interval{Stop: n}, grid.Interval{Stop: n}
+			// The second end is at the end of the axis, and follows the first one in the
+			// excerpt.
 			if halves[i] == 2 {
 				from[i] = grid.Interval{Start: half[i] * (n - edgeItems), Stop: half[i]*(n-edgeItems) + edgeItems}
 				to[i] = grid.Interval{Start: half[i] * edgeItems, Stop: (half[i] + 1) * edgeItems}

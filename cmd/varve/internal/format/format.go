@@ -87,6 +87,7 @@ func writeJSON(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 
 // WriteLists is writeJSON without the newline at the end.
 func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+	// The loop over elements would write no lists at all.
 	if s.Selection.Len() == 0 {
 		return writeEmpty(s.Shape, w)
 	}
@@ -95,6 +96,7 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	index := make([]int64, len(box))
 	var text []byte
 	appendElement := t.AppendJSON
+	// Decoded times are dates. Stored ones keep the spelling of metadata.
 	if k := t.Kind(); s.Decoding != nil && (k == dtype.Datetime || k == dtype.Timedelta) {
 		appendElement = func(dst, elem []byte) []byte { return append(t.AppendText(append(dst, '"'), elem), '"') }
 	}
@@ -106,6 +108,7 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		if more {
 			text = append(text, ',')
 		}
+		// Open a list for every axis that begins here.
 		for i := len(index) - 1; i >= 0 && index[i] == 0; i-- {
 			text = append(text, '[')
 		}
@@ -120,6 +123,7 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		} else {
 			text = appendElement(slices.Grow(text, len(elem)+quotes), elem)
 		}
+		// Close the list of every axis that ends here.
 		for i := len(index) - 1; i >= 0 && index[i] == s.Shape[i]-1; i-- {
 			text = append(text, ']')
 		}

@@ -41,6 +41,7 @@ func AddHeadings(ctx context.Context, s *source.Source) error {
 		if i >= len(axes) {
 			continue // points are not along an axis
 		}
+		// The values of a coordinate itself are in the table anyway.
 		coordinate := len(names) > 0 && names[axes[i]] != "" && names[axes[i]] != nameOf(s)
 		if coordinate {
 			h.Name = names[axes[i]]
@@ -98,6 +99,7 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	if _, ok := checked.Product(shape...); !ok { // places in the whole array must not overflow
 		return fmt.Errorf("%w: --header takes arrays of less than 2^63 elements", zarr.ErrOverflow)
 	}
+	// Reduce each place in the whole array to its index along this axis.
 	step, _ := checked.Product(shape[axis:]...)
 	h.Index = r.Places()
 	for k, place := range h.Index {
@@ -131,6 +133,7 @@ func readHeading(ctx context.Context, h *source.Heading, a *zarr.Array) error {
 	return s.Blocks(ctx, func(e element.Values) error {
 		h.Cells.Data = append(h.Cells.Data, e.Data...)
 		for _, w := range e.Words {
+			// The next block reuses the memory of this one.
 			h.Cells.Words = append(h.Cells.Words, bytes.Clone(w))
 		}
 		return nil

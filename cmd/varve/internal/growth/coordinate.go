@@ -34,6 +34,7 @@ type coordinate struct {
 // conventions.
 func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
 	a, err := node.OpenSeen(ctx, location, opt)
+	// The name may be misspelled.
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--time: %w%s", err, node.Neighbour(ctx, node.Clean(location)))
 	}
@@ -82,6 +83,7 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	if err != nil {
 		return nil, failure.BadArgument("--time %s: %w", location, err)
 	}
+	// Zero is a time here, even if the fill value of format 2 is zero.
 	c.Packing = c.OfCoordinate()
 	return c, nil
 }

@@ -59,8 +59,10 @@ func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 		return err
 	}
 	switch {
+	// Planes without elements have no bytes. Only the shape of the file counts them.
 	case n == 0 && HasEmptyPlanes(shape, axis):
 		g.Planes, err = v.PlanesAlong(axis, shape)
+	// An empty file with a header appends nothing.
 	case n == 0 && v.Shape != nil && alone:
 	default:
 		g.Planes, err = WholePlanes(v, shape, axis, n)
@@ -71,6 +73,7 @@ func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 	if err != nil {
 		return err
 	}
+	// Texts are in memory in any case. Other elements are read during the append.
 	if v.Type.Variable() {
 		g.words, err = v.All()
 		g.Length = g.words.Bytes()
@@ -97,6 +100,13 @@ func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Add
 	return zarr.Addition{Path: path, Axis: axis, From: g.from, Options: opt}
 }
 
+// Source returns the elements as a source that can be read several times, or nil if they
+// differ in length.
+func (g *Gain) Source() *zarr.Source { return g.from }
+
+// Words returns the elements if they differ in length, in C order.
+func (g *Gain) Words() [][]byte { return g.words.Words }
+
 // data returns all elements, of fixed size, in host byte order.
 func (g *Gain) data(ctx context.Context) ([]byte, error) {
 	if g == nil || g.from == nil || g.Length == 0 {
@@ -113,6 +123,7 @@ func Continues(v *input.Values, shape []int64, axis int) error {
 		return nil // no shape is given, or the library refuses the axis
 	}
 	have := v.Shape
+	// A single day of shape (lat, lon) continues an array of shape (time, lat, lon).
 	if len(have) == len(shape)-1 {
 		have = slices.Insert(slices.Clone(have), axis, 1)
 	}
@@ -123,7 +134,7 @@ func Continues(v *input.Values, shape []int64, axis int) error {
 	if differs < 0 {
 		return nil
 	}
-	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.Name, v.Shape, shape, axis)
+	return failure.OnAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d: all other axes must have equal lengths", v.Name, v.Shape, shape, axis)
 }
 
 // HasEmptyPlanes reports whether planes along an axis have no elements, because another

@@ -86,7 +86,7 @@ func Flags(c *cobra.Command) *Change {
 	f.times.Flags(c)
 	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`, so that a repeated command has no effect", flagtext.Syntax(argument.ParseShape))
 	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "lengthen the last shard to whole inner chunks")
-	f.Alone = aloneFlag(c)
+	f.Alone = AloneFlag(c)
 	f.singleWriter = SingleWriterFlag(c)
 	flagtext.Propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	return f
@@ -158,7 +158,7 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 	})
 }
 
-// aloneFlag adds the flag --alone to a command.
-func aloneFlag(c *cobra.Command) *bool {
+// AloneFlag adds the flag --alone to a command.
+func AloneFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("alone", false, "change the array even if other arrays of its group keep their length along the dimension")
 }

@@ -88,6 +88,8 @@ func compareBy(p *cf.Packing) func(a, b []byte) int {
 func (o *order) follow(e element.Values) {
 	for i := 0; i < e.Len() && o.fault == ""; i++ {
 		elem := e.At(i)
+		// The first time is often 0, which is also the usual fill value. So element 0
+		// counts as written.
 		if !bytes.Equal(elem, o.unwritten) || o.next == 0 && o.hasValue(elem) {
 			o.step(elem)
 			o.bridge(elem)
@@ -217,6 +219,7 @@ func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	if !o.hasValue(o.last) {
 		o.last = nil // nothing to compare with
 	}
+	// One element has no direction. Times are expected to rise.
 	if o.isTime && o.direction == 0 {
 		o.direction = 1
 	}

@@ -134,6 +134,7 @@ func (c *Change) Along(cmd *cobra.Command, p Policy, a *zarr.Array, location str
 func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
 	s, stored, found, err := Of(a)
 	if cmd.Flags().Changed("grow") {
+		// A malformed attribute does not matter, because --grow replaces it.
 		if found && err == nil && stored == axis {
 			c.depart(cmd, s, location)
 		}

@@ -67,6 +67,7 @@ func (t *Times) steps() (calendar.Steps, error) {
 	s, err := calendar.ParseSteps(t.Start, t.Step, t.Calendar)
 	if err != nil {
 		hint := ""
+		// Only an invalid date gets the hint.
 		if c, wrong := calendar.Parse(t.Calendar); wrong == nil {
 			if _, wrong = calendar.ParseInstant(t.Start, c); wrong != nil {
 				hint = calendar.Hint(t.Start, c)
@@ -102,6 +103,7 @@ func (t *Times) Timeline(ctx context.Context, unit calendar.Unit, location strin
 	if err != nil {
 		return l, err
 	}
+	// If the coordinate grows in the same command, its new times are not stored yet.
 	data, err := g[l.coordinate.name].data(ctx)
 	if err == nil {
 		err = l.coordinate.add(data)

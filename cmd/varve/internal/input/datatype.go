@@ -43,6 +43,7 @@ func ParseType(text string) (dataType, error) {
 	if err == nil {
 		return dataType{Type: t}, nil
 	}
+	// NumPy's names have a byte order, but i4 and U12 are common without one.
 	for _, order := range []string{"", "|", "<"} {
 		if t, big, err := dtype.FromNumPy(order + text); err == nil {
 			return dataType{t, big}, nil
@@ -78,6 +79,7 @@ func parseFields(v strictjson.Value) (dataType, error) {
 		if err != nil {
 			return dataType{}, fmt.Errorf("field %q: %w", name, err)
 		}
+		// Types of single bytes have no order.
 		if t.Ordered() && t.Big {
 			orders[1]++
 		} else if t.Ordered() {

@@ -60,6 +60,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if says {
 		faults = append(packingDiffers(v.array, a), unitsDiffer(from, to)...)
 	}
+	// Without attributes its numbers count as raw.
 	if !says && !hasMissingFill(v.array) {
 		return nil, nil
 	}
@@ -68,6 +69,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if err != nil || also != nil || p.Type() != q.Type() {
 		return faults, nil // invalid attributes are compared by their spelling
 	}
+	// In a coordinate, zero is a number even if it is the fill value.
 	if source.IsCoordinate(v.array) {
 		p = p.OfCoordinate()
 	}
@@ -102,6 +104,7 @@ func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
 	if hasEncoding(v.array) {
 		return
 	}
+	// Numbers without attributes may be decoded values, which would be stored wrongly.
 	if p, err := cf.PackingOf(a); err == nil && (p.IsScaled() || p.Type() != a.Type()) {
 		session.Remark(cmd, v.Name, "it has no attributes that define an encoding, so its numbers are stored unchanged as packed ones")
 	}
@@ -189,6 +192,7 @@ func isNotATime(elem []byte) bool {
 // packing q. It reads the values, because most arrays with another missing value do not
 // contain it.
 func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
+	// All missing values here are missing there, too, so no number can be hidden.
 	if len(missingBut(q, p)) == 0 {
 		return nil, nil
 	}
@@ -222,6 +226,7 @@ func unitsDiffer(from, to cf.Units) (faults []string) {
 	a, counts := from.Times()
 	b, also := to.Times()
 	switch {
+	// Different texts may count alike: since 2000-1-1, since 2000-01-01.
 	case counts && also:
 		if countAlike(a, b) {
 			return nil

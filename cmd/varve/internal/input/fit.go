@@ -32,6 +32,7 @@ func (v *Values) Fits(shape []int64) error {
 		return v.onFirstOf(shape, err)
 	}
 	have, place := squeezed(v.Shape), squeezed(shape)
+	// A flat list fits any shape with as many elements, as raw data does.
 	if len(have) < 2 || slices.Equal(have, place) {
 		return nil
 	}

@@ -55,11 +55,13 @@ func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 		if n == 0 {
 			return shape
 		}
+		// Follow the first element. appendNested finds lists of other lengths.
 		for _, first := range doc.Elements() {
 			doc = first
 			break
 		}
 	}
+	// The innermost list is an element, not an axis.
 	if isList(t, doc) && len(shape) > 0 {
 		return shape[:len(shape)-1]
 	}

@@ -31,6 +31,7 @@ func (v *Values) OpenNPY() error {
 	if err != nil {
 		return failure.BadArgument("%s: %w%s", v.Name, err, v.packed(err))
 	}
+	// NumPy pads texts to one length. The array has texts of any length.
 	worded := isWord(h.Type) && v.Type.Variable()
 	if !v.Type.IsZero() && v.Type != h.Type && !worded && !sameBytes(v.Type, h.Type) {
 		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.Name, typeText(h.Type), typeText(v.Type), astype(v.Type, encodeFirst(h.Type, v.into)))
@@ -39,6 +40,7 @@ func (v *Values) OpenNPY() error {
 	if !ok {
 		return fmt.Errorf("%w: %s has shape %v", zarr.ErrOverflow, v.Name, h.Shape)
 	}
+	// Detect a truncated file before anything is written.
 	if have, known := v.left(); known && have != n {
 		return failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, have, n)
 	}
@@ -47,6 +49,7 @@ func (v *Values) OpenNPY() error {
 	if !h.Fortran && !worded {
 		return nil
 	}
+	// Texts and Fortran order are converted as a whole.
 	e, err := v.All()
 	if err != nil {
 		return err

@@ -85,6 +85,7 @@ func refuseOverflow(t dtype.Type, elem []byte, text string) error {
 		return nil
 	}
 	text = strings.ToLower(text)
+	// An infinity by name, or by its bits in hexadecimal, is intended.
 	if spelled := strings.Count(text, "inf") + strings.Count(text, "0x"); spelled >= n || isEncoded(t, text) {
 		return nil
 	}

@@ -35,6 +35,8 @@ func (v *Values) Gather() (int64, error) {
 	}
 	n := v.Total
 	if !v.Whole {
+		// The append needs the number of planes before it writes the first. The length of
+		// a pipe is known only at its end.
 		copied, err := v.PutAside(-1)
 		if err != nil {
 			return 0, fmt.Errorf("read %s: %w", v.Name, err)
@@ -74,6 +76,7 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 	if !ok {
 		return nil, fmt.Errorf("%s: %w: it cannot be read at an offset", v.Name, errors.ErrUnsupported)
 	}
+	// The elements of a .npy file begin after its header.
 	at, err := r.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ func Sources(args []string) ([]string, error) {
 				return nil, failure.BadUsage("standard input can be given only once")
 			}
 		}
+		// A file may have brackets in its name, and a URL a question mark.
 		if !strings.ContainsAny(arg, "*?[") || strings.Contains(arg, "://") || node.Exists(arg) {
 			sources = append(sources, arg)
 			continue
@@ -58,6 +59,7 @@ func Sources(args []string) ([]string, error) {
 func compareNaturally(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		n, m := leadingDigits(x), leadingDigits(y)
+		// At least one of the names has no number here.
 		if n == 0 || m == 0 {
 			if x[0] != y[0] {
 				return cmp.Compare(x[0], y[0])
@@ -65,6 +67,7 @@ func compareNaturally(a, b string) int {
 			x, y = x[1:], y[1:]
 			continue
 		}
+		// Compare the number of digits, then the digits: numbers may exceed 64 bits.
 		p, q := strings.TrimLeft(x[:n], "0"), strings.TrimLeft(y[:m], "0")
 		if c := cmp.Or(cmp.Compare(len(p), len(q)), strings.Compare(p, q)); c != 0 {
 			return c

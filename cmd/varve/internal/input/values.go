@@ -72,6 +72,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	if err != nil {
 		return nil, err
 	}
+	// Someone may have forgotten FILE, and the command would wait for ever.
 	if (file == "" || file == "-") && f != format.JSON && console.IsTerminal(cmd.InOrStdin()) {
 		return nil, failure.BadUsage("%s cannot be typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
@@ -158,6 +159,7 @@ func isSameArray(a, b *zarr.Array) (bool, error) {
 	if first != nil && second != nil {
 		return first.Same(second), nil
 	}
+	// The stores cannot identify nodes, so compare places and paths.
 	place := store.PlaceOf(s)
 	return place != "" && place == store.PlaceOf(t) && p == q, nil
 }
@@ -178,6 +180,7 @@ func (v *Values) Settle(n int64) error {
 	if err != nil {
 		return err
 	}
+	// The spooled bytes will be read, and counted, again.
 	v.taken, v.Whole = v.taken-copied, true
 	v.Reader = v.aside.Reader()
 	return nil
@@ -305,6 +308,7 @@ func toEnd(r io.Reader) (int64, error) {
 func (v *Values) rest() ([]byte, error) {
 	n, err := toEnd(v.Reader)
 	if err != nil {
+		// The length of a stream is known only at its end.
 		if n, err = io.Copy(&v.aside, v.Reader); err != nil {
 			return nil, err
 		}

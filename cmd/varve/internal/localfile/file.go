@@ -30,6 +30,7 @@ func Replace(name string, write func(w *bufio.Writer) error) (err error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return writeThrough(name, write) // a rename would replace the device or pipe
 	}
+	// The error of CreateTemp would name a file that the user does not know.
 	if folder := filepath.Dir(name); !node.Exists(folder) {
 		return failure.NotFound("write %s: there is no folder %s", name, folder)
 	}
@@ -48,6 +49,8 @@ func Replace(name string, write func(w *bufio.Writer) error) (err error) {
 		}
 	}()
 	w := bufio.NewWriterSize(f, 1<<20)
+	// CreateTemp permits only the owner to read. All calls are made, also after an error,
+	// so the file is always closed.
 	err = cmp.Or(write(w), w.Flush(), f.Chmod(0o644), f.Close())
 	if err != nil {
 		return err

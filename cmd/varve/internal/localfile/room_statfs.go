@@ -16,6 +16,7 @@ import (
 func FreeBytes(dir string) (int64, bool) {
 	var s syscall.Statfs_t
 	err := syscall.Statfs(dir, &s)
+	// A missing directory will be in the file system of the nearest existing one.
 	for err == syscall.ENOENT && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 		err = syscall.Statfs(dir, &s)

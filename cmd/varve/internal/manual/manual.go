@@ -52,6 +52,7 @@ func (p *Program) grouped() []section {
 	for _, g := range append(slices.Clone(p.Groups), Group{Title: "More"}) {
 		s := section{title: g.Title}
 		for _, name := range g.Commands {
+			// Groups also name commands that do not exist yet.
 			if i := slices.IndexFunc(left, func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
 				s.commands = append(s.commands, left[i])
 				left = slices.Delete(left, i, i+1)

@@ -17,6 +17,7 @@ func escaped(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`).Replace(text)
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
+		// roff would take the line for a request.
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
 			lines[i] = `\&` + line
 		}
@@ -44,6 +45,7 @@ func (r *roff) form(i int, program, form string) {
 		r.line(".br")
 	}
 	name, rest, _ := strings.Cut(form, " ")
+	// COMMAND and TOPIC are placeholders, not part of the name in bold.
 	if name == strings.ToUpper(name) {
 		name, rest = "", form
 	}

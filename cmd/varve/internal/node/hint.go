@@ -69,6 +69,7 @@ func folderMeant(location string) string {
 			continue
 		}
 		folder := strings.Join(parts[:i], "/")
+		// An absolute path begins with an empty part.
 		if i > 0 && folder == "" {
 			folder = "/"
 		}
@@ -84,7 +85,7 @@ func folderMeant(location string) string {
 
 // cutScheme corrects a URL with a single slash after the scheme.
 func cutScheme(location string) (url string, ok bool) {
-	for _, scheme := range []string{"http", "https", "file", "s3", "gs"} {
+	for _, scheme := range []string{"http", "https", "file", "s3", "gs", "gcs", "az", "abfs", "abfss"} {
 		rest, found := strings.CutPrefix(location, scheme+":/")
 		if found && !strings.HasPrefix(rest, "/") {
 			return scheme + "://" + rest, true
@@ -95,16 +96,11 @@ func cutScheme(location string) (url string, ok bool) {
 
 // schemeMeant returns a hint for a location with an unknown scheme.
 func schemeMeant(location string) string {
-	scheme, rest, found := strings.Cut(location, "://")
-	switch bucket, key, _ := strings.Cut(rest, "/"); {
-	case !found:
+	scheme, _, found := strings.Cut(location, "://")
+	if !found {
 		return ""
-	case scheme == "s3":
-		return fmt.Sprintf(" (a public bucket has a URL: https://%s.s3.amazonaws.com/%s)", bucket, key)
-	case scheme == "gs" || scheme == "gcs":
-		return fmt.Sprintf(" (a public bucket has a URL: https://storage.googleapis.com/%s)", rest)
 	}
-	return spelling.Meant(scheme, []string{"file", "http", "https"})
+	return spelling.Meant(scheme, []string{"file", "http", "https", "s3", "gs", "gcs", "az", "abfs", "abfss"})
 }
 
 // fileMeant returns a hint for a file that was given instead of a node.

@@ -25,6 +25,7 @@ func IsOther(cmd *cobra.Command, location string, g *zarr.Group, member string, 
 	if err != nil {
 		return false, err
 	}
+	// The group itself may lie behind a link, so compare resolved paths.
 	if group, err = store.Resolve(s, group); err != nil {
 		return false, err
 	}

@@ -35,6 +35,7 @@ func Explain(cmd *cobra.Command, err error) error {
 		return err
 	}
 	at := Clean(e.Path)
+	// The folder has arrays, but was never made a group.
 	if holdsNodes(at) {
 		e.Err = fmt.Errorf("%w (varve create %s --group makes the folder a group)", e.Err, at)
 		return err

@@ -78,6 +78,7 @@ func OpenSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Ar
 	}
 	place := store.PlaceOf(at.Store())
 	Close(at)
+	// The ledger has the keys of one store only.
 	if place == d.Place {
 		seen := *opt
 		seen.Rehearsal, opt = &d.Ledger, &seen

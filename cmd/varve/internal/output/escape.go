@@ -15,6 +15,7 @@ func AppendSafe(dst, document []byte) []byte {
 	from := 0
 	for i := 0; i < len(document); {
 		c := document[i]
+		// JSON itself escapes the control characters of ASCII except DEL.
 		if c < utf8.RuneSelf && c != 0x7f {
 			i++
 			continue

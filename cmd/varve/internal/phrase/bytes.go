@@ -17,6 +17,7 @@ func Bytes(n int64) string {
 		return strconv.FormatInt(n, 10) + " B"
 	}
 	size, unit := float64(n)/1024, 0
+	// 1023.5 KiB would be rounded to 1024 KiB.
 	for size >= 1023.5 && unit < len("KMGTPE")-1 {
 		size, unit = size/1024, unit+1
 	}
@@ -36,6 +37,7 @@ var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGTPE]?)(i?)B$`)
 // … of 1000. It returns ErrNoSize if text is not a number with a unit.
 func ParseSize(text string) (int64, error) {
 	m := sizeText.FindStringSubmatch(strings.TrimSpace(text))
+	// iB is no unit.
 	if m == nil || m[2] == "" && m[3] != "" {
 		return 0, ErrNoSize
 	}

@@ -64,6 +64,7 @@ func OfDocument(cmd *cobra.Command, location string, reason error) (*Grid, error
 	}
 	if doc.Counted {
 		d.Each = func(ctx context.Context, use func([]int64) error) error {
+			// Stored takes a function without an error. Cancelling is the way to stop it.
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
 			err := doc.Stored(ctx, func(index []int64, _ int64) {

@@ -69,6 +69,8 @@ func (s *shading) list(limit time.Duration) error {
 			return errTooMany
 		}
 		from := len(flat)
+		// One slice has all indices, because thousands of small ones would cost more than
+		// the listing. Indices from before it grew keep the old memory.
 		flat = append(flat, index...)
 		s.all = append(s.all, flat[from:len(flat):len(flat)])
 		return nil
@@ -77,6 +79,7 @@ func (s *shading) list(limit time.Duration) error {
 	case err == nil:
 		slices.SortFunc(s.all, func(a, b []int64) int { return cmp.Compare(first(a), first(b)) })
 		s.listed = true
+	// The time is over, but not for the command. Keep a sample.
 	case s.Context.Err() == nil && (errors.Is(err, errTooMany) || errors.Is(err, context.DeadlineExceeded)):
 		s.all = s.all[:min(sampled, len(s.all))]
 		return nil
@@ -113,6 +116,7 @@ func (s *shading) among(chunks grid.Box) (n int64) {
 // returns a negative number if it cannot tell.
 func (s *shading) probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
+	// There are too many to ask for. One known chunk shows that the box is not empty.
 	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {
 		if slices.ContainsFunc(s.all, chunks.Contains) {
 			return 1

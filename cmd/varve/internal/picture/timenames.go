@@ -103,6 +103,7 @@ func (m *moments) name(e grid.Interval) string {
 	if !ok || !also {
 		return ""
 	}
+	// Name an axis that runs back in time from its other end.
 	if m.falls(e) {
 		back := &moments{m.calendar, func(i int64) (calendar.Instant, bool) { return m.at(-i) }}
 		return back.name(grid.Interval{Start: 1 - e.Stop, Stop: 1 - e.Start})
@@ -124,6 +125,8 @@ func (m *moments) falls(e grid.Interval) bool {
 // first and the last month is outside, and none is missing as far as the ends of the axis
 // tell.
 func (m *moments) isWhole(e grid.Interval, first, last calendar.Date) bool {
+	// Compare with the elements on both sides. At an end of the axis there is none, so
+	// the day or the distance of elements decides.
 	before, hasBefore := m.date(e.Start - 1)
 	begins := hasBefore && !sameMonth(before, first) || !hasBefore && (first.Day == 1 || m.isMonthly(e.Start))
 	after, hasAfter := m.date(e.Stop)

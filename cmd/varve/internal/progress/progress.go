@@ -112,6 +112,7 @@ func Begin(cmd *cobra.Command) *Line {
 // else there.
 func (p *Line) begin(cmd *cobra.Command) {
 	output := cmd.Flags().Lookup("output")
+	// export without -o prints values on the terminal, and the line would mix with them.
 	shown := output != nil && output.Value.String() == "" && console.IsTerminal(cmd.OutOrStdout())
 	if shown || !console.IsTerminal(cmd.ErrOrStderr()) || session.WantsJSON(cmd) {
 		return
@@ -135,6 +136,7 @@ func (p *Line) drawOn(w io.Writer, delay, period time.Duration) {
 				fmt.Fprint(w, "\r"+p.line(time.Since(p.begun))) // a line that cannot be drawn is no failure
 				timer.Reset(period)
 			case <-p.stop:
+				// Before the delay nothing was drawn.
 				if seen {
 					fmt.Fprint(w, console.Wiped)
 				}
@@ -225,5 +227,5 @@ var (
 	// Deletions counts deleted values.
 	Deletions = func(s observe.Stats) int64 { return s.Of(observe.Delete).Times + s.Of(observe.DeleteIf).Times }
 	// MovedBytes counts the bytes of copied values.
-	MovedBytes = func(s observe.Stats) int64 { return s.Of(observe.Copy).Bytes + s.Read().Bytes }
+	MovedBytes = func(s observe.Stats) int64 { return s.Copied().Bytes + s.Read().Bytes }
 )

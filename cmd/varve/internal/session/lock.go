@@ -56,6 +56,7 @@ func awaitLocks(cmd *cobra.Command) {
 	if p, ok := cmd.Flag(lockFlag).Value.(*patience); ok && p.given {
 		how.Timeout = p.limit
 		if p.limit == 0 {
+			// The library takes 0 for no limit.
 			how.Timeout = -1
 		}
 	}

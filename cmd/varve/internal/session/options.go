@@ -38,8 +38,8 @@ func ExperimentNames() []string {
 // experimentalVar defines --experimental.
 func experimentalVar(f *pflag.FlagSet) {
 	f.Var(new(experimentWords), ExperimentalFlag,
-		"permit proposed extensions of Zarr: `WHAT` is one or several, with commas, of encoded-shapes, chunks stored longer than their edges "+
-			"(encoded_chunk_shapes), and inner-chunks, which end with their shard or have different lengths")
+		"permit proposed extensions of Zarr: `WHAT` is encoded-shapes (chunks that are stored longer than their edges), "+
+			"inner-chunks (inner chunks that end with their shard or have different lengths), or both, separated by a comma")
 }
 
 // experimentWords is the value of --experimental. Several occurrences of the flag add up.

@@ -27,6 +27,8 @@ func PrintJSON(cmd *cobra.Command, v any) error { return PrintDocument(cmd, cmd.
 // if print fails.
 func Print(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	out := cmd.OutOrStdout()
+	// Texts of a store may have characters that could take over a terminal. Output in
+	// words escapes them line by line, JSON here.
 	if WantsJSON(cmd) {
 		out = output.NewScreen(out)
 	}
@@ -59,7 +61,7 @@ func PrintDocument(cmd *cobra.Command, w io.Writer, v any) error {
 		more = append(more, output.Member{Name: "notes", Value: notes})
 	}
 	if c := counterOf(cmd.Context()); c != nil {
-		more = append(more, output.Member{Name: "stats", Value: statsFacts{c}})
+		more = append(more, output.Member{Name: "stats", Value: statsFacts{c, cacheOf(cmd.Context())}})
 	}
 	return output.WriteJSON(w, v, more...)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store/httpstore"
+	"varve.dev/zarr/virtual"
 )
 
 // missingFlag is the flag for further statuses of web servers that mean "not found".
@@ -20,7 +21,7 @@ const missingFlag = "missing"
 
 // missingVar defines --missing.
 func missingVar(f *pflag.FlagSet) {
-	f.Var(new(statuses), missingFlag, "read these `STATUS` codes of a web server, separated by commas, as missing values, besides 404 and 410; 403 is common")
+	f.Var(new(statuses), missingFlag, "treat these `STATUS` codes of a web server, separated by commas, as not found, like 404 and 410; 403 is common")
 }
 
 // lanFlag is the flag that permits redirections into private networks.
@@ -29,6 +30,14 @@ const lanFlag = "private-redirects"
 // lanVar defines --private-redirects.
 func lanVar(f *pflag.FlagSet) {
 	f.Bool(lanFlag, false, "follow redirections of a web server to addresses of private networks and of this machine")
+}
+
+// hedgeFlag is the flag that repeats late requests.
+const hedgeFlag = "hedge"
+
+// hedgeVar defines --hedge.
+func hedgeVar(f *pflag.FlagSet) {
+	f.Bool(hedgeFlag, false, "repeat a read of a remote store that takes longer than most, and take the first answer; at most 5 % are repeated")
 }
 
 // serverFlag is the flag that bounds the wait for web servers.
@@ -44,6 +53,7 @@ func serverVar(f *pflag.FlagSet) {
 func awaitServers(cmd *cobra.Command, opt *httpstore.Options) {
 	if p, ok := cmd.Flag(serverFlag).Value.(*patience); ok && p.given {
 		if opt.Stall = p.limit; p.limit == 0 {
+			// The library takes 0 for its default.
 			opt.Stall, opt.LeastRate = math.MaxInt64, -1
 		}
 	}
@@ -84,20 +94,33 @@ func (s *statuses) String() string {
 	return strings.Join(words, ",")
 }
 
+// allowFlag is the flag that permits references of manifests to lead elsewhere.
+const allowFlag = "allow"
+
+// allowVar defines --allow.
+func allowVar(f *pflag.FlagSet) {
+	f.StringArray(allowFlag, nil, "let the references of a manifest lead to files at or below `PREFIX`, a folder or a URL; may be repeated")
+}
+
 // remoteArguments adds the options for web servers to the context of a command. It
 // returns the arguments without secrets.
 func remoteArguments(cmd *cobra.Command, args []string) []string {
 	ctx, shown := cmd.Context(), slices.Clone(args)
 	for i, arg := range args {
+		// The context keeps the credentials for the requests.
 		ctx, shown[i] = httpstore.Conceal(ctx, arg)
 	}
 	var opt httpstore.Options
 	opt.PrivateRedirects, _ = cmd.Flags().GetBool(lanFlag)
+	opt.Hedge, _ = cmd.Flags().GetBool(hedgeFlag)
 	if s, ok := cmd.Flag(missingFlag).Value.(*statuses); ok {
 		opt.Missing = *s
 	}
 	awaitServers(cmd, &opt)
 	ctx = httpstore.WithOptions(ctx, &opt)
+	if prefixes, _ := cmd.Flags().GetStringArray(allowFlag); len(prefixes) > 0 {
+		ctx = virtual.WithAllowed(ctx, prefixes...)
+	}
 	cmd.SetContext(ctx)
 	return shown
 }

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store/cached"
 )
 
 // counterKey is the context key of the counter of --stats.
@@ -30,8 +31,13 @@ func WithStats(c *cobra.Command) *cobra.Command {
 		cmd.SetContext(context.WithValue(cmd.Context(), counterKey{}, counter))
 		err := work(cmd, args)
 		var v failure.Verdict
+		// A verdict is a result, too. With --json the counts are a member of the
+		// document.
 		if err == nil && !WantsJSON(cmd) || errors.As(err, &v) && !WantsJSON(cmd) {
 			_, failed := fmt.Fprintln(cmd.ErrOrStderr(), counter.Stats())
+			if c := cacheOf(cmd.Context()); c != nil && failed == nil {
+				_, failed = fmt.Fprintln(cmd.ErrOrStderr(), cacheText(c.Stats()))
+			}
 			err = errors.Join(err, failed)
 		}
 		return err
@@ -66,13 +72,16 @@ func StatsMember(cmd *cobra.Command) ([]byte, error) {
 	if c == nil {
 		return nil, nil
 	}
-	text, err := json.Marshal(statsFacts{c})
+	text, err := json.Marshal(statsFacts{c, cacheOf(cmd.Context())})
 	return append([]byte(`, "stats": `), text...), err
 }
 
 // statsFacts are the counts of a command in JSON. They are taken when they are written,
 // because the command may read stores until then.
-type statsFacts struct{ counter *observe.Counter }
+type statsFacts struct {
+	counter *observe.Counter
+	cache   *cached.Cache // nil without --cache
+}
 
 // MarshalJSON implements [json.Marshaler]. It repeats the bytes written as
 // bytes_written_estimate, the name that plans have for them.
@@ -82,7 +91,15 @@ func (s statsFacts) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(text[:len(text)-1], `,"bytes_written_estimate":%d}`, stats.Written().Bytes), nil
+	text = fmt.Appendf(text[:len(text)-1], `,"bytes_written_estimate":%d`, stats.Written().Bytes)
+	if s.cache != nil {
+		kept, err := json.Marshal(s.cache.Stats())
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(text, `,"cache":`...), kept...)
+	}
+	return append(text, '}'), nil
 }
 
 // watchedKey is the context key of the counter for the line of progress.

@@ -48,6 +48,7 @@ func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 		if errors.As(err, &label) {
 			err = fmt.Errorf("%w%s", err, spelling.Meant(label.Label, label.Labels))
 		}
+		// If there are several items, say which one is wrong.
 		if is := fmt.Sprintf("%s=%s", dimension, v); err != nil && is != strings.TrimSpace(text) {
 			err = fmt.Errorf("%s: %w", is, err)
 		}
@@ -56,6 +57,7 @@ func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	mask := func(name string) (selection.Mask, error) { return readMask(ctx, name) }
 	sel, err := selection.Parser{Names: names, Mask: mask, Lookup: find}.Parse(text)
 	if err != nil {
+		// Suggest other punctuation for a mistake in the text, not for a failed request.
 		wrong := errors.Is(err, selection.ErrInvalid) || errors.Is(err, zarr.ErrInvalidArgument)
 		if plain := punctuated(text); wrong && plain != text && selection.Syntax(plain) == nil {
 			return nil, failure.BadArgument("--select %q: write = after a name, and commas between items (did you mean '%s'?)", text, plain)
@@ -160,6 +162,7 @@ func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
 	if !ok || n == math.MaxInt64 {
 		return m, failure.BadArgument("mask %s: shape %v is too large", name, h.Shape)
 	}
+	// One byte more shows that the file is too long.
 	data, err := io.ReadAll(io.LimitReader(f, n+1))
 	if err != nil {
 		return m, err

@@ -39,6 +39,7 @@ func Nearest(word string, known []string) []string {
 		}
 		near = append(near, k)
 	}
+	// One letter begins too many words.
 	if len(near) == 0 && len(word) > 1 {
 		for _, k := range known {
 			if strings.HasPrefix(strings.ToLower(k), strings.ToLower(word)) && k != word {

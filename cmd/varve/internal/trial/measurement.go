@@ -71,7 +71,7 @@ func (m *Round) pieces() int64 {
 	return m.Chunks
 }
 
-// Thresholds for what bounds reading.
+// The values of "bound_by" in JSON.
 const (
 	byCodecs  = "codecs"
 	byStore   = "store"
@@ -80,6 +80,7 @@ const (
 	byMemory  = "memory"
 )
 
+// Thresholds that decide what bounds reading.
 const (
 	most       = 0.7      // a resource with at least this load is exhausted
 	idle       = 0.3      // a resource with less than this load is idle
@@ -108,7 +109,7 @@ func (m *Measured) Judge() (what, why string) {
 		return byWaiting, fmt.Sprintf("a request takes %s, %.1f are in flight on average, and the processors decode for %s of the time",
 			each(requests.Duration, requests.Times), requests.Duration.Seconds()/r.Seconds, percent(busy))
 	}
-	return byMemory, fmt.Sprintf("neither the codecs (%s of the processors' time) nor the store (%s of its rate) are exhausted; what remains is moving elements to their places",
+	return byMemory, fmt.Sprintf("neither the codecs (%s of the processors' time) nor the store (%s of its rate) is exhausted; the rest of the time goes into copying elements to their places",
 		percent(busy), percent(r.Stored/max(1, m.Raw.Rate)))
 }
 

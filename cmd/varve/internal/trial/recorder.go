@@ -57,6 +57,7 @@ func (r *Recorder) note(v *visit, q store.Request) {
 	if !r.noting || r.left == 0 {
 		return
 	}
+	// A value joins the list with its first read. Some are opened and never read.
 	if r.left--; len(v.reads) == 0 {
 		r.visits = append(r.visits, v)
 	}
@@ -80,6 +81,11 @@ func (r *Recorder) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 // List implements [store.Lister].
 func (r *Recorder) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return store.List(ctx, r.Store, dir, deep)
+}
+
+// ListVersions implements [store.VersionLister].
+func (r *Recorder) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return store.ListVersions(ctx, r.Store, dir, deep)
 }
 
 // Open implements [store.Opener].
@@ -155,6 +161,7 @@ func (v *visit) repeat(ctx context.Context, s store.Store, buf *[]byte) (n int64
 			return n, err
 		}
 		n += int64(len(out))
+		// Keep the larger buffer for the next read, so that memory is allocated once.
 		if cap(out) > cap(*buf) {
 			*buf = out
 		}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/httpstore"
+)
+
+// CopyFrom implements [store.Copier] for sources in the same account that are read with
+// the same credentials. The service copies the bytes, unless there is an encryption
+// scope.
+func (s *Store) CopyFrom(
+	ctx context.Context, key store.Key, from store.Store, source store.Key, _ store.Durability,
+) (int64, store.Version, error) {
+	if err := s.mayWrite(key); err != nil {
+		return 0, store.Version{}, err
+	}
+	other, ok := store.Driver(from).(*Store)
+	// A shared access signature may be of one container.
+	if !ok || s.endpoint.String() != other.endpoint.String() || s.container != other.container && s.options.SAS != "" {
+		return 0, store.Version{}, store.ErrUnsupported
+	}
+	made, err := s.clone(ctx, key, other, source, store.Version{})
+	if err != nil {
+		return 0, store.Version{}, s.fail("copy "+other.name(source)+" to this blob", key, err)
+	}
+	return made.Size, made.Version, nil
+}
+
+// Clone implements [store.Cloner] by a copy in the service, on the condition that the
+// source is of its version.
+func (s *Store) Clone(ctx context.Context, key, source store.Key, from store.Version, _ store.Durability) (store.Cloned, error) {
+	if err := s.mayWrite(key); err != nil {
+		return store.Cloned{}, err
+	}
+	if !isTag(from) && !from.IsZero() {
+		return store.Cloned{}, s.fail("clone", source, noVersion(from))
+	}
+	made, err := s.clone(ctx, key, s, source, from)
+	if err != nil {
+		return store.Cloned{}, s.fail("clone "+s.blob(source)+" to this blob", key, err)
+	}
+	if key == source {
+		made.Source = made.Version
+	}
+	return made, nil
+}
+
+// cloneTries is the number of attempts to copy a source that others replace.
+const cloneTries = 5
+
+// clone copies a blob of version from, or of the one that it has if from is zero.
+func (s *Store) clone(ctx context.Context, key store.Key, other *Store, source store.Key, from store.Version) (made store.Cloned, err error) {
+	// A rival may replace the source between the request that looks at it and the copy.
+	for range cloneTries {
+		var info store.Info
+		var scope string
+		info, scope, err = other.describe(ctx, source)
+		switch {
+		case isMissing(err) && !from.IsZero():
+			return store.Cloned{}, conflict(err)
+		case err != nil:
+			return store.Cloned{}, err
+		case !from.IsZero() && info.Version != from:
+			return store.Cloned{}, fmt.Errorf("%w: the source is of version %s, not %s", store.ErrConflict, info.Version, from)
+		}
+		made = store.Cloned{Source: info.Version, Size: info.Size, Moved: info.Size}
+		if scope = cmp.Or(s.options.EncryptionScope, scope); scope != "" {
+			made.Version, err = s.rewrite(ctx, key, other, source, info, scope)
+		} else {
+			made.Version, err = s.copy(ctx, key, other, source, info.Version.String())
+		}
+		if isMissing(err) {
+			err = conflict(err)
+		}
+		if !from.IsZero() || !isConflict(err) {
+			break
+		}
+	}
+	if err != nil {
+		return store.Cloned{}, err
+	}
+	return made, nil
+}
+
+// describe returns what the service says of a blob, and its encryption scope.
+func (s *Store) describe(ctx context.Context, key store.Key) (info store.Info, scope string, err error) {
+	h, err := s.do(ctx, call{method: http.MethodHead, blob: s.blob(key)})
+	if err != nil {
+		return info, "", err
+	}
+	info.Version = store.MakeVersion(h.Get("ETag"))
+	info.Size, err = strconv.ParseInt(h.Get("Content-Length"), 10, 64)
+	return info, h.Get(scopeHeader), err
+}
+
+// rewrite copies a blob by reading and writing, because the service takes no encryption
+// scope for a copy within an account: only for sources that anybody or a signature may
+// read, of at most 256 MiB.
+func (s *Store) rewrite(ctx context.Context, key store.Key, other *Store, source store.Key, info store.Info, scope string) (store.Version, error) {
+	w := &writing{s: s, key: key, mark: rand.Text(), scope: scope}
+	if s.container == other.container && s.blob(key) == other.blob(source) {
+		w.cond = store.IfVersion(info.Version) // another writer may replace it meanwhile
+	}
+	if info.Size == 0 {
+		return w.put(ctx, nil)
+	}
+	return w.assemble(ctx, other, []store.Part{{Key: source, N: info.Size, Version: info.Version}})
+}
+
+// copy copies a blob that has the ETag from. It returns the version of the copy.
+func (s *Store) copy(ctx context.Context, key store.Key, other *Store, source store.Key, from string) (store.Version, error) {
+	u := other.url(other.blob(source), nil)
+	if g, ok := s.transport.(*signer); ok && g.sas != nil {
+		u.RawQuery = g.sas.Encode() // the source has to be signed too
+	}
+	c := call{method: http.MethodPut, blob: s.blob(key), header: http.Header{
+		"X-Ms-Copy-Source": {u.String()}, "X-Ms-Source-If-Match": {from},
+	}}
+	var h http.Header
+	doubt := false
+	err := s.reads.Do(ctx, func(ctx context.Context) (err error) {
+		h, err = s.send(ctx, c, nil)
+		doubt = doubt || err != nil && uncertain(err)
+		return err
+	})
+	// The source is the blob that an earlier attempt may have replaced.
+	if isConflict(err) && doubt && s.container == other.container && s.blob(key) == other.blob(source) {
+		err = unknown(err)
+	}
+	if err != nil {
+		return store.Version{}, err
+	}
+	return s.copied(ctx, key, h)
+}
+
+// copied waits for the end of the copy that an answer began, and returns its version.
+// Within an account a copy takes no time, and the answer has the ETag of the copy. A
+// later question could get that of another writer's value.
+func (s *Store) copied(ctx context.Context, key store.Key, h http.Header) (store.Version, error) {
+	id := h.Get("X-Ms-Copy-Id")
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		switch h.Get("X-Ms-Copy-Status") {
+		case "pending":
+		case "", "success":
+			return store.MakeVersion(h.Get("ETag")), nil
+		default:
+			return store.Version{}, errors.New("the service could not copy: " + httpstore.Printable(h.Get("X-Ms-Copy-Status-Description"), 200))
+		}
+		select {
+		case <-ctx.Done():
+			return store.Version{}, ctx.Err()
+		case <-time.After(pause):
+		}
+		var err error
+		h, err = s.do(ctx, call{method: http.MethodHead, blob: s.blob(key)})
+		// Another writer has replaced or deleted the copy, whose version is not known.
+		if isMissing(err) || err == nil && h.Get("X-Ms-Copy-Id") != id {
+			return store.Version{}, nil
+		}
+		if err != nil {
+			return store.Version{}, err
+		}
+	}
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"varve.dev/zarr/store"
+)
+
+// The account of the emulator Azurite. Its key is public.
+const (
+	emulatorAccount  = "devstoreaccount1"
+	emulatorKey      = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+	emulatorEndpoint = "http://127.0.0.1:10000/devstoreaccount1"
+)
+
+// given reports whether the options say how to sign.
+func (o *Options) given() bool {
+	return o.Anonymous || o.Key != "" || o.SAS != "" || o.Credential != nil
+}
+
+// fromEnvironment takes the endpoint and the credentials of an account from the
+// environment, unless the options have credentials.
+func (o *Options) fromEnvironment(account string) error {
+	if text := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); text != "" && !o.given() {
+		if err := o.connection(text, account); err != nil {
+			return err
+		}
+	}
+	named := cmp.Or(os.Getenv("AZURE_STORAGE_ACCOUNT_NAME"), os.Getenv("AZURE_STORAGE_ACCOUNT"))
+	// A signature must not be sent for another account, so it needs the name of its own.
+	// A key is not sent.
+	if !o.given() && named == account {
+		o.SAS = cmp.Or(os.Getenv("AZURE_STORAGE_SAS_TOKEN"), os.Getenv("AZURE_STORAGE_SAS_KEY"))
+	}
+	if !o.given() && (named == "" || named == account) {
+		o.Key = cmp.Or(os.Getenv("AZURE_STORAGE_ACCOUNT_KEY"), os.Getenv("AZURE_STORAGE_KEY"), os.Getenv("AZURE_STORAGE_ACCESS_KEY"))
+	}
+	return nil
+}
+
+// connection applies a connection string if it is of the account.
+func (o *Options) connection(text, account string) error {
+	fields := map[string]string{}
+	for field := range strings.SplitSeq(text, ";") {
+		name, value, found := strings.Cut(field, "=")
+		if !found && strings.TrimSpace(field) != "" {
+			return fmt.Errorf("azure: %w: the connection string is malformed; its form is AccountName=…;AccountKey=…", store.ErrInvalidKey)
+		}
+		fields[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+	}
+	if strings.EqualFold(fields["usedevelopmentstorage"], "true") {
+		fields["accountname"], fields["accountkey"] = emulatorAccount, emulatorKey
+		fields["blobendpoint"] = cmp.Or(fields["blobendpoint"], emulatorEndpoint)
+	}
+	// A signature must not be sent for another account.
+	if cmp.Or(fields["accountname"], accountOf(fields["blobendpoint"])) != account {
+		return nil
+	}
+	o.Key, o.SAS = fields["accountkey"], fields["sharedaccesssignature"]
+	if suffix := fields["endpointsuffix"]; o.Endpoint == "" && fields["blobendpoint"] == "" && suffix != "" {
+		o.Endpoint = cmp.Or(fields["defaultendpointsprotocol"], "https") + "://" + account + ".blob." + suffix
+	}
+	o.Endpoint = cmp.Or(o.Endpoint, fields["blobendpoint"])
+	return nil
+}
+
+// accountOf returns the account of an endpoint: the first label of its host or, as for
+// the emulator, the first segment of the path after an address.
+func accountOf(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	account, _, below := strings.Cut(u.Hostname(), ".")
+	if net.ParseIP(u.Hostname()) != nil || !below {
+		account, _, _ = strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	}
+	return strings.TrimSuffix(account, "-secondary")
+}
+
+// signer is a transport that adds credentials to requests to one endpoint.
+type signer struct {
+	next     http.RoundTripper
+	endpoint *url.URL
+	account  string
+	key      []byte     // nil without a key
+	sas      url.Values // nil without a SAS
+	token    *tokens    // nil without Entra ID
+}
+
+// connect makes the transport and the limiter, which reads and writes share.
+func (s *Store) connect() error {
+	s.pool = newPool(s)
+	g := &signer{next: s.pool, endpoint: s.endpoint, account: s.account}
+	s.transport = g
+	o := &s.options
+	var err error
+	switch {
+	case o.Anonymous:
+	case o.Key != "":
+		if g.key, err = base64.StdEncoding.DecodeString(o.Key); err != nil {
+			return fmt.Errorf("azure: account %s: %w: the key is not base64", s.account, fs.ErrPermission)
+		}
+	case o.SAS != "":
+		if g.sas, err = url.ParseQuery(strings.TrimPrefix(o.SAS, "?")); err != nil || g.sas.Get("sig") == "" {
+			return fmt.Errorf("azure: account %s: %w: the shared access signature is not the query of a signed URL", s.account, fs.ErrPermission)
+		}
+	default:
+		g.token = &tokens{credential: o.Credential, optional: o.ReadOnly}
+	}
+	return nil
+}
+
+// apiVersion is the version of the REST API.
+const apiVersion = "2023-11-03"
+
+// RoundTrip implements [http.RoundTripper].
+func (g *signer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != g.endpoint.Host || r.URL.Scheme != g.endpoint.Scheme {
+		return g.next.RoundTrip(r) // no other host gets credentials
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Ms-Version", apiVersion)
+	r.Header.Set("X-Ms-Date", time.Now().UTC().Format(http.TimeFormat))
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", "varve")
+	}
+	if (g.sas != nil || g.token != nil) && r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
+		return nil, &errRefused{err: fmt.Errorf("%w: credentials are sent by https only; use an https endpoint or no credentials", store.ErrUnsupported)}
+	}
+	switch {
+	case g.key != nil:
+		r.Header.Set("Authorization", "SharedKey "+g.account+":"+signature(g.key, stringToSign(r, g.account)))
+	case g.sas != nil:
+		q := r.URL.Query()
+		for name, values := range g.sas {
+			q[name] = values
+		}
+		r.URL.RawQuery = q.Encode()
+	case g.token != nil:
+		token, err := g.token.get(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+	}
+	return g.next.RoundTrip(r)
+}
+
+// tokens asks Entra ID for access tokens, and keeps one while it is valid.
+type tokens struct {
+	mu         sync.Mutex
+	credential azcore.TokenCredential
+	optional   bool // without credentials, requests are anonymous
+	anonymous  bool
+	token      azcore.AccessToken
+	asking     *question // nil if no token is asked for
+}
+
+// question is a token that is asked for. Requests share one, because it may take long,
+// and none waits for it longer than its own context.
+type question struct {
+	done  chan struct{}
+	token string
+	err   error
+}
+
+// tokenTime is the longest time of a request for a token.
+const tokenTime = 30 * time.Second
+
+// get returns a token, or "" for an anonymous request.
+func (t *tokens) get(ctx context.Context) (string, error) {
+	t.mu.Lock()
+	if t.asking == nil && (t.anonymous || time.Until(t.token.ExpiresOn) > 2*time.Minute) {
+		defer t.mu.Unlock()
+		return t.token.Token, nil
+	}
+	q := t.asking
+	if q == nil {
+		q = &question{done: make(chan struct{})}
+		t.asking = q
+		go t.answer(q)
+	}
+	t.mu.Unlock()
+	select {
+	case <-q.done:
+		return q.token, q.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// answer answers a question. Until then nothing else uses the other fields.
+func (t *tokens) answer(q *question) {
+	ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
+	defer cancel()
+	q.token, q.err = t.ask(ctx)
+	t.mu.Lock()
+	t.asking = nil
+	t.mu.Unlock()
+	close(q.done)
+}
+
+// ask asks Entra ID for a token.
+func (t *tokens) ask(ctx context.Context) (string, error) {
+	chosen := t.credential != nil
+	if !chosen {
+		c, err := azidentity.NewDefaultAzureCredential(nil)
+		if err != nil {
+			return "", t.lacking()
+		}
+		t.credential = c
+	}
+	token, err := t.credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{"https://storage.azure.com/.default"}})
+	var network net.Error
+	switch {
+	case err == nil:
+		t.token = token
+		return token.Token, nil
+	case ctx.Err() != nil || errors.As(err, &network):
+		return "", &errRefused{errors.New("no access token of Entra ID: the server does not answer"), true}
+	case chosen && !t.token.ExpiresOn.IsZero():
+		return "", &errRefused{err: fmt.Errorf("%w: Entra ID gives no new access token; sign in again", fs.ErrPermission)}
+	}
+	// The errors of the credentials may quote them.
+	if !chosen {
+		t.credential = nil
+	}
+	return "", t.lacking()
+}
+
+// lacking makes requests anonymous if they may be, or returns an error.
+func (t *tokens) lacking() error {
+	if t.optional {
+		t.anonymous = true
+		return nil
+	}
+	return &errRefused{err: fmt.Errorf("%w: no credentials were found; run `az login`, set AZURE_STORAGE_CONNECTION_STRING or"+
+		" AZURE_STORAGE_ACCOUNT_KEY, or read public data anonymously with ?anon=true", fs.ErrPermission)}
+}
+
+// errRefused is an error of the credentials: no request was sent.
+type errRefused struct {
+	err    error
+	passes bool // another attempt may succeed
+}
+
+func (e *errRefused) Error() string { return e.err.Error() }
+func (e *errRefused) Unwrap() error { return e.err }
+
+// refusalHeader has the text of a refusal in an answer made by this program.
+const refusalHeader = "Varve-Refusal"
+
+// answer returns the refusal as the answer to a request.
+func (e *errRefused) answer(r *http.Request) *http.Response {
+	status := http.StatusUnauthorized
+	if !errors.Is(e.err, fs.ErrPermission) {
+		status = http.StatusNotImplemented
+	}
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{refusalHeader: {e.err.Error()}}, Body: http.NoBody,
+	}
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

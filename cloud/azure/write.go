@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/store"
+)
+
+// markHeader is the metadata by which a store knows its own writes.
+const markHeader = "X-Ms-Meta-Varve_write"
+
+// writing is one write in progress: its condition and its mark.
+type writing struct {
+	s    *Store
+	key  store.Key
+	cond store.Condition
+	mark string
+	// scope is the encryption scope, "" for the default of the container. Blocks and the
+	// list of them have the same.
+	scope string
+}
+
+// scopeHeader is the header of requests and answers with the encryption scope of a blob.
+const scopeHeader = "X-Ms-Encryption-Scope"
+
+// begin begins a write. A zero condition permits anything.
+func (s *Store) begin(key store.Key, cond store.Condition) (*writing, error) {
+	if err := s.mayWrite(key); err != nil {
+		return nil, store.Refused(err)
+	}
+	if v := cond.Version(); !v.IsZero() && !isTag(v) {
+		return nil, s.fail("write", key, noVersion(v))
+	}
+	return &writing{s, key, cond, rand.Text(), s.options.EncryptionScope}, nil
+}
+
+// Put implements [store.Writer].
+func (s *Store) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
+	w, err := s.begin(key, store.Condition{})
+	if err != nil {
+		return store.Version{}, err
+	}
+	return w.put(ctx, value)
+}
+
+// PutIf implements [store.ConditionalWriter].
+func (s *Store) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, _ store.Durability) (store.Version, error) {
+	if !cond.Absent() && cond.Version().IsZero() {
+		return store.Version{}, s.fail("write", key, noVersion(cond.Version()))
+	}
+	w, err := s.begin(key, cond)
+	if err != nil {
+		return store.Version{}, err
+	}
+	return w.put(ctx, value)
+}
+
+// put writes a value, in one request unless it is large.
+func (w *writing) put(ctx context.Context, value []byte) (store.Version, error) {
+	if len(value) <= piece {
+		c := call{method: http.MethodPut, blob: w.s.blob(w.key), header: w.header(""), body: value}
+		c.header.Set("X-Ms-Blob-Type", "BlockBlob")
+		return w.repeat(ctx, c)
+	}
+	return w.inBlocks(ctx, func(ctx context.Context) ([]string, error) { return w.sendAll(ctx, value) })
+}
+
+// header returns the headers of the request that makes the blob visible: its condition,
+// its mark and its kind. about is "Blob-" in a list of blocks.
+func (w *writing) header(about string) http.Header {
+	kind := "application/octet-stream"
+	if strings.HasSuffix(w.key.String(), ".json") {
+		kind = "application/json"
+	}
+	h := http.Header{markHeader: {w.mark}}
+	if h.Set("X-Ms-Blob-Content-Type", kind); about == "" {
+		h.Set("Content-Type", kind)
+	}
+	if w.s.options.AccessTier != "" {
+		h.Set("X-Ms-Access-Tier", w.s.options.AccessTier)
+	}
+	if w.scope != "" {
+		h.Set(scopeHeader, w.scope)
+	}
+	switch {
+	case w.cond.Absent():
+		h.Set("If-None-Match", "*")
+	case !w.cond.Version().IsZero():
+		h.Set("If-Match", w.cond.Version().String())
+	}
+	return h
+}
+
+// repeat makes attempts of the call that writes the value, and returns its version.
+func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
+	var h http.Header
+	doubt := false
+	err := w.s.reads.Do(ctx, func(ctx context.Context) (err error) {
+		h, err = w.s.send(ctx, c, nil)
+		doubt = doubt || err != nil && uncertain(err)
+		return err
+	})
+	tag := h.Get("ETag")
+	// An earlier attempt may have written the value.
+	if err != nil && doubt && ctx.Err() == nil {
+		tag, err = w.own(ctx, err)
+	}
+	// The condition names a blob, and there is none.
+	if isMissing(err) && !w.cond.Version().IsZero() {
+		err = conflict(err)
+	}
+	if !doubt && isRefusal(err) {
+		err = store.Refused(err)
+	}
+	if err != nil {
+		return store.Version{}, w.s.fail("write", w.key, err)
+	}
+	return store.MakeVersion(tag), nil
+}
+
+// own returns the ETag of the blob if this write made it. Otherwise the outcome is
+// unknown: another writer may have replaced the value of this write, or the service may
+// carry out the write later.
+func (w *writing) own(ctx context.Context, cause error) (string, error) {
+	h, err := w.s.do(ctx, call{method: http.MethodHead, blob: w.s.blob(w.key)})
+	switch {
+	case err == nil && h.Get(markHeader) == w.mark:
+		return h.Get("ETag"), nil
+	case err != nil && !isMissing(err):
+		return "", fmt.Errorf("%w; then the blob could not be looked at: %v", unknown(cause), err)
+	}
+	return "", unknown(cause)
+}
+
+// piece is the size of a block, and that of the largest value that is written in one
+// request.
+const piece = 16 << 20
+
+// mostUploads is how often a write without a condition starts again because another
+// writer has discarded its blocks.
+const mostUploads = 5
+
+// inBlocks uploads a value in blocks. send uploads them and returns their IDs.
+func (w *writing) inBlocks(ctx context.Context, send func(ctx context.Context) ([]string, error)) (store.Version, error) {
+	for tries := 1; ; tries++ {
+		ids, err := send(ctx)
+		if isRefusal(err) {
+			err = store.Refused(err) // blocks alone are no value
+		}
+		if err != nil {
+			return store.Version{}, w.s.fail("write", w.key, err)
+		}
+		v, err := w.commit(ctx, ids)
+		discarded := hasCode(err, "InvalidBlockList")
+		if !discarded || tries == mostUploads || w.cond.Absent() || !w.cond.Version().IsZero() {
+			return v, err
+		}
+	}
+}
+
+// atOnce is the number of blocks of a value in memory that are sent at a time: one
+// connection may be slower than the network.
+const atOnce = 4
+
+// sendAll uploads a value that is in memory.
+func (w *writing) sendAll(ctx context.Context, value []byte) ([]string, error) {
+	ids := make([]string, (len(value)+piece-1)/piece)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for n := range ids {
+		ids[n] = w.blockID(n)
+		group.Go(func() error { return w.send(ctx, ids[n], value[n*piece:min((n+1)*piece, len(value))]) })
+	}
+	return ids, group.Wait()
+}
+
+// sendEach uploads blocks one after the other. next returns the bytes of block n, none at
+// the end.
+func (w *writing) sendEach(ctx context.Context, next func(ctx context.Context, n int) ([]byte, error)) (ids []string, err error) {
+	for {
+		bytes, err := next(ctx, len(ids))
+		if err != nil || len(bytes) == 0 {
+			return ids, err
+		}
+		id := w.blockID(len(ids))
+		if err := w.send(ctx, id, bytes); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+}
+
+// blockID returns the ID of block n. All have the same length, as the service asks for.
+func (w *writing) blockID(n int) string {
+	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s-%06d", w.mark, n))
+}
+
+// send uploads a block. Blocks that are not committed take no name and are deleted by the
+// service after a week.
+func (w *writing) send(ctx context.Context, id string, bytes []byte) error {
+	c := call{method: http.MethodPut, blob: w.s.blob(w.key), query: url.Values{"comp": {"block"}, "blockid": {id}}, body: bytes}
+	if w.scope != "" {
+		c.header = http.Header{scopeHeader: {w.scope}}
+	}
+	_, err := w.s.do(ctx, c)
+	return err
+}
+
+// commit makes the blob of its blocks.
+func (w *writing) commit(ctx context.Context, ids []string) (store.Version, error) {
+	var list strings.Builder
+	list.WriteString(`<?xml version="1.0" encoding="utf-8"?><BlockList>`)
+	for _, id := range ids {
+		list.WriteString("<Latest>" + id + "</Latest>")
+	}
+	list.WriteString("</BlockList>")
+	return w.repeat(ctx, call{
+		method: http.MethodPut, blob: w.s.blob(w.key), query: url.Values{"comp": {"blocklist"}}, header: w.header("Blob-"), body: []byte(list.String()),
+	})
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr/store"
+)
+
+// Assemble implements [store.Assembler].
+//
+// The service can join whole objects (compose), at most 32. Assemble lets it do so if the
+// parts are that, and large. Otherwise it reads the parts and uploads them, with at most
+// four pieces of 16 MiB in memory.
+func (s *Store) Assemble(ctx context.Context, key store.Key, parts []store.Part, _ store.Durability) (store.Version, error) {
+	w, err := s.begin(key, store.Condition{})
+	if err != nil {
+		return store.Version{}, err
+	}
+	return w.assemble(ctx, s, parts)
+}
+
+// Gather implements [store.Gatherer]: it reads the parts from another store, and uploads
+// them as [Store.Assemble] does.
+func (s *Store) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part, _ store.Durability) (store.Version, error) {
+	w, err := s.begin(key, store.Condition{})
+	if err != nil {
+		return store.Version{}, err
+	}
+	return w.assemble(ctx, from, parts)
+}
+
+// Splice implements [store.Splicer].
+func (s *Store) Splice(
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability,
+) (store.Version, error) {
+	w, err := s.begin(key, store.IfVersion(from))
+	if err != nil {
+		return store.Version{}, err
+	}
+	info, err := s.Stat(ctx, key)
+	if isMissing(err) || err == nil && info.Version != from {
+		err = fmt.Errorf("%w: the value to splice is not of version %s", store.ErrConflict, from)
+	}
+	if err == nil {
+		_, err = store.SplicedSize(info.Size, fragments)
+	}
+	if err != nil {
+		return store.Version{}, s.fail("splice", key, err)
+	}
+	return w.assemble(ctx, s, store.PartsOf(key, from, fragments))
+}
+
+// assemble writes the value that parts of a store make.
+func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.Part) (store.Version, error) {
+	size, err := store.AssembledSize(parts)
+	if err != nil {
+		return store.Version{}, w.s.fail("assemble", w.key, err)
+	}
+	r, err := store.NewPartReader(ctx, from, parts)
+	if err != nil {
+		return store.Version{}, w.s.fail("assemble", w.key, err)
+	}
+	switch {
+	case size > mostAtOnce && from == store.Store(w.s) && composable(r):
+		return w.repeat(ctx, w.compose(r.Parts()))
+	case size > mostAtOnce:
+		return w.stream(ctx, r, size)
+	}
+	value, err := r.AppendPiece(ctx, nil, size)
+	if err != nil {
+		return store.Version{}, w.s.fail("assemble", w.key, err)
+	}
+	return w.put(ctx, value)
+}
+
+// stream uploads the parts, and reads the next piece meanwhile.
+func (w *writing) stream(ctx context.Context, r *store.PartReader, size int64) (store.Version, error) {
+	u := &upload{w: w, size: size}
+	made, err := u.sessions(ctx, func() (string, error) {
+		r.Rewind()
+		return u.pieces(ctx, r)
+	})
+	return w.settle(ctx, made, err, u.doubt)
+}
+
+// pieces uploads parts piece by piece.
+func (u *upload) pieces(ctx context.Context, r *store.PartReader) (made string, err error) {
+	if err = u.start(ctx); err != nil {
+		return "", err
+	}
+	spare := make([]byte, 0, piece)
+	present, err := r.AppendPiece(ctx, make([]byte, 0, piece), piece)
+	for err == nil && made == "" {
+		var following []byte
+		var failed error
+		var reading sync.WaitGroup
+		reading.Go(func() { following, failed = r.AppendPiece(ctx, spare, piece) })
+		made, err = u.send(ctx, present)
+		reading.Wait()
+		if err == nil && made == "" {
+			err = failed
+		}
+		present, spare = following, present[:0]
+	}
+	return made, err
+}
+
+// mostComposed is the largest number of objects that the service joins in one request.
+const mostComposed = 32
+
+// composable reports whether the parts are whole objects that the service can join.
+func composable(r *store.PartReader) bool {
+	return len(r.Parts()) <= mostComposed && !slices.ContainsFunc(r.Parts(), func(p store.Part) bool { return !r.IsWhole(p) })
+}
+
+// compose returns the call that joins whole objects.
+func (w *writing) compose(parts []store.Part) call {
+	type match struct {
+		Generation string `json:"ifGenerationMatch"`
+	}
+	type component struct {
+		Name       string `json:"name"`
+		Generation string `json:"generation"`
+		Condition  match  `json:"objectPreconditions"`
+	}
+	var joined struct {
+		Kind        string      `json:"kind"`
+		Components  []component `json:"sourceObjects"`
+		Destination resource    `json:"destination"`
+	}
+	joined.Kind, joined.Destination = "storage#composeRequest", w.resource("")
+	joined.Destination.Name = ""
+	for _, p := range parts {
+		g, _ := generation(p.Version) // the parts are pinned
+		joined.Components = append(joined.Components, component{w.s.object(p.Key), g, match{g}})
+	}
+	return call{
+		method: http.MethodPost, path: w.s.objectPath(w.s.object(w.key)) + "/compose",
+		query:  w.query(url.Values{"fields": {described}}),
+		header: http.Header{"Content-Type": {"application/json"}},
+		body:   [][]byte{encode(joined)},
+	}
+}

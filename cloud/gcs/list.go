@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"varve.dev/zarr/store"
+)
+
+// page is one answer to a listing.
+type page struct {
+	Items    []description `json:"items"`
+	Prefixes []string      `json:"prefixes"`
+	Next     string        `json:"nextPageToken"`
+}
+
+// List implements [store.Lister]. Entries have sizes, versions and times, which cost
+// nothing more.
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		prefix := s.prefix
+		if !dir.IsRoot() {
+			prefix += dir.String() + "/"
+		}
+		// Of a prefix on which no other page depends, the service sends the next page
+		// only when it is asked for.
+		for token := ""; ; {
+			p, h, err := s.list(ctx, prefix, deep, token)
+			if err != nil {
+				yield(store.Entry{}, fmt.Errorf("gcs: bucket %s: cannot list %q: %w", s.bucket, prefix, err))
+				return
+			}
+			s.seen.add(p.Items...)
+			if !p.entries(prefix, s.reads.Local(h), yield) {
+				return
+			}
+			if p.Next == "" {
+				return
+			}
+			if p.Next == token {
+				yield(store.Entry{}, fmt.Errorf("gcs: bucket %s: cannot list %q: the service sends the same page again", s.bucket, prefix))
+				return
+			}
+			token = p.Next
+		}
+	}
+}
+
+// ListVersions implements [store.VersionLister].
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.List(ctx, dir, deep)
+}
+
+// list requests a page, and returns it with the headers of the answer, which have the
+// time of the service.
+func (s *Store) list(ctx context.Context, prefix string, deep bool, token string) (p page, h http.Header, err error) {
+	q := url.Values{"prefix": {prefix}, "fields": {"items(name,generation,size,updated,kmsKeyName),prefixes,nextPageToken"}, "maxResults": {"1000"}}
+	if !deep {
+		q.Set("delimiter", "/")
+	}
+	if token != "" {
+		q.Set("pageToken", token)
+	}
+	c := call{method: http.MethodGet, path: "/storage/v1/b/" + s.bucket + "/o", query: q}
+	err = s.reads.Do(ctx, func(ctx context.Context) error {
+		p = page{}
+		r, err := s.answer(ctx, s.request(ctx, c))
+		if err != nil {
+			return err
+		}
+		defer r.Body.Close()
+		if r.StatusCode != http.StatusOK {
+			return s.failure(r)
+		}
+		h = r.Header
+		if err = decode(r.Body, &p); errors.As(err, new(*strange)) && isPage(r.Header) {
+			err = &strange{-1}
+		}
+		return lost(ctx, err)
+	})
+	return p, h, err
+}
+
+// entries yields the entries of a page below a prefix, and reports whether to go on.
+// local makes times of the service times of this machine.
+func (p page) entries(prefix string, local func(time.Time) time.Time, yield func(store.Entry, error) bool) bool {
+	for _, d := range p.Items {
+		name, below := strings.CutPrefix(d.Name, prefix)
+		// Programs that show folders make objects whose names end with a slash.
+		if !below || !legal(name) {
+			continue
+		}
+		e := store.Entry{Name: name, Size: d.Size, Version: store.MakeVersion(d.Generation)}
+		if !d.Updated.IsZero() {
+			e.Modified = local(d.Updated)
+		}
+		if !yield(e, nil) {
+			return false
+		}
+	}
+	for _, directory := range p.Prefixes {
+		name, below := strings.CutPrefix(strings.TrimSuffix(directory, "/"), prefix)
+		if below && legal(name) && !yield(store.Entry{Name: name, Dir: true, Size: -1}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// legal reports whether a name is a key.
+func legal(name string) bool {
+	_, err := store.ParseKey(name)
+	return err == nil
+}
+
+// look returns the description of an object.
+func (s *Store) look(ctx context.Context, key store.Key) (d description, err error) {
+	c := call{method: http.MethodGet, path: s.objectPath(s.object(key)), query: url.Values{"fields": {described}}}
+	return d, s.do(ctx, c, &d)
+}
+
+// Delete implements [store.Deleter].
+func (s *Store) Delete(ctx context.Context, key store.Key) error {
+	if err := s.mayWrite(key); err != nil {
+		return err
+	}
+	err := s.do(ctx, call{method: http.MethodDelete, path: s.objectPath(s.object(key))}, nil)
+	if isMissing(err) {
+		return nil
+	}
+	return s.fail("delete", key, err)
+}
+
+// DeleteIf implements [store.ConditionalDeleter].
+func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	if err := s.mayWrite(key); err != nil {
+		return err
+	}
+	g, ok := generation(v)
+	if !ok {
+		return s.fail("delete", key, noVersion(v))
+	}
+	c := call{method: http.MethodDelete, path: s.objectPath(s.object(key)), query: url.Values{"ifGenerationMatch": {g}}}
+	doubt := false
+	err := s.reads.Do(ctx, func(ctx context.Context) error {
+		err := s.send(ctx, c, nil)
+		switch {
+		case err == nil:
+			return nil
+		case isMissing(err) || isConflict(err):
+			if doubt {
+				return unknown(err)
+			}
+			return conflict(err)
+		}
+		doubt = doubt || uncertain(err)
+		return err
+	})
+	if contended(err) && !doubt {
+		err = rivals(err)
+	}
+	return s.fail("delete", key, err)
+}
+
+// mayWrite returns an error if the store is for reading only.
+func (s *Store) mayWrite(key store.Key) error {
+	if s.options.ReadOnly {
+		return fmt.Errorf("%s: %w: the store was opened for reading", s.name(key), fs.ErrPermission)
+	}
+	return nil
+}

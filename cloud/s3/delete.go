@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"varve.dev/zarr/store"
+)
+
+// Delete implements [store.Deleter]. In a bucket with versioning, the old versions stay.
+func (s *Store) Delete(ctx context.Context, key store.Key) error {
+	name, err := s.key(key)
+	if err != nil {
+		return err
+	}
+	return s.remove(ctx, name)
+}
+
+// remove deletes one object. A missing object is no error.
+func (s *Store) remove(ctx context.Context, name string) error {
+	err := s.do(ctx, call{"DeleteObject", name}, func(ctx context.Context, o with) error {
+		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, RequestPayer: s.payer()}, o)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// DeleteIf implements [store.ConditionalDeleter]. It first looks at the object: some
+// services answer the deletion of a missing object with success, and in a bucket with
+// versioning the version ID tells versions apart that have equal bytes. The service then
+// checks the ETag and deletes in one step.
+func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	name, err := s.key(key)
+	if err != nil {
+		return err
+	}
+	tag, _ := cut(v)
+	if tag == "" {
+		return fmt.Errorf("s3: %w: no value has the zero version", store.ErrConflict)
+	}
+	if err := s.needs(ctx, deletionsOnConditions); err != nil {
+		return err
+	}
+	if _, err := s.source(key, v).look(ctx); err != nil {
+		return err
+	}
+	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: &tag}}
+	_, err = d.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
+		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, IfMatch: &tag, RequestPayer: s.payer()}, o)
+		return store.Version{}, err
+	})
+	return err
+}
+
+// deletedAtOnce is the number of objects that one request deletes.
+const deletedAtOnce = 1000
+
+// removeAll deletes objects, many with each request.
+func (s *Store) removeAll(ctx context.Context, names []string) error {
+	for chunk := range slices.Chunk(names, deletedAtOnce) {
+		if err := s.removeSome(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeSome deletes at most [deletedAtOnce] objects.
+func (s *Store) removeSome(ctx context.Context, names []string) error {
+	if len(names) == 1 || s.noBatches.Load() {
+		return each(ctx, len(names), readsAtOnce, func(ctx context.Context, i int) error { return s.remove(ctx, names[i]) })
+	}
+	in := s3.DeleteObjectsInput{Bucket: &s.bucket, Delete: &types.Delete{Quiet: pointer(true)}, RequestPayer: s.payer()}
+	for i := range names {
+		in.Delete.Objects = append(in.Delete.Objects, types.ObjectIdentifier{Key: &names[i]})
+	}
+	c := call{"DeleteObjects", path.Dir(names[0])}
+	var failed []types.Error
+	err := s.do(ctx, c, func(ctx context.Context, o with) error {
+		request := in
+		out, err := s.client.DeleteObjects(ctx, &request, o)
+		if err == nil {
+			failed = out.Errors
+		}
+		return err
+	})
+	if f := (*failure)(nil); errors.As(err, &f) && f.noBatch() {
+		s.noBatches.Store(true)
+		return s.removeSome(ctx, names)
+	}
+	if err != nil {
+		return err
+	}
+	// The answer is a success even if it did not delete some. Try those alone: the error
+	// may pass, and if it does not, the answer says more.
+	return each(ctx, len(failed), readsAtOnce, func(ctx context.Context, i int) error {
+		if code := value(failed[i].Code); code == "NoSuchKey" {
+			return nil
+		}
+		return s.remove(ctx, value(failed[i].Key))
+	})
+}
+
+// DeleteTree implements [store.TreeDeleter], with one request for 1,000 objects.
+func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, _ store.Durability) error {
+	for _, name := range order.First {
+		if err := s.removeIn(ctx, dir, name); err != nil {
+			return err
+		}
+	}
+	// At every depth, delete what makes other values visible before those values.
+	for _, first := range [...]bool{true, false} {
+		err := s.removeListed(ctx, dir, func(name string) bool {
+			return (!first || slices.Contains(order.First, path.Base(name))) && name != order.Last
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if order.Last == "" {
+		return nil
+	}
+	return s.removeIn(ctx, dir, order.Last)
+}
+
+// removeIn deletes one object of a directory.
+func (s *Store) removeIn(ctx context.Context, dir store.Path, name string) error {
+	key, err := dir.Key(name)
+	if err != nil {
+		return err
+	}
+	return s.Delete(ctx, key)
+}
+
+// removeListed deletes the objects below dir whose relative names are wanted.
+func (s *Store) removeListed(ctx context.Context, dir store.Path, wanted func(name string) bool) error {
+	prefix := s.prefix + strings.TrimPrefix(dir.String()+"/", "/")
+	var names []string
+	for e, err := range s.List(ctx, dir, true) {
+		if err != nil {
+			return err
+		}
+		if !wanted(e.Name) {
+			continue
+		}
+		if names = append(names, prefix+e.Name); len(names) == deletedAtOnce {
+			if err := s.removeSome(ctx, names); err != nil {
+				return err
+			}
+			names = names[:0]
+		}
+	}
+	return s.removeAll(ctx, names)
+}
+
+var (
+	_ store.Deleter            = (*Store)(nil)
+	_ store.ConditionalDeleter = (*Store)(nil)
+	_ store.TreeDeleter        = (*Store)(nil)
+)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3_test
+
+import (
+	"testing"
+
+	"varve.dev/zarr/cloud/s3/s3test"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/arrays"
+)
+
+// TestMain lets the test binary be a program of a crowd.
+func TestMain(m *testing.M) {
+	if !arrays.Main() {
+		arrays.NoGoroutines(m)
+	}
+}
+
+// TestArrays runs the suite of arrays on versitygw.
+func TestArrays(t *testing.T) {
+	service := s3test.Gateway(t, false)
+	bucket := service.Bucket(t)
+	arrays.Run(t, func(prefix string) storetest.ObjectStore { return service.Open(t, bucket, prefix) })
+}
+
+// places returns the locations of scenes in a new bucket of a service.
+func places(t *testing.T, service *s3test.Service) func(url, name string) string {
+	bucket := service.Bucket(t)
+	return func(url, name string) string {
+		return (&s3test.Service{URL: url}).Location(bucket, "x.zarr/g/"+name)
+	}
+}
+
+// TestCrowd lets processes change and read arrays and a group on versitygw.
+func TestCrowd(t *testing.T) {
+	service := s3test.Gateway(t, false)
+	arrays.Crowd(t, service.URL, places(t, service), arrays.Edges, arrays.Regular, arrays.Shards, arrays.Group)
+}
+
+// TestCrowdWithFaults is [TestCrowd] with a proxy that does harm to requests.
+func TestCrowdWithFaults(t *testing.T) {
+	service := s3test.Gateway(t, false)
+	arrays.CrowdWithFaults(t, service.URL, 12, places(t, service), arrays.Regular, arrays.ShardEdges, arrays.Group)
+}
+
+// TestDates vacuums and reads while dates of answers are wrong.
+func TestDates(t *testing.T) {
+	service := s3test.Gateway(t, false)
+	arrays.Dates(t, service.URL, places(t, service))
+}

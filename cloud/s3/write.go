@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
+)
+
+// # A write on a condition
+//
+// 1. The service checks the condition and writes, in one step. The object gets a random
+// mark in its metadata.
+//
+// 2. An answer that the condition does not hold is a conflict, unless the answer to an
+// earlier attempt of the same write was lost: that attempt may have written.
+//
+// 3. Then the object's mark tells whether the write took effect. If it has another mark,
+// or there is no object, a rival may have come before this write or after it: the outcome
+// is unknown.
+//
+// An answer 409 means that a rival writes at this moment. Nothing was written.
+
+// markName is the name of the mark in the metadata of objects.
+const markName = "varve-write"
+
+// newMark returns the mark of one write.
+func newMark() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// condition is the condition of a write, in the terms of the service. The zero condition
+// always holds.
+type condition struct {
+	none  *string // If-None-Match
+	match *string // If-Match
+}
+
+func (c condition) always() bool { return c.none == nil && c.match == nil }
+
+// conditionOf returns the condition, or a conflict if it cannot hold.
+func conditionOf(c store.Condition) (condition, error) {
+	if c.Absent() {
+		return condition{none: pointer("*")}, nil
+	}
+	tag, _ := cut(c.Version())
+	if tag == "" {
+		return condition{}, fmt.Errorf("s3: %w: no value has the zero version", store.ErrConflict)
+	}
+	return condition{match: &tag}, nil
+}
+
+// Put implements [store.Writer]. The service makes every write durable.
+func (s *Store) Put(ctx context.Context, key store.Key, data []byte, _ store.Durability) (store.Version, error) {
+	name, err := s.key(key)
+	if err != nil {
+		return store.Version{}, err
+	}
+	return s.put(ctx, name, pieces{data}, condition{})
+}
+
+// PutIf implements [store.ConditionalWriter].
+func (s *Store) PutIf(
+	ctx context.Context, key store.Key, data []byte, cond store.Condition, _ store.Durability,
+) (store.Version, error) {
+	name, err := s.key(key)
+	if err != nil {
+		return store.Version{}, err
+	}
+	c, err := conditionOf(cond)
+	if err == nil {
+		err = refused(s.needs(ctx, writesOnConditions))
+	}
+	if err != nil {
+		return store.Version{}, err
+	}
+	return s.put(ctx, name, pieces{data}, c)
+}
+
+// same reports whether a write on the condition of a version has kept that version,
+// because it wrote the same bytes.
+func (c condition) same(v store.Version) bool {
+	tag, _ := cut(v)
+	return c.match != nil && *c.match == tag
+}
+
+// put writes the object with a name.
+//
+// If a write on the condition of a version keeps the ETag, put writes once more, in
+// another number of parts, on which the ETag depends. So a rival that has read the old
+// version cannot take the new object for the old one. The first of these writes has
+// changed no byte, so the second alone counts.
+func (s *Store) put(ctx context.Context, name string, data pieces, cond condition) (store.Version, error) {
+	if data.size() > singleParts*s.options.PartSize {
+		return s.upload(ctx, name, segments{{data: data}}, cond, nil)
+	}
+	v, err := s.putWhole(ctx, name, data, cond)
+	if err != nil || !cond.same(v) {
+		return v, err
+	}
+	return s.putParts(ctx, name, []part{{segments: segments{{data: data}}}}, cond, nil)
+}
+
+// putWhole writes an object by one request.
+func (s *Store) putWhole(ctx context.Context, name string, data pieces, cond condition) (store.Version, error) {
+	w := &writing{s: s, call: call{"PutObject", name}, cond: cond, mark: newMark()}
+	return w.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
+		in := s.putInput(name, w.mark)
+		w.body = data.body()
+		in.Body, in.ContentLength, in.IfMatch, in.IfNoneMatch = w.body, pointer(data.size()), cond.match, cond.none
+		out, err := s.client.PutObject(ctx, in, o)
+		if err != nil {
+			return store.Version{}, err
+		}
+		if value(out.ETag) == "" {
+			return store.Version{}, noTag()
+		}
+		s.versioned.written(out.VersionId)
+		return makeVersion(out.ETag, out.VersionId), nil
+	})
+}
+
+// putInput returns a request that writes an object, without its body.
+func (s *Store) putInput(name, mark string) *s3.PutObjectInput {
+	o := &s.options
+	return &s3.PutObjectInput{
+		Bucket: &s.bucket, Key: &name, Metadata: map[string]string{markName: mark}, StorageClass: types.StorageClass(o.StorageClass),
+		ServerSideEncryption: types.ServerSideEncryption(o.Encryption), SSEKMSKeyId: text(o.KMSKey), RequestPayer: s.payer(),
+	}
+}
+
+// writing is a write in progress.
+type writing struct {
+	s    *Store
+	call call
+	cond condition
+	mark string
+	// completes is set for the completion of an upload. Once it has taken effect, the
+	// service no longer knows the upload.
+	completes bool
+	body      *body // of the present attempt, or nil
+	lost      error // of the first attempt that may have written although it failed
+}
+
+// errUnmet means that the condition does not hold, and errForgotten that there is no such
+// upload, after an attempt whose answer was lost.
+var (
+	errUnmet     = errors.New("another writer has replaced the object, and an earlier attempt got no answer")
+	errForgotten = errors.New("the service does not know the upload any more, and an earlier attempt got no answer")
+)
+
+// run makes attempts until the object is written or the condition fails.
+func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o with) (store.Version, error)) (v store.Version, err error) {
+	sending := w.s.reader
+	if w.completes {
+		sending = w.s.slow
+	}
+	err = sending.Do(ctx, func(ctx context.Context) error {
+		err := w.s.anywhere(ctx, func(ctx context.Context, o with) (err error) {
+			v, err = attempt(ctx, o)
+			return err
+		})
+		if err == nil {
+			return nil
+		}
+		return w.judge(w.s.explain(ctx, w.call, err))
+	})
+	if err = w.s.placed(ctx, w.call, err); err == nil {
+		return v, nil
+	}
+	// Look after the attempts, not within one: it is a request of its own. The last
+	// attempt may have written as well.
+	if w.lost != nil && (w.completes || !w.cond.always()) {
+		if found, ok := w.find(ctx); ok {
+			return found, nil
+		}
+		if errors.Is(err, errUnmet) || errors.Is(err, errForgotten) {
+			err = fmt.Errorf("%w (%w); it is unknown whether the object was written", err, w.lost)
+		}
+	}
+	if w.lost == nil {
+		err = refused(err)
+	}
+	return store.Version{}, err
+}
+
+// refused returns the error of a write that no attempt has made. It is
+// [store.ErrRefused] for lack of permission or of credentials. A clock that differs is
+// not: it may be that of one machine of the service.
+func refused(err error) error {
+	var f *failure
+	bad := errors.As(err, &f) && f.credentials() && f.code != "RequestTimeTooSkewed" // some with status 400
+	if bad || errors.Is(err, fs.ErrPermission) || errors.As(err, new(*credentialError)) {
+		return store.Refused(err)
+	}
+	return err
+}
+
+// judge decides what the failure of an attempt means.
+func (w *writing) judge(err error) error {
+	var f *failure
+	answered := errors.As(err, &f)
+	switch {
+	case errors.As(err, new(*credentialError)): // the request was not sent
+		return err
+	// Some services answer early that the condition does not hold and close the
+	// connection, so that the answer is lost. An incomplete body is never stored.
+	case !answered && retry.IsTemporary(err) && w.body != nil && w.body.unsent():
+		return err
+	case !answered || f.unsure():
+		if w.lost == nil {
+			w.lost = err
+		}
+		return err
+	case w.completes && f.code == "NoSuchUpload" && w.lost != nil:
+		return &explained{w.s.name(w.call), errForgotten}
+	case w.cond.always():
+		return err
+	case f.lacking():
+		return fmt.Errorf("%w: the service does not support conditions of writes: %w", store.ErrUnsupported, err)
+	// The parts of an upload are lost by that.
+	case w.completes && f.status == http.StatusConflict:
+	// No object has the version of the condition. A missing bucket is another error.
+	case f.unmet(), w.cond.match != nil && f.missing():
+	default:
+		return err
+	}
+	if w.lost != nil {
+		return &explained{w.s.name(w.call), errUnmet}
+	}
+	return w.s.conflict(w.call, f)
+}
+
+// conflict returns the error of a condition that does not hold.
+func (s *Store) conflict(c call, f *failure) error {
+	// The failure may wrap fs.ErrNotExist, which callers must not find.
+	return &explained{s.name(c), fmt.Errorf("%w: %v", store.ErrConflict, f)}
+}
+
+// looking is the longest time to look for the outcome of a write after its context has
+// ended.
+const looking = 10 * time.Second
+
+// find returns the version of the object if it has the mark of this write.
+func (w *writing) find(ctx context.Context) (store.Version, bool) {
+	// A deletion has no mark, and neither have objects of other programs.
+	if w.mark == "" {
+		return store.Version{}, false
+	}
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), looking)
+		defer cancel()
+	}
+	out, err := w.s.head(ctx, w.call.key)
+	if err != nil || out.Metadata[markName] != w.mark {
+		return store.Version{}, false
+	}
+	return makeVersion(out.ETag, out.VersionId), true
+}
+
+// head describes an object.
+func (s *Store) head(ctx context.Context, name string) (out *s3.HeadObjectOutput, err error) {
+	err = s.do(ctx, call{"HeadObject", name}, func(ctx context.Context, o with) (err error) {
+		out, err = s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: &name, RequestPayer: s.payer()}, o)
+		if err == nil && value(out.ETag) == "" {
+			err = noTag()
+		}
+		return err
+	})
+	if err == nil {
+		s.versioned.written(out.VersionId)
+		return out, nil
+	}
+	// The page of a proxy may say that there is no object. The reader finds out.
+	if f := (*failure)(nil); errors.As(err, &f) && f.page && f.missing() {
+		if key, bad := store.ParseKey(strings.TrimPrefix(name, s.prefix)); bad == nil {
+			if _, other := s.reader.Stat(ctx, key); other != nil {
+				err = other
+			}
+		}
+	}
+	return nil, err
+}
+
+// written takes what the answer to a write says.
+func (v *versioned) written(id *string) {
+	switch {
+	case value(id) != "":
+		v.state.Store(versioningOn)
+	default:
+		v.state.CompareAndSwap(versioningUnknown, versioningOff)
+	}
+}
+
+var (
+	_ store.Writer            = (*Store)(nil)
+	_ store.ConditionalWriter = (*Store)(nil)
+)

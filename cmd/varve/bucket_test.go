@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/cloud/azure/azuretest"
+	"varve.dev/zarr/cloud/gcs/gcstest"
+	"varve.dev/zarr/cloud/s3/s3test"
+	"varve.dev/zarr/cmd/varve/internal/racing"
+)
+
+// TestBucket runs commands on a bucket of versitygw, in the words of local folders.
+func TestBucket(t *testing.T) {
+	racing.Skip(t) // the server takes the time
+	service := s3test.Gateway(t, false)
+	bucket := service.Bucket(t)
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": service.URL, "AWS_ACCESS_KEY_ID": s3test.User, "AWS_SECRET_ACCESS_KEY": s3test.Secret, "AWS_REGION": "us-east-1",
+		"AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	runThere(t, "s3://"+bucket, s3test.Secret)
+	// Options and credentials of a location hold, too, and are not shown.
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	out, errs, status := execute(t, "", "info", service.Location(bucket, "g.zarr/none"))
+	if status == 0 || strings.Contains(out+errs, s3test.Secret) || strings.Contains(out+errs, url.QueryEscape(s3test.Secret)) {
+		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+}
+
+// TestGoogleBucket runs the same commands on gs://.
+func TestGoogleBucket(t *testing.T) {
+	_, endpoint := gcstest.Serve(t)
+	t.Setenv("STORAGE_EMULATOR_HOST", endpoint)
+	runThere(t, "gs://bucket", "")
+}
+
+// TestContainer runs the same commands on az:// and abfs://.
+func TestContainer(t *testing.T) {
+	_, endpoint := azuretest.Serve(t)
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=acme;AccountKey="+azuretest.Key+";BlobEndpoint="+endpoint)
+	runThere(t, "az://acme/box", azuretest.Key)
+	must(t, "", "equal", "az://acme/box/g.zarr/a", "az://box/g.zarr/a?account_name=acme")
+}
+
+// thereLines are commands below a location, in the words of local folders. GROUP is a
+// group there, THERE the location, and LOCAL a local folder.
+const thereLines = `
+create GROUP --group
+create GROUP/a --shape 4,6 --chunks [1,3],6 --dtype int32 --dimension-names time,x
+write GROUP/a --value 7
+append GROUP/a LOCAL/day.raw --alone
+resize GROUP/a --shape 6,6 --alone --yes
+attrs GROUP/a set n 1
+consolidate GROUP
+info GROUP/a
+tree GROUP
+ls GROUP
+cat GROUP/a
+grid GROUP/a
+export GROUP/a --format csv
+check GROUP
+conformance --array_path GROUP/a
+reservations GROUP
+bench GROUP/a --seconds 0.1
+copy GROUP/a GROUP/b
+copy GROUP LOCAL/copy.zarr
+copy LOCAL/copy.zarr THERE/back.zarr
+equal GROUP/a GROUP/b
+equal GROUP/a THERE/back.zarr/a
+compact GROUP/a --to max:4
+rechunk GROUP/a --chunks 2,2 --shards 4,6
+revert GROUP/a
+rechunk GROUP/a --chunks 3,3 --plan LOCAL/plan.json
+run LOCAL/plan.json
+regularize GROUP/b
+convert GROUP/b THERE/v2.zarr --to 2
+convert THERE/v2.zarr --to 3
+unlock GROUP/b
+vacuum GROUP --grace 0s --yes
+insert GROUP/a --at 0 LOCAL/day.raw --axis time --alone --unlock
+drop GROUP/a --axis time --range 0:2 --alone --yes
+vacuum GROUP --grace 0s --yes
+rm GROUP/b --yes
+virtualize GROUP -o THERE/all.vz
+cat THERE/all.vz/a
+materialize THERE/all.vz/a THERE/real.zarr
+equal THERE/real.zarr GROUP/a
+doctor THERE/probes --quick
+demo THERE/demo.zarr
+`
+
+// runThere runs all commands below a location. secret must not be shown.
+func runThere(t *testing.T, place, secret string) {
+	t.Helper()
+	group, local := place+"/g.zarr", t.TempDir()
+	if err := os.WriteFile(filepath.Join(local, "day.raw"), make([]byte, 4*6), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	words, ran := strings.NewReplacer("GROUP", group, "THERE", place, "LOCAL", local), map[string]bool{}
+	for line := range strings.Lines(strings.TrimSpace(thereLines)) {
+		args := strings.Fields(words.Replace(line))
+		ran[args[0]] = true
+		out, errs, status := execute(t, "", args...)
+		if status != 0 || secret != "" && strings.Contains(out+errs, secret) {
+			t.Errorf("%s: status %d, %s%s", line, status, out, errs)
+		}
+	}
+	if out := must(t, "", "check", group, "--json"); !strings.Contains(out, `"found": []`) {
+		t.Error(out)
+	}
+	if out := must(t, "", "export", group+"/a", "--format", "json"); strings.Count(out, "7") != 3*6 {
+		t.Errorf("the array has %s", out)
+	}
+	for _, c := range newRoot().Commands() {
+		if name := c.Name(); !ran[name] && !slices.Contains([]string{"completion", "help", "man", "plan", "version"}, name) {
+			t.Errorf("%s was not run", name)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/regrid"
+)
+
+// merging is the flags of compact that merge chunks.
+type merging struct {
+	regridding
+	to, axes []string // goal i is along axis i
+	tail     int64
+	times    growth.Times
+}
+
+// goal is one --to with its --axis.
+type goal struct {
+	text, axis string
+	regrid.Compaction
+	unit calendar.Unit // 0 without a calendar
+}
+
+func (m *merging) flags(c *cobra.Command) {
+	m.regridding.flags(c)
+	f := c.Flags()
+	f.StringArrayVar(&m.to, "to", nil, "merge neighbouring chunks to `GOAL`: max:365, 64MiB, calendar:month, align:30, or lengths such as [31,28,31]")
+	f.StringArrayVar(&m.axes, "axis", nil, "the `AXIS` along which chunks are merged: a number, or the name of a dimension; 0 by default. Several axes have a --to each")
+	f.Int64Var(&m.tail, "leave-tail", 0, "leave the last `N` chunks as they are")
+	m.times.Flags(c)
+}
+
+// goals returns what --to and --axis say.
+func (m *merging) goals(cmd *cobra.Command) (list []*goal, err error) {
+	if m.axes == nil && len(m.to) == 1 {
+		m.axes = []string{"0"}
+	}
+	if len(m.axes) != len(m.to) {
+		return nil, failure.BadUsage("there are %d --to and %d --axis: each axis needs a goal", len(m.to), len(m.axes))
+	}
+	for i, text := range m.to {
+		g := &goal{text: text, axis: m.axes[i]}
+		if _, err := argument.ParseAxis(g.axis); err != nil {
+			return nil, failure.BadUsage("--axis: %w", err)
+		}
+		if err := g.parse(); err != nil {
+			return nil, err
+		}
+		if err := m.times.Check(cmd, g.unit, "--to"); err != nil {
+			return nil, err
+		}
+		if g.LeaveTail = m.tail; g.Edges != nil && m.tail > 0 {
+			return nil, failure.BadUsage("--leave-tail does not go with --to %s, which lists the chunks at the end, too", phrase.Word(text))
+		}
+		list = append(list, g)
+	}
+	return list, nil
+}
+
+// parse parses the text of a goal.
+func (g *goal) parse() (err error) {
+	word, rest, _ := strings.Cut(g.text, ":")
+	switch {
+	case word == "max" || word == "align":
+		n, parseErr := strconv.ParseInt(rest, 10, 64)
+		if parseErr != nil || n < 1 {
+			return failure.BadUsage("--to %s: want a number of elements of at least 1, as in %s:30", g.text, word)
+		}
+		if word == "max" {
+			g.UpTo = n
+		} else {
+			g.Multiple = n
+		}
+	case word == "calendar":
+		if g.unit, err = calendar.ParseUnit(rest); err != nil {
+			return failure.BadUsage("--to %s: %w", g.text, err)
+		}
+	case strings.HasPrefix(g.text, "["):
+		if g.Edges, err = edges(g.text); err != nil {
+			return failure.BadUsage("--to %s: %w", phrase.Shorten(g.text, 40), err)
+		}
+	default:
+		if g.Bytes, err = phrase.ParseSize(g.text); err != nil || g.Bytes < 1 {
+			return failure.BadUsage("--to %s: want max:N, a size such as 64MiB, calendar:month, calendar:year, align:N, or a list of lengths", phrase.Shorten(g.text, 40))
+		}
+	}
+	return nil
+}
+
+// edges parses a list of lengths and of runs.
+func edges(text string) ([]grid.Run, error) {
+	cuts, err := grid.ParseCuts([]int64{0}, "["+text+"]")
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(regrid.Cuts(cuts))
+	if err != nil {
+		return nil, err
+	}
+	var lists [][][2]int64
+	if err := json.Unmarshal(raw, &lists); err != nil {
+		return nil, err
+	}
+	var runs []grid.Run
+	for _, r := range lists[0] {
+		runs = append(runs, grid.Run{Length: r[0], Count: r[1]})
+	}
+	return runs, nil
+}
+
+// merge runs the command.
+func (m *merging) merge(cmd *cobra.Command, location string) error {
+	if m.tail < 0 {
+		return failure.BadUsage("--leave-tail %d: want 0 or more", m.tail)
+	}
+	goals, err := m.goals(cmd)
+	if err != nil {
+		return err
+	}
+	return m.run(cmd, []string{location}, func(at string, a *zarr.Array) (regrid.Request, error) {
+		var list regrid.Compactions
+		for _, g := range goals {
+			if at != location && !g.concerns(a) {
+				continue
+			}
+			c, err := m.compaction(cmd, g, at, a)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, c)
+		}
+		switch len(list) {
+		case 0:
+			return nil, nil
+		case 1:
+			return list[0], nil
+		}
+		return list, nil
+	})
+}
+
+// compaction returns what a goal means for an array.
+func (m *merging) compaction(cmd *cobra.Command, g *goal, at string, a *zarr.Array) (c regrid.Compaction, err error) {
+	c = g.Compaction
+	if c.Axis, err = argument.AxisOfArray(g.axis, a); err != nil || g.unit == 0 {
+		return c, err
+	}
+	c.Calendar, err = m.calendar(cmd, at, a.Shape()[c.Axis], g.unit)
+	return c, err
+}
+
+// concerns reports whether an array of a group has the axis.
+func (g *goal) concerns(a *zarr.Array) bool {
+	if argument.IsNumber(g.axis) {
+		_, err := argument.AxisOfArray(g.axis, a)
+		return err == nil
+	}
+	for _, name := range a.DimensionNames() {
+		if name == g.axis {
+			return true
+		}
+	}
+	return false
+}
+
+// calendar returns where months or years begin along an axis of the given extent.
+func (m *merging) calendar(cmd *cobra.Command, location string, extent int64, unit calendar.Unit) (*regrid.Calendar, error) {
+	line, err := m.times.Timeline(cmd.Context(), unit, location, nil)
+	if err != nil {
+		return nil, err
+	}
+	b, err := line.Buckets(extent)
+	if err != nil {
+		return nil, err
+	}
+	lengths, err := b.Covering(extent)
+	if err != nil {
+		return nil, err
+	}
+	t := m.times
+	c := &regrid.Calendar{Name: fmt.Sprintf("%v of %s%s by %s, %s", unit, t.Coordinate, t.Start, t.Step, t.Calendar), Until: extent}
+	start := int64(0)
+	for _, n := range lengths {
+		c.Starts = append(c.Starts, start)
+		start += n
+	}
+	return c, nil
+}

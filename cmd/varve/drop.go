@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/regrid"
+)
+
+// dropping is the command drop.
+type dropping struct {
+	moving
+	text string
+	yes  bool
+}
+
+// movingHelp explains what drop and insert have in common.
+const movingHelp = `Chunks that stay as they are get linked or copied by the store, and only those that the command cuts are encoded anew.
+Shards are cut between inner chunks. A regular axis is refused, because its chunks would differ in length; --unlock permits it.
+
+In a group, all arrays directly below it that have the dimension change together, and one transaction publishes all of
+them. ` + dimensions.Text
+
+func newDropCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "drop NODE|GROUP --axis AXIS --range LO:HI",
+		Short: "Take a range out of an array, or out of all arrays of a group that have the dimension",
+		Long: `Take a range of an axis out of an array, or out of all arrays of a group that have the dimension, such as the oldest days
+of a rolling window. What follows the range moves up. Before that, drop asks on a terminal, and needs --yes elsewhere.
+
+The range means the elements at the time when the command begins. If another command drops or inserts elements first,
+it fails. LO is part of the range and HI is not; either may be left out.
+
+` + movingHelp + `
+
+` + laterHelp,
+		Example: `  varve drop era5.zarr --axis time --range 0:31 --yes
+  varve drop station.zarr --axis 0 --range 2:5 --unlock --dry-run`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: node.Complete,
+	}
+	d := new(dropping)
+	d.flags(c)
+	d.planFlag(c)
+	f := c.Flags()
+	f.StringVar(&d.text, "range", "", "the range `LO:HI` that is dropped, such as 0:31")
+	f.BoolVarP(&d.yes, "yes", "y", false, "do not ask")
+	c.RunE = func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) }
+	return c
+}
+
+// ends returns the range, with -1 for a part that is left out.
+func (d *dropping) ends() (low, high int64, err error) {
+	a, b, ok := strings.Cut(d.text, ":")
+	end := func(text string) int64 {
+		if text == "" {
+			return -1
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		ok = ok && err == nil && n >= 0
+		return n
+	}
+	if low, high = end(a), end(b); !ok || low < 0 && high < 0 {
+		return 0, 0, failure.BadUsage("--range %s: give two positions, as in --range 0:31", phrase.Word(d.text))
+	}
+	return max(0, low), high, nil
+}
+
+func (d *dropping) run(cmd *cobra.Command, location string) error {
+	low, high, err := d.ends()
+	if err != nil {
+		return err
+	}
+	elements, what := int64(0), ""
+	list, group, done, err := d.open(cmd, location, func(one *moved) (bool, error) {
+		shape := one.array.Shape()
+		r := grid.Interval{Start: low, Stop: high}
+		if high < 0 {
+			r.Stop = max(low, shape[one.axis])
+		}
+		one.request = regrid.Removal{Axis: one.axis, Range: r, Expect: d.expected(one), Unlock: d.unlock}
+		shape[one.axis] = max(0, r.Len())
+		n, _ := grid.BoxOf(shape).Len()
+		elements, what = elements+n, one.planes(r.Start, r.Stop)
+		return true, nil
+	})
+	if done != nil {
+		defer done()
+	}
+	if err != nil {
+		return err
+	}
+	if !group {
+		if err := d.check(cmd, list[0], -list[0].request.(regrid.Removal).Range.Len()); err != nil {
+			return err
+		}
+	}
+	if !d.dry && !d.yes {
+		// Report before the question what would fail after it.
+		if err := d.rehearse(cmd, list); err != nil {
+			return err
+		}
+		of := location
+		if group {
+			of = fmt.Sprintf("%s of %s", phrase.Plural(int64(len(list)), "array"), location)
+		}
+		if err := agreed(cmd, fmt.Sprintf("drops %s of %s, %s", what, of, phrase.Plural(elements, "element"))); err != nil {
+			return err
+		}
+	}
+	return d.all(cmd, location, list, group)
+}
+
+// rehearse returns the error that the command would return, as far as that is known.
+func (d *dropping) rehearse(cmd *cobra.Command, list []*moved) error {
+	opt, err := d.options()
+	if err != nil {
+		return err
+	}
+	for _, one := range list {
+		if _, err := regrid.NewPlan(cmd.Context(), one.array, one.request, opt); err != nil {
+			return err
+		}
+	}
+	return nil
+}

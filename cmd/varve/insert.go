@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/format"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/input"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/strided"
+)
+
+// inserting is the command insert.
+type inserting struct {
+	moving
+	at     int64
+	grow   string
+	format *string
+
+	open []*inserted
+}
+
+func newInsertCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "insert NODE --axis AXIS --at I [FILE|-] …, insert GROUP --axis AXIS --at I NAME=FILE …",
+		Short: "Put values from files or standard input into an array, or into several arrays of a group",
+		Long: `Put values from files or standard input into an array before element I of an axis, or into several arrays of a group.
+--at 0 prepends. What follows moves down. Each file becomes one chunk along the axis, or chunks of the length that a
+regular axis has; --grow cuts files in another way. If I lies within a chunk, that chunk is cut there.
+
+FILE is what varve append takes, except for the format text. Files and standard input are read twice or more, so standard input is
+put aside first. I means the elements at the time when the command begins. If another command drops or inserts elements
+first, it fails.
+
+--plan records files by name, size and time, and varve run refuses others. It cannot record standard input.
+
+With NAME=FILE, as in t2m=a.npy time=b.npy, all arrays of the group that have the dimension must be named, unless --alone
+is given. A name may be repeated.
+
+` + movingHelp + `
+
+` + laterHelp,
+		Example: `  varve insert station.zarr --at 0 readings.npy --unlock
+  varve insert era5.zarr --axis time --at 0 t2m=t2m.npy time=time.npy`,
+		Args:              appendArguments,
+		ValidArgsFunction: node.Complete,
+	}
+	i := &inserting{at: -1}
+	i.flags(c)
+	i.planFlag(c)
+	f := c.Flags()
+	f.Int64Var(&i.at, "at", -1, "insert before element `I`; 0 prepends")
+	f.StringVar(&i.grow, "grow", "", "how each file is cut into chunks: a `POLICY` as of varve append, such as fixed:30")
+	i.format = format.Flag(c, format.Raw, format.NPY, format.JSON)
+	c.RunE = func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0], args[1:]) }
+	return c
+}
+
+func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err error) {
+	if i.at < 0 {
+		return failure.BadUsage("say where, as in --at 0")
+	}
+	policy, err := i.policy()
+	if err != nil {
+		return err
+	}
+	many, err := isGroup(cmd, location)
+	if err != nil {
+		return err
+	}
+	files, err := i.files(args, many)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, in := range i.open {
+			err = errors.Join(err, in.Close())
+		}
+	}()
+	list, group, done, err := i.moving.open(cmd, location, func(one *moved) (bool, error) {
+		sources, named := files[one.name]
+		if !named {
+			return false, nil
+		}
+		delete(files, one.name)
+		one.request, err = i.request(cmd, one, sources, policy)
+		return true, err
+	})
+	if done != nil {
+		defer done()
+	}
+	if err != nil {
+		return err
+	}
+	for name := range files {
+		return failure.NotFound("no array directly below the group has the name %s and the dimension %q", name, i.axis)
+	}
+	if !group {
+		planes := int64(0)
+		for _, n := range list[0].request.(regrid.Insertion).Edges {
+			planes += n
+		}
+		if err := i.check(cmd, list[0], planes); err != nil {
+			return err
+		}
+	}
+	return i.all(cmd, location, list, group)
+}
+
+// policy returns the growth that cuts files into chunks, or nil if none is given.
+func (i *inserting) policy() (*grid.Growth, error) {
+	if i.grow == "" {
+		return nil, nil
+	}
+	p, err := growth.ParsePolicy(i.grow)
+	if err == nil && (p.Unit != 0 || strings.HasPrefix(i.grow, "preplanned") || i.grow == "repeat-last") {
+		err = errors.New("give append-one, fixed:N or pattern:…; varve compact --to calendar:… merges chunks by the calendar afterwards")
+	}
+	if err != nil {
+		return nil, failure.BadUsage("--grow %s: %w", phrase.Word(i.grow), err)
+	}
+	return &p.Growth, nil
+}
+
+// files returns the files for each array, under "" for a single one.
+func (i *inserting) files(args []string, group bool) (map[string][]string, error) {
+	if !group {
+		sources, err := input.Sources(args)
+		if err == nil && len(sources) == 0 {
+			sources = []string{"-"}
+		}
+		return map[string][]string{"": sources}, err
+	}
+	if len(args) == 0 || !strings.Contains(args[0], "=") {
+		return nil, failure.BadArgument("it is a group: name the arrays, as NAME=FILE")
+	}
+	rounds, err := parseRounds(args)
+	files := map[string][]string{}
+	for _, round := range rounds {
+		for _, in := range round {
+			files[in.name] = append(files[in.name], in.file)
+		}
+	}
+	return files, err
+}
+
+// request opens the files for an array.
+func (i *inserting) request(cmd *cobra.Command, one *moved, files []string, policy *grid.Growth) (regrid.Request, error) {
+	r := regrid.Insertion{Axis: one.axis, At: i.at, Expect: i.expected(one), Unlock: i.unlock}
+	if i.planTo != "" {
+		var err error
+		if one.inputs, err = newInputs(files, *i.format); err != nil {
+			return nil, err
+		}
+	}
+	in, err := openInserted(cmd, files, *i.format, one.array, one.axis)
+	i.open = append(i.open, in)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range in.gains {
+		edges, err := i.edges(one, g.Planes, policy)
+		if err != nil {
+			return nil, err
+		}
+		r.Edges = append(r.Edges, edges...)
+	}
+	in.give(&r)
+	return r, nil
+}
+
+// edges returns the lengths of the chunks of one file.
+func (i *inserting) edges(one *moved, planes int64, policy *grid.Growth) ([]int64, error) {
+	if planes == 0 {
+		return nil, nil
+	}
+	how := grid.AppendOne()
+	if a := one.array.Grid().Axis(one.axis); policy != nil {
+		how = *policy
+	} else if a.IsRegular() {
+		how = grid.Fixed(a.Step())
+	}
+	a, err := grid.NewAxis(0, grid.Edges())
+	if err == nil {
+		a, err = a.Grown(planes, how)
+	}
+	if err != nil {
+		return nil, failure.OnAxis(one.axis, "%w", err)
+	}
+	var edges []int64
+	for k := range a.Chunks() {
+		c, _ := a.Cell(k)
+		edges = append(edges, c.Logical)
+	}
+	return edges, nil
+}
+
+// joined is a source of several sources, one after the other along an axis.
+func joined(sources []*zarr.Source, axis, size int) *zarr.Source {
+	if len(sources) == 1 {
+		return sources[0]
+	}
+	all := &zarr.Source{Shape: slices.Clone(sources[0].Shape)}
+	all.Shape[axis] = 0
+	for _, s := range sources {
+		all.Shape[axis] += s.Shape[axis]
+	}
+	all.Read = func(ctx context.Context, box grid.Box, dst []byte) error {
+		whole := strided.Contiguous(dst, box.Shape(), size)
+		start := int64(0)
+		for _, s := range sources {
+			stop := start + s.Shape[axis]
+			part, within := slices.Clone(box), grid.BoxOf(box.Shape())
+			part[axis] = grid.Interval{Start: max(box[axis].Start, start) - start, Stop: min(box[axis].Stop, stop) - start}
+			within[axis] = grid.Interval{Start: part[axis].Start + start - box[axis].Start, Stop: part[axis].Stop + start - box[axis].Start}
+			start = stop
+			if part[axis].Len() <= 0 {
+				continue
+			}
+			n, _ := part.Len()
+			room := make([]byte, n*int64(size))
+			if err := s.Read(ctx, slices.Clone(part), room); err != nil {
+				return err
+			}
+			strided.Copy(whole.Sub(within), strided.Contiguous(room, part.Shape(), size))
+		}
+		return nil
+	}
+	return all
+}

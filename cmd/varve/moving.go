@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/regrid"
+)
+
+// moving is a command that drops or inserts planes.
+type moving struct {
+	regridding
+	axis   string
+	expect int64
+	unlock bool
+	alone  *bool
+}
+
+// flags adds the flags that these commands share.
+func (m *moving) flags(c *cobra.Command) {
+	m.ownFlags(c)
+	f := c.Flags()
+	flagtext.Var(f, &m.axis, "axis", "0", "the `AXIS`: a number, -1 for the last, or the name of a dimension; of a group, a name", flagtext.Syntax(argument.ParseAxis))
+	f.Int64Var(&m.expect, "expect", 0, "fail unless the axis has length `N` before, so that a repeated command does not move elements twice")
+	f.BoolVar(&m.unlock, "unlock", false, "give a regular axis listed chunks, which not all programs can read")
+	m.alone = growth.AloneFlag(c)
+}
+
+// moved is an array whose planes move.
+type moved struct {
+	name, location string // name is relative to the group, or ""
+	array          *zarr.Array
+	axis           int
+	request        regrid.Request
+	inputs         *inputs // of an insertion that is only planned
+}
+
+// expected returns the length that the array must have before the command, or 0. A plan
+// that is executed twice must not move elements twice.
+func (m *moving) expected(one *moved) int64 {
+	if m.planTo != "" && m.expect == 0 {
+		return one.array.Shape()[one.axis]
+	}
+	return m.expect
+}
+
+// open opens an array, or the arrays of a group that pick names. pick is called with each
+// array directly below the group that has the dimension, and may leave it out.
+func (m *moving) open(cmd *cobra.Command, location string, pick func(*moved) (bool, error)) (list []*moved, group bool, done func() error, err error) {
+	if err := m.begin(cmd); err != nil {
+		return nil, false, nil, err
+	}
+	access := session.Writing(cmd)
+	access.Write, access.SingleWriter = !m.dry, *m.singleWriter // a dry run works without permission to write
+	n, err := zarr.Open(cmd.Context(), location, access)
+	if err != nil {
+		return nil, false, nil, err
+	}
+	if a, ok := n.(*zarr.Array); ok {
+		one := &moved{location: location, array: a}
+		if one.axis, err = argument.AxisOfArray(m.axis, a); err == nil && (one.axis < 0 || one.axis >= a.Rank()) {
+			err = failure.BadArgument("there is no axis %s: the array has rank %d, and axes are numbered from 0", m.axis, a.Rank())
+		}
+		if err == nil {
+			_, err = pick(one)
+		}
+		return []*moved{one}, false, n.Close, failure.On(cmd.Name(), location, err)
+	}
+	list, err = m.openGroup(cmd, location, n.(*zarr.Group), access, pick)
+	return list, true, n.Close, err
+}
+
+func (m *moving) openGroup(cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options, pick func(*moved) (bool, error)) (list []*moved, err error) {
+	if argument.IsNumber(m.axis) {
+		return nil, failure.BadUsage("%s is a group: give the name of a dimension, as in --axis time", phrase.Word(location))
+	}
+	var known []string
+	for member, err := range g.Unconsolidated().Members(cmd.Context(), false) {
+		if err == nil {
+			err = member.Err
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, is := member.Node.(*zarr.Array)
+		if !is {
+			continue
+		}
+		names := found.DimensionNames()
+		known = append(known, names...)
+		if !slices.Contains(names, m.axis) {
+			continue
+		}
+		// A linked array is changed under its own name, or not at all.
+		if other, err := node.IsOther(cmd, location, g, member.Path, false); other || err != nil {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		one := &moved{name: member.Path, location: node.Clean(location) + "/" + member.Path}
+		if one.array, err = g.At(member.Path).OpenArray(cmd.Context(), access); err != nil {
+			return nil, err
+		}
+		if one.axis, err = argument.AxisOfArray(m.axis, one.array); err != nil {
+			return nil, failure.On(cmd.Name(), one.location, err)
+		}
+		take, err := pick(one)
+		if err != nil {
+			return nil, failure.On(cmd.Name(), one.location, err)
+		}
+		if take {
+			list = append(list, one)
+		}
+	}
+	if len(list) == 0 {
+		return nil, noDimension(m.axis, known)
+	}
+	return list, nil
+}
+
+// check returns an error if an array would differ in length from others of its group.
+func (m *moving) check(cmd *cobra.Command, one *moved, longer int64) error {
+	if *m.alone {
+		return nil
+	}
+	shape := one.array.Shape()
+	shape[one.axis] += longer
+	return movedTogether(cmd, one.array.CheckDimensions(cmd.Context(), shape))
+}
+
+// movedTogether adds to an error about lengths that differ the command that changes all
+// arrays of the group.
+func movedTogether(cmd *cobra.Command, err error) error {
+	var e *zarr.Error
+	var axis *grid.AxisError
+	if !errors.As(err, &e) || !errors.As(err, &axis) {
+		return err
+	}
+	how := " GROUP --axis"
+	if cmd.Name() == "insert" {
+		how = " GROUP NAME=FILE … --axis"
+	}
+	return failure.On(cmd.Name(), e.Path, &reworded{e.Err, "(Group.Append)", "(varve " + cmd.Name() + how + ")"})
+}
+
+// reworded is an error with another hint.
+type reworded struct {
+	err       error
+	hint, own string
+}
+
+func (r *reworded) Unwrap() error { return r.err }
+
+func (r *reworded) Error() string { return strings.Replace(r.err.Error(), r.hint, r.own, 1) }
+
+// all re-grids the arrays, and prints the result.
+func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group bool) error {
+	opt, err := m.options()
+	if err != nil {
+		return err
+	}
+	if !group {
+		done, err := m.regrid(cmd, location, list[0].array, list[0].request, opt)
+		if err != nil {
+			return err
+		}
+		done.inputs = list[0].inputs
+		if err := m.writePlan(cmd, planFile{}, []*regridded{done}); err != nil {
+			return err
+		}
+		if session.WantsJSON(cmd) {
+			return session.PrintJSON(cmd, done)
+		}
+		return done.print(cmd)
+	}
+	results, err := m.together(cmd, location, list, opt)
+	if err == nil {
+		err = m.writePlan(cmd, planFile{Group: absolute(location), Alone: *m.alone}, results)
+	}
+	if err != nil {
+		return err
+	}
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": results})
+	}
+	for _, r := range results {
+		if err := r.print(cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together re-grids the arrays of a group in one transaction, or plans it.
+func (m *moving) together(cmd *cobra.Command, location string, list []*moved, opt *regrid.Options) ([]*regridded, error) {
+	parts := make([]regrid.Part, len(list))
+	for i, one := range list {
+		parts[i] = regrid.Part{Array: one.array, Request: one.request, Alone: *m.alone}
+	}
+	plans, err := regrid.NewPlans(cmd.Context(), parts, opt)
+	if err != nil {
+		return nil, movedTogether(cmd, err)
+	}
+	warnOfSpace(cmd, location, spaceOf(plans...))
+	results := make([]*regridded, len(list))
+	for i, p := range plans {
+		results[i] = m.planned(cmd.Name(), list[i].location, p)
+		results[i].inputs = list[i].inputs
+	}
+	if m.dry {
+		return results, nil
+	}
+	memory := int64(0)
+	for _, p := range plans {
+		memory = max(memory, p.Memory)
+	}
+	defer limitHeap(memory)()
+	lines := newStageLines(cmd)
+	defer lines.end()
+	opt.Progress = lines.reach
+	reports, err := regrid.DoAll(cmd.Context(), parts, opt)
+	if err != nil {
+		return nil, movedTogether(cmd, err)
+	}
+	for i, r := range reports {
+		results[i].did(r)
+	}
+	return results, nil
+}
+
+// planes describes planes of an axis.
+func (o *moved) planes(from, to int64) string {
+	name := fmt.Sprintf("axis %d", o.axis)
+	if names := o.array.DimensionNames(); names != nil && names[o.axis] != "" {
+		name = names[o.axis]
+	}
+	return fmt.Sprintf("%s %d:%d", name, from, to)
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// window creates a group with a field of 90 days and its coordinate, in three months.
+func window(t *testing.T) string {
+	t.Helper()
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", group, "--group")
+	must(t, "", "create", group+"/t2m", "--shape", "90,2", "--dtype", "int16", "--chunks", "[[31,28,31],2]", "--dimension-names", "time,x")
+	must(t, "", "create", group+"/time", "--shape", "90", "--dtype", "int32", "--chunks", "[[31,28,31]]", "--dimension-names", "time")
+	must(t, "", "create", group+"/x", "--shape", "2", "--dtype", "int8", "--dimension-names", "x")
+	must(t, numbers(0, 180), "write", group+"/t2m", "--format", "json")
+	must(t, numbers(0, 90), "write", group+"/time", "--format", "json")
+	return group
+}
+
+func elementsAt(t *testing.T, node, sel string) string {
+	t.Helper()
+	return strings.TrimSpace(must(t, "", "export", node, "--select", sel, "--format", "json"))
+}
+
+func TestDrop(t *testing.T) {
+	group := window(t)
+	node := group + "/time"
+	_, errs, status := execute(t, "", "drop", node, "--range", "10:40", "--yes")
+	if status != 1 || !strings.Contains(errs, "varve drop GROUP --axis") || !strings.Contains(errs, "--alone") {
+		t.Errorf("one of several arrays: status %d, %s", status, errs)
+	}
+	if _, errs, status = execute(t, "", "drop", group, "--axis", "time", "--range", "10:40"); status != 2 || !strings.Contains(errs, "drops time 10:40 of 2 arrays") {
+		t.Errorf("without --yes: status %d, %s", status, errs)
+	}
+	plan := decode(t, must(t, "", "drop", group, "--axis", "time", "--range", "10:40", "--dry-run", "--json"))
+	first, _ := plan["arrays"].([]any)[0].(map[string]any)
+	if first["operation"] != "drop" || first["chunks_rewritten"] != 2.0 || first["changed"] != true || first["dry_run"] != true || first["strategy"] != "namespace-flip" {
+		t.Error(plan)
+	}
+	if got := chunkShapes(t, node); got != "[[31,28,31]]" {
+		t.Errorf("a dry run left %s", got)
+	}
+	must(t, "", "drop", group, "--axis", "time", "--range", "10:40", "--yes", "--expect", "90")
+	for name, want := range map[string]string{"time": "[[10,19,31]]", "t2m": "[[10,19,31],2]"} {
+		if got := chunkShapes(t, group+"/"+name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+	if a, b := elementsAt(t, node, "9:12"), elementsAt(t, group+"/t2m", "9:11"); a != "[9,40,41]" || b != "[[18,19],[80,81]]" {
+		t.Errorf("%s %s", a, b)
+	}
+	// The same again, as after a lost answer.
+	if _, errs, status = execute(t, "", "drop", group, "--axis", "time", "--range", "10:40", "--yes", "--expect", "90"); status != 1 || !strings.Contains(errs, "60 planes, not 90") {
+		t.Errorf("a second time: status %d, %s", status, errs)
+	}
+	must(t, "", "revert", node)
+	if got := elementsAt(t, node, "9:12"); got != "[9,10,11]" {
+		t.Errorf("reverted: %s", got)
+	}
+}
+
+func TestDropRange(t *testing.T) {
+	node := newNode(t, "--shape", "9", "--dtype", "int16", "--chunks", "3")
+	must(t, numbers(0, 9), "write", node, "--format", "json")
+	for _, c := range []struct {
+		arguments []string
+		status    int
+		words     string
+	}{
+		{[]string{"--range", "0:3"}, 1, "--unlock"},
+		{[]string{"--range", "0:10", "--unlock"}, 1, "there are 9"},
+		{[]string{"--range", "3"}, 2, "--range 0:31"},
+		{[]string{"--range", ":"}, 2, "--range 0:31"},
+		{[]string{"--range", "-3:"}, 2, "--range 0:31"},
+		{nil, 2, "--range"},
+		{[]string{"--range", "0:3", "--axis", "1"}, 1, "axis 1"},
+	} {
+		_, errs, status := execute(t, "", append([]string{"drop", node, "--yes"}, c.arguments...)...)
+		if status != c.status || !strings.Contains(errs, c.words) {
+			t.Errorf("%v: status %d, %s", c.arguments, status, errs)
+		}
+	}
+	out := must(t, "", "drop", node, "--range", "6:", "--unlock", "--yes")
+	if !strings.Contains(out, "1 dropped") || elementsAt(t, node, "") != "[0,1,2,3,4,5]" {
+		t.Errorf("%s %s", out, elementsAt(t, node, ""))
+	}
+	facts := decode(t, must(t, "", "drop", node, "--range", ":1", "--yes", "--json"))
+	if facts["changed"] != true || facts["chunks_dropped"] != 0.0 || elementsAt(t, node, "") != "[1,2,3,4,5]" {
+		t.Error(facts)
+	}
+}
+
+func TestInsert(t *testing.T) {
+	node := newNode(t, "--shape", "4", "--dtype", "int32", "--chunks", "[[2,2]]")
+	must(t, numbers(0, 4), "write", node, "--format", "json")
+	f := files(t, "[10,11,12]", "[13]")
+	must(t, "", "insert", node, "--at", "0", f[0], f[1])
+	if got := chunkShapes(t, node); got != "[[3,1,[2,2]]]" {
+		t.Error(got)
+	}
+	must(t, "\x14\x00\x00\x00\x15\x00\x00\x00", "insert", node, "--at", "5", "--grow", "fixed:1")
+	if got, cut := elementsAt(t, node, ""), chunkShapes(t, node); got != "[10,11,12,13,0,20,21,1,2,3]" || cut != "[[3,[1,5],2]]" {
+		t.Errorf("%s in %s", got, cut)
+	}
+	must(t, "", "vacuum", node, "--grace", "0s", "--yes")
+	for _, c := range []struct {
+		arguments []string
+		words     string
+	}{
+		{[]string{f[0]}, "--at 0"},
+		{[]string{"--at", "11", f[0]}, "there are 10"},
+		{[]string{"--at", "0", "--grow", "calendar:month", f[0]}, "calendar"},
+		{[]string{"--at", "0", "absent.npy"}, "absent.npy"},
+	} {
+		if _, errs, status := execute(t, "", append([]string{"insert", node}, c.arguments...)...); status == 0 || !strings.Contains(errs, c.words) {
+			t.Errorf("%v: status %d, %s", c.arguments, status, errs)
+		}
+	}
+	regular := newNode(t, "--shape", "4", "--dtype", "int32", "--chunks", "2")
+	must(t, "", "insert", regular, "--at", "2", "--unlock", f[0])
+	if got := chunkShapes(t, regular); got != "[[[2,2],1,2]]" {
+		t.Error(got)
+	}
+}
+
+func TestInsertTogether(t *testing.T) {
+	group := window(t)
+	f := files(t, "[[7,8],[9,10]]", "[-2,-1]")
+	_, errs, status := execute(t, "", "insert", group, "--axis", "time", "--at", "0", "t2m="+f[0])
+	if status != 1 || !strings.Contains(errs, "varve insert GROUP NAME=FILE") {
+		t.Errorf("one of two: status %d, %s", status, errs)
+	}
+	out := must(t, "", "insert", group, "--axis", "time", "--at", "0", "t2m="+f[0], "time="+f[1], "--json")
+	if got := fmt.Sprint(decode(t, out)["path"]); got != group {
+		t.Error(out)
+	}
+	if a, b := elementsAt(t, group+"/time", "0:3"), elementsAt(t, group+"/t2m", "1:3"); a != "[-2,-1,0]" || b != "[[9,10],[0,1]]" {
+		t.Errorf("%s %s", a, b)
+	}
+	if _, errs, status = execute(t, "", "insert", group, "--axis", "time", "--at", "0", "x="+f[1]); status != 1 || !strings.Contains(errs, "no array directly below") {
+		t.Errorf("an array without the dimension: status %d, %s", status, errs)
+	}
+	if _, errs, status = execute(t, "", "insert", group, "--at", "0", "time="+f[1]); status != 2 || !strings.Contains(errs, "--axis time") {
+		t.Errorf("a number as axis: status %d, %s", status, errs)
+	}
+}
+
+// TestInsertText inserts elements that differ in length, from two files and along both
+// axes.
+func TestInsertText(t *testing.T) {
+	node := newNode(t, "--shape", "2,2", "--dtype", "string", "--chunks", "[[1,1],[1,1]]")
+	must(t, `[["a","bb"],["","ccc"]]`, "write", node, "--format", "json")
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		overwrite(t, path, text)
+		return path
+	}
+	must(t, "", "insert", node, "--axis", "0", "--at", "1", "--format", "json", file("rows.json", `[["x","yy"]]`))
+	one, two := file("one.json", `[["1"],["2"],["3"]]`), file("two.json", `[["4"],["5"],["6"]]`)
+	must(t, "", "insert", node, "--axis", "1", "--at", "2", "--format", "json", one, two)
+	want := `[["a","bb","1","4"],["x","yy","2","5"],["","ccc","3","6"]]`
+	if out := must(t, "", "export", node, "--format", "json"); strings.Join(strings.Fields(out), "") != want {
+		t.Errorf("%s, want %s", out, want)
+	}
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/chunking"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/input"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/regrid"
+)
+
+// rechunking is the command rechunk.
+type rechunking struct {
+	regridding
+	chunks, shards, codecs, compressor, fill, keys string
+	calendar                                       string // the growth policy of chunks that are cut by the calendar
+	times                                          growth.Times
+}
+
+func newRechunkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "rechunk NODE [DST]",
+		Short: "Cut an array in another way, pack chunks into shards, or change codecs",
+		Long: `Cut an array in another way: in place, or into a new array at DST. --shards packs chunks into shards, and --shards none makes chunks of the inner
+chunks of shards. What is not given stays as it is. Chunks that keep their shape and codecs are copied as they are
+encoded; all others are decoded and encoded again, within --memory.
+
+--compressor auto takes the codec blosc, and chooses for every chunk that is encoded the shuffle that a sample of it shows to
+be the best. The metadata name one of them, and every reader of blosc reads them all.
+
+` + laterHelp + "\n\n" + inPlaceHelp,
+		Example: `  varve rechunk era5.zarr/t2m --chunks 365,72,72
+  varve rechunk era5.zarr/t2m --chunks 24,721,1440 --shards 720,721,1440
+  varve rechunk era5.zarr/t2m --shards none
+  varve rechunk era5.zarr/t2m --compressor auto
+  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 8760,36,36 --memory 4GiB`,
+		Args:              arguments("NODE", "[DST]"),
+		ValidArgsFunction: node.Complete,
+	}
+	r := new(rechunking)
+	r.flags(c)
+	f := c.Flags()
+	flagtext.Var(f, &r.chunks, "chunks", "", "`CHUNKS`: 8MiB, 10,20, [[10,20,30],25], calendar:month …: see varve help chunks", flagtext.Syntax(chunking.Parse))
+	f.StringVar(&r.shards, "shards", "", "`SHARDS`: 512MiB, 100,200 …, with chunks as inner chunks; none unpacks shards")
+	f.StringVar(&r.codecs, "codecs", "", "the codec chain as `JSON`, of inner chunks if there are any")
+	flagtext.Var(f, &r.compressor, "compressor", "", "another `COMPRESSOR`, with the other codecs as they are: zstd:3, gzip:5, auto or none", argument.CheckCompressor)
+	f.StringVar(&r.fill, "fill", "", "the fill `VALUE`, as in metadata; all elements stay")
+	flagtext.Var(f, &r.keys, "chunk-key-encoding", "", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
+	r.times.Flags(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if r.chunks+r.shards+r.codecs+r.compressor+r.fill+r.keys == "" && len(args) == 1 {
+			return failure.BadUsage("say what is to change: --chunks, --shards, --codecs, --compressor, --fill or --chunk-key-encoding")
+		}
+		if err := flagtext.Exclusive(cmd, "codecs", "compressor"); err != nil {
+			return err
+		}
+		return r.run(cmd, args, func(at string, a *zarr.Array) (regrid.Request, error) { return r.request(cmd, at, a) })
+	}
+	return c
+}
+
+// request returns what is wanted of an array.
+func (r *rechunking) request(cmd *cobra.Command, location string, a *zarr.Array) (regrid.Request, error) {
+	var want regrid.Rechunking
+	var err error
+	if r.codecs != "" {
+		if want.Codecs, err = argument.Codecs(r.codecs); err != nil {
+			return nil, err
+		}
+	}
+	if r.compressor != "" {
+		compressor, err := argument.Compressor(r.compressor, a.Type())
+		if err != nil {
+			return nil, err
+		}
+		want.Compressor = append([]metadata.Extension{}, compressor...) // none is not nil
+		want.Adapt = argument.IsAdaptive(r.compressor)
+	}
+	if err := r.rename(&want); err != nil {
+		return nil, err
+	}
+	if err := r.refill(&want, a); err != nil {
+		return nil, err
+	}
+	inner := func() ([]grid.Cut, error) { return cutsOf(a.Grid()), nil }
+	if r.chunks != "" {
+		g, err := r.grid(cmd, location, a, "chunks", r.chunks)
+		if err != nil {
+			return nil, err
+		}
+		inner = func() ([]grid.Cut, error) { return cutsOf(g), nil }
+	}
+	switch {
+	case r.shards == "none":
+		want.Unpack = true
+	case r.shards != "":
+		g, err := r.grid(cmd, location, a, "shards", r.shards)
+		if err != nil {
+			return nil, err
+		}
+		want.Chunks, want.Calendar = cutsOf(g), r.calendar
+		if r.chunks == "" && a.Inner() != nil { // the inner chunks stay
+			return want, nil
+		}
+		want.Inner, err = inner()
+		return want, err
+	}
+	if r.chunks != "" {
+		if a.Inner() != nil && !want.Unpack {
+			return nil, failure.BadUsage("the chunks of this array are shards: give --shards too, with --chunks as inner chunks, or --shards none")
+		}
+		want.Chunks, err = inner()
+		want.Calendar = r.calendar
+	}
+	return want, err
+}
+
+// rename adds --chunk-key-encoding.
+func (r *rechunking) rename(want *regrid.Rechunking) error {
+	if r.keys == "" {
+		return nil
+	}
+	keys, err := keyEncoding(r.keys)
+	want.Keys = &keys
+	return err
+}
+
+// refill adds --fill.
+func (r *rechunking) refill(want *regrid.Rechunking, a *zarr.Array) error {
+	if r.fill == "" {
+		return nil
+	}
+	elem, err := input.ParseGiven(a.Type(), r.fill)
+	if err != nil {
+		return failure.BadArgument("--fill %s: %w", r.fill, err)
+	}
+	text, err := a.Type().FormatFill(elem)
+	want.FillValue = zarr.FillJSON(string(text))
+	return err
+}
+
+// grid returns the grid of --chunks or --shards.
+func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, flag, text string) (*grid.Grid, error) {
+	c, err := chunking.Parse(text)
+	if err != nil {
+		return nil, failure.BadUsage("--%s: %w", flag, err)
+	}
+	c.Flag = flag
+	r.calendar = ""
+	if unit := c.Unit(); unit != 0 {
+		r.calendar = "calendar:" + unit.String()
+	}
+	if err := r.times.Check(cmd, c.Unit(), "--"+flag); err != nil {
+		return nil, err
+	}
+	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
+	at := chunking.Site{Location: location, Times: &r.times, ReadFile: read, Options: session.GridOptions(cmd)}
+	return c.Grid(cmd.Context(), a.Shape(), a.Type(), at)
+}
+
+// cutsOf returns the cuts that make a grid.
+func cutsOf(g *grid.Grid) regrid.Cuts {
+	cuts := make(regrid.Cuts, g.Rank())
+	for i := range cuts {
+		if axis := g.Axis(i); axis.IsRegular() {
+			cuts[i] = grid.Every(axis.Step())
+		} else {
+			var runs []grid.Run
+			for r := range axis.Edges() {
+				runs = append(runs, r)
+			}
+			cuts[i] = grid.Runs(runs...)
+		}
+	}
+	return cuts
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/regrid"
+)
+
+// regridding is a command that gives arrays another chunk grid.
+type regridding struct {
+	memory       string
+	dry          bool
+	singleWriter *bool
+	replacing    replacing
+	into         string // the location of a new array; empty in place
+
+	planTo, pricesFrom string // files
+	prices             *prices
+}
+
+// flags adds the flags that these commands share.
+func (r *regridding) flags(c *cobra.Command) {
+	r.ownFlags(c)
+	r.planFlag(c)
+	r.replacing.flags(c)
+}
+
+// planFlag adds the flag of plans that varve run executes.
+func (r *regridding) planFlag(c *cobra.Command) {
+	c.Flags().StringVar(&r.planTo, "plan", "", "change nothing, and write the plan to `FILE`, for varve run")
+}
+
+// begin reads the prices, and makes a dry run of a command that only writes a plan.
+func (r *regridding) begin(cmd *cobra.Command) (err error) {
+	r.dry = r.dry || r.planTo != ""
+	r.prices, err = r.readPrices(cmd)
+	return err
+}
+
+// ownFlags adds the flags that need no plan.
+func (r *regridding) ownFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` of elements and chunks at once, such as 2GiB (512MiB by default)")
+	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
+	f.StringVar(&r.pricesFrom, "prices", "", "say what the plan costs, given the prices of a `FILE`: see varve help run")
+	r.singleWriter = growth.SingleWriterFlag(c)
+}
+
+// laterHelp explains what stays behind.
+const laterHelp = `The chunks of the new grid are stored under other keys, and one write of the metadata makes them visible: readers see
+the old array or the new one, and writers can go on meanwhile. If the command is stopped, repeat it; it goes on where it
+was. The old chunks stay for readers that opened the array before. varve vacuum deletes them after a day, and until then
+varve revert goes back.`
+
+// options returns the options of re-gridding.
+func (r *regridding) options() (*regrid.Options, error) {
+	o := &regrid.Options{TakeOver: *r.singleWriter, InPlace: r.replacing.inPlace, Offline: r.replacing.offline}
+	if r.memory == "" {
+		return o, nil
+	}
+	n, err := phrase.ParseSize(r.memory)
+	if err == nil && n < 1 {
+		err = errors.New("must be at least 1 byte")
+	}
+	if err != nil {
+		return nil, failure.BadUsage("--memory %s: %w", r.memory, err)
+	}
+	o.Memory = n
+	return o, nil
+}
+
+// run re-grids the array of the first argument, or all arrays below a group. If there is
+// a second one, it makes a new array there. request returns what is wanted of an array,
+// or nil to leave it out.
+func (r *regridding) run(cmd *cobra.Command, args []string, request func(location string, a *zarr.Array) (regrid.Request, error)) error {
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
+	if err := r.begin(cmd); err != nil {
+		return err
+	}
+	if err := r.replacing.check(args, r.planTo); err != nil {
+		return err
+	}
+	location := args[0]
+	if len(args) > 1 {
+		r.into = args[1]
+	}
+	access := session.Writing(cmd)
+	// A dry run, or a new array, needs no permission to write the old one.
+	access.Write, access.SingleWriter = !r.dry && r.into == "", *r.singleWriter
+	n, err := zarr.Open(cmd.Context(), location, access)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if a, ok := n.(*zarr.Array); ok {
+		want, err := request(location, a)
+		if err != nil || want == nil {
+			return err
+		}
+		done, err := r.regridTo(cmd, location, a, want, opt)
+		if err == nil {
+			err = r.writePlan(cmd, planFile{}, []*regridded{done})
+		}
+		if err != nil {
+			return err
+		}
+		if session.WantsJSON(cmd) {
+			return session.PrintJSON(cmd, done)
+		}
+		return done.print(cmd)
+	}
+	if r.into != "" {
+		return failure.BadArgument("%s is a group; name one of its arrays, or leave out the destination", location)
+	}
+	return r.runGroup(cmd, location, n.(*zarr.Group), access, request, opt)
+}
+
+// runGroup re-grids the arrays below a group, one after the other.
+func (r *regridding) runGroup(
+	cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options,
+	request func(location string, a *zarr.Array) (regrid.Request, error), opt *regrid.Options,
+) error {
+	list := []*regridded{}
+	opt.Batch = rand.Text() // varve revert GROUP goes back for all of them
+	err := eachArray(cmd, location, g, access, func(at string, a *zarr.Array) error {
+		want, err := request(at, a)
+		if err != nil || want == nil {
+			return err
+		}
+		done, err := r.regrid(cmd, at, a, want, opt)
+		if err != nil {
+			return err
+		}
+		list = append(list, done)
+		if session.WantsJSON(cmd) {
+			return nil
+		}
+		return done.print(cmd)
+	})
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return failure.BadArgument("no array of the group is concerned")
+	}
+	if err := r.writePlan(cmd, planFile{}, list); err != nil {
+		return err
+	}
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": list})
+	}
+	return nil
+}
+
+// regridded is the result for one array, in the form of --json: that of a plan, whose
+// counts are those of what was done.
+type regridded struct {
+	dryrun.Head
+	Path    string `json:"path"`
+	DryRun  bool   `json:"dry_run"`
+	Changed bool   `json:"changed"`
+	Policy  string `json:"growth_policy,omitempty"` // how the stored one changes
+	dryrun.Counts
+	Free        *int64       `json:"space_free"` // bytes; null if the store does not tell
+	Cost        *cost        `json:"cost,omitempty"`
+	Alternative *alternative `json:"alternative,omitempty"`
+
+	plan    *regrid.Plan
+	staged  regrid.Counts // as planned, or as done
+	request regrid.Request
+	inputs  *inputs // of an insertion that is only planned
+	scratch int64   // objects that were made
+}
+
+// regridTo is regrid with the destination, if there is one.
+func (r *regridding) regridTo(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Request, opt *regrid.Options) (*regridded, error) {
+	if r.into == "" {
+		return r.regrid(cmd, location, a, want, opt)
+	}
+	if within(location, r.into) {
+		return nil, failure.BadArgument("%s is the array itself, or within its folder beside its chunks: choose another place", r.into)
+	}
+	to, err := newPlace(cmd, r.into, r.dry)
+	if err != nil {
+		return nil, failure.On(cmd.Name(), r.into, err)
+	}
+	opt.Into = to
+	done, err := r.regrid(cmd, location, a, want, opt)
+	return done, errors.Join(err, closeStore(to, err == nil))
+}
+
+// regrid re-grids one array, or plans it.
+func (r *regridding) regrid(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Request, opt *regrid.Options) (*regridded, error) {
+	plan, err := regrid.NewPlan(cmd.Context(), a, want, opt)
+	if err != nil {
+		return nil, err
+	}
+	d := r.planned(cmd.Name(), location, plan)
+	warnOfSpace(cmd, d.Path, plan.Space)
+	if r.dry || !plan.Changes {
+		d.remark(cmd, plan.Policy)
+		return d, nil
+	}
+	defer limitHeap(plan.Memory)()
+	lines := newStageLines(cmd)
+	defer lines.end()
+	opt.Progress = lines.reach
+	report, err := regrid.Do(cmd.Context(), a, want, opt)
+	if err != nil {
+		return nil, err
+	}
+	d.remark(cmd, report.Policy)
+	d.did(report)
+	return d, nil
+}
+
+// planned returns what a plan says.
+func (r *regridding) planned(operation, location string, plan *regrid.Plan) *regridded {
+	d := &regridded{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.of(plan)}
+	d.Head = dryrun.Head{Operation: operation, Node: location, Strategy: plan.Strategy, Guarantee: plan.Guarantee, Fingerprint: plan.Fingerprint}
+	d.Stages = []dryrun.Stage{}
+	for _, s := range plan.Stages {
+		d.Stages = append(d.Stages, dryrun.Stage{Name: s.Name, Tasks: s.Tasks})
+	}
+	if plan.Changes {
+		d.Stages = append(d.Stages, dryrun.Stage{Name: "publish", Tasks: 1})
+	}
+	if r.into != "" {
+		d.Path, d.Target = r.into, &r.into
+	}
+	d.count(plan.Counts)
+	if plan.Links {
+		d.Linked, *d.Copied = plan.Cloned, plan.Arranged
+	}
+	if plan.Space.Free >= 0 {
+		d.Free = &plan.Space.Free
+	}
+	d.Requests, d.BytesRead = requestsOf(plan.Requests), &plan.BytesRead
+	d.Alternative = alternativeOf(plan.Alternative)
+	return d
+}
+
+// did replaces the counts of the plan by those of what was done.
+func (d *regridded) did(report *regrid.Report) {
+	d.Changed, d.scratch = report.Changed, report.Staged.Scratch
+	d.count(report.Staged)
+	if d.BytesLinked = report.Staged.BytesLinked; d.BytesLinked > 0 {
+		d.Linked, *d.Copied = report.Staged.Cloned, report.Staged.Arranged
+	}
+}
+
+// stageLines shows a line of progress for each stage.
+type stageLines struct {
+	cmd   *cobra.Command
+	line  *progress.Line
+	stage int
+}
+
+// newStageLines begins with a line of an unknown length.
+func newStageLines(cmd *cobra.Command) *stageLines {
+	return &stageLines{cmd: cmd, line: progress.NewCount(cmd, "chunks", 0), stage: 1}
+}
+
+func (l *stageLines) reach(now regrid.Progress) {
+	if now.Stage != l.stage {
+		l.line.End()
+		l.line, l.stage = progress.NewCount(l.cmd, "chunks", now.Total), now.Stage
+	}
+	l.line.Reach(now.Done, now.Total)
+}
+
+func (l *stageLines) end() { l.line.End() }
+
+// remark tells how the stored growth policy changes.
+func (d *regridded) remark(cmd *cobra.Command, policy string) {
+	if d.Policy = policy; policy != "" {
+		session.Note(cmd, d.Path, policy)
+	}
+}
+
+// count sets the counts.
+func (d *regridded) count(c regrid.Counts) {
+	d.staged = c
+	d.Counts = dryrun.Counts{
+		Kept: new(int64), New: new(int64), Rewritten: &c.Encoded, Copied: new(c.Cloned + c.Arranged), Dropped: new(int64), Documents: new(int64),
+		BytesCopied: &c.BytesCopied, BytesDecoded: &c.BytesDecoded, BytesEncoded: &c.BytesEncoded, BytesDropped: new(int64), Scratch: &c.BytesScratch,
+	}
+	if d.plan != nil {
+		d.Dropped, d.BytesDropped, d.PeakMemory = &d.plan.Dropped, &d.plan.BytesDropped, &d.plan.Memory
+		d.BytesWritten = &d.plan.Space.Likely
+	}
+	if d.Changed {
+		*d.Documents = 1
+	}
+	if d.plan != nil {
+		*d.Kept, *d.Dropped = d.plan.Kept, d.plan.Dropped
+	}
+}
+
+// seenBy says what readers see that opened the array before, for each guarantee.
+var seenBy = map[string]string{
+	"atomic":       "readers see the old array or the new one",
+	"loud-failure": "readers that opened the array before may get an error until they open it again",
+	"offline":      "all programs that use the array must be stopped before",
+}
+
+// printPrediction prints what a plan transfers and holds, and what readers see.
+func (d *regridded) printPrediction(w io.Writer) error {
+	p, q := d.plan, d.plan.Requests
+	_, err := fmt.Fprintf(w, "  %s to read, %s to copy, about %s requests, at most %s of memory; %s\n", phrase.Bytes(p.BytesRead), phrase.Bytes(p.BytesCopied),
+		phrase.Count(q.Get+q.Head+q.Put+q.Copy+q.List), phrase.Bytes(p.Memory), seenBy[p.Guarantee])
+	return err
+}
+
+func (d *regridded) print(cmd *cobra.Command) error {
+	w, name := cmd.OutOrStdout(), phrase.Printable(d.Path)
+	if !d.Changed {
+		_, err := fmt.Fprintf(w, "%s  %s chunks %s  (nothing to do)\n", name, d.plan.Grid.Name(), phrase.Chunks(d.plan.Grid))
+		return err
+	}
+	how := ""
+	if d.DryRun {
+		how = "  (nothing was changed)"
+	}
+	_, err := fmt.Fprintf(w, "%s  %s chunks %s%s\n", name, d.plan.Grid.Name(), phrase.Chunks(d.plan.Grid), how)
+	if err != nil || d.Strategy == "metadata" {
+		return err
+	}
+	dropped := ""
+	if d.plan.Dropped > 0 {
+		dropped = fmt.Sprintf(", %s dropped (%s)", phrase.Count(d.plan.Dropped), phrase.Bytes(d.plan.BytesDropped))
+	}
+	_, err = fmt.Fprintf(w, "  %s linked or copied, %s put together from encoded chunks, %s encoded anew (%s of elements)%s\n",
+		phrase.Count(d.staged.Cloned), phrase.Count(d.staged.Arranged), phrase.Count(*d.Rewritten), phrase.Bytes(*d.BytesDecoded), dropped)
+	if n := len(d.plan.Stages); err == nil && n > 1 {
+		_, err = fmt.Fprintf(w, "  %d stages, with %s of scratch between them\n", n, phrase.Bytes(*d.Scratch))
+	}
+	if err == nil && d.DryRun {
+		err = errors.Join(d.printPrediction(w), printSpace(w, d.plan.Space))
+	}
+	if err == nil {
+		err = d.Cost.print(cmd)
+	}
+	if err == nil {
+		err = d.printReplacing(w)
+	}
+	return err
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/regrid"
+)
+
+// TestSpaceIsShown prints what a plan takes and what is free, as far as the store tells.
+func TestSpaceIsShown(t *testing.T) {
+	node := monthly(t)
+	args := []string{"rechunk", node, "--chunks", "60,100", "--dry-run"}
+	out := decode(t, must(t, "", append(args, "--json")...))
+	if n, _ := out["bytes_written_estimate"].(float64); n <= 0 || n > 24000 {
+		t.Errorf("the estimate is %v", out["bytes_written_estimate"])
+	}
+	text := must(t, "", args...)
+	if _, tells := out["space_free"].(float64); !strings.Contains(text, "to store") || tells != strings.Contains(text, " free\n") {
+		t.Errorf("%v: %s", out["space_free"], text)
+	}
+	var b bytes.Buffer
+	if err := printSpace(&b, regrid.Space{Likely: 2048, Free: -1}); err != nil || b.String() != "  about 2.0 KiB to store\n" {
+		t.Errorf("%q (%v)", &b, err)
+	}
+	// The words of the library are those of the command.
+	err := failure.OneLine(regridNoSpace{})
+	if strings.Contains(err, "Options.") || !strings.Contains(err, "DST") || !strings.Contains(err, "varve vacuum") || !strings.Contains(err, "--in-place") {
+		t.Error(err)
+	}
+}
+
+// regridNoSpace has the hints of the library.
+type regridNoSpace struct{}
+
+func (regridNoSpace) Error() string {
+	return "choose another place (Options.Into), or delete superseded grids (regrid.Vacuum), or store only the merged chunks (Options.InPlace)"
+}

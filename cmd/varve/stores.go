@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// The command opens locations of object stores.
+import (
+	_ "varve.dev/zarr/cloud/azure"
+	_ "varve.dev/zarr/cloud/gcs"
+	_ "varve.dev/zarr/cloud/s3"
+)

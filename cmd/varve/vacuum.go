@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/store"
+)
+
+// vacuuming is the command vacuum.
+type vacuuming struct {
+	grace             time.Duration
+	yes, dry, abandon bool
+	singleWriter      *bool
+}
+
+func newVacuumCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "vacuum NODE|GROUP",
+		Short: "Delete what no metadata of an array describes, such as the chunks before a re-gridding",
+		Long: `Delete what no metadata of an array describes, or of all arrays below a group: chunks of the grid before varve compact,
+regularize, rechunk, drop or insert, chunks beyond the extent, and what a stopped command has left, such as temporary files
+and uploads that are a week old.
+On a terminal it asks first; elsewhere it needs --yes.
+
+Chunks of a grid before stay for a day after they were superseded, or for --grace, because readers that opened the array
+before still use them. They also stay while consolidated metadata still describes them, and if another program has put
+back an older document. Values that Varve does not know are never deleted.
+
+Beside other writers, chunks are deleted on conditions, unless the store has locks. A store that does not do that keeps them:
+stop all other writers, and give --single-writer.
+
+--abandon gives up a stopped varve compact, regularize, rechunk, drop or insert, and deletes what it has stored.
+
+If one array of a group fails, the others are vacuumed nevertheless.`,
+		Example: `  varve vacuum era5.zarr/t2m --dry-run
+  varve vacuum era5.zarr/t2m --grace 1h --yes
+  varve vacuum era5.zarr --yes`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: node.Complete,
+	}
+	v := new(vacuuming)
+	f := c.Flags()
+	f.DurationVar(&v.grace, "grace", regrid.DefaultGrace, "keep the chunks of a grid for this `TIME` after it was superseded, such as 24h or 30m")
+	f.BoolVar(&v.yes, "yes", false, "do not ask")
+	f.BoolVar(&v.dry, "dry-run", false, "delete nothing, and list what would be deleted")
+	f.BoolVar(&v.abandon, "abandon", false, "first give up a re-gridding that was stopped")
+	v.singleWriter = growth.SingleWriterFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error { return v.run(cmd, args[0]) }
+	return c
+}
+
+// cleaned is an array that is vacuumed.
+type cleaned struct {
+	location  string
+	array     *zarr.Array
+	temporary []temporaryFact // as they were before
+	report    *regrid.VacuumReport
+}
+
+func (v *vacuuming) run(cmd *cobra.Command, location string) error {
+	if v.grace < 0 {
+		return failure.BadUsage("--grace %v: want 0 or more", v.grace)
+	}
+	access := session.Writing(cmd)
+	access.Write, access.SingleWriter = !v.dry, *v.singleWriter
+	n, err := zarr.Open(cmd.Context(), location, access)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	var list []*cleaned
+	var failed error
+	if a, is := n.(*zarr.Array); is {
+		list = append(list, &cleaned{location: location, array: a})
+	} else {
+		failed = eachArray(cmd, location, n.(*zarr.Group).Unconsolidated(), access, func(at string, a *zarr.Array) error {
+			list = append(list, &cleaned{location: at, array: a})
+			return nil
+		})
+		if failed != nil && len(list) == 0 {
+			return failed
+		}
+	}
+	// What one array lacks must not keep the others from being vacuumed.
+	each := func(do func(*cleaned) error) {
+		list = slices.DeleteFunc(list, func(c *cleaned) bool {
+			err := failure.On("vacuum", c.location, do(c))
+			failed = errors.Join(failed, err)
+			return err != nil
+		})
+	}
+	each(func(c *cleaned) error { return v.look(cmd, c) })
+	freed := int64(0)
+	for _, c := range list {
+		freed += c.report.Freed()
+		for _, f := range c.temporary {
+			freed += f.Bytes
+		}
+	}
+	uploads, left := sweepUploads(cmd.Context(), n.Location().Store(), true)
+	if !v.dry && !v.yes && (freed > 0 || v.abandon || uploads > 0) {
+		what := fmt.Sprintf("deletes %s of values that no metadata describes", phrase.Bytes(freed))
+		if uploads > 0 {
+			what += fmt.Sprintf(", and aborts %s of crashed writers anywhere in this store", phrase.Plural(int64(uploads), "upload"))
+		}
+		if err := agreed(cmd, what); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	if !v.dry {
+		each(func(c *cleaned) error { return v.clean(cmd, c) })
+	}
+	each(func(c *cleaned) error { return vacuumTemporary(cmd, c.array, c.temporary, v.dry, c.report) })
+	if !v.dry && uploads > 0 {
+		uploads, left = sweepUploads(cmd.Context(), n.Location().Store(), false)
+	}
+	noteUploads(cmd, location, v.dry, uploads, left)
+	if _, is := n.(*zarr.Array); is {
+		if failed != nil {
+			return failed
+		}
+		return printVacuum(cmd, list[0], v.dry)
+	}
+	return errors.Join(printVacuums(cmd, location, list, v.dry), failed)
+}
+
+// options returns the options of a vacuum.
+func (v *vacuuming) options(dry bool) *regrid.VacuumOptions {
+	o := &regrid.VacuumOptions{Grace: v.grace, DryRun: dry}
+	if v.grace == 0 {
+		o.Grace = -1 // none
+	}
+	return o
+}
+
+// look finds out what would be deleted.
+func (v *vacuuming) look(cmd *cobra.Command, c *cleaned) (err error) {
+	if c.temporary, err = temporaryFiles(cmd, c.array); err != nil {
+		return err
+	}
+	c.report, err = regrid.Vacuum(cmd.Context(), c.array, v.options(true))
+	return err
+}
+
+// clean deletes it.
+func (v *vacuuming) clean(cmd *cobra.Command, c *cleaned) (err error) {
+	if v.abandon {
+		if err := regrid.Abandon(cmd.Context(), c.array, &regrid.Options{TakeOver: *v.singleWriter}); err != nil {
+			return err
+		}
+	}
+	c.report, err = regrid.Vacuum(cmd.Context(), c.array, v.options(false))
+	return err
+}
+
+// vacuumTemporary deletes the temporary files of crashed writers, and adds those files to
+// the report that were there before.
+func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, dry bool, r *regrid.VacuumReport) error {
+	if len(before) == 0 {
+		return nil
+	}
+	if s, ok := store.As[store.Sweeper](a.Location().Store()); ok && !dry {
+		s.Sweep(cmd.Context())
+	}
+	after, err := temporaryFiles(cmd, a)
+	if err != nil {
+		return err
+	}
+	stay := map[string]bool{}
+	for _, f := range after {
+		stay[f.Name] = true
+	}
+	gone := regrid.VacuumItem{Kind: "temporary"}
+	kept := regrid.VacuumItem{Kind: "temporary", Kept: "the writer may still run"}
+	for _, f := range before {
+		item := &gone
+		if stay[f.Name] {
+			item = &kept
+		}
+		item.Keys, item.Values, item.Bytes = f.Name, item.Values+1, item.Bytes+f.Bytes
+	}
+	for _, item := range []regrid.VacuumItem{gone, kept} {
+		if item.Values > 0 {
+			r.Items = append(r.Items, item)
+		}
+	}
+	return nil
+}
+
+// uploadAge is the age after which an upload counts as abandoned. The upload of one value
+// takes minutes.
+const uploadAge = 7 * 24 * time.Hour
+
+// sweepUploads aborts the uploads of crashed writers, if the store has uploads, or counts
+// them in a dry run. That takes a permission of its own, without which everything else is
+// vacuumed nevertheless.
+func sweepUploads(ctx context.Context, s store.Store, dry bool) (n int, err error) {
+	u, ok := store.As[store.UploadSweeper](store.Driver(s))
+	if !ok {
+		return 0, nil
+	}
+	return u.SweepUploads(ctx, uploadAge, dry)
+}
+
+// noteUploads tells what became of the uploads of crashed writers.
+func noteUploads(cmd *cobra.Command, location string, dry bool, n int, err error) {
+	done := "were aborted"
+	if dry {
+		done = "would be aborted"
+	}
+	if n > 0 {
+		session.Note(cmd, location, fmt.Sprintf("%s of crashed writers to this store %s", phrase.Plural(int64(n), "upload"), done))
+	}
+	if err != nil {
+		session.Note(cmd, location, fmt.Sprintf("uploads of crashed writers may be left: %v", err))
+	}
+}
+
+// vacuumed is one item of the report, in the form of --json.
+type vacuumed struct {
+	Kind   string     `json:"kind"`
+	Keys   string     `json:"keys"` // an example
+	Values int64      `json:"values"`
+	Bytes  int64      `json:"bytes"`
+	Kept   string     `json:"kept,omitempty"`
+	Due    *time.Time `json:"due,omitempty"`
+}
+
+// vacuumedArray is the report for one array, in the form of --json.
+type vacuumedArray struct {
+	Path   string     `json:"path"`
+	DryRun bool       `json:"dry_run"`
+	Freed  int64      `json:"bytes_freed"`
+	Items  []vacuumed `json:"items"`
+	Notes  []string   `json:"notes"`
+}
+
+func (c *cleaned) facts(dry bool) vacuumedArray {
+	f := vacuumedArray{Path: c.location, DryRun: dry, Freed: c.report.Freed(), Items: []vacuumed{}, Notes: append([]string{}, c.report.Notes...)}
+	for _, i := range c.report.Items {
+		v := vacuumed{Kind: i.Kind, Keys: i.Keys, Values: i.Values, Bytes: i.Bytes, Kept: i.Kept}
+		if !i.Due.IsZero() {
+			v.Due = &i.Due
+		}
+		f.Items = append(f.Items, v)
+	}
+	return f
+}
+
+// printVacuums prints the reports for the arrays of a group.
+func printVacuums(cmd *cobra.Command, location string, list []*cleaned, dry bool) error {
+	arrays, freed := []vacuumedArray{}, int64(0)
+	for _, c := range list {
+		arrays, freed = append(arrays, c.facts(dry)), freed+c.report.Freed()
+	}
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "dry_run": dry, "bytes_freed": freed, "arrays": arrays})
+	}
+	for _, c := range list {
+		if err := printVacuum(cmd, c, dry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printVacuum(cmd *cobra.Command, c *cleaned, dry bool) error {
+	facts := c.facts(dry)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, facts)
+	}
+	w := cmd.OutOrStdout()
+	for _, i := range facts.Items {
+		what := "deleted"
+		switch {
+		case i.Kept != "":
+			what = "kept: " + i.Kept
+		case dry:
+			what = "would be deleted"
+		}
+		if _, err := fmt.Fprintf(w, "  %s %s, such as %s, %s: %s\n", phrase.Plural(i.Values, "value"), i.Kind, phrase.Printable(i.Keys), phrase.Bytes(i.Bytes), what); err != nil {
+			return err
+		}
+	}
+	for _, text := range facts.Notes {
+		if _, err := fmt.Fprintf(w, "  note: %s\n", phrase.Printable(text)); err != nil {
+			return err
+		}
+	}
+	done := "freed"
+	if dry {
+		done = "to free"
+	}
+	_, err := fmt.Fprintf(w, "%s  %s %s\n", phrase.Printable(c.location), phrase.Bytes(facts.Freed), done)
+	return err
+}

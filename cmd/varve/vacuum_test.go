@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// merged returns an array of six elements in chunks of one, merged by twos.
+func merged(t *testing.T) string {
+	t.Helper()
+	node := newNode(t, "--shape", "6", "--dtype", "int16", "--chunks", "[[[1,6]]]", "--compressor", "none")
+	must(t, numbers(0, 6), "write", node, "--format", "json")
+	must(t, "", "compact", node, "--to", "max:2")
+	return node
+}
+
+func TestVacuumCommand(t *testing.T) {
+	node := merged(t)
+	if out := must(t, "", "vacuum", node, "--yes"); !strings.Contains(out, "5 values superseded") || !strings.Contains(out, "kept: readers may") || !strings.Contains(out, "0 B freed") {
+		t.Error(out)
+	}
+	// A temporary file of an unknown writer stays, and is reported.
+	overwrite(t, filepath.Join(node, "__tmp-1"), "half")
+	dry := decode(t, must(t, "", "vacuum", node, "--grace", "0", "--dry-run", "--json"))
+	items := dry["items"].([]any)
+	if len(items) != 2 || dry["bytes_freed"] != 10.0 || items[1].(map[string]any)["kind"] != "temporary" || items[1].(map[string]any)["bytes"] != 4.0 {
+		t.Errorf("%v", dry)
+	}
+	out := must(t, "", "vacuum", node, "--grace", "0", "--yes")
+	if !strings.Contains(out, "10 B freed") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(filepath.Join(node, "c")); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	if out := must(t, "", "export", node, "--format", "json"); strings.Join(strings.Fields(out), "") != "[0,1,2,3,4,5]" {
+		t.Error(out)
+	}
+}
+
+// TestClaimed meets a re-gridding that failed. The message names both commands that help.
+func TestClaimed(t *testing.T) {
+	node := newNode(t, "--shape", "4", "--dtype", "int16", "--chunks", "[[[1,4]]]", "--compressor", "none")
+	must(t, numbers(0, 4), "write", node, "--format", "json")
+	overwrite(t, filepath.Join(node, "c", "3"), "x")
+	if _, stderr, status := execute(t, "", "compact", node, "--to", "max:4"); status != 1 || !strings.Contains(stderr, "c/3") {
+		t.Fatal(status, stderr)
+	}
+	for _, args := range [][]string{{"rechunk", node, "--chunks", "4"}, {"revert", node}} {
+		_, stderr, status := execute(t, "", args...)
+		for _, part := range []string{"(compact) since", "the same varve compact finishes it, varve vacuum NODE --abandon gives it up"} {
+			if status != 1 || !strings.Contains(stderr, part) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%v: %d %s\nlacks %q", args, status, stderr, part)
+			}
+		}
+	}
+	must(t, "", "vacuum", node, "--abandon", "--yes")
+	must(t, "", "rechunk", node, "--chunks", "1") // the chunk is not decoded
+}
+
+// TestVacuumGroup vacuums all arrays of a group. One that cannot be vacuumed does not
+// keep the others from it.
+func TestVacuumGroup(t *testing.T) {
+	group := window(t)
+	must(t, "", "compact", group, "--axis", "time", "--to", "max:90")
+	dry := decode(t, must(t, "", "vacuum", group, "--grace", "0", "--dry-run", "--json"))
+	if dry["bytes_freed"].(float64) <= 0 || len(dry["arrays"].([]any)) != 3 {
+		t.Error(dry)
+	}
+	if _, errs, status := execute(t, "", "vacuum", group, "--grace", "0"); status != 2 || !strings.Contains(errs, "--yes") {
+		t.Errorf("without --yes: %d %s", status, errs)
+	}
+	record := filepath.Join(group, "t2m", "__varve", "grids", "000009-0123456789abcdef.json")
+	overwrite(t, record, "{}")
+	out, errs, status := execute(t, "", "vacuum", group, "--grace", "0", "--yes")
+	if status != 1 || !strings.Contains(errs, "t2m") || !strings.Contains(errs, "000009") || !strings.Contains(out, "/time  ") || strings.Contains(out, "/t2m  ") {
+		t.Errorf("%d %s\n%s", status, errs, out)
+	}
+	if err := os.Remove(record); err != nil {
+		t.Fatal(err)
+	}
+	out = must(t, "", "vacuum", group, "--grace", "0", "--yes")
+	if strings.Contains(out, "/time  0 B freed") == false || strings.Contains(out, "/t2m  0 B freed") {
+		t.Error(out)
+	}
+	for _, name := range []string{"time", "t2m"} {
+		refuses(t, "no re-gridding to revert", "revert", group+"/"+name)
+	}
+}
+
+// TestAbandonGroup gives up what a failed command has left in the arrays of a group.
+func TestAbandonGroup(t *testing.T) {
+	group := window(t)
+	for _, chunk := range []string{"t2m/c/1/0", "time/c/1"} {
+		overwrite(t, filepath.Join(group, filepath.FromSlash(chunk)), "x")
+	}
+	compact := []string{"compact", group, "--axis", "time", "--to", "max:90"}
+	drop := []string{"drop", group, "--axis", "time", "--range", "40:41", "--yes"}
+	refuses(t, "c/1", drop...)
+	refuses(t, "not finished", compact...)
+	must(t, "", "vacuum", group, "--abandon", "--yes")
+	refuses(t, "c/1", compact...) // and not that it is claimed
+	must(t, "", "vacuum", group, "--abandon", "--yes")
+	if _, err := os.Stat(filepath.Join(group, "t2m", "__varve")); !os.IsNotExist(err) {
+		t.Errorf("left over: %v", err)
+	}
+}
+
+// TestRevertGroup reverts what one command has changed in a group.
+func TestRevertGroup(t *testing.T) {
+	group := window(t)
+	refuses(t, "one by one", "revert", group)
+	must(t, "", "compact", group, "--axis", "time", "--to", "calendar:month", "--start", "2001-01-01", "--step", "1d")
+	must(t, "", "compact", group, "--axis", "time", "--to", "max:60")
+	must(t, "", "drop", group, "--axis", "time", "--range", "10:40", "--yes")
+	facts := decode(t, must(t, "", "revert", group, "--json"))
+	if arrays := facts["arrays"].([]any); len(arrays) != 2 || arrays[0].(map[string]any)["changed"] != true {
+		t.Error(facts)
+	}
+	if a, b := elementsAt(t, group+"/time", "39:42"), elementsAt(t, group+"/t2m", "40"); a != "[39,40,41]" || b != "[80,81]" {
+		t.Errorf("%s %s", a, b)
+	}
+	refuses(t, "not known what was published", "revert", group)
+
+	other := window(t)
+	must(t, "", "compact", other, "--axis", "time", "--to", "max:90")
+	must(t, "", "compact", other+"/time", "--to", "[90]")
+	if out := must(t, "", "revert", other); strings.Count(out, "31") == 0 || chunkShapes(t, other+"/t2m") != "[[31,28,31],2]" {
+		t.Error(out)
+	}
+}

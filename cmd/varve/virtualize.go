@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual"
+)
+
+// virtualizeFlags are the flags of varve virtualize.
+type virtualizeFlags struct {
+	out, concat, stack string
+	merge, more, dry   bool
+	atOnce             int
+}
+
+func newVirtualizeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "virtualize FILE… -o OUT",
+		Short: "Show foreign files as one Zarr hierarchy, without copying their bytes",
+		Long: `Show foreign files as one Zarr hierarchy, without copying their bytes. OUT is a small manifest of references: which
+bytes of which file are the chunks of each array. Its name ends in .vz. Every command and program reads it like a store:
+archive.vz/t2m. With a name that ends in .json, OUT is a file of references as kerchunk has them, for arrays with chunks
+of equal lengths; Python programs read it, and so does every command.
+
+FILE is a file of a known format, a Zarr node, a manifest, a URL or a location of an object store. Patterns such as 'data/*.nc' are
+expanded in alphabetical order, and "-" reads a list of files from standard input, one on each line. Only metadata is
+read. Files are added in the given order.
+
+--concat puts arrays with a dimension one after the other along it. Files may be of unequal length: months, years,
+ranks. --stack gives all arrays a new first axis. Without either, files add different arrays. Coordinates that every
+file repeats must be equal, and a time coordinate is copied into the manifest: each file may count from another day.
+
+The manifest keeps the size and the time of each file, or its version in an object store. Reading fails if a file has
+changed. A manifest leads only to files in the folder that it is in, and below; --allow of every command permits others.
+
+A file may end within a chunk that is stored with padding. Only the last file may, unless chunks are not compressed and
+DIM is the first axis, or --experimental encoded-shapes is given: then the manifest needs that flag to be read, too.
+
+--append adds files to a manifest that exists, in the same way as before. Files that it has already are passed over.`,
+		Example: `  varve virtualize 'data/*.nc' --concat time -o archive.vz
+  varve virtualize data/2026-11.nc --append -o archive.vz
+  varve cat archive.vz/t --select '0,0,:5'`,
+	}
+	f := new(virtualizeFlags)
+	c.Flags().StringVarP(&f.out, "output", "o", "", "the `OUT` to make, a name that ends in "+virtual.Suffix+" or "+virtual.KerchunkSuffix)
+	c.Flags().StringVar(&f.concat, "concat", "", "put arrays with the dimension `DIM` one after the other along it")
+	c.Flags().StringVar(&f.stack, "stack", "", "give arrays a new first axis `DIM` with one index for each file")
+	c.Flags().BoolVar(&f.merge, "merge", false, "every file adds other arrays; the default")
+	c.Flags().BoolVar(&f.more, "append", false, "add files to a manifest that exists")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "write nothing, and print the arrays that would result")
+	c.Flags().IntVar(&f.atOnce, "concurrency", 0, "scan `N` files at once; the default is 16")
+	c.Args = func(cmd *cobra.Command, args []string) error { return f.check(args) }
+	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	return c
+}
+
+func (f *virtualizeFlags) check(args []string) error {
+	how := 0
+	for _, given := range []bool{f.concat != "", f.stack != "", f.merge} {
+		if given {
+			how++
+		}
+	}
+	switch {
+	case len(args) == 0:
+		return failure.BadUsage("which files? Name them, a pattern such as 'data/*.nc', or - for a list on standard input")
+	case !strings.HasSuffix(strings.TrimSuffix(f.out, "/"), virtual.Suffix) && !f.isKerchunk():
+		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s", virtual.Suffix, virtual.KerchunkSuffix)
+	case f.isKerchunk() && f.more:
+		return failure.BadUsage("--append: references for kerchunk are one file, which cannot grow; make a manifest (%s)", virtual.Suffix)
+	case how > 1:
+		return failure.BadUsage("--concat, --stack and --merge exclude each other")
+	case f.more && how > 0:
+		return failure.BadUsage("--append adds files as the manifest was made: leave out --concat, --stack and --merge")
+	}
+	f.out = strings.TrimSuffix(f.out, "/")
+	return nil
+}
+
+// isKerchunk reports whether the output is a file of references for kerchunk.
+func (f *virtualizeFlags) isKerchunk() bool { return strings.HasSuffix(f.out, virtual.KerchunkSuffix) }
+
+// virtualized is the result of the command, in the form of --json.
+type virtualized struct {
+	Path   string              `json:"path"`
+	DryRun bool                `json:"dry_run"`
+	Files  int                 `json:"files"` // that were added
+	Chunks int64               `json:"chunks"`
+	Arrays []virtualizedArray  `json:"arrays"`
+	Left   []virtualizedRefuse `json:"left_out"`
+	Notes  []string            `json:"notes"`
+}
+
+type virtualizedArray struct {
+	Path   string  `json:"path"`
+	Shape  []int64 `json:"shape"`
+	Type   string  `json:"data_type"`
+	Chunks string  `json:"chunks"`
+}
+
+type virtualizedRefuse struct {
+	File   string `json:"file"`
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
+	files, err := namedFiles(args, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	folder, name := filepath.Split(filepath.ToSlash(f.out))
+	if folder == "" {
+		folder = "."
+	}
+	access := store.Create
+	if f.dry {
+		access = store.Read
+	}
+	at, dir, err := store.OpenLocation(ctx, folder, access)
+	if err != nil {
+		return failure.On("virtualize", f.out, err)
+	}
+	if c, ok := store.As[io.Closer](at); ok {
+		defer func() { err = errors.Join(err, c.Close()) }()
+	}
+	path, err := dir.Join(name)
+	if err != nil {
+		return failure.On("virtualize", f.out, err)
+	}
+	if err := f.vacant(ctx, at, path); err != nil { // scanning may take long
+		return failure.On("virtualize", f.out, err)
+	}
+	r := virtualized{Path: f.out, DryRun: f.dry, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: []string{}}
+	m, err := f.collect(cmd, at, path, files, &r)
+	if err == nil {
+		err = f.publish(ctx, m, at, path)
+	}
+	if err != nil {
+		return failure.On("virtualize", f.out, err)
+	}
+	r.describe(m)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, r)
+	}
+	return session.Print(cmd, r.print)
+}
+
+// collect scans the files.
+func (f *virtualizeFlags) collect(cmd *cobra.Command, at store.Store, path store.Path, files []string, r *virtualized) (*virtual.Manifest, error) {
+	ctx := cmd.Context()
+	j, err := f.begin(cmd, at, path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := virtual.NewCollector(f.out)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	c.Concurrency = f.atOnce
+	line := progress.NewCount(cmd, "scanning", int64(len(files)))
+	defer line.End()
+	c.Added = func(p *virtual.Part) {
+		line.Add(1)
+		r.Files++
+		for _, x := range p.Refused {
+			r.Left = append(r.Left, virtualizedRefuse{p.Name, x.Path, failure.OneLine(x.Err)})
+		}
+	}
+	err = c.Collect(ctx, j, files)
+	if errors.Is(err, virtual.ErrMismatch) && f.concat+f.stack == "" && !f.more {
+		err = fmt.Errorf("%w; files that go on along a dimension need --concat or --stack", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Notes = append(r.Notes, j.Notes()...)
+	return j.Finish()
+}
+
+// errTaken means that there is something at the place of a new manifest.
+var errTaken = failure.BadArgument("something is there already: add files to a manifest with --append, or remove it")
+
+// vacant returns an error if there is something at the place of a new manifest.
+func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store.Path) error {
+	key := path.AsKey()
+	if !f.isKerchunk() {
+		key = path.MustKey(virtual.DocumentName)
+	}
+	found, err := store.Exists(ctx, at, key)
+	if found && !f.more {
+		return errTaken
+	}
+	return err
+}
+
+// begin returns an empty hierarchy, or that of a manifest that exists.
+func (f *virtualizeFlags) begin(cmd *cobra.Command, at store.Store, path store.Path) (*virtual.Joined, error) {
+	ctx := cmd.Context()
+	if !f.more {
+		return virtual.NewJoined(virtual.Join{Concat: f.concat, Stack: f.stack, Padded: session.Permitted(cmd).EncodedShapes})
+	}
+	m, err := virtual.Open(ctx, at, path)
+	if err != nil {
+		return nil, err
+	}
+	return virtual.Extend(ctx, m, f.out)
+}
+
+func (f *virtualizeFlags) publish(ctx context.Context, m *virtual.Manifest, at store.Store, path store.Path) error {
+	switch {
+	case f.dry:
+		return nil
+	case f.more:
+		err := m.Update(ctx)
+		if errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("%w: another program has added files meanwhile; run the command again", err)
+		}
+		return err
+	}
+	err := f.create(ctx, m, at, path)
+	if errors.Is(err, store.ErrConflict) {
+		return errTaken
+	}
+	return err
+}
+
+// create stores a new manifest, or a file of references.
+func (f *virtualizeFlags) create(ctx context.Context, m *virtual.Manifest, at store.Store, path store.Path) error {
+	if !f.isKerchunk() {
+		return m.Create(ctx, at, path)
+	}
+	var text bytes.Buffer
+	if err := m.WriteKerchunk(ctx, &text); err != nil {
+		return err
+	}
+	_, err := store.PutIf(ctx, at, path.AsKey(), text.Bytes(), store.IfAbsent(), store.Sync)
+	return err
+}
+
+// namedFiles returns the files that arguments name.
+func namedFiles(args []string, in io.Reader) (files []string, err error) {
+	for _, arg := range args {
+		switch {
+		case arg == "-":
+			lines := bufio.NewScanner(in)
+			for lines.Scan() {
+				if name := strings.TrimSpace(lines.Text()); name != "" {
+					files = append(files, name)
+				}
+			}
+			err = lines.Err()
+		case strings.ContainsAny(arg, "*?[") && !strings.Contains(arg, "://"):
+			if _, statErr := os.Lstat(arg); statErr == nil {
+				files = append(files, arg)
+				break
+			}
+			var found []string
+			if found, err = filepath.Glob(arg); err == nil && len(found) == 0 {
+				err = failure.BadArgument("no file fits the pattern %s", arg)
+			}
+			slices.Sort(found)
+			files = append(files, found...)
+		default:
+			files = append(files, arg)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// describe adds the arrays.
+func (r *virtualized) describe(m *virtual.Manifest) {
+	r.Chunks = m.References()
+	for _, a := range m.Arrays {
+		r.Arrays = append(r.Arrays, virtualizedArray{a.Path, a.Grid.Shape(), a.Document.DataType.Name, phrase.Chunks(a.Grid)})
+	}
+}
+
+func (r *virtualized) print(w *bufio.Writer) error {
+	done := "added"
+	if r.DryRun {
+		done = "would be added, nothing was written"
+	}
+	fmt.Fprintf(w, "%s  %s %s, %s in %s\n", phrase.Printable(r.Path), phrase.Plural(int64(r.Files), "file"), done,
+		phrase.Plural(r.Chunks, "chunk"), phrase.Plural(int64(len(r.Arrays)), "array"))
+	for _, a := range r.Arrays {
+		fmt.Fprintf(w, "  %s  %s  %s  chunks %s\n", phrase.Printable(a.Path), a.Type, phrase.Shape(a.Shape), a.Chunks)
+	}
+	for i, x := range r.Left {
+		if i == shownPaths {
+			fmt.Fprintf(w, "  … %s more are left out\n", phrase.Count(int64(len(r.Left)-i)))
+			break
+		}
+		fmt.Fprintf(w, "  left out: %s of %s: %s\n", phrase.Printable(x.Path), phrase.Printable(x.File), x.Reason)
+	}
+	for _, text := range r.Notes {
+		fmt.Fprintf(w, "  note: %s\n", phrase.Printable(text))
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// foreign copies files of package virtual into a folder, and returns it.
+func foreign(t *testing.T, pattern string) string {
+	t.Helper()
+	dir := t.TempDir()
+	names, err := filepath.Glob(filepath.Join("../../virtual/testdata", pattern))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v", pattern, err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// monthlyFiles makes data/2026-09.nc and two more in a folder. It must be called in the
+// folder of this package.
+func monthlyFiles(t *testing.T, dir string) {
+	t.Helper()
+	from := foreign(t, "epochs_days_*.nc")
+	for i, name := range []string{"2026-09.nc", "2026-10.nc", "2026-11.nc"} {
+		b, err := os.ReadFile(filepath.Join(from, fmt.Sprintf("epochs_days_0%d.nc", i+1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, filepath.Join(dir, "data", name), string(b))
+	}
+}
+
+// TestVirtualize joins files that count time from different days, adds one, and copies
+// the result.
+func TestVirtualize(t *testing.T) {
+	dir := foreign(t, "epochs_days_*.nc")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	out := must(t, "", "virtualize", at("epochs_days_0[12].nc"), "--concat", "time", "-o", at("e.vz"), "--dry-run")
+	if !strings.Contains(out, "59 × 4 × 5") || !strings.Contains(out, "nothing was written") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(at("e.vz")); err == nil {
+		t.Error("a dry run wrote")
+	}
+	must(t, "", "virtualize", at("epochs_days_0[12].nc"), "--concat", "time", "-o", at("e.vz"))
+	if _, text, status := execute(t, "", "virtualize", at("epochs_days_03.nc"), "--concat", "time", "-o", at("e.vz")); status == 0 || !strings.Contains(text, "--append") {
+		t.Errorf("a manifest was replaced: status %d, %s", status, text)
+	}
+	// All three are named, and one is new.
+	out = must(t, at("epochs_days_01.nc")+"\n"+at("epochs_days_02.nc")+"\n\n"+at("epochs_days_03.nc"), "virtualize", "-", "--append", "-o", at("e.vz"), "--json")
+	if !strings.Contains(out, `"files": 1`) || !strings.Contains(out, `"shape": [90, 4, 5]`) {
+		t.Error(out)
+	}
+	if out := must(t, "", "cat", at("e.vz/time"), "--select", "89"); !strings.Contains(out, "2001-03-31") {
+		t.Error(out)
+	}
+	must(t, "", "materialize", at("e.vz"), at("real.zarr"))
+	must(t, "", "equal", at("e.vz"), at("real.zarr"))
+	must(t, "", "rechunk", at("e.vz/t"), at("other.zarr"), "--chunks", "45,4,5")
+	must(t, "", "equal", at("e.vz/t"), at("other.zarr"))
+	must(t, "", "check", at("e.vz"))
+}
+
+// TestVirtualizeRefuses has files that do not fit, arrays without a codec, sources that
+// have changed, and changes of a manifest.
+func TestVirtualizeRefuses(t *testing.T) {
+	dir := foreign(t, "*.[nh][c5]")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, c := range map[string]struct {
+		args string
+		want []string
+	}{
+		"other chunks": {"uniform_01.nc odd_chunks_change.nc uniform_02.nc --concat time -o x.vz", []string{"odd_chunks_change.nc", "2 (x)"}},
+		"padding":      {"yearly_padded_01.nc yearly_padded_02.nc --concat time -o x.vz", []string{"yearly_padded_01.nc", "0 (time)", "padding"}},
+		"no format":    {"../nothing.bin -o x.vz", []string{"nothing.bin"}},
+		"no suffix":    {"uniform_01.nc -o x.zarr", []string{"ends in .vz"}},
+		"no files":     {"-o x.vz", []string{"which files?"}},
+		"no --concat":  {"uniform_01.nc runs_of_ten_01.nc -o x.vz", []string{"runs_of_ten_01.nc", "need --concat"}},
+		"not there":    {"nothere.nc -o x.vz", []string{"nothere.nc", "does not exist"}},
+		"two ways":     {"uniform_01.nc --concat time --stack m -o x.vz", []string{"exclude"}},
+		"no match":     {"nothing*.nc -o x.vz", []string{"nothing*.nc"}},
+		"no manifest":  {"uniform_01.nc --append -o none.vz", []string{"none.vz"}},
+	} {
+		args := []string{"virtualize"}
+		for _, word := range strings.Fields(c.args) {
+			if strings.ContainsAny(word, ".*") {
+				word = at(word)
+			}
+			args = append(args, word)
+		}
+		_, text, status := execute(t, "", args...)
+		if status == 0 {
+			t.Errorf("%s: accepted", name)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %s does not name %s", name, text, want)
+			}
+		}
+	}
+	out := must(t, "", "virtualize", at("h5_unsupported.h5"), "-o", at("u.vz"))
+	if !strings.Contains(out, "left out: lzf") || !strings.Contains(out, "plain") {
+		t.Error(out)
+	}
+	if _, text, status := execute(t, "", "append", at("u.vz/plain"), at("u.npy")); status == 0 || !strings.Contains(text, "read-only") {
+		t.Errorf("status %d, %s", status, text)
+	}
+	if err := os.Truncate(at("h5_unsupported.h5"), 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, status := execute(t, "", "cat", at("u.vz/plain")); status == 0 || !strings.Contains(text, "changed since it was scanned") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
+
+// TestAllow reads references into another folder.
+func TestAllow(t *testing.T) {
+	dir, other := foreign(t, "uniform_01.nc"), t.TempDir()
+	must(t, "", "virtualize", filepath.Join(dir, "uniform_01.nc"), "-o", filepath.Join(other, "u.vz"))
+	_, text, status := execute(t, "", "cat", filepath.Join(other, "u.vz/t"))
+	if status == 0 || !strings.Contains(text, "not allowed") || !strings.Contains(text, dir) {
+		t.Errorf("status %d, %s", status, text)
+	}
+	must(t, "", "cat", filepath.Join(other, "u.vz/t"), "--allow", dir)
+	if _, _, status := execute(t, "", "cat", filepath.Join(other, "u.vz/t"), "--allow", dir[:len(dir)-1]); status == 0 {
+		t.Error("the beginning of a name is not a folder")
+	}
+}

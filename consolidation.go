@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Consolidate stores copies of the documents of all nodes below the group in the document
+// of the group, or in format 2 in a separate document. A reader then needs one request to
+// learn about all nodes. Changes by this package keep the copies up to date. After a
+// change by another program, call Consolidate again. Nodes of the other format are left
+// out. The group uses the copies after it is opened again.
+//
+// The form is that of zarr-python 3.4.1: "consolidated_metadata" of kind "inline", and
+// ".zmetadata" in format 2.
+func (g *Group) Consolidate(ctx context.Context) error {
+	if err := g.writable(); err != nil {
+		return g.fail("consolidate", err)
+	}
+	n := g.place().Container(g.path)
+	plan := func(d publish.Document) (*publish.Change, error) {
+		doc, err := g.consolidate(ctx, d.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		return &publish.Change{Document: doc}, nil
+	}
+	return g.fail("consolidate", publish.Retry(ctx, func() error {
+		// FinishMember completes a pending transaction of a member. The error stays a
+		// conflict, so Retry lists the members again.
+		err := tree.FinishMember(ctx, publish.Update(ctx, n.Node, plan))
+		if !g.isV2() || !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// In format 2 the copies have a document of their own, .zmetadata, which does not
+		// exist yet.
+		doc, err := g.consolidate(ctx, nil)
+		if err != nil {
+			return tree.FinishMember(ctx, err)
+		}
+		_, err = publish.Create(ctx, n.Node, doc)
+		return err
+	}))
+}
+
+// consolidate returns the document with the consolidated metadata of the group. In format
+// 3 it is the given document of the group with that member replaced.
+func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error) {
+	l := g.options.Limits.metadata()
+	var failed error
+	if g.isV2() {
+		own, err := g.place().Record(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c, err := metadata.NewConsolidatedV2(own, g.documents(ctx, &failed), l)
+		if err = errors.Join(failed, err); err != nil {
+			return nil, err
+		}
+		return c.Marshal(l)
+	}
+	doc, err := metadata.ParseGroup(document, l)
+	if err != nil {
+		return nil, err
+	}
+	c, err := metadata.NewConsolidated(g.documents(ctx, &failed), l)
+	if err = errors.Join(failed, err); err != nil {
+		return nil, err
+	}
+	return doc.WithConsolidated(c).Marshal(l)
+}
+
+// documents yields the paths and stored entries of all nodes below the group that have
+// its format. It stops at an error and sets *failed.
+func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, []byte] {
+	plain := &Group{node: g.node, doc: g.doc.WithConsolidated(nil)}
+	// Opening members for writing would finish changes of crashed writers. That takes the
+	// lock of the group, which this goroutine holds.
+	plain.options.Write = false
+	return func(yield func(string, []byte) bool) {
+		for m, err := range plain.Members(ctx, true) {
+			var raw []byte
+			format := 0
+			n := g.place()
+			if err == nil {
+				n.Path, err = g.path.Join(m.Path)
+			}
+			if err == nil {
+				raw, format, err = n.Reader().Record(ctx, n.Path)
+			}
+			if err == nil {
+				// A copy that was made in the middle of a transaction could show one
+				// array grown and another one not.
+				err = n.CheckPending(ctx, store.Key{})
+			}
+			if err != nil {
+				*failed = err
+				return
+			}
+			if format == g.Format() && !yield(m.Path, raw) {
+				return
+			}
+		}
+	}
+}
+
+// updateConsolidated makes the consolidated metadata above a node agree with what is
+// stored at the node and below it.
+func (h *hierarchy) updateConsolidated(ctx context.Context, n node) error {
+	if err := n.writable(); err != nil {
+		return err
+	}
+	// Each format has consolidated metadata of its own, and a node may have documents of
+	// both.
+	for _, document := range []string{documentName, metadata.V2Array} {
+		n.document = document
+		if err := h.recordAll(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordAll stores the entries of a node and of all nodes below it in the consolidated
+// metadata of the groups above that have the node's format.
+func (h *hierarchy) recordAll(ctx context.Context, n node) error {
+	raw, format, err := h.reader(n.options.Limits).Record(ctx, n.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || format != n.Format() {
+		// There is no node of this format, so its entry is removed.
+		raw = nil
+	}
+	for p := n.path; !p.IsRoot(); {
+		p = p.Parent()
+		path := tree.Inside(p, n.path)
+		err := n.place().Container(p).ChangeConsolidated(ctx, func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
+			return h.withNode(ctx, n, c, path, raw)
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// withNode returns consolidated metadata with the entry of a node at a path and those of
+// the nodes below it.
+func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidated, path string, raw []byte) (*metadata.Consolidated, error) {
+	c, err := tree.WithMember(c, path, raw, n.options.Limits.metadata())
+	if err != nil || raw == nil {
+		return c, err
+	}
+	at, err := h.open(ctx, n.path, n.options)
+	g, isGroup := at.(*Group)
+	if err != nil || !isGroup {
+		return c, nil // an array has nothing below it; a node that does not open has an entry all the same
+	}
+	var failed error
+	for below, raw := range g.documents(ctx, &failed) {
+		if c, err = c.With(path+"/"+below, raw, n.options.Limits.metadata()); err != nil {
+			return nil, fmt.Errorf("%s: %w", below, err)
+		}
+	}
+	return c, failed
+}
+
+// UpdateConsolidated makes the consolidated metadata of the groups above agree with what
+// is stored at the location and below it. The calls of this package do that themselves;
+// UpdateConsolidated is for programs that store documents in another way, such as a copy.
+// Groups without consolidated metadata stay without.
+func (l *Location) UpdateConsolidated(ctx context.Context, opt *Options) error {
+	if l.illegal != nil {
+		return l.fail("consolidate", l.illegal)
+	}
+	h, o := l.with(opt)
+	return l.fail("consolidate", h.updateConsolidated(ctx, node{hierarchy: h, path: l.path, options: o}))
+}

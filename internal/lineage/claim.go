@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lineage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Claim says that a re-gridding is staging chunks. Only one may do so at a time: the keys
+// that it uses are those of no other grid. The claim stays until the re-gridding is
+// published or abandoned, also if its process ends, so that another one can resume it.
+type Claim struct {
+	// ID names the re-gridding; its record has the same.
+	ID string `json:"id"`
+	// Operation is the command, such as "compact".
+	Operation string `json:"operation"`
+	// Fingerprint identifies the request. A process with the same request may resume.
+	Fingerprint string `json:"fingerprint"`
+	// Keys is the key encoding of the staged chunks.
+	Keys metadata.KeyEncoding `json:"keys"`
+	// InPlace is set if the re-gridding keeps the present keys. Then it stages its chunks
+	// in a directory of their own; see [Array.MergedDir].
+	InPlace bool         `json:"in_place,omitempty"`
+	By      store.Holder `json:"by,omitzero"`
+	// Shared is set if several processes execute the tasks. Closed is set while one of
+	// them publishes, and no other may begin a task.
+	Shared bool `json:"shared,omitempty"`
+	Closed bool `json:"closed,omitempty"`
+	// Shape is that of the array when it was claimed. The stages are those of that shape:
+	// they must not change because the array grows meanwhile.
+	Shape []int64 `json:"shape,omitempty"`
+	// Document is the SHA-256 of the document that is about to be published, in hex, if
+	// the claim is that of a new array. After a crash it tells this one from that of
+	// another program, whatever has become of the source since.
+	Document string `json:"document,omitempty"`
+
+	info store.Info
+}
+
+// Text says what runs or ran, since when, and by whom.
+func (c *Claim) Text() string {
+	by := c.By
+	by.Operation = c.Operation
+	return fmt.Sprintf("%.200s", by) // a file may have any text
+}
+
+// IsOwn reports whether this process made the claim.
+func (c *Claim) IsOwn() bool {
+	host, _ := os.Hostname()
+	return c.By.PID == os.Getpid() && c.By.Host == host
+}
+
+// HasVersion reports whether the store gave the claim a version, as it then does with
+// every value.
+func (c *Claim) HasVersion() bool { return !c.info.Version.IsZero() }
+
+// IsID reports whether text has the form of IDs: 16 hexadecimal digits.
+func IsID(text string) bool {
+	if len(text) != 16 {
+		return false
+	}
+	for _, c := range text {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// claimName is the key of the claim, relative to the array.
+const claimName = own.Dir + "/regrid.json"
+
+// mostClaim bounds a claim in bytes.
+const mostClaim = 1 << 20
+
+// ErrClaimed means that another re-gridding of the array is not finished. It is a
+// [store.ErrConflict].
+var ErrClaimed error = claimedError{}
+
+type claimedError struct{}
+
+func (claimedError) Error() string { return "another re-gridding is not finished" }
+
+// Is reports whether target is [store.ErrConflict].
+func (claimedError) Is(target error) bool { return target == store.ErrConflict }
+
+// Claimed reports whether a re-gridding of the array has begun and is neither published
+// nor abandoned.
+func (a Array) Claimed(ctx context.Context) (bool, error) {
+	return store.Exists(ctx, a.Store, a.Path.MustKey(claimName))
+}
+
+// Claim returns the claim on the array, or nil if there is none.
+func (a Array) Claim(ctx context.Context) (*Claim, error) {
+	key := a.Path.MustKey(claimName)
+	data, info, err := a.Store.Get(ctx, key, store.Request{Limit: mostClaim}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &Claim{info: info}
+	err = json.Unmarshal(data, c)
+	// Callers make keys of these, and delete what has them.
+	if err == nil && (!IsID(c.ID) || c.Keys > metadata.V2Slash) {
+		err = fmt.Errorf("the claim %.40q with the keys %d", c.ID, c.Keys)
+	}
+	if err != nil {
+		return nil, damaged(key, err)
+	}
+	return c, nil
+}
+
+// Take stores a claim. If another one exists, the error is [ErrClaimed].
+func (a Array) Take(ctx context.Context, c *Claim, d store.Durability) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	key := a.Path.MustKey(claimName)
+	v, err := store.PutIf(ctx, a.Store, key, data, store.IfAbsent(), d)
+	switch {
+	case errors.Is(err, store.ErrUnsupported):
+		// Without conditional writes the caller is the only writer.
+		v, err = store.Put(ctx, a.Store, key, data, d)
+	case errors.Is(err, store.ErrConflict):
+		return ErrClaimed
+	}
+	c.info = store.Info{Size: int64(len(data)), Version: v}
+	return err
+}
+
+// Replace replaces a claim by another one. If another process has changed it, the error
+// is [ErrClaimed].
+func (a Array) Replace(ctx context.Context, old, by *Claim, d store.Durability) error {
+	data, err := json.Marshal(by)
+	if err != nil {
+		return err
+	}
+	key := a.Path.MustKey(claimName)
+	v, err := store.PutIf(ctx, a.Store, key, data, store.IfVersion(old.info.Version), d)
+	switch {
+	case errors.Is(err, store.ErrUnsupported):
+		v, err = store.Put(ctx, a.Store, key, data, d)
+	case errors.Is(err, store.ErrConflict):
+		return ErrClaimed
+	}
+	by.info = store.Info{Size: int64(len(data)), Version: v}
+	return err
+}
+
+// Drop deletes a claim, unless another process has replaced it.
+func (a Array) Drop(ctx context.Context, c *Claim) error {
+	key := a.Path.MustKey(claimName)
+	err := store.DeleteIf(ctx, a.Store, key, c.info.Version)
+	if errors.Is(err, store.ErrUnsupported) {
+		err = store.Delete(ctx, a.Store, key)
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lineage
+
+import (
+	"context"
+
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// A re-gridding in place gives chunks other elements under the keys that they have. It
+// stages these chunks in a directory of its own, and they stay there while the grace of
+// the superseded grid runs: a writer of a region that looked at the document before, and
+// stored its chunk afterwards, has overwritten the chunk of the new grid. It restores
+// that from the staged one.
+
+// merged is the directory, below that of the array, of the chunks that re-griddings in
+// place have staged.
+const merged = own.Dir + "/merged"
+
+// MergedDir returns the directory of the chunks that a re-gridding in place has staged.
+// Below it, they have the keys that chunks have below the array.
+func (a Array) MergedDir(id string) store.Path {
+	return a.Path.MustKey(merged + "/" + id + "/-").Dir()
+}
+
+// MergedRoot returns the directory that has those of all re-griddings in place.
+func (a Array) MergedRoot() store.Path { return a.Path.MustKey(merged + "/-").Dir() }
+
+// RemoveMerged deletes the chunks that a re-gridding in place has staged.
+func (a Array) RemoveMerged(ctx context.Context, id string) error {
+	dir := a.MergedDir(id)
+	for e, err := range store.List(ctx, a.Store, dir, true) {
+		if err == nil {
+			err = store.Delete(ctx, a.Store, dir.MustKey(e.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasMerged reports whether the last chunk of the new grid along every axis is also one
+// of the document now. The record of a re-gridding in place may be one that was never
+// published, and only the last chunk tells: the grid of before has a shorter one there,
+// and more chunks behind it. If there is no chunk behind it, the array was cut there.
+func (r *Record) hasMerged(now *metadata.Array) bool {
+	to, err := gridOf(r.to)
+	if err != nil {
+		return false
+	}
+	is, err := gridOf(now)
+	if err != nil {
+		return false
+	}
+	for i := range to.Rank() {
+		last := to.Axis(i).Cells() - 1
+		if last < 0 || is.Axis(i).Cells() <= last+1 {
+			continue
+		}
+		a, _ := to.Axis(i).Cell(last)
+		if b, ok := is.Axis(i).Cell(last); !ok || a.Edge != b.Edge {
+			return false
+		}
+	}
+	return true
+}
+
+// Made reports whether the chunk of the document now at an index is one of the grid that
+// r has made.
+func (r *Record) Made(now *metadata.Array, index []int64) (bool, error) {
+	to, err := gridOf(r.to)
+	if err != nil {
+		return false, err
+	}
+	is, err := gridOf(now)
+	if err != nil {
+		return false, err
+	}
+	for i, k := range index {
+		a, ok := to.Axis(i).Cell(k)
+		b, also := is.Axis(i).Cell(k)
+		if !ok || !also || a.Start != b.Start || a.Encoded != b.Encoded {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lineage records which grids an array had before it was re-gridded.
+//
+// Chunk keys are positions in a grid. A re-gridding stores the new grid under other keys
+// and publishes it by one write of the document, so the chunks of the old grid stay where
+// they are. The record of a re-gridding says which grid superseded which. It is stored
+// before the document is published: no grid is ever superseded without a record. So a
+// record may describe a publication that never happened. [Chain] finds those that did, by
+// following them back from the present document.
+//
+// Three kinds of readers need this. A writer of a region finds out whether the chunks
+// that it has just stored belong to a superseded grid. A vacuum deletes a superseded grid
+// only if the present document descends from its successor. A revert publishes a
+// superseded grid again.
+package lineage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Record is one re-gridding of an array.
+type Record struct {
+	// ID names the re-gridding. It is part of a key.
+	ID string `json:"id"`
+	// Number orders the records of an array.
+	Number int64 `json:"number"`
+	// Operation is the command that made it, such as "compact".
+	Operation string `json:"operation"`
+	// Moved is set if elements have other indices than before, because a range was
+	// dropped or inserted.
+	Moved bool `json:"moved,omitempty"`
+	// Gone is set once the superseded grid is deleted. The record then only leads from
+	// the grids after it to those before it; see [Array.Forget].
+	Gone bool `json:"gone,omitempty"`
+	// InPlace is set if the chunks have the keys of before; see [Array.MergedKey].
+	InPlace bool `json:"in_place,omitempty"`
+	// From and To are the documents before and after, without attributes.
+	From json.RawMessage `json:"from"`
+	To   json.RawMessage `json:"to"`
+	// GrowthBefore and GrowthAfter are the stored growth policies of these documents.
+	GrowthBefore json.RawMessage `json:"growth_before,omitempty"`
+	GrowthAfter  json.RawMessage `json:"growth_after,omitempty"`
+	// Batch is an ID that the records of one operation on several arrays share, or "".
+	Batch string `json:"batch,omitempty"`
+	// By is the process that published it.
+	By store.Holder `json:"by,omitzero"`
+
+	from, to *metadata.Array
+	info     store.Info
+}
+
+// Array is the place of an array, and the limits of its documents.
+type Array struct {
+	Store  store.Store
+	Path   store.Path
+	Limits metadata.Limits
+}
+
+const (
+	dir    = own.Dir + "/grids"
+	suffix = ".json"
+	// since is the suffix of the object whose time is the beginning of the grace.
+	since = ".since"
+	// chunks is the suffix of the object with the versions of the published chunks.
+	chunks = ".chunks"
+	// mostChunks bounds that object in bytes.
+	mostChunks = 1 << 30
+	// mostRecords bounds the records that are read. A vacuum removes them one by one.
+	mostRecords = 1000
+	// mostTogether bounds the records that are read, as a multiple of the largest one. An
+	// array has one for every superseded grid that is stored, and one between two of
+	// them.
+	mostTogether = 4
+)
+
+// most bounds a record in bytes. It has two documents.
+func (a Array) most() int64 { return 2*a.Limits.Document + 1<<16 }
+
+// NewRecord returns the record of a re-gridding between two documents.
+func NewRecord(id, operation string, from, to *metadata.Array, l metadata.Limits) (*Record, error) {
+	r := &Record{ID: id, Operation: operation, from: from, to: to}
+	for _, d := range []struct {
+		doc *metadata.Array
+		raw *json.RawMessage
+	}{{from, &r.From}, {to, &r.To}} {
+		bare, err := d.doc.WithAttributes([]byte("{}"))
+		if err != nil {
+			return nil, err
+		}
+		if *d.raw, err = bare.Marshal(l); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Superseded returns the document of the superseded grid, without attributes.
+func (r *Record) Superseded() *metadata.Array { return r.from }
+
+// Successor returns the document of the grid that superseded it, without attributes.
+func (r *Record) Successor() *metadata.Array { return r.to }
+
+// Key returns the key of the record.
+func (a Array) Key(r *Record) store.Key {
+	return a.Path.MustKey(fmt.Sprintf("%s/%06d-%s%s", dir, r.Number, r.ID, suffix))
+}
+
+// Put stores a record. It takes the next number.
+func (a Array) Put(ctx context.Context, r *Record, d store.Durability) error {
+	all, err := a.Records(ctx)
+	if err != nil {
+		return err
+	}
+	for _, old := range all {
+		r.Number = max(r.Number, old.Number+1)
+	}
+	return a.put(ctx, r, d)
+}
+
+func (a Array) put(ctx context.Context, r *Record, d store.Durability) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = store.Put(ctx, a.Store, a.Key(r), data, d)
+	return err
+}
+
+// Records returns the records of the array, oldest first. If there are too many to be
+// held, the error wraps [codec.ErrLimit].
+func (a Array) Records(ctx context.Context) ([]*Record, error) {
+	var names []string
+	below := a.Path.MustKey(dir + "/-").Dir()
+	for e, err := range store.List(ctx, a.Store, below, false) {
+		if err != nil {
+			return nil, err
+		}
+		if !e.Dir && strings.HasSuffix(e.Name, suffix) {
+			names = append(names, e.Name)
+		}
+		if len(names) > mostRecords {
+			return nil, tooMany(below, fmt.Sprintf("more than %d records", mostRecords))
+		}
+	}
+	slices.Sort(names)
+	records := make([]*Record, len(names))
+	left := mostTogether * a.most()
+	for i, name := range names {
+		r, err := a.read(ctx, below.MustKey(name), min(left, a.most()))
+		if errors.Is(err, store.ErrTooLarge) {
+			return nil, tooMany(below, fmt.Sprintf("too large records, the last of them %s", name))
+		}
+		if err != nil {
+			return nil, err
+		}
+		left -= r.info.Size
+		records[i] = r
+	}
+	return records, nil
+}
+
+func tooMany(below store.Path, what string) error {
+	return fmt.Errorf("%w: %s has %s: delete superseded grids in time (regrid.Vacuum), or else the oldest records by hand", codec.ErrLimit, below, what)
+}
+
+// read reads one record.
+func (a Array) read(ctx context.Context, key store.Key, limit int64) (*Record, error) {
+	data, info, err := a.Store.Get(ctx, key, store.Request{Limit: limit}, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Record{info: info}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, damaged(key, err)
+	}
+	if !IsID(r.ID) {
+		return nil, damaged(key, fmt.Errorf("its ID is %.40q", r.ID))
+	}
+	if r.from, err = a.parse(r.From); err == nil {
+		r.to, err = a.parse(r.To)
+	}
+	// Other functions make keys of these.
+	if err == nil && a.Key(r) != key {
+		err = fmt.Errorf("it is the record %q with the number %d", r.ID, r.Number)
+	}
+	if err != nil {
+		return nil, damaged(key, err)
+	}
+	return r, nil
+}
+
+// parse parses a document of either format.
+func (a Array) parse(raw []byte) (*metadata.Array, error) {
+	var is struct {
+		Format int `json:"zarr_format"`
+	}
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return nil, err
+	}
+	if is.Format == 2 {
+		return metadata.ParseArrayV2(raw, nil, a.Limits)
+	}
+	return metadata.ParseArray(raw, a.Limits)
+}
+
+func damaged(key store.Key, err error) error {
+	return fmt.Errorf("%w: %s is damaged; remove it if the grids before the last re-gridding are not needed any more: %v", metadata.ErrInvalid, key, err)
+}
+
+// RemoveChunks deletes what PutChunks has stored. After that, the re-gridding cannot be
+// reverted.
+func (a Array) RemoveChunks(ctx context.Context, r *Record) error {
+	return store.Delete(ctx, a.Store, a.beside(r, chunks))
+}
+
+// Remove deletes a record and what belongs to it, the record last.
+func (a Array) Remove(ctx context.Context, r *Record) error {
+	for _, key := range []store.Key{a.beside(r, since), a.beside(r, chunks), a.Key(r)} {
+		if err := store.Delete(ctx, a.Store, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beside returns the key of an object that belongs to a record.
+func (a Array) beside(r *Record, with string) store.Key {
+	return a.Path.MustKey(strings.TrimSuffix(strings.TrimPrefix(a.Key(r).String(), a.prefix()), suffix) + with)
+}
+
+// PutChunks stores the versions of the chunks that a re-gridding publishes.
+func (a Array) PutChunks(ctx context.Context, r *Record, data []byte, d store.Durability) error {
+	_, err := store.Put(ctx, a.Store, a.beside(r, chunks), data, d)
+	return err
+}
+
+// Chunks returns what PutChunks has stored. If there is nothing, the error wraps
+// [fs.ErrNotExist].
+func (a Array) Chunks(ctx context.Context, r *Record) ([]byte, error) {
+	data, _, err := a.Store.Get(ctx, a.beside(r, chunks), store.Request{Limit: mostChunks}, nil)
+	return data, err
+}
+
+func (a Array) prefix() string {
+	if a.Path.IsRoot() {
+		return ""
+	}
+	return a.Path.String() + "/"
+}
+
+// Chain returns the records that lead to the document now, latest first: the re-gridding
+// that made its grid, the one that made the grid before, and so on.
+func Chain(records []*Record, now *metadata.Array) []*Record {
+	var chain []*Record
+	for i := len(records) - 1; i >= 0; i-- {
+		if r := records[i]; r.leadsTo(now, records[:i]) {
+			chain = append(chain, r)
+			now = r.from
+		}
+	}
+	return chain
+}
+
+// leadsTo reports whether a document is that of the successor at a later time. Shrinking
+// and growing again may have given it any edges. But if it has the edges of an earlier
+// grid with the same keys, another program has put that one back.
+func (r *Record) leadsTo(now *metadata.Array, earlier []*Record) bool {
+	if Continues(r.to, now) && (!r.InPlace || r.hasMerged(now)) {
+		return true
+	}
+	if r.InPlace && Continues(r.from, now) {
+		return false // it was not published
+	}
+	return Alike(r.to, now) && !slices.ContainsFunc(earlier, func(e *Record) bool { return Continues(e.from, now) || Continues(e.to, now) })
+}
+
+// Alike reports whether chunks of two documents have the same keys, codecs and type, so
+// that they differ in edges only.
+func Alike(was, is *metadata.Array) bool {
+	if was.Format() != is.Format() || len(was.Shape) != len(is.Shape) || !was.DataType.Equal(is.DataType) ||
+		!bytes.Equal(was.FillValue, is.FillValue) || !slices.EqualFunc(was.Codecs, is.Codecs, metadata.Extension.Equal) {
+		return false
+	}
+	// Writers may spell out the default separator, or not.
+	wasKeys, err := metadata.ParseKeyEncoding(was.ChunkKeyEncoding)
+	if err != nil {
+		return false
+	}
+	isKeys, err := metadata.ParseKeyEncoding(is.ChunkKeyEncoding)
+	return err == nil && wasKeys == isKeys
+}
+
+// Continues reports whether two documents can be those of one grid at two times, with
+// edges that differ at most at the ends of axes.
+func Continues(was, is *metadata.Array) bool {
+	if !Alike(was, is) {
+		return false
+	}
+	before, err := gridOf(was)
+	if err != nil {
+		return false
+	}
+	after, err := gridOf(is)
+	if err != nil || before.IsRegular() != after.IsRegular() {
+		return false
+	}
+	for i := range before.Rank() {
+		if !sameUpToEnd(before.Axis(i), after.Axis(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func gridOf(doc *metadata.Array) (*grid.Grid, error) {
+	return grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+}
+
+// sameUpToEnd reports whether two axes have the same edges up to the last chunk of the
+// shorter one. That chunk may have been cut or lengthened.
+func sameUpToEnd(a, b grid.Axis) bool {
+	if a.IsRegular() || b.IsRegular() {
+		return a.Step() == b.Step()
+	}
+	x, y := a.Edges(), b.Edges()
+	return samePrefix(slices.Collect(x), slices.Collect(y), min(a.Cells(), b.Cells())-1)
+}
+
+// samePrefix reports whether two lists of runs begin with the same n edges.
+func samePrefix(a, b []grid.Run, n int64) bool {
+	var i, j int
+	var p, q int64 // edges that are left of a[i] and b[j]
+	for n > 0 {
+		if p == 0 {
+			p = a[i].Count
+		}
+		if q == 0 {
+			q = b[j].Count
+		}
+		if a[i].Length != b[j].Length {
+			return false
+		}
+		step := min(p, q, n)
+		p, q, n = p-step, q-step, n-step
+		if p == 0 {
+			i++
+		}
+		if q == 0 {
+			j++
+		}
+	}
+	return true
+}

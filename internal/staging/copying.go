@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/store"
+)
+
+// copyTries bounds how often a chunk is copied again because a source was replaced
+// meanwhile.
+const copyTries = 32
+
+// copy makes the chunks of a part without decoding anything.
+func (t *task) copy(ctx context.Context, b store.Batch, p part) error {
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(max(1, t.Requests))
+	for at := range p.box.IndicesInto(make([]int64, len(p.box))) {
+		if !t.takes(p, at) {
+			continue
+		}
+		at := slices.Clone(at)
+		group.Go(func() error {
+			err := t.copyChunk(ctx, b, p, at)
+			if err != nil {
+				return fmt.Errorf("chunk %v (%s): %w", at, t.Target.Engine.Key(at), err)
+			}
+			return nil
+		})
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return group.Wait(nil)
+}
+
+func (t *task) copyChunk(ctx context.Context, b store.Batch, p part, at []int64) (err error) {
+	source := make([]int64, len(at))
+	clone := t.clone(p, at, source)
+	for range copyTries {
+		if clone && t.Apart != nil {
+			err = t.copyApart(ctx, b, p, at, source)
+		} else if clone {
+			err = t.cloneChunk(ctx, b, p, at, source)
+		} else {
+			err = t.arrange(ctx, b, p, at)
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return err
+}
+
+// cloneChunk copies a stored chunk as it is.
+func (t *task) cloneChunk(ctx context.Context, b store.Batch, p part, at, source []int64) error {
+	from, key := t.Source.Engine.Key(source), t.Target.Engine.Key(at)
+	c, err := store.BatchClone(ctx, b, key, from, store.Version{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return t.absent(ctx, b, p, at, func([]int64) Digest { return 0 })
+	}
+	if err != nil {
+		return err
+	}
+	// Linking gives the source another version, but not other bytes.
+	made := func([]int64) Digest { return DigestOf(c.Source) }
+	t.record(p, at, made, &Record{Stored: true, Version: digestIf(c.Version)}, Counts{Cloned: 1, BytesCopied: c.Moved, BytesLinked: c.Size - c.Moved})
+	return nil
+}
+
+// absent makes sure that a chunk is not stored.
+func (t *task) absent(ctx context.Context, b store.Batch, p part, at []int64, made func(source []int64) Digest) error {
+	if err := b.Delete(ctx, t.Target.Engine.Key(at)); err != nil {
+		return err
+	}
+	t.record(p, at, made, &Record{}, Counts{Dropped: 1})
+	return nil
+}
+
+// stored is a stored chunk of the source.
+type stored struct {
+	key    store.Key
+	info   store.Info
+	places *coding.Places // of its inner chunks, or nil
+}
+
+// Ranks of inner chunks: the number of their shard among the sources of a chunk, and
+// their offset in it. So long runs are copied at once, where another order would take a
+// request for each inner chunk.
+const rankBits = 44
+
+// rank returns the rank of a unit of source number n.
+func (u *unitAt) rank(n int) uint64 {
+	if u.from.places == nil {
+		return 0 // every source is one unit, so no order has longer runs
+	}
+	return uint64(n)<<rankBits | uint64(min(u.off, 1<<rankBits-1))
+}
+
+// unitAt is where the bytes of a unit are.
+type unitAt struct {
+	from   *stored
+	off, n int64
+}
+
+// arrange assembles a chunk from encoded units of the source.
+func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) error {
+	found, ranks := map[int64]*stored{}, map[*stored]int{}
+	for source := range t.sources(p, at, t.table()) {
+		s, err := t.look(ctx, source)
+		if err != nil {
+			return err
+		}
+		found[t.number(source)] = s // nil if it is not stored
+		ranks[s] = len(ranks)
+	}
+	made := func(source []int64) Digest {
+		if s := found[t.number(source)]; s != nil {
+			return DigestOf(s.info.Version)
+		}
+		return 0
+	}
+	unit := func(element []int64) (unitAt, error) { return t.unitOf(found, element) }
+	key := t.Target.Engine.Key(at)
+	var parts []store.Part
+	size := int64(0)
+	add := func(u unitAt) {
+		size += u.n
+		next := store.Part{Key: u.from.key, Version: u.from.info.Version, Off: u.off, N: u.n}
+		if i := len(parts) - 1; i >= 0 && next.Continues(parts[i]) {
+			parts[i].N += next.N
+			return
+		}
+		parts = append(parts, next)
+	}
+	first := make([]int64, len(at))
+	for i := range at {
+		first[i] = p.cell(i, at).start
+	}
+	if chain := t.Target.Engine.Chain; chain.Divided() {
+		cell, _ := t.Target.Grid.Chunk(at)
+		units, err := t.unitsOf(first, cell, unit)
+		if err != nil {
+			return err
+		}
+		number := func(index []int64) *unitAt { return units.at(index) }
+		a, err := chain.Arrange(cell.Encoded, func(index []int64) (uint64, int64) {
+			if u := number(index); u != nil && u.from != nil {
+				return u.rank(ranks[u.from]), u.n
+			}
+			return 0, -1
+		})
+		if err != nil {
+			return err
+		}
+		if len(a.Order) == 0 {
+			return t.absent(ctx, b, p, at, made)
+		}
+		if a.Head != nil {
+			parts = append(parts, store.Part{Data: a.Head})
+		}
+		for index := range a.All() {
+			add(*number(index))
+		}
+		if a.Tail != nil {
+			parts = append(parts, store.Part{Data: a.Tail})
+		}
+	} else {
+		u, err := unit(first)
+		if err != nil {
+			return err
+		}
+		if u.from == nil {
+			return t.absent(ctx, b, p, at, made)
+		}
+		add(u)
+	}
+	err := t.assemble(ctx, b, key, parts)
+	if errors.Is(err, store.ErrConflict) {
+		t.forget(found)
+	}
+	if err != nil {
+		return err
+	}
+	t.record(p, at, made, &Record{Stored: true}, Counts{Arranged: 1, BytesCopied: size})
+	return nil
+}
+
+// look returns a stored chunk of the source, or nil if it is not stored. A task looks
+// once for every chunk: a shard may have the units of thousands of chunks.
+func (t *task) look(ctx context.Context, source []int64) (*stored, error) {
+	t.mu.Lock()
+	s, known := t.known[t.number(source)]
+	t.mu.Unlock()
+	if known {
+		return s, nil
+	}
+	s, err := t.lookOnce(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known[t.number(source)] = s
+	return s, nil
+}
+
+// forget makes look ask again for chunks that were replaced.
+func (t *task) forget(found map[int64]*stored) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, s := range found {
+		if t.known[k] == s {
+			delete(t.known, k)
+		}
+	}
+}
+
+func (t *task) lookOnce(ctx context.Context, source []int64) (*stored, error) {
+	s := &stored{key: t.Source.Engine.Key(source)}
+	if t.Source.Engine.Chain.Divided() {
+		places, err := t.Source.Engine.Places(ctx, source)
+		if places == nil || err != nil {
+			return nil, err
+		}
+		s.places, s.info = places, places.Info
+	} else {
+		info, err := store.Stat(ctx, t.Source.Engine.Store, s.key)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.info = info
+	}
+	return s, nil
+}
+
+// unitOf returns where the unit is that begins at an element of the target.
+func (t *task) unitOf(found map[int64]*stored, element []int64) (unitAt, error) {
+	source, within := make([]int64, len(element)), make([]int64, len(element))
+	for i, e := range element {
+		a := &t.axes[i]
+		from, ok := a.from(e)
+		if !ok {
+			return unitAt{}, fmt.Errorf("%w: element %v", grid.ErrOutOfRange, element)
+		}
+		source[i], _, _ = a.source.Locate(from)
+		unit, _, _ := a.sourceUnits.Locate(from)
+		c, _ := a.source.Cell(source[i])
+		start, _, _ := a.sourceUnits.Locate(c.Start)
+		within[i] = unit - start
+	}
+	s := found[t.number(source)]
+	switch {
+	case s == nil:
+		return unitAt{}, nil
+	case s.places == nil:
+		return unitAt{s, 0, s.info.Size}, nil
+	}
+	off, n, is := s.places.Of(within)
+	if !is {
+		return unitAt{}, nil
+	}
+	return unitAt{s, off, n}, nil
+}
+
+// units are the units of one chunk of the target.
+type units struct {
+	chunks []int64
+	list   []unitAt
+}
+
+// at returns the unit at an index, or nil if the chunk has none there within the extent.
+func (u *units) at(index []int64) *unitAt {
+	k := int64(0)
+	for i, n := range u.chunks {
+		if index[i] >= n {
+			return nil
+		}
+		k = k*n + index[i]
+	}
+	return &u.list[k]
+}
+
+// unitsOf finds the units of a chunk of the target, whose first element is given.
+func (t *task) unitsOf(first []int64, cell *grid.Chunk, unit func(element []int64) (unitAt, error)) (*units, error) {
+	u := &units{chunks: make([]int64, len(first))}
+	starts := make([][]int64, len(first))
+	n := int64(1)
+	for i, at := range first {
+		axis := t.axes[i].targetUnits
+		for k, _, ok := axis.Locate(at); ok; k++ {
+			c, more := axis.Cell(k)
+			if !more || c.Logical == 0 || c.Start >= at+cell.Logical[i] {
+				break
+			}
+			starts[i] = append(starts[i], c.Start)
+		}
+		u.chunks[i] = int64(len(starts[i]))
+		n *= u.chunks[i]
+	}
+	u.list = make([]unitAt, 0, n)
+	element := make([]int64, len(first))
+	for index := range grid.BoxOf(u.chunks).IndicesInto(make([]int64, len(first))) {
+		for i, k := range index {
+			element[i] = starts[i][k]
+		}
+		found, err := unit(element)
+		if err != nil {
+			return nil, err
+		}
+		u.list = append(u.list, found)
+	}
+	return u, nil
+}

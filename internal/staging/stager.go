@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
+)
+
+// Stager executes a [Job]. It is safe for concurrent use.
+type Stager struct {
+	*Job
+	Store      store.Store // of the target
+	Durability store.Durability
+	// Requests is the number of chunks that are copied at once.
+	Requests int
+	// Text bounds the bytes of elements of variable length that a task holds.
+	Text int64
+	// Sources returns the chunks of the source that are probably stored, as they were
+	// listed last. Nil is that any may be.
+	Sources func() *Table
+	// Shared is set if other processes may make the same chunks.
+	Shared bool
+	// From has the elements of chunks that are decoded. Nil is the source.
+	From *Reading
+	// To is the scratch that the target is. Nil is an array.
+	To *Scratch
+	// Apart is set if the target is another node. It bounds the bytes of encoded values
+	// that pass through this program.
+	Apart *budget.Budget
+	// Done is told of what was done. It may be nil.
+	Done func(Counts)
+}
+
+// Counts are what a plan predicts and a stager does.
+type Counts struct {
+	Cloned, Arranged, Encoded int64 // chunks of the target that are stored
+	Dropped                   int64 // chunks of the target that have only the fill value
+	BytesCopied               int64 // of encoded chunks, without decoding
+	BytesLinked               int64 // of encoded chunks that share their bytes with the source
+	BytesDecoded              int64 // of elements that were decoded
+	BytesEncoded              int64 // of elements that were encoded, before compression
+	Scratch, BytesScratch     int64 // objects between stages, and their bytes
+}
+
+// Add adds o to c.
+func (c *Counts) Add(o Counts) {
+	c.Cloned += o.Cloned
+	c.Arranged += o.Arranged
+	c.Encoded += o.Encoded
+	c.Dropped += o.Dropped
+	c.BytesCopied += o.BytesCopied
+	c.BytesLinked += o.BytesLinked
+	c.BytesDecoded += o.BytesDecoded
+	c.BytesEncoded += o.BytesEncoded
+	c.Scratch += o.Scratch
+	c.BytesScratch += o.BytesScratch
+}
+
+// Stage makes the chunks of a box of the target, and returns their records. The chunks
+// are durable when it returns, as Durability says.
+func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
+	p, err := s.part(box)
+	if err != nil {
+		return nil, err
+	}
+	t := &task{Stager: s, known: map[int64]*stored{}}
+	ctx, t.seen = witnessing(ctx, s.listed())
+	do := func(ctx context.Context, b store.Batch) error {
+		return s.split(p, func(p part, copies bool) error {
+			if !s.any(p) {
+				return nil
+			}
+			if copies {
+				return t.copy(ctx, b, p)
+			}
+			return t.decode(ctx, b, p)
+		})
+	}
+	if s.Shared {
+		t.versions = &versioned{Store: s.Store, durability: s.Durability, made: map[store.Key]Digest{}}
+		err = do(ctx, t.versions)
+	} else {
+		err = publish.Batch(ctx, s.Store, s.Durability, do)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := t.examine(ctx); err != nil {
+		return nil, err
+	}
+	if s.Done != nil {
+		s.Done(t.counts)
+	}
+	return t.records, nil
+}
+
+// listed returns a function that reports whether a chunk of the source is probably
+// stored, given its key.
+func (s *Stager) listed() func(key store.Key) bool {
+	if s.Sources == nil {
+		return nil
+	}
+	e, rank := s.Source.Engine, s.Source.Grid.Rank()
+	dir := ""
+	if !e.Path.IsRoot() {
+		dir = e.Path.String() + "/"
+	}
+	return func(key store.Key) bool {
+		name, ok := strings.CutPrefix(key.String(), dir)
+		if !ok {
+			return true
+		}
+		index, ok := e.Keys.ParseKey(name, rank, make([]int64, 0, 8))
+		return !ok || s.Sources().Has(index)
+	}
+}
+
+// table returns the listed chunks of the source, or nil.
+func (s *Stager) table() *Table {
+	if s.Sources == nil {
+		return nil
+	}
+	return s.Sources()
+}
+
+// any reports whether a part takes elements from a chunk that is probably stored.
+func (s *Stager) any(p part) bool {
+	for at := range p.box.IndicesInto(make([]int64, len(p.box))) {
+		if s.takes(p, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// takes reports whether a chunk of the target takes elements from a chunk that is
+// probably stored.
+func (s *Stager) takes(p part, at []int64) bool {
+	if s.Sources == nil || s.fills || s.gives(p, at) {
+		return true
+	}
+	table := s.table()
+	for source := range s.sources(p, at, table) {
+		if table.Has(source) {
+			return true
+		}
+	}
+	return false
+}
+
+// task is one call of Stage.
+type task struct {
+	*Stager
+	seen     *sightings
+	versions *versioned // nil unless Shared
+
+	mu      sync.Mutex
+	known   map[int64]*stored // source chunks that were looked for, by number
+	records []Record
+	counts  Counts
+}
+
+// record adds the record of a staged chunk. made returns the version of a source chunk
+// that it was made from, or 0 if that was not stored.
+func (t *task) record(p part, at []int64, made func(source []int64) Digest, r *Record, counts Counts) {
+	r.Index, r.Fold = slices.Clone(at), t.fold(p, at, t.table(), made)
+	if r.Fold == (Fold{}) {
+		return // nothing of the source is stored there
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts.Add(counts)
+	t.records = append(t.records, *r)
+}
+
+// decode reads the elements of a part and encodes its chunks.
+func (t *task) decode(ctx context.Context, b store.Batch, p part) error {
+	region := make(grid.Box, len(p.box))
+	for i, cells := range p.cells {
+		region[i] = grid.Interval{Start: cells[0].start, Stop: cells[len(cells)-1].stop}
+	}
+	target, err := t.Target.Resolve(region, nil)
+	if err != nil {
+		return err
+	}
+	buffer, e, err := t.room(target)
+	if err != nil {
+		return err
+	}
+	defer buffer.Put()
+	n := int64(len(e.Data))
+	view, err := target.View(e)
+	if err != nil {
+		return err
+	}
+	made := func(source []int64) Digest { return t.seen.of(t.Source.Engine.Key(source)) }
+	if t.From == nil {
+		err = t.read(ctx, region, view)
+	} else {
+		err, made = t.From.read(ctx, region, view), t.From.Sources.Digest
+	}
+	if err != nil {
+		return err
+	}
+	t.moved(n)
+	if t.To != nil {
+		v, err := t.To.pack(ctx, p.first(), region, view, t.Durability)
+		if err == nil {
+			t.record(p, p.first(), made, &Record{Stored: true, Version: digestIf(v)}, Counts{Scratch: 1})
+		}
+		return err
+	}
+	if err := t.Target.Engine.Write(ctx, target.Resolved, view, engine.Writing{Batch: b}); err != nil {
+		return err
+	}
+	for at := range p.box.IndicesInto(make([]int64, len(p.box))) {
+		// A chunk with only the fill value is not stored; examine finds out.
+		t.record(p, at, made, &Record{Stored: true}, Counts{Encoded: 1})
+	}
+	return nil
+}
+
+// moved counts the bytes of elements that went from the source, or from scratch, to the
+// target or to scratch.
+func (t *task) moved(n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.From == nil {
+		t.counts.BytesDecoded += n
+	}
+	if t.To == nil {
+		t.counts.BytesEncoded += n
+	} else {
+		t.counts.BytesScratch += n
+	}
+}
+
+// room returns memory for the selected elements.
+func (t *task) room(r *snapshot.Selected) (*budget.Buffer, element.Buffer, error) {
+	if r.Type.Variable() {
+		return nil, r.Room(t.Text), nil
+	}
+	n := r.Len() * r.Size()
+	buffer := budget.Get(n)
+	return buffer, element.Buffer{Type: r.Type, Data: buffer.Bytes(n)}, nil
+}
+
+// read reads the elements of a region of the target from the source, or from what is
+// given.
+func (t *task) read(ctx context.Context, region grid.Box, all strided.View) error {
+	// Along the moved axis, the region may come from several runs of planes.
+	lists := make([][]grid.Interval, len(region))
+	for i, in := range region {
+		for s := range t.axes[i].taken(in.Start, in.Stop) {
+			lists[i] = append(lists[i], grid.Interval{Start: s.To, Stop: s.To + s.Count})
+		}
+	}
+	var failed error
+	boxes(lists, 0, make(grid.Box, len(region)), func(box grid.Box) bool {
+		from, within, given := make(grid.Box, len(box)), make(grid.Box, len(box)), false
+		for i, in := range box {
+			for s := range t.axes[i].taken(in.Start, in.Stop) {
+				from[i], given = grid.Interval{Start: s.From, Stop: s.From + in.Len()}, given || s.Given
+			}
+			within[i] = grid.Interval{Start: in.Start - region[i].Start, Stop: in.Stop - region[i].Start}
+		}
+		if given {
+			failed = t.readGiven(ctx, from, all.Sub(within))
+			return failed == nil
+		}
+		r, err := t.Source.Resolve(from, nil)
+		if err == nil {
+			// Nobody else is told of suspicions: the records tell whether a chunk has
+			// changed.
+			_, err = t.Source.Engine.Read(ctx, r.Resolved, all.Sub(within), engine.Reading{})
+		}
+		failed = err
+		return err == nil
+	})
+	return failed
+}
+
+// examine completes the records of chunks that were written through a batch, which does
+// not tell their versions.
+func (t *task) examine(ctx context.Context) error {
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(max(1, t.Requests))
+	var mu sync.Mutex
+	for i := range t.records {
+		r := &t.records[i]
+		if !r.Stored || r.Version != 0 {
+			continue
+		}
+		if t.versions != nil && t.To == nil {
+			made, stored := t.versions.of(t.Target.Engine.Key(r.Index))
+			if r.Version, r.Stored = made, stored; !stored {
+				t.counts.Encoded--
+				t.counts.Dropped++
+			}
+			continue
+		}
+		group.Go(func() error {
+			info, err := store.Stat(ctx, t.Store, t.Target.Engine.Key(r.Index))
+			if errors.Is(err, fs.ErrNotExist) && t.To == nil {
+				r.Stored = false
+				mu.Lock()
+				defer mu.Unlock()
+				t.counts.Encoded--
+				t.counts.Dropped++
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("chunk %v was staged, and cannot be found: %w", r.Index, err)
+			}
+			r.Version = digestIf(info.Version)
+			return nil
+		})
+	}
+	return group.Wait(nil)
+}

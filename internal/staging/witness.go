@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package staging
+
+import (
+	"context"
+	"io/fs"
+	"iter"
+	"sync"
+
+	"varve.dev/zarr/store"
+)
+
+// Witness is a store that notes which version of every value was read. Versions could
+// change between a listing and a read, and back again in a store that derives them from
+// the content, so only what was read counts. It asks for no value that was not listed.
+type Witness struct{ store.Store }
+
+// Unwrap implements [store.Wrapper].
+func (w Witness) Unwrap() store.Store { return w.Store }
+
+// Get implements [store.Store].
+func (w Witness) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if unlisted(ctx, key) {
+		return nil, store.Info{}, fs.ErrNotExist
+	}
+	out, info, err := w.Store.Get(ctx, key, q, dst)
+	if err == nil {
+		note(ctx, key, info.Version)
+	}
+	return out, info, err
+}
+
+// Open implements [store.Opener].
+func (w Witness) Open(ctx context.Context, key store.Key) (store.Object, error) {
+	if unlisted(ctx, key) {
+		return nil, fs.ErrNotExist
+	}
+	o, err := store.Open(ctx, w.Store, key)
+	if err == nil {
+		note(ctx, key, o.Info().Version)
+	}
+	return o, err
+}
+
+// List implements [store.Lister].
+func (w Witness) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, w.Store, dir, deep)
+}
+
+// ListVersions implements [store.VersionLister].
+func (w Witness) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return store.ListVersions(ctx, w.Store, dir, deep)
+}
+
+// Stat implements [store.Stater].
+func (w Witness) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	return store.Stat(ctx, w.Store, key)
+}
+
+// sightings has the versions that one task has read.
+type sightings struct {
+	listed func(key store.Key) bool // nil if that is not known
+
+	mu   sync.Mutex
+	seen map[store.Key]Digest
+}
+
+type sightingsKey struct{}
+
+// witnessing returns a context whose reads are noted.
+func witnessing(ctx context.Context, listed func(key store.Key) bool) (context.Context, *sightings) {
+	s := &sightings{listed: listed, seen: map[store.Key]Digest{}}
+	return context.WithValue(ctx, sightingsKey{}, s), s
+}
+
+// unlisted reports whether a value is known not to be stored.
+func unlisted(ctx context.Context, key store.Key) bool {
+	s, ok := ctx.Value(sightingsKey{}).(*sightings)
+	return ok && s.listed != nil && !s.listed(key)
+}
+
+func note(ctx context.Context, key store.Key, v store.Version) {
+	if s, ok := ctx.Value(sightingsKey{}).(*sightings); ok {
+		s.note(key, DigestOf(v))
+	}
+}
+
+func (s *sightings) note(key store.Key, d Digest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, found := s.seen[key]; found && old != d {
+		d = mixed
+	}
+	s.seen[key] = d
+}
+
+// of returns the digest of the version of a value, or 0 if it was not read.
+func (s *sightings) of(key store.Key) Digest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[key]
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/regrid"
+)
+
+// TestMove drops and inserts planes of arrays that either implementation has written.
+// Both then read the same elements, before a vacuum and after it, and agree about the
+// grid.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	p, seed := startPython(t), seed(t)
+	done, refused := map[string]int{}, 0
+	for i := range cases() {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, uint64(i)<<32))
+			s := randomSpec(r)
+			if len(s.Shape) == 0 {
+				t.Skip("no axis")
+			}
+			want := randomBlock(r, s, s.Shape)
+			path := filepath.Join(t.TempDir(), "a.zarr")
+			who := pick[implementation](r, p, varve{})
+			who.create(t, path, s)
+			who.write(t, path, want.data)
+			a, err := zarr.OpenArray(t.Context(), path, &zarr.Options{Write: true, Experimental: zarr.Experimental{InnerChunks: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			request, result := randomMove(r, s, want)
+			report, err := regrid.Do(t.Context(), a, request, nil)
+			if errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrUnsupported) {
+				refused++
+				t.Skipf("%+v: %v", request, err) // such as shards that are not whole inner chunks
+			}
+			if err != nil {
+				t.Fatalf("%+v: %v", request, err)
+			}
+			if report.Changed {
+				done[who.name()]++
+			}
+			for range 2 {
+				theirs, ours := p.read(t, path), varve{}.read(t, path)
+				ours.around = len(s.Filters) > 0
+				compare(t, p, theirs, ours)
+				if !bytes.Equal(theirs.Data, result) {
+					t.Errorf("%+v: zarr-python reads other elements", request)
+				}
+				if _, err := regrid.Vacuum(t.Context(), a, &regrid.VacuumOptions{Grace: -1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	t.Log(done, refused, "refused")
+}
+
+// randomMove returns a removal or an insertion, and the elements after it.
+func randomMove(r *rand.Rand, s spec, b block) (regrid.Request, []byte) {
+	axis := r.IntN(len(s.Shape))
+	extent := s.Shape[axis]
+	if r.IntN(2) == 0 {
+		from := r.Int64N(extent + 1)
+		to := from + r.Int64N(extent-from+1)
+		return regrid.Removal{Axis: axis, Range: grid.Interval{Start: from, Stop: to}, Unlock: true}, replaced(b, len(s.Fill), axis, from, to, block{})
+	}
+	shape := slices.Clone(s.Shape)
+	shape[axis] = 1 + r.Int64N(5)
+	more, at := randomBlock(r, s, shape), r.Int64N(extent+1)
+	src := zarr.SourceAt(bytes.NewReader(more.data), shape...)
+	return regrid.Insertion{Axis: axis, At: at, From: src, Unlock: true}, replaced(b, len(s.Fill), axis, at, at, more)
+}
+
+// replaced returns the elements of a block with other planes in place of some.
+func replaced(b block, size, axis int, from, to int64, by block) []byte {
+	outer, inner := int64(1), int64(size)
+	for i, n := range b.shape {
+		if i < axis {
+			outer *= n
+		} else if i > axis {
+			inner *= n
+		}
+	}
+	planes := int64(0)
+	if by.shape != nil {
+		planes = by.shape[axis]
+	}
+	var all []byte
+	for k := range outer {
+		row := b.data[k*b.shape[axis]*inner:][:b.shape[axis]*inner]
+		all = append(all, row[:from*inner]...)
+		all = append(all, by.data[k*planes*inner:][:planes*inner]...)
+		all = append(all, row[to*inner:]...)
+	}
+	return all
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/store"
+)
+
+// Abandon gives up a re-gridding that is not finished, and deletes the chunks that it has
+// staged. The array stays as it is. If no re-gridding has begun, Abandon does nothing. If
+// one runs in another process, the error wraps [ErrClaimed], as far as the store has
+// locks to tell.
+//
+// In a store without locks, nothing tells whether the process that began it still runs.
+// Then the error wraps ErrClaimed, too, unless [Options.TakeOver] is set.
+func Abandon(ctx context.Context, a *zarr.Array, opt *Options) error {
+	s := newSessionIn(a, opt)
+	err := s.writable()
+	if err == nil {
+		err = s.alone(ctx, s.abandon)
+	}
+	return s.Fail("abandon", err)
+}
+
+// abandoning is the operation of a claim whose staged chunks are being deleted.
+const abandoning = "abandon"
+
+func (s *session) abandon(ctx context.Context) error {
+	claim, err := s.at.Claim(ctx)
+	if err != nil || claim == nil {
+		return err
+	}
+	if !s.mayResume(claim) {
+		return mayRun(claim)
+	}
+	// From here on the process that began it can no longer publish: it compares the
+	// claim after its warning, and the fence below changes the document after that.
+	ours := *claim
+	ours.ID, ours.Operation, ours.Fingerprint, ours.By = newID(), abandoning, "abandoned", holder(abandoning)
+	if err := s.at.Replace(ctx, claim, &ours, s.Node.Durability); err != nil {
+		return err
+	}
+	lock, err := s.Lock.Exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := s.unstageAll(ctx, claim); err != nil {
+		return err
+	}
+	if err := s.dropRecords(ctx, claim.ID); err != nil {
+		return err
+	}
+	return s.at.Drop(ctx, &ours)
+}
+
+// unstageAll deletes the staged chunks of a claim. In a store without locks, another
+// writer may get in the way. The claim must not be dropped before all are gone: nobody
+// would know whose they are. So it is an error if the store cannot delete them.
+func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
+	for range mostRounds {
+		done := false
+		err := s.Update(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+			if claim.InPlace {
+				done = true
+				return s.abandonInPlace(ctx, old, claim)
+			}
+			// It was published, and only its claim is left.
+			if done = sameKeys(claim.Keys, old.Engine.Keys, old.Grid.Rank()); done {
+				return nil, nil, nil
+			}
+			stays := new(staying)
+			return &publish.Change{
+				Reclaim: func(ctx context.Context, b store.Batch) error { return s.unstage(ctx, old, claim.Keys.AppendKey, b) },
+				Kept:    stays.add,
+				Tidy: func(context.Context, store.Batch) error {
+					if stays.refused {
+						return fmt.Errorf("%w: %s", zarr.ErrUnsupported, noConditions)
+					}
+					done = true
+					return nil
+				},
+			}, old, nil
+		})
+		if err != nil || done {
+			return err
+		}
+	}
+	return errBusy
+}
+
+// unstage deletes the staged chunks.
+func (s *session) unstage(ctx context.Context, old *snapshot.Array, appendKey func([]byte, []int64) []byte, b store.Batch) error {
+	rank := old.Grid.Rank()
+	example := string(appendKey(nil, make([]int64, rank)))
+	keys, _, _ := parseKey(example, rank, old.Engine.Keys)
+	for e, err := range store.List(ctx, s.at.Store, s.at.Path, true) {
+		if err != nil {
+			return err
+		}
+		if _, ok := keys.ParseKey(e.Name, rank, nil); !ok {
+			continue
+		}
+		if err := b.Delete(ctx, s.at.Path.MustKey(e.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropRecords deletes the records of a re-gridding that was not published.
+func (s *session) dropRecords(ctx context.Context, id string) error {
+	records, err := s.at.Records(ctx)
+	if err != nil {
+		return err
+	}
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	published := lineage.Chain(records, old.Doc)
+	for _, r := range records {
+		if r.InPlace && slices.Contains(published, r) {
+			continue
+		}
+		if r.ID == id && (r.InPlace || !hasKeys(r.Successor(), old.Engine.Keys, old.Grid.Rank())) {
+			if err := s.at.Remove(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return removeOwn(ctx, s.at, id)
+}

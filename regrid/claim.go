@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// ErrClaimed means that another re-gridding of the array is not finished: it runs, or its
+// process has ended. The same request resumes it; [Abandon] gives it up.
+var ErrClaimed = lineage.ErrClaimed
+
+// mayResume reports whether the process that made a claim has ended, or is this one, or
+// shares its tasks with this one. A store with locks tells: the caller holds the lock of
+// staging. Whoever works alone has closed a shared claim, and then it is its own; one
+// that is open was made after that.
+func (s *session) mayResume(c *lineage.Claim) bool {
+	if c.Shared && !c.Closed {
+		return s.shares
+	}
+	_, locks := store.As[store.Locker](s.at.Store)
+	return locks || s.TakeOver || c.IsOwn() || s.shares && c.Shared
+}
+
+// newClaim returns a claim of this session.
+func (s *session) newClaim(keys metadata.KeyEncoding, print string, old *snapshot.Array) *lineage.Claim {
+	operation := s.request.operation()
+	return &lineage.Claim{
+		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys, By: holder(operation),
+		Shared: s.shares, InPlace: s.replacesInPlace(), Shape: old.Grid.Shape(),
+	}
+}
+
+// begin claims the array, or resumes the re-gridding that has the same request.
+func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
+	print, err := s.fingerprint()
+	if err != nil {
+		return err
+	}
+	for range mostRounds {
+		c, err := s.at.Claim(ctx)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			return s.resume(ctx, c, print, old.Grid.Rank())
+		}
+		keys, err := s.freeKeys(ctx, old)
+		if err != nil {
+			return err
+		}
+		c = s.newClaim(keys, print, old)
+		err = s.at.Take(ctx, c, s.Node.Durability)
+		if errors.Is(err, lineage.ErrClaimed) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		// Another re-gridding may have been published between the choice of the keys
+		// and the claim. From here on, none can be.
+		if old, err = s.Fresh(ctx); err == nil {
+			keys, err = s.freeKeys(ctx, old)
+		}
+		if err == nil && keys == c.Keys {
+			s.claim, s.began = c, c.Shape
+			return nil
+		}
+		if err = errors.Join(err, s.at.Drop(ctx, c)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: others begin and end all the time", ErrClaimed)
+}
+
+// likelyKeys returns the keys that a re-gridding would use: those of one that has stopped
+// and would be resumed, or free ones. Its staged chunks may have taken the last free
+// keys.
+func (s *session) likelyKeys(ctx context.Context, old *snapshot.Array, print string) (metadata.KeyEncoding, error) {
+	c, err := s.at.Claim(ctx)
+	if err == nil && c != nil && c.Fingerprint == print {
+		return c.Keys, nil
+	}
+	keys, freeErr := s.freeKeys(ctx, old)
+	return keys, errors.Join(err, freeErr)
+}
+
+// planAs makes the session plan its stages as the re-gridding with this request does that
+// has begun, if any: the array may have grown since.
+func (s *session) planAs(ctx context.Context) error {
+	print, err := s.fingerprint()
+	if err != nil {
+		return err
+	}
+	c, err := s.at.Claim(ctx)
+	if err == nil && c != nil && c.Fingerprint == print {
+		s.began = c.Shape
+	}
+	return err
+}
+
+// freeKeys returns keys that no chunk of the array uses, and that will do.
+func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.KeyEncoding, error) {
+	if s.replacesInPlace() {
+		return old.Engine.Keys, nil // they stay
+	}
+	t, err := s.request.target(old)
+	if err != nil {
+		return 0, err
+	}
+	var want *metadata.KeyEncoding
+	if t != nil {
+		want = t.keys
+	}
+	return freeKeys(ctx, s.at, old.Doc, want)
+}
+
+// resume takes over a claim with the same request.
+func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, rank int) error {
+	if c.Fingerprint != print {
+		if s.into != nil { // there is no array to open yet
+			return fmt.Errorf("%w: %s; the same %s finishes it, or remove what is there (zarr.Delete)", ErrClaimed, c.Text(), c.Operation)
+		}
+		return isClaimed(c)
+	}
+	if !s.mayResume(c) {
+		return mayRun(c)
+	}
+	s.claim, s.began = c, c.Shape
+	if s.shares && !c.Shared {
+		shared := *c
+		shared.Shared = true
+		if err := s.at.Replace(ctx, c, &shared, s.Node.Durability); err != nil {
+			return err
+		}
+		s.claim = &shared
+	}
+	var err error
+	s.records, err = loadRecords(ctx, s.at, recordsOf(s.at, c.ID), rank, s.memory())
+	return err
+}
+
+// isClaimed is the error for a claim of another request.
+func isClaimed(c *lineage.Claim) error {
+	if c.Operation == abandoning {
+		return fmt.Errorf("%w: %s; regrid.Abandon goes on with it", ErrClaimed, c.Text())
+	}
+	return fmt.Errorf("%w: %s; the same %s finishes it, regrid.Abandon gives it up", ErrClaimed, c.Text(), c.Operation)
+}
+
+// mayRun is the error for a claim whose process may still run. The store has no locks
+// that would tell.
+func mayRun(c *lineage.Claim) error {
+	return fmt.Errorf("%w: %s, which may still run (Options.TakeOver)", ErrClaimed, c.Text())
+}
+
+// fingerprint identifies a request.
+func fingerprint(r Request) (string, error) {
+	if c, ok := r.(Compaction); ok {
+		c.Calendar = c.Calendar.identity()
+		r = c
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append([]byte(r.operation()+" "), raw...))
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+func newID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+func holder(operation string) store.Holder {
+	host, _ := os.Hostname()
+	return store.Holder{PID: os.Getpid(), Host: host, Operation: operation, Since: time.Now().UTC().Truncate(time.Second)}
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/metadata"
+)
+
+// noKeys returns the [ErrNoKeys] of an array whose candidates for other chunk keys are
+// all in use. It says when the first one will be free, or what else can be done. want is
+// the only candidate that will do, or nil.
+func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, want *metadata.KeyEncoding) error {
+	rank := len(doc.Shape)
+	switch {
+	case want != nil && len(candidates) == 0:
+		return fmt.Errorf("%w: an array of format %d with %d axes cannot have the chunk keys %s", zarr.ErrInvalidArgument, doc.Format(), rank, want)
+	case len(candidates) == 0:
+		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: stop all programs that read or write it, and replace its chunks in place "+
+			"(Options.Offline), or convert it to format 3 (rewrite.Convert)", ErrNoKeys, doc.Format(), rank)
+	}
+	free, err := freeAt(ctx, at, doc, candidates)
+	if err != nil {
+		return err
+	}
+	when := "other values than superseded grids have these keys: remove them by hand"
+	if !free.IsZero() {
+		when = fmt.Sprintf("the first superseded grid may be deleted from %s on (regrid.Vacuum), or earlier with a shorter grace", free.UTC().Format(time.RFC3339))
+		if !time.Now().Before(free) {
+			when = "the grace of a superseded grid is over: delete it (regrid.Vacuum, with Options.SingleWriter if the store does not delete on conditions)"
+		}
+	}
+	if want != nil {
+		return fmt.Errorf("%w: the chunk keys %s are in use: %s; or leave out the keys (Rechunking.Keys), so that free ones are found", ErrNoKeys, want, when)
+	}
+	return fmt.Errorf("%w: all %d sets of chunk keys of an array of format %d with %d axes are in use: %s", ErrNoKeys, 1+len(candidates), doc.Format(), rank, when)
+}
+
+// freeAt returns when the grace of the first superseded grid ends that has one of the
+// candidates for chunk keys. It is zero if no record says so.
+func freeAt(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding) (time.Time, error) {
+	records, err := at.Records(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	ends := map[metadata.KeyEncoding]time.Time{}
+	for _, r := range lineage.Chain(records, doc) {
+		for _, k := range candidates {
+			// The latest re-gridding that has superseded these keys counts. It is the
+			// first one of the chain.
+			if _, known := ends[k]; known || !hasKeys(r.Superseded(), k, len(doc.Shape)) {
+				continue
+			}
+			since, err := at.GraceSince(ctx, r)
+			if err != nil {
+				return since, err
+			}
+			if since.IsZero() { // the next vacuum begins it
+				since = time.Now()
+			}
+			ends[k] = since.Add(DefaultGrace)
+		}
+	}
+	var first time.Time
+	for _, end := range ends {
+		if first.IsZero() || end.Before(first) {
+			first = end
+		}
+	}
+	return first, nil
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"cmp"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/blocks"
+	"varve.dev/zarr/internal/budget"
+)
+
+// Options are the options of re-gridding. A nil *Options is the zero value.
+type Options struct {
+	// Memory bounds the bytes of elements and chunks that are held at once. If a chunk
+	// of the new grid needs more, the error wraps [zarr.ErrLimit] and says how much
+	// suffices. 0 is 512 MiB, or a quarter of the memory limit of the process if that is
+	// less, and more if a single chunk needs it.
+	//
+	// By default, the garbage collector lets the heap of a program grow to twice what it
+	// holds. A program that must stay near Memory sets a limit a little above it with
+	// runtime/debug.SetMemoryLimit, as the command varve does.
+	Memory int64
+	// TakeOver resumes a re-gridding of another process in a store without locks. Set it
+	// only if that process has ended: if it goes on, it may overwrite chunks that are
+	// written after the re-gridding is published.
+	TakeOver bool
+	// InPlace keeps the chunk keys of the array, and stores the chunks that change under
+	// the keys that they replace. Nothing else is copied or linked. Only a request that
+	// makes one chunk of the last chunks along one axis can be done in place; for any
+	// other one, and for shards whose index has no checksum, the error wraps
+	// [zarr.ErrUnsupported].
+	//
+	// Programs that opened the array before cannot decode the merged chunk, and report an
+	// error until they open the array again; Varve's readers look at the document and go
+	// on. The next append gives the keys of the chunks that were merged to new chunks.
+	// After that, programs that opened the array before the merge and do not look at the
+	// document read these instead, without an error. Writers of regions should not write
+	// to the merged chunks meanwhile: one that stalls between its look at the document
+	// and its write may undo what others have written there since, or an append.
+	InPlace bool
+	// Offline permits to replace chunks in place, even all of them, if the array can have
+	// no other chunk keys: that is an array of format 2 with one axis. Programs that have
+	// opened the array must be stopped before, and opened again afterwards. If Do does
+	// not return, open the array for writing before anything else: that completes the
+	// change. For other arrays the error wraps [zarr.ErrInvalidArgument].
+	Offline bool
+	// Batch is a name that calls for several arrays share, so that [RevertAll] can revert
+	// all of them. It is not used by [DoAll], whose arrays share one anyway.
+	Batch string
+	// Progress, if not nil, is called after every task, one call at a time.
+	Progress func(Progress)
+
+	// Into is the place of a new array that gets the result. The array itself stays, and
+	// need not be open for writing. Nil re-grids in place.
+	Into *zarr.Location
+
+	// planning replaces the costs by which stages are planned, in tests.
+	planning *blocks.Options
+}
+
+// Progress says how far a re-gridding is.
+type Progress struct {
+	Stage, Stages int   // from 1 on
+	Done, Total   int64 // chunks of the new grid or, before the last stage, scratch objects
+}
+
+// defaultMemory is the default of [Options.Memory].
+const defaultMemory = 512 << 20
+
+func (o *Options) orZero() Options {
+	if o == nil {
+		return Options{}
+	}
+	return *o
+}
+
+// memory returns the bytes that may be held.
+func (o Options) memory() int64 { return cmp.Or(o.Memory, min(defaultMemory, 4*budget.Most())) }
+
+// Parts of the memory. Two tasks run at once, so that one reads while the other writes.
+const tasks = 2
+
+// block returns the bytes of the elements of one task.
+func (o Options) block() int64 { return max(1, o.memory()/(2*tasks)) }
+
+// engine returns the budget of reading or writing the elements of one task.
+func (o Options) engine() int64 { return max(1, o.memory()/(4*tasks)) }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/store"
+)
+
+// recordsDir is the directory, below that of the array, of the records of re-griddings.
+// It has a directory for every ID of a claim.
+const recordsDir = own.Dir + "/regrid/"
+
+// leastRecords is how many bytes of records may be held in any case.
+const leastRecords = 16 << 20
+
+// recordsOf returns the directory of the records of a re-gridding.
+func recordsOf(at lineage.Array, id string) store.Path {
+	return at.Path.MustKey(recordsDir + id + "/-").Dir()
+}
+
+// saveRecords stores records that were not stored yet. The chunks that they are about are
+// durable already, so a record never promises more than there is.
+func saveRecords(ctx context.Context, at lineage.Array, dir store.Path, records []staging.Record, d store.Durability) error {
+	key := dir.MustKey(fmt.Sprintf("%020d-%s", time.Now().UnixNano(), newID()))
+	_, err := store.Put(ctx, at.Store, key, staging.AppendRecords(nil, records), d)
+	return err
+}
+
+// loadRecords reads the records in a directory, oldest first. It skips damaged ones: what
+// they were about is staged again. If they take more than most bytes when they are
+// decoded, the error wraps [zarr.ErrLimit].
+func loadRecords(ctx context.Context, at lineage.Array, dir store.Path, rank int, most int64) ([]staging.Record, error) {
+	left := max(most, leastRecords)
+	tooMany := fmt.Errorf("%w: the records of staged chunks in %s take more than %d bytes (Options.Memory); give the re-gridding up (regrid.Abandon)", zarr.ErrLimit, dir, left)
+	names, err := namesIn(ctx, at.Store, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	var all []staging.Record
+	for _, name := range names {
+		data, _, err := at.Store.Get(ctx, dir.MustKey(name), store.Request{Limit: max(left, 1)}, nil)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case errors.Is(err, store.ErrTooLarge):
+			return nil, tooMany
+		case err != nil:
+			return nil, err
+		}
+		records, err := staging.ParseRecords(data, rank)
+		if err != nil {
+			continue
+		}
+		if left -= int64(len(records)) * recordBytes(rank); left < 0 {
+			return nil, tooMany
+		}
+		all = append(all, records...)
+	}
+	return all, nil
+}
+
+// recordBytes returns about how many bytes a decoded record takes.
+func recordBytes(rank int) int64 { return 72 + 8*int64(rank) }
+
+// mostNames bounds the objects in a directory that are listed: there is one for every
+// task.
+const mostNames = 1 << 22
+
+// namesIn returns the names of the values in a directory, sorted, or also those below it.
+func namesIn(ctx context.Context, s store.Store, dir store.Path, deep bool) ([]string, error) {
+	var names []string
+	for e, err := range store.List(ctx, s, dir, deep) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Dir {
+			continue
+		}
+		if len(names) == mostNames {
+			return nil, fmt.Errorf("%w: more than %d objects in %s; give the re-gridding up (regrid.Abandon)", zarr.ErrLimit, mostNames, dir)
+		}
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// removeOwn deletes the records and the scratch of a re-gridding.
+func removeOwn(ctx context.Context, at lineage.Array, id string) error {
+	for _, dir := range []store.Path{scratchOf(at, id), recordsOf(at, id)} {
+		var names []string // a listing need not be complete while values are deleted
+		for e, err := range store.List(ctx, at.Store, dir, true) {
+			if err != nil {
+				return err
+			}
+			names = append(names, e.Name)
+		}
+		for _, name := range names {
+			if err := store.Delete(ctx, at.Store, dir.MustKey(name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/metadata"
+)
+
+// State identifies what a plan was made from.
+type State struct {
+	// Document identifies the metadata of the array, with its growth policy and without
+	// other attributes.
+	Document string `json:"document"`
+	// Chunks identifies the stored chunks, by their keys and versions. It is "" if the
+	// plan has not listed them.
+	Chunks string `json:"chunks,omitempty"`
+}
+
+// Changes says what has changed in an array since a plan with that fingerprint was made
+// from this state, or returns "". Once a part of the plan is executed, it compares only
+// the metadata: linking gives chunks other versions, and the tasks find out themselves
+// which of them were written.
+func (p State) Changes(ctx context.Context, a *zarr.Array, fingerprint string, opt *Options) (string, error) {
+	s, err := newSession(a, Rechunking{}, opt)
+	if err != nil {
+		return "", s.Fail("compare", err)
+	}
+	text, err := s.changes(ctx, p, fingerprint)
+	return text, s.Fail("compare", err)
+}
+
+func (s *session) changes(ctx context.Context, was State, fingerprint string) (string, error) {
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return "", err
+	}
+	now, err := stateOf(old, s.Node.Limits)
+	if err != nil {
+		return "", err
+	}
+	if now.Document != was.Document {
+		return "its metadata are others", nil
+	}
+	c, err := s.at.Claim(ctx)
+	if err != nil || was.Chunks == "" || c != nil && c.Fingerprint == fingerprint {
+		return "", err
+	}
+	sources, err := staging.List(ctx, old)
+	if err != nil {
+		return "", err
+	}
+	if now.addChunks(sources); now.Chunks != was.Chunks {
+		return "chunks were written or deleted", nil
+	}
+	return "", nil
+}
+
+// stateOf returns the state without chunks.
+func stateOf(old *snapshot.Array, l metadata.Limits) (State, error) {
+	bare, err := old.Doc.WithAttributes([]byte("{}"))
+	if err != nil {
+		return State{}, err
+	}
+	raw, err := bare.Marshal(l)
+	if err != nil {
+		return State{}, err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s", raw, growthOf(old.Doc.Attributes))
+	return State{Document: hex.EncodeToString(h.Sum(nil)[:16])}, nil
+}
+
+// addChunks adds the stored chunks to the state.
+func (p *State) addChunks(sources *staging.Table) {
+	h := sha256.New()
+	var room []byte
+	for index := range sources.All() {
+		room = room[:0]
+		for _, k := range index {
+			room = binary.AppendVarint(room, k)
+		}
+		h.Write(binary.LittleEndian.AppendUint64(room, uint64(sources.Digest(index))))
+	}
+	p.Chunks = hex.EncodeToString(h.Sum(nil)[:16])
+}

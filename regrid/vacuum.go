@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// DefaultGrace is the default of [VacuumOptions.Grace].
+const DefaultGrace = 24 * time.Hour
+
+// VacuumOptions are the options of [Vacuum]. A nil *VacuumOptions is the zero value.
+type VacuumOptions struct {
+	// Grace is how long a superseded grid stays after it was superseded, so that readers
+	// that opened the array before can go on. 0 is [DefaultGrace]; a negative value is
+	// none.
+	Grace time.Duration
+	// DryRun deletes nothing, and returns the same report. If the array is not open for
+	// writing, the store cannot be asked for its time, and the clock of this machine
+	// counts.
+	DryRun bool
+}
+
+// VacuumReport lists what a vacuum has found in an array.
+type VacuumReport struct {
+	Items []VacuumItem
+	// Notes are remarks about what could not be checked or deleted, and about chunks that
+	// were restored because a writer had overwritten them by chunks of the grid before.
+	Notes []string
+}
+
+// VacuumItem is a set of values that the document does not describe.
+type VacuumItem struct {
+	// Kind is "superseded", "beyond" for chunks beyond the grid, "merged" for copies of
+	// the chunks that a re-gridding in place has stored, "records" or "scratch" for what
+	// a re-gridding has left that is neither running nor to be resumed, or "journal" for
+	// a change of several arrays that was rolled back.
+	Kind string
+	// Keys is an example of a key.
+	Keys string
+	// Values and Bytes are what is stored. Bytes is 0 if the store does not tell sizes.
+	Values, Bytes int64
+	// Kept is the reason why the values stay, or "" if they are deleted.
+	Kept string
+	// Due is when the grace ends, if that is the reason.
+	Due time.Time
+}
+
+// Freed returns the bytes of the values that are deleted.
+func (r *VacuumReport) Freed() int64 {
+	n := int64(0)
+	for _, i := range r.Items {
+		if i.Kept == "" {
+			n += i.Bytes
+		}
+	}
+	return n
+}
+
+// Vacuum deletes values of an array that its document does not describe: superseded grids
+// whose grace is over, chunks beyond the extent, records and scratch of re-griddings that
+// have ended, and journals of changes that were rolled back. It deletes nothing that it
+// does not know: values of other programs stay.
+//
+// A superseded grid stays while its grace runs, and while consolidated metadata of a
+// group above, or a document of format 2 beside that of format 3, still describes it.
+// It also stays if the present document does not descend from the one that superseded
+// it, because another program has put back an older document. After its deletion,
+// [Revert] is no longer possible, and readers that opened the array before find no
+// chunks.
+//
+// In a store without locks, chunks are deleted on conditions, because of other writers.
+// If the store does not do that, they stay, and [Revert] remains possible, until the
+// array is opened with [zarr.Options.SingleWriter].
+func Vacuum(ctx context.Context, a *zarr.Array, opt *VacuumOptions) (*VacuumReport, error) {
+	s := newSessionIn(a, nil)
+	v := &vacuum{session: s, grace: DefaultGrace}
+	v.deletes = sync.OnceValues(func() (string, error) { return v.keptByStore(ctx) })
+	if opt != nil {
+		v.dry = opt.DryRun
+		switch {
+		case opt.Grace > 0:
+			v.grace = opt.Grace
+		case opt.Grace < 0:
+			v.grace = 0
+		}
+	}
+	err := v.runAll(ctx)
+	return &v.found, s.Fail("vacuum", err)
+}
+
+// vacuum is one call of Vacuum.
+type vacuum struct {
+	*session
+	grace time.Duration
+	dry   bool
+	found VacuumReport
+
+	records, chain []*lineage.Record      // as they were before anything was deleted
+	claim          *lineage.Claim         // after everything was listed
+	broken         string                 // why the records do not explain the document
+	now            time.Time              // by the clock of the store
+	gone           []metadata.KeyEncoding // superseded grids that are deleted
+	over           []*lineage.Record      // re-griddings in place that have kept nothing
+	deletes        func() (string, error) // why the store keeps chunks, or ""; asked once
+}
+
+func (v *vacuum) runAll(ctx context.Context) error {
+	if v.dry {
+		old, err := v.Fresh(ctx)
+		if err != nil {
+			return err
+		}
+		return v.reclaim(ctx, old, nil)
+	}
+	if err := v.writable(); err != nil {
+		return err
+	}
+	lock, err := v.Lock.Exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	for range mostRounds {
+		if done, err := v.try(ctx); done || err != nil {
+			return err
+		}
+	}
+	return errBusy
+}
+
+// errBusy is the error if other writers get in the way again and again.
+var errBusy = fmt.Errorf("%w: other programs change the array all the time, so that not everything was deleted", zarr.ErrConflict)
+
+// try runs once. It returns false if another writer got in the way, in a store without
+// locks.
+func (v *vacuum) try(ctx context.Context) (done bool, err error) {
+	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
+	err = v.Update(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		v.found = VacuumReport{} // of an earlier try
+		v.gone, v.over, v.now = nil, nil, time.Time{}
+		stays := new(staying)
+		return &publish.Change{
+			Reclaim: func(ctx context.Context, b store.Batch) error { return v.reclaim(ctx, old, b) },
+			Kept:    stays.add,
+			Tidy: func(ctx context.Context, _ store.Batch) error {
+				done = true
+				if stays.refused {
+					v.keepAll()
+				}
+				v.found.Notes = append(v.found.Notes, stays.notes()...)
+				return v.forgetGone(ctx, old)
+			},
+		}, old, nil
+	})
+	return done, err
+}
+
+// staying counts the values that stay although they were to be deleted. It is safe for
+// concurrent use.
+type staying struct {
+	mu      sync.Mutex
+	n       int // that another program has written
+	example store.Key
+	refused bool // the store has turned out not to delete on conditions
+}
+
+func (s *staying) add(key store.Key, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(cause, store.ErrUnsupported) {
+		s.refused = true
+		return
+	}
+	s.n, s.example = s.n+1, key
+}
+
+func (s *staying) notes() []string {
+	if s.n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of these values stay, such as %s: another program has written them meanwhile; run vacuum again", s.n, s.example)}
+}
+
+// noConditions is why chunks stay in a store that cannot delete them beside other
+// writers.
+const noConditions = "this store does not delete on conditions: stop other writers and run vacuum with --single-writer (Options.SingleWriter)"
+
+// keptByStore returns why the store keeps all chunks, or "".
+func (v *vacuum) keptByStore(ctx context.Context) (string, error) {
+	if !v.Node.Fenced() {
+		return "", nil
+	}
+	var err error
+	if v.dry && v.writable() != nil { // nothing may be written to find out
+		if _, ok := store.As[store.ConditionalDeleter](v.at.Store); !ok {
+			err = store.ErrUnsupported
+		}
+	} else {
+		err = v.at.Deletes(ctx)
+	}
+	if errors.Is(err, store.ErrUnsupported) {
+		return noConditions, nil
+	}
+	return "", err
+}
+
+// keepAll takes the chunks from what is reported as deleted. Another machine of a service
+// may refuse what one has done before.
+func (v *vacuum) keepAll() {
+	for i := range v.found.Items {
+		if n := &v.found.Items[i]; (n.Kind == superseded || n.Kind == beyond) && n.Kept == "" {
+			n.Kept = noConditions
+		}
+	}
+}
+
+// reclaim finds what is to be deleted, and deletes it unless this is a dry run.
+func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch) error {
+	found, left, merged, err := v.look(ctx, old)
+	if err != nil {
+		return err
+	}
+	for _, k := range encodings {
+		n := found[k]
+		if n == nil {
+			// A crash may have come between deleting the last chunk and the record.
+			if rank := old.Grid.Rank(); hasAny(found, k, rank) || sameKeys(k, old.Engine.Keys, rank) || v.record(k, rank) == nil {
+				continue
+			}
+			n = &values{kind: superseded}
+		}
+		if err := v.reclaimGrid(ctx, old, b, k, n); err != nil {
+			return err
+		}
+	}
+	if len(v.gone) > 0 && v.at.Path.IsRoot() {
+		v.found.Notes = append(v.found.Notes, noParents)
+	}
+	if err := v.restoreLate(ctx, old, b); err != nil {
+		return err
+	}
+	if err := v.reclaimMerged(ctx, merged); err != nil {
+		return err
+	}
+	return v.reclaimLeftovers(ctx, left)
+}
+
+// noParents is the note about an array without groups above it.
+const noParents = "no group above the array is known; if one has consolidated metadata, consolidate it again, or programs that open the array by it read fill values"
+
+// look reads and lists what there is. It reads the claim last: nothing that was listed is
+// of a later claim.
+func (v *vacuum) look(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
+	if v.records, err = v.at.Records(ctx); err == nil {
+		found, err = v.survey(ctx, old)
+	}
+	if err == nil {
+		left, err = leftovers(ctx, v.at)
+	}
+	if err == nil {
+		merged, err = v.mergedItems(ctx)
+	}
+	if err == nil {
+		v.claim, err = v.at.Claim(ctx)
+	}
+	if err == nil {
+		v.chain = lineage.Chain(v.records, old.Doc)
+		v.broken, err = v.whyBroken(ctx)
+	}
+	return found, left, merged, err
+}
+
+// reclaimGrid reports the values of one key encoding, and deletes them if they are not to
+// be kept.
+func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.Batch, k metadata.KeyEncoding, n *values) error {
+	item := VacuumItem{Kind: n.kind, Keys: n.example, Values: int64(len(n.keys)), Bytes: n.bytes}
+	switch n.kind {
+	case beyond: // a longer document may have been put aside
+		if item.Kept = v.broken; item.Kept == "" {
+			var err error
+			if item.Kept, item.Due, err = v.keptInPlace(ctx, old); err != nil {
+				return err
+			}
+		}
+	case superseded:
+		var err error
+		if item.Kept, item.Due, err = v.kept(ctx, k, old); err != nil {
+			return err
+		}
+	}
+	if item.Kept == "" && item.Values > 0 {
+		var err error
+		if item.Kept, err = v.deletes(); err != nil {
+			return err
+		}
+	}
+	if n.kind == superseded && item.Kept == "" {
+		v.gone = append(v.gone, k)
+	}
+	if item.Values > 0 {
+		v.found.Items = append(v.found.Items, item)
+	}
+	if v.dry || item.Kept != "" {
+		return nil
+	}
+	if n.kind == superseded {
+		if err := v.at.NoteVacuum(ctx, k, old.Grid.Rank(), v.Node.Durability); err != nil {
+			return err
+		}
+	}
+	// A crash after the first deletion must not leave a grid that can be reverted to.
+	for _, r := range v.records {
+		if n.kind == superseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
+			if err := v.at.RemoveChunks(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return v.delete(ctx, b, n)
+}
+
+// record returns the record that superseded the grid with some keys, or nil.
+func (v *vacuum) record(k metadata.KeyEncoding, rank int) *lineage.Record {
+	for _, r := range v.chain {
+		if !r.Gone && !r.InPlace && hasKeys(r.Superseded(), k, rank) {
+			return r
+		}
+	}
+	return nil
+}
+
+// Kinds of what a vacuum finds.
+const (
+	superseded = "superseded"
+	beyond     = "beyond"
+)
+
+// values are stored values with one key encoding.
+type values struct {
+	kind    string
+	example string
+	keys    []store.Key
+	bytes   int64
+}
+
+// survey returns the values beside the document that look like chunks, by key encoding,
+// except for the chunks of the present grid. Those of the present encoding are beyond the
+// extent.
+func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
+	found := map[metadata.KeyEncoding]*values{}
+	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
+	for e, err := range store.List(ctx, v.at.Store, v.at.Path, true) {
+		if err != nil {
+			return nil, err
+		}
+		k, index, ok := parseKey(e.Name, rank, old.Engine.Keys)
+		if !ok {
+			continue
+		}
+		kind := superseded
+		if sameKeys(k, old.Engine.Keys, rank) {
+			within := true
+			for i, at := range index {
+				within = within && at < chunks[i]
+			}
+			if within {
+				continue
+			}
+			kind = beyond
+		}
+		n := found[k]
+		if n == nil {
+			n = &values{kind: kind, example: e.Name}
+			found[k] = n
+		}
+		n.keys = append(n.keys, v.at.Path.MustKey(e.Name))
+		size := e.Size
+		if size < 0 {
+			info, err := store.Stat(ctx, v.at.Store, v.at.Path.MustKey(e.Name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			size = info.Size
+		}
+		n.bytes += size
+	}
+	return found, nil
+}
+
+// hasAny reports whether values have the keys of an encoding, perhaps under another name.
+func hasAny(found map[metadata.KeyEncoding]*values, k metadata.KeyEncoding, rank int) bool {
+	for of := range found {
+		if sameKeys(of, k, rank) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseKey returns the encoding and the index of a chunk key. If several encodings make
+// the key, the present one counts.
+func parseKey(name string, rank int, now metadata.KeyEncoding) (metadata.KeyEncoding, []int64, bool) {
+	if index, ok := now.ParseKey(name, rank, nil); ok {
+		return now, index, true
+	}
+	for _, k := range encodings {
+		if index, ok := k.ParseKey(name, rank, nil); ok {
+			return k, index, true
+		}
+	}
+	return now, nil, false
+}
+
+// whyBroken returns why the records do not explain the present document, or "".
+func (v *vacuum) whyBroken(ctx context.Context) (string, error) {
+	r, err := v.notDescended(ctx)
+	if r == nil || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("another program has put back an older document than that of the last %s, or replaced the array (varve check)", r.Operation), nil
+}
+
+// notDescended returns the last record that was published, if the present document does
+// not descend from its successor.
+func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
+	for _, r := range slices.Backward(v.records) {
+		// A process that has died after publishing has left its claim.
+		if len(v.chain) > 0 && v.chain[0] == r {
+			return nil, nil
+		}
+		if v.claim != nil && r.ID == v.claim.ID {
+			continue // not published yet
+		}
+		// The grace begins before the claim is dropped. Without either, the attempt
+		// failed before it was published.
+		since, err := v.at.GraceSince(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if !since.IsZero() || r.Gone {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// kept returns why a superseded grid must stay, or "", and when its grace ends.
+func (v *vacuum) kept(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (why string, due time.Time, err error) {
+	rank := old.Grid.Rank()
+	if v.claim != nil && sameKeys(v.claim.Keys, k, rank) {
+		return "staged by a re-gridding that is not finished: " + v.claim.Text(), due, nil
+	}
+	r := v.record(k, rank)
+	switch {
+	case v.broken != "":
+		return v.broken, due, nil
+	case r == nil:
+		return "no record says that this is a superseded grid; if it is not needed, delete it by hand", due, nil
+	}
+	left, err := v.graceLeft(ctx, r)
+	if err != nil {
+		return "", due, err
+	}
+	if left > 0 {
+		due = time.Now().Add(left) // by the clock of this machine, for people
+		return fmt.Sprintf("readers may still use it until %s", due.Format(time.RFC3339)), due, nil
+	}
+	why, err = v.described(ctx, k, old)
+	return why, time.Time{}, err
+}
+
+// graceLeft returns for how long the grace of a superseded grid goes on. It begins now if
+// it has not begun.
+func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duration, error) {
+	// Ask for the time first. What a store learns about the clock of its service from a
+	// later answer can then only make the grace seem younger.
+	if err := v.askTime(ctx); err != nil {
+		return 0, err
+	}
+	since, err := v.at.GraceSince(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	if since.IsZero() {
+		since = v.now
+		if !v.dry {
+			if err := v.at.BeginGrace(ctx, r, v.Node.Durability); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return v.left(since), nil
+}
+
+// left returns for how long the grace of something goes on that began at a time.
+func (v *vacuum) left(since time.Time) time.Duration {
+	if v.grace == 0 {
+		// Times of some stores are accurate to a second or two, so this one may be later
+		// than now.
+		return 0
+	}
+	return since.Add(v.grace).Sub(v.now)
+}
+
+// askTime asks the store for its time, by which the beginning of a grace is noted, too.
+func (v *vacuum) askTime(ctx context.Context) (err error) {
+	switch {
+	case !v.now.IsZero():
+	case v.dry && v.writable() != nil:
+		v.now = time.Now()
+	default:
+		v.now, err = v.at.Now(ctx)
+	}
+	return err
+}
+
+// hasKeys reports whether the chunks of a document have the keys of an encoding.
+func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
+	is, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	return err == nil && sameKeys(is, k, rank)
+}
+
+// described returns which other document describes chunks of an encoding, or "".
+func (v *vacuum) described(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (string, error) {
+	rank := old.Grid.Rank()
+	for p := v.at.Path; !p.IsRoot(); {
+		p = p.Parent()
+		doc, err := v.Node.Listed(ctx, p)
+		if err != nil {
+			return "", err
+		}
+		if a, ok := doc.(*metadata.Array); ok && hasKeys(a, k, rank) {
+			return fmt.Sprintf("the consolidated metadata of %q still describes it; consolidate it again", "/"+p.String()), nil
+		}
+	}
+	if v.Node.Format() == 2 {
+		return "", nil
+	}
+	names, err := tree.Shadowed(ctx, v.at.Store, v.at.Path)
+	if err != nil || !slices.Contains(names, metadata.V2Array) {
+		return "", err
+	}
+	data, _, err := v.at.Store.Get(ctx, v.at.Path.MustKey(metadata.V2Array), store.Request{Limit: v.Node.Limits.Document}, nil)
+	if err != nil {
+		return "", err
+	}
+	if doc, err := metadata.ParseArrayV2(data, nil, v.Node.Limits); err == nil && hasKeys(doc, k, rank) {
+		return metadata.V2Array + " beside the document of format 3 still describes it", nil
+	}
+	return "", nil
+}
+
+// delete deletes values.
+func (v *vacuum) delete(ctx context.Context, b store.Batch, n *values) error {
+	for _, key := range n.keys {
+		if err := b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetGone updates the records of the grids that are deleted. A conflict may have kept
+// chunks of a grid, and then its record stays for the next vacuum.
+//
+// It goes by the records that were read before anything was deleted. Since then the keys
+// are free, and a re-gridding may have stored a record that it will publish.
+func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
+	// A crash may have left links that are not needed.
+	links := slices.ContainsFunc(v.records, func(r *lineage.Record) bool { return r.Gone })
+	if v.broken != "" || len(v.gone)+len(v.over) == 0 && !links {
+		return nil
+	}
+	left, err := v.survey(ctx, old)
+	if err != nil {
+		return err
+	}
+	rank := old.Grid.Rank()
+	deleted := func(r *lineage.Record) bool {
+		if r.InPlace {
+			return r.Gone || slices.Contains(v.over, r)
+		}
+		// The present chunks have these keys again, after a revert. They are not
+		// superseded.
+		if r.Gone || hasKeys(r.Superseded(), old.Engine.Keys, rank) {
+			return true
+		}
+		return slices.ContainsFunc(v.gone, func(k metadata.KeyEncoding) bool {
+			return !hasAny(left, k, rank) && hasKeys(r.Superseded(), k, rank)
+		})
+	}
+	for _, r := range v.records {
+		inUse := slices.Contains(v.chain, r) || v.claim != nil && r.ID == v.claim.ID
+		if !inUse && deleted(r) {
+			if err := v.at.Remove(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return v.at.Forget(ctx, v.chain, deleted, v.Node.Durability)
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cached wraps a store with a cache of the values that were read, in memory or in
+// a folder.
+//
+// # What may be old
+//
+// A cached value is used only if the store has that version now, or if the reader has
+// pinned it ([store.Pin], [store.Open]):
+//
+//	value                                 request before cached bytes are used
+//	metadata document below 64 KiB        never cached
+//	metadata document                     Stat
+//	object that Varve keeps for itself    never cached
+//	chunk, first read                     Stat, unless MaxAge or Immutable permits none
+//	chunk, pinned and read before         none
+//	value without a version               never cached
+//	weak version, younger than 2 seconds  never cached; see [store.Version.IsWeak]
+//	no value at a key                     never cached
+//
+// A value that is not in the cache is read without a Stat, except for a span of a value
+// whose size is not known. A write through the wrapper ends the trust of [Options.MaxAge]
+// and [Options.Immutable] in that key.
+//
+// # What is kept
+//
+// Bytes are kept in blocks of 64 KiB, and those of long reads in blocks of 4 MiB. A read
+// of a part of a value is extended to whole small blocks, at most 64 KiB at either end.
+// So a shard index and the inner chunks beside it are found again whatever ranges are
+// asked for. The blocks that were used longest ago make room for new ones.
+//
+// Concurrent reads of one missing block share one request.
+//
+// # The folder
+//
+// Several processes may use one folder. Only its user can read it, and file names are
+// hashes of keys, which reveal none. Each page of 64 KiB has a checksum, which every
+// read compares. A damaged file is removed, and its bytes are read from the store again.
+// If the folder cannot be written to, values are read from the store, and
+// [Cache.Warn] is called once.
+package cached
+
+import (
+	"context"
+	"io"
+	"iter"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"varve.dev/zarr/store"
+)
+
+// Options configure a [Store]. The zero Options are correct for all data.
+type Options struct {
+	// Place distinguishes this store from others in one cache. The default is the place
+	// of the store ([store.PlaceOf]). Without either, a cache in a folder is not used,
+	// and one in memory keeps the store apart from all others.
+	Place string
+	// MaxAge is for how long the cached bytes of a chunk are used without asking the
+	// store for its version. 0 asks each time.
+	MaxAge time.Duration
+	// Immutable means that chunks never change, so the store is not asked for their
+	// versions. A chunk that does change is read as it was.
+	Immutable bool
+}
+
+// Store is a store with a cache. It has the powers of the store below ([store.As]), and
+// so do its batches. Its methods are safe for concurrent use. Make one with [New].
+type Store struct {
+	below store.Store
+	cache *Cache
+	opt   Options
+	place string // "" if nothing may be cached
+
+	flights flights
+	written written
+}
+
+// stores counts the stores without a place.
+var stores atomic.Int64
+
+// New returns s with a cache. A nil opt means the zero [Options].
+func New(s store.Store, c *Cache, opt *Options) *Store {
+	n := &Store{below: s, cache: c}
+	if opt != nil {
+		n.opt = *opt
+	}
+	switch n.place = n.opt.Place; {
+	case n.place != "":
+	case store.PlaceOf(s) != "":
+		n.place = store.PlaceOf(s)
+	case c.private():
+		n.place = "\x00" + strconv.FormatInt(stores.Add(1), 10)
+	}
+	return n
+}
+
+// Of returns the cached store that s is or wraps, and whether there is one.
+func Of(s store.Store) (*Store, bool) {
+	for {
+		if c, ok := s.(*Store); ok {
+			return c, true
+		}
+		w, ok := s.(store.Wrapper)
+		if !ok {
+			return nil, false
+		}
+		s = w.Unwrap()
+	}
+}
+
+// Unwrap implements [store.Wrapper].
+func (s *Store) Unwrap() store.Store { return s.below }
+
+// Stat implements [store.Stater]. It always asks the store below.
+func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	return store.Stat(ctx, s.below, key)
+}
+
+// List implements [store.Lister].
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, s.below, dir, deep)
+}
+
+// ListVersions implements [store.VersionLister].
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return store.ListVersions(ctx, s.below, dir, deep)
+}
+
+// Lock implements [store.Locker].
+func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+	return store.Lock(ctx, s.below, dir)
+}
+
+// Place implements [store.Placer].
+func (s *Store) Place() string { return store.PlaceOf(s.below) }
+
+// Room implements [store.Gauge].
+func (s *Store) Room(dir store.Path) (store.Room, error) { return store.RoomOf(s.below, dir) }
+
+// Requests implements [store.Pacer].
+func (s *Store) Requests() int { return store.RequestsOf(s.below) }
+
+// Close closes the store below if it has a Close method. The cache stays open.
+func (s *Store) Close() error {
+	if c, ok := store.As[io.Closer](s.below); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// written are the keys that were written through the wrapper, whose cached bytes are old.
+type written struct {
+	mu   sync.Mutex
+	keys map[store.Key]struct{}
+	all  bool // any key may have been written
+}
+
+// mostWritten bounds the keys that are remembered one by one.
+const mostWritten = 1 << 16
+
+// wrote ends the trust in the cached bytes of a key.
+func (s *Store) wrote(key store.Key) {
+	if s.opt.MaxAge <= 0 && !s.opt.Immutable {
+		return // nothing is trusted
+	}
+	w := &s.written
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all = w.all || len(w.keys) == mostWritten; w.all {
+		w.keys = nil
+		return
+	}
+	if w.keys == nil {
+		w.keys = map[store.Key]struct{}{}
+	}
+	w.keys[key] = struct{}{}
+}
+
+// wroteAny ends the trust in all cached bytes.
+func (s *Store) wroteAny() {
+	s.written.mu.Lock()
+	defer s.written.mu.Unlock()
+	s.written.all, s.written.keys = true, nil
+}
+
+// has reports whether a key was written.
+func (w *written) has(key store.Key) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.keys[key]
+	return ok || w.all
+}

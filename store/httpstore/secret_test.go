@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpstore_test
+
+import (
+	"context"
+	"testing"
+
+	"varve.dev/zarr/store/httpstore"
+)
+
+// TestConcealBucket checks that the options of a bucket are not shown, and apply to all
+// locations in it and to no other.
+func TestConcealBucket(t *testing.T) {
+	ctx, shown := httpstore.Conceal(context.Background(), "s3://b/a b.zarr/x?secret=1")
+	if shown != "s3://b/a b.zarr/x" {
+		t.Errorf("it shows %q", shown)
+	}
+	ctx, _ = httpstore.Conceal(ctx, "gs://b/y?project=2")
+	for location, want := range map[string]string{
+		shown:             "s3://b/a b.zarr/x?secret=1",
+		"s3://b/other":    "s3://b/other?secret=1",
+		"s3://b":          "s3://b?secret=1",
+		"s3://b/x?anon=1": "s3://b/x?anon=1",
+		"s3://bb/x":       "s3://bb/x",
+		"gs://b/z":        "gs://b/z?project=2",
+		"http://b/z":      "http://b/z",
+		"file:///b":       "file:///b",
+	} {
+		if got := httpstore.Reveal(ctx, location); got != want {
+			t.Errorf("%q stands for %q, want %q", location, got, want)
+		}
+	}
+	if _, shown := httpstore.Conceal(ctx, "s3://b/plain"); shown != "s3://b/plain" {
+		t.Errorf("a location without options is shown as %q", shown)
+	}
+}
+
+// TestConcealContainers checks that each of two containers of one account keeps its
+// options.
+func TestConcealContainers(t *testing.T) {
+	ctx := context.Background()
+	for _, location := range []string{
+		"az://a/c1/x?sas_token=1", "az://a/c2/y?sas_token=2", "az://a/c1/x/z?sas_token=3", "s3://b/p?endpoint=4", "s3://b/q/?endpoint=5",
+	} {
+		ctx, _ = httpstore.Conceal(ctx, location)
+	}
+	for location, want := range map[string]string{
+		"az://a/c1/x":   "sas_token=1",
+		"az://a/c1/x/t": "sas_token=1",
+		"az://a/c2/y":   "sas_token=2",
+		"az://a/c2":     "sas_token=2",
+		"az://a/c2/yy":  "sas_token=2",
+		"az://a/c1/x/z": "sas_token=3",
+		"s3://b/p":      "endpoint=4",
+		"s3://b/q/t":    "endpoint=5",
+		"s3://b/other":  "endpoint=5",
+	} {
+		if got := httpstore.Reveal(ctx, location); got != location+"?"+want {
+			t.Errorf("%q stands for %q, want the options %q", location, got, want)
+		}
+	}
+}

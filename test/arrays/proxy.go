@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package arrays
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// proxy stands in front of a server and does harm to some of the requests. The clock of
+// its answers is off by hours at times.
+type proxy struct {
+	url     string
+	clock   clock
+	harmed  []atomic.Int64 // requests that came to each kind of harm
+	passed  atomic.Int64
+	turn    atomic.Int64 // of the kinds of harm
+	harmful atomic.Bool
+	server  *httputil.ReverseProxy
+}
+
+// fault is one kind of harm to a request.
+type fault struct {
+	name string
+	do   func(p *proxy, w http.ResponseWriter, r *http.Request)
+}
+
+// faults are what networks, load balancers and busy services do to requests.
+var faults = []fault{
+	{"lost", func(*proxy, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+	{"answer lost", func(p *proxy, _ http.ResponseWriter, r *http.Request) {
+		p.server.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}},
+	{"answer cut", func(p *proxy, w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		p.server.ServeHTTP(answer, r)
+		reply(w, answer, answer.Body.Len()/2)
+		panic(http.ErrAbortHandler)
+	}},
+	{"500", func(_ *proxy, w http.ResponseWriter, r *http.Request) { refuse(w, r, http.StatusInternalServerError) }},
+	{"503", func(_ *proxy, w http.ResponseWriter, r *http.Request) { refuse(w, r, http.StatusServiceUnavailable) }},
+	{"429", func(_ *proxy, w http.ResponseWriter, r *http.Request) { refuse(w, r, http.StatusTooManyRequests) }},
+	{"502 afterwards", func(p *proxy, w http.ResponseWriter, r *http.Request) {
+		p.server.ServeHTTP(httptest.NewRecorder(), r)
+		refuse(w, r, http.StatusBadGateway)
+	}},
+	{"late", func(p *proxy, w http.ResponseWriter, r *http.Request) {
+		time.Sleep(rand.N(200 * time.Millisecond))
+		p.server.ServeHTTP(w, r)
+	}},
+	{"slow", func(p *proxy, w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		p.server.ServeHTTP(answer, r)
+		reply(&trickle{w}, answer, answer.Body.Len())
+	}},
+}
+
+// newProxy starts a proxy in front of the server at a URL. It ends with the test. Once a
+// test asks for it, one in rate requests comes to harm.
+func newProxy(t *testing.T, to string, rate int) *proxy {
+	t.Helper()
+	target, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{harmed: make([]atomic.Int64, len(faults)), clock: clock{period: period, next: 50 + rand.IntN(100)}}
+	p.server = &httputil.ReverseProxy{
+		ErrorLog: log.New(io.Discard, "", 0), // killed programs break their requests off
+		Rewrite: func(q *httputil.ProxyRequest) {
+			q.SetURL(target)
+			q.Out.Host = q.In.Host // signatures and URLs of uploads have it
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if p.harmful.Load() {
+				p.clock.date(r.Header)
+			}
+			return nil
+		},
+	}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		harmful := p.harmful.Load()
+		switch {
+		case harmful && p.clock.refuses(w, r):
+		case harmful && rand.IntN(rate) == 0:
+			k := p.turn.Add(1) % int64(len(faults)) // each of them comes
+			p.harmed[k].Add(1)
+			faults[k].do(p, w, r)
+		default:
+			p.passed.Add(1)
+			p.server.ServeHTTP(w, r)
+		}
+	}))
+	front.Config.ErrorLog = p.server.ErrorLog
+	p.url = front.URL
+	t.Cleanup(front.Close)
+	return p
+}
+
+// harm begins or ends to do harm.
+func (p *proxy) harm(begin bool) { p.harmful.Store(begin) }
+
+// check logs what was done to requests, and expects each kind of harm at least once.
+func (p *proxy) check(t *testing.T) {
+	t.Helper()
+	p.clock.check(t)
+	text := fmt.Sprintf("%d requests passed", p.passed.Load())
+	for k := range faults {
+		n := p.harmed[k].Load()
+		text += fmt.Sprintf(", %s %d", faults[k].name, n)
+		if n == 0 {
+			t.Errorf("no request was %s", faults[k].name)
+		}
+	}
+	t.Log(text)
+}
+
+// reply sends n bytes of an answer.
+func reply(w http.ResponseWriter, answer *httptest.ResponseRecorder, n int) {
+	for name, values := range answer.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes()[:n]) // the client may be gone
+	if f, ok := w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// refuse answers as a load balancer does, which knows nothing of the service behind it.
+func refuse(w http.ResponseWriter, r *http.Request, status int) {
+	_, _ = io.Copy(io.Discard, r.Body) // the client may be gone
+	http.Error(w, "this page is not of the service", status)
+}
+
+// trickle sends an answer in small pieces.
+type trickle struct{ http.ResponseWriter }
+
+func (t *trickle) Write(b []byte) (n int, err error) {
+	for len(b) > 0 && err == nil {
+		var k int
+		k, err = t.ResponseWriter.Write(b[:min(len(b), 64)])
+		if f, ok := t.ResponseWriter.(http.Flusher); ok {
+			f.Flush()
+		}
+		time.Sleep(time.Millisecond)
+		n, b = n+k, b[k:]
+	}
+	return n, err
+}

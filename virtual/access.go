@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/httpstore"
+)
+
+type allowedKey struct{}
+
+// WithAllowed returns a context in which manifests may refer to files below the given
+// locations: URLs, or folders of this machine. Without it, references lead only into the
+// folder that the manifest is in, and below.
+//
+// The data set says where bytes are, but its reader says where it may go: references of
+// strangers could otherwise read files of this machine, or send requests into its
+// networks.
+func WithAllowed(ctx context.Context, locations ...string) context.Context {
+	return context.WithValue(ctx, allowedKey{}, slices.Concat(allowed(ctx), locations))
+}
+
+func allowed(ctx context.Context) []string {
+	list, _ := ctx.Value(allowedKey{}).([]string)
+	return list
+}
+
+// sites opens the stores of sources.
+type sites struct {
+	ctx    context.Context // of the call that opened the manifest: it has options
+	home   store.Store     // has the folder of the manifest
+	dir    store.Path      // the folder that the manifest is in
+	place  place           // of dir
+	folder place           // that locations are relative to
+	allow  []place
+
+	mu     sync.Mutex
+	opened map[string]*opening // by the location of the folder
+}
+
+// site is a folder with sources.
+type site struct {
+	store store.Store
+	path  store.Path
+}
+
+// newSites returns the sites of a manifest in a folder. location is that of the folder,
+// and dir its path in a store.
+func newSites(ctx context.Context, home store.Store, dir store.Path, location, name string) (*sites, error) {
+	s := &sites{ctx: context.WithoutCancel(ctx), home: home, dir: dir, opened: map[string]*opening{}}
+	var err error
+	if s.place, err = placeOf(location); err != nil {
+		return nil, err
+	}
+	s.folder = s.place
+	if name != "" {
+		s.folder.path = path.Join(s.place.path, name)
+	}
+	for _, location := range allowed(ctx) {
+		p, err := placeOf(location)
+		if err != nil {
+			return nil, err
+		}
+		s.allow = append(s.allow, p)
+	}
+	return s, nil
+}
+
+// of returns the store and the key of a source.
+func (s *sites) of(location string) (target, error) {
+	p, key, err := s.lead(location)
+	if err != nil || !key.IsZero() {
+		return target{s.home, key, p.scheme}, err
+	}
+	dir, name := p.split()
+	at, err := s.open(dir)
+	if err != nil {
+		return target{}, err
+	}
+	key, err = at.path.Key(name)
+	return target{at.store, key, p.scheme}, err
+}
+
+// target is where a source is.
+type target struct {
+	store  store.Store
+	key    store.Key
+	scheme string
+}
+
+// lead returns where a location leads: to a key of the store of the manifest, or to
+// another place that the reader has allowed.
+func (s *sites) lead(location string) (place, store.Key, error) {
+	p, err := s.folder.join(location)
+	if err != nil {
+		return p, store.Key{}, err
+	}
+	if rel, ok := p.within(s.place); ok {
+		key, err := s.dir.Key(rel)
+		return p, key, err
+	}
+	p, err = s.check(p)
+	return p, store.Key{}, err
+}
+
+// check returns [ErrNotAllowed] unless the reader has allowed a place.
+//
+// The options of a location, such as another endpoint, are those that the reader has
+// given with the place: references must not send the reader's credentials elsewhere. Only
+// the query of a web server is the data set's, because it may be a signature.
+func (s *sites) check(p place) (place, error) {
+	if p.scheme == "file" && s.place.scheme != "file" {
+		return p, fmt.Errorf("%w: a local file, and the references are not local", ErrNotAllowed)
+	}
+	for _, f := range s.allow {
+		if _, ok := p.within(f); !ok && (p.path != f.path || p.scheme != f.scheme || p.host != f.host) {
+			continue
+		}
+		err := p.options(f)
+		return p, err
+	}
+	dir, _ := p.split()
+	dir.query = ""
+	return p, fmt.Errorf("%w: allow %s if you trust the references", ErrNotAllowed, dir)
+}
+
+// options gives the place the options of the place that the reader has allowed.
+func (p *place) options(allowed place) error {
+	if p.scheme == "http" || p.scheme == "https" {
+		return nil
+	}
+	// They would begin options when the location is opened.
+	if p.scheme != "file" && strings.ContainsAny(p.path, "?#") {
+		return fmt.Errorf("%w: a key with ? or #", ErrNotAllowed)
+	}
+	p.query = allowed.query
+	return nil
+}
+
+// open returns the site of a folder.
+func (s *sites) open(dir place) (site, error) {
+	for _, suffix := range []string{Suffix, KerchunkSuffix} {
+		// References to references could go round in circles.
+		if _, _, found := store.CutPath(dir.path, suffix); found {
+			return site{}, fmt.Errorf("%w: references to references", ErrNotAllowed)
+		}
+	}
+	location := dir.String()
+	s.mu.Lock()
+	o := s.opened[location]
+	if o == nil {
+		o = new(opening)
+		s.opened[location] = o
+	}
+	s.mu.Unlock()
+	// Other folders need not wait for this one.
+	o.once.Do(func() { o.at.store, o.at.path, o.err = store.OpenLocation(s.options(dir), location, store.Read) })
+	return o.at, o.err
+}
+
+// options returns the context for opening a folder. The headers of requests, such as
+// credentials, are for the server of the references only. No redirection may lead a
+// request to a host that the reader has not allowed.
+func (s *sites) options(dir place) context.Context {
+	if dir.scheme != "http" && dir.scheme != "https" {
+		return s.ctx
+	}
+	var opt httpstore.Options
+	if o := httpstore.OptionsOf(s.ctx); o != nil {
+		opt = *o
+	}
+	opt.SameHost = true
+	if dir.host != s.place.host || dir.scheme != s.place.scheme {
+		opt.Header = nil
+	}
+	return httpstore.WithOptions(s.ctx, &opt)
+}
+
+// close closes the stores.
+func (s *sites) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, o := range s.opened {
+		if c, ok := o.at.store.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	clear(s.opened)
+	if c, ok := s.home.(io.Closer); ok {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
+)
+
+// Array is an array whose chunks are byte ranges of sources.
+type Array struct {
+	Path     string
+	Document *metadata.Array
+	Grid     *grid.Grid
+	// Axis is the axis along which the array grows: the one whose index runs slowest in
+	// the order of its references. So an append only adds references at their end.
+	Axis int
+
+	// values says that the array is a coordinate whose values are copied into the
+	// manifest.
+	values bool
+	blocks []piece          // the references that are stored already
+	refs   references       // those that follow them
+	inline map[int64][]byte // the chunks that have no source, by number
+}
+
+// newArray returns an array without any stored chunk.
+func newArray(path string, doc *metadata.Array, g *grid.Grid, axis int) (*Array, error) {
+	n, ok := g.NumChunks()
+	if !ok || n > mostChunks {
+		return nil, fmt.Errorf("%w: %q has %v chunks, and at most %d are possible", ErrLimit, path, g.Chunks(), int64(mostChunks))
+	}
+	return &Array{Path: path, Document: doc, Grid: g, Axis: axis, refs: makeReferences(int(n))}, nil
+}
+
+// mostChunks bounds the chunks of an array.
+const mostChunks = 1 << 30
+
+// number returns the place of a chunk in the order of the references.
+func (a *Array) number(index []int64) int64 { return numberOf(index, a.Grid.Chunks(), a.Axis) }
+
+// numberOf returns the place of an index in an order in which one axis runs slowest, and
+// the others as in C order.
+func numberOf(index, count []int64, slowest int) int64 {
+	if len(index) == 0 {
+		return 0
+	}
+	k := index[slowest]
+	for i, x := range index {
+		if i != slowest {
+			k = k*count[i] + x
+		}
+	}
+	return k
+}
+
+// indexOf is the inverse of numberOf. It fills index.
+func indexOf(k int64, count []int64, slowest int, index []int64) {
+	for i := len(count) - 1; i >= 0; i-- {
+		if i != slowest {
+			index[i] = k % count[i]
+			k /= count[i]
+		}
+	}
+	if len(index) > 0 {
+		index[slowest] = k
+	}
+}
+
+// withGrid returns the document for another grid.
+func withGrid(doc *metadata.Array, g *grid.Grid) *metadata.Array {
+	return doc.Resized(g.Shape(), snapshot.GridExtension(g, 0))
+}
+
+// setInline gives a chunk bytes of its own.
+func (a *Array) setInline(number int64, data []byte) {
+	if a.inline == nil {
+		a.inline = map[int64][]byte{}
+	}
+	a.inline[number] = data
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/httpstore"
+)
+
+// Collector scans files of any locations, and joins them in order.
+type Collector struct {
+	// Concurrency is the number of files that are scanned at once; 0 is 16.
+	Concurrency int
+	// Added is called for each file after it was added, if it is not nil.
+	Added func(p *Part)
+
+	folder   place // that locations of sources are relative to
+	absolute bool  // they are not relative
+	mu       sync.Mutex
+	opened   map[string]*opening // by the location of a folder
+}
+
+// opening is a store that is opened once.
+type opening struct {
+	once sync.Once
+	at   site
+	err  error
+}
+
+// NewCollector returns a collector for a manifest at a location: a folder whose name ends
+// in [Suffix], or a file whose name ends in [KerchunkSuffix]. The latter gets absolute
+// locations, because other programs take relative ones to be relative to themselves.
+func NewCollector(location string) (*Collector, error) {
+	p, err := placeOf(location)
+	return &Collector{folder: p, absolute: strings.HasSuffix(location, KerchunkSuffix), opened: map[string]*opening{}}, err
+}
+
+// locationOf returns a place as the manifest will have it.
+func (c *Collector) locationOf(p place) string {
+	if c.absolute {
+		return p.String()
+	}
+	return p.relative(c.folder)
+}
+
+// Collect adds files to a hierarchy, in their order. A file that j has already is passed
+// over, so that a collection that was interrupted can be repeated.
+func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) error {
+	type scanned struct {
+		part *Part
+		err  error
+	}
+	known, err := j.known(ctx)
+	if err != nil {
+		return err
+	}
+	places := make([]place, 0, len(files))
+	for _, file := range files {
+		p, err := placeOf(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", httpstore.Redact(file), err)
+		}
+		if location := c.locationOf(p); !known.has(location) {
+			places = append(places, p)
+			known.add(location)
+		}
+	}
+	atOnce := c.Concurrency
+	if atOnce <= 0 {
+		atOnce = 16
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	parallel.Prefetch(len(places), atOnce, atOnce, func(i int) (s scanned, bytes int) {
+		if err := ctx.Err(); err != nil {
+			return scanned{err: err}, 1
+		}
+		s.part, s.err = c.open(ctx, places[i])
+		return s, bytesAhead / atOnce // so many are open at once
+	}, func(s scanned) bool {
+		// After an error, files that are open already are only closed.
+		if err == nil {
+			err = c.add(ctx, j, s.part, s.err)
+		}
+		if err != nil {
+			cancel()
+		}
+		if s.part != nil {
+			err = cmp.Or(err, s.part.Close())
+		}
+		return true
+	})
+	return err
+}
+
+// bytesAhead is what [parallel.Prefetch] holds at once.
+const bytesAhead = 1 << 20
+
+func (c *Collector) add(ctx context.Context, j *Joined, p *Part, err error) error {
+	if err == nil {
+		err = j.Add(ctx, p)
+	}
+	if err == nil && c.Added != nil {
+		c.Added(p)
+	}
+	return err
+}
+
+// locations are those of sources. The chunks of a Zarr node are sources below it.
+type locations map[string]bool
+
+func (l locations) has(location string) bool { return l[location] }
+
+// add adds a location, and the folders that it is in.
+func (l locations) add(location string) {
+	for !l[location] {
+		l[location] = true
+		i := strings.LastIndexByte(location, '/')
+		if i <= 0 || strings.HasSuffix(location[:i], "..") || strings.HasSuffix(location[:i], "/") {
+			return
+		}
+		location = location[:i]
+	}
+}
+
+// known returns the locations of the sources.
+func (j *Joined) known(ctx context.Context) (locations, error) {
+	known := locations{}
+	for n := range uint32(j.m.count()) {
+		s, err := j.m.source(ctx, n+1)
+		if err != nil {
+			return nil, err
+		}
+		known.add(s.Location)
+	}
+	return known, nil
+}
+
+// open scans a file, or lists the chunks of a Zarr node.
+func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
+	if strings.HasSuffix(p.path, Suffix) || strings.HasSuffix(p.path, KerchunkSuffix) {
+		return c.openReferences(ctx, p)
+	}
+	location := c.locationOf(p)
+	dir, name := p.split()
+	at, err := c.site(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.shown(), err)
+	}
+	key, err := at.path.Key(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.shown(), err)
+	}
+	part, err := OpenPart(ctx, at.store, key, location, p.scheme)
+	if isFolder(err) {
+		if node, joinErr := at.path.Join(name); joinErr == nil {
+			found, nodeErr := OpenNode(ctx, at.store, node, location, p.scheme)
+			if nodeErr == nil || !errors.Is(nodeErr, fs.ErrNotExist) { // else there is no file either
+				part, err = found, nodeErr
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.shown(), err)
+	}
+	return part, nil
+}
+
+// openReferences returns the arrays of a manifest, or of a file of references, with their
+// references.
+func (c *Collector) openReferences(ctx context.Context, p place) (*Part, error) {
+	at, err := c.site(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.shown(), err)
+	}
+	w := &walk{ctx: ctx, store: at.store, root: at.path, location: c.locationOf(p)}
+	if v, ok := store.As[*Store](at.store); ok {
+		if from, ok := v.sources.(*sites); ok {
+			w.rename = func(location string) (string, error) {
+				of, err := from.folder.join(location)
+				return c.locationOf(of), err
+			}
+		}
+	}
+	part, err := openNode(w)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.shown(), err)
+	}
+	return part, nil
+}
+
+// isFolder reports whether an error may mean that there is a folder in place of a file:
+// an object store has no value then, and a file system refuses to read it.
+func isFolder(err error) bool {
+	return err != nil && (errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "is a directory"))
+}
+
+// site returns the store of a folder.
+func (c *Collector) site(ctx context.Context, dir place) (site, error) {
+	location := dir.String()
+	c.mu.Lock()
+	o := c.opened[location]
+	if o == nil {
+		o = new(opening)
+		c.opened[location] = o
+	}
+	c.mu.Unlock()
+	o.once.Do(func() { o.at.store, o.at.path, o.err = store.OpenLocation(ctx, location, store.Read) })
+	return o.at, o.err
+}
+
+// Close closes the stores of the files.
+func (c *Collector) Close() error {
+	var errs []error
+	for _, o := range c.opened {
+		if closer, ok := o.at.store.(io.Closer); ok {
+			errs = append(errs, closer.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// coordinate has the values of an array in place of references: of a coordinate that
+// grows, because each file may count time from another day and because a chunk for each
+// file would take a request each; and of an array that every file repeats, to compare it.
+type coordinate struct {
+	typ     dtype.Type
+	values  []byte   // in host byte order; texts have their lengths before them
+	times            // if the values are times
+	missing [][]byte // elements that stand for no value
+}
+
+// mostCoordinate bounds the values of a coordinate in one file, in bytes.
+const mostCoordinate = 16 << 20
+
+// mostCompared bounds the values of other arrays that files repeat, in bytes. Larger ones
+// are taken from the first file.
+const mostCompared = 1 << 20
+
+// sizeOf returns the bytes of the elements of an array, and false if they are more than a
+// bound. A text counts as 64 bytes.
+func sizeOf(a *Array, most int64) (int64, bool) {
+	t, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
+	if err != nil {
+		return 0, false
+	}
+	n := int64(t.Size())
+	if t.Variable() {
+		n = 64
+	}
+	for _, x := range a.Document.Shape {
+		var ok bool
+		if n, ok = checked.Mul(n, x); !ok || n > most {
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// keepsValues reports whether an array that grows along a dimension is kept as values:
+// the coordinate of the dimension, its bounds, and other times of one axis.
+func keepsValues(a *Array, dimension string, m *Manifest) bool {
+	t, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
+	if err != nil || t.Kind() != dtype.Int && t.Kind() != dtype.Uint && t.Kind() != dtype.Float || t.Size() < 2 {
+		return false
+	}
+	if _, ok := sizeOf(a, mostCoordinate); !ok {
+		return false
+	}
+	names := namesOf(a.Document)
+	switch {
+	case len(names) == 0 || names[0] != dimension:
+		return false
+	case len(names) == 1:
+		return baseName(a.Path) == dimension || strings.Contains(textAttribute(a, "units"), " since ")
+	}
+	return len(names) == 2 && boundsOf(a, m) != nil
+}
+
+// boundsOf returns the coordinate whose bounds an array has (CF conventions, section
+// 7.1), or nil. They are in its units, and often have no attributes.
+func boundsOf(a *Array, m *Manifest) *Array {
+	names := namesOf(a.Document)
+	if len(names) != 2 || names[0] == "" {
+		return nil
+	}
+	// The coordinate is in the same group, or in one above.
+	for group := a.Path; group != ""; {
+		group = group[:max(0, strings.LastIndexByte(group, '/'))]
+		c := m.Array(strings.TrimPrefix(group+"/"+names[0], "/"))
+		if c != nil {
+			if isCoordinate(c) && textAttribute(c, "bounds") == baseName(a.Path) {
+				return c
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// textAttribute returns an attribute that is a string, or "".
+func textAttribute(a *Array, name string) string {
+	raw, ok, err := metadata.Attribute(a.Document.Attributes, name)
+	if !ok || err != nil {
+		return ""
+	}
+	v, err := strictjson.Parse(raw, strictjson.Limits{})
+	if err != nil {
+		return ""
+	}
+	text, _ := v.Str() // "" unless it is a string
+	return text
+}
+
+// readCoordinate reads the values of an array of a part.
+func readCoordinate(ctx context.Context, p *Part, a *Array) (*coordinate, error) {
+	c := &coordinate{}
+	var err error
+	if c.typ, err = dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration); err != nil {
+		return nil, err
+	}
+	if c.values, err = p.Values(ctx, a.Path); err != nil {
+		return nil, err
+	}
+	of := a
+	if main := boundsOf(a, p.Manifest); main != nil {
+		of = main
+	}
+	c.times = timesOf(of)
+	c.missing = missingOf(a, c.typ)
+	return c, nil
+}
+
+// missingOf returns the elements of an array that stand for no value.
+func missingOf(a *Array, t dtype.Type) (list [][]byte) {
+	if elem, err := t.ParseFill(a.Document.FillValue); err == nil {
+		list = append(list, elem)
+	}
+	for _, name := range []string{missing.FillValue, missing.Value} {
+		raw, ok, err := metadata.Attribute(a.Document.Attributes, name)
+		if !ok || err != nil {
+			continue
+		}
+		if elem, err := missing.Parse(t, raw); err == nil {
+			list = append(list, elem)
+		}
+		list = append(list, missing.List(t, raw)...)
+	}
+	return list
+}
+
+// equals checks that a part repeats the coordinate.
+func (c *coordinate) equals(o *coordinate) bool {
+	return c.typ == o.typ && bytes.Equal(c.values, o.values)
+}
+
+// converted returns the values of another coordinate in the units of this one.
+func (c *coordinate) converted(o *coordinate) ([]byte, error) {
+	if o.text == c.text {
+		return o.values, nil
+	}
+	if err := c.convertible(o); err != nil {
+		return nil, err
+	}
+	out := make([]byte, len(o.values))
+	size := c.typ.Size()
+	for i := 0; i < len(out); i += size {
+		elem := o.values[i : i+size]
+		if slices.ContainsFunc(o.missing, func(m []byte) bool { return bytes.Equal(m, elem) }) {
+			copy(out[i:], elem)
+			continue
+		}
+		if err := c.convert(o, out[i:i+size], elem); err != nil {
+			return nil, fmt.Errorf("%q cannot be expressed as %q: %w", o.text, c.text, err)
+		}
+	}
+	return out, nil
+}
+
+// convertible returns an error if the units of two coordinates cannot be converted.
+func (c *coordinate) convertible(o *coordinate) error {
+	switch {
+	case !c.isTime || !o.isTime:
+		return fmt.Errorf("units %q, and those of the files before are %q", o.text, c.text)
+	case c.packed || o.packed:
+		return fmt.Errorf("units %q after %q, of numbers with a scale_factor or an add_offset", o.text, c.text)
+	}
+	return nil
+}
+
+// convert converts one element.
+func (c *coordinate) convert(o *coordinate, dst, src []byte) error {
+	unsigned := c.typ.Kind() == dtype.Uint
+	if c.typ.Kind() == dtype.Float {
+		return c.convertFloat(o, dst, src)
+	}
+	v := integerOf(src, unsigned)
+	if unsigned && v < 0 {
+		return fmt.Errorf("%d is too large", uint64(v))
+	}
+	at, err := o.units.At(v)
+	if err != nil {
+		return err
+	}
+	n, err := c.units.Count(at)
+	if err == nil && !setInteger(dst, n, unsigned) {
+		err = fmt.Errorf("%d does not fit the type %s", n, c.typ)
+	}
+	return err
+}
+
+// convertFloat converts a float. A number that the type would round so that its time
+// changes, by more than the last digits that it had before, is an error.
+func (c *coordinate) convertFloat(o *coordinate, dst, src []byte) error {
+	v := floatOf(src)
+	if math.IsNaN(v) {
+		copy(dst, src)
+		return nil
+	}
+	at, err := o.units.AtFloat(v)
+	if err != nil {
+		return err
+	}
+	setFloat(dst, c.units.CountFloat(at))
+	back, err := c.units.AtFloat(floatOf(dst))
+	if err != nil {
+		return err
+	}
+	again := make([]byte, len(src))
+	setFloat(again, o.units.CountFloat(back))
+	if got := floatOf(again); math.Abs(got-v) > 4*spacing(v, len(src)) {
+		return fmt.Errorf("the type %s has too few digits for %v", c.typ, v)
+	}
+	return nil
+}
+
+// coordinateChunk is the largest number of bytes in a chunk of a coordinate.
+const coordinateChunk = 1 << 20
+
+// finish gives an array the values as its chunks.
+func (c *coordinate) finish(a *Array) error {
+	shape := a.Grid.Shape()
+	width := c.typ.Size()
+	for _, n := range shape[1:] {
+		width *= int(n)
+	}
+	shape[0] = int64(len(c.values) / max(1, width))
+	chunk := append([]int64{max(1, min(shape[0], coordinateChunk/int64(max(1, width))))}, shape[1:]...)
+	for i := range chunk {
+		chunk[i] = max(1, chunk[i])
+	}
+	g, err := grid.Regular(shape, chunk)
+	if err != nil {
+		return err
+	}
+	doc := *withGrid(a.Document, g)
+	doc.Codecs = []metadata.Extension{scan.Plain(c.typ, false), zstd.Extension(0, false)}
+	made, err := newArray(a.Path, &doc, g, 0)
+	if err != nil {
+		return err
+	}
+	made.inline = map[int64][]byte{}
+	size := int(chunk[0]) * width
+	for k := 0; k*size < len(c.values); k++ {
+		part := make([]byte, size) // the last one is padded
+		copy(part, c.values[k*size:])
+		if !dtype.LittleEndian() {
+			c.typ.Swap(part, part)
+		}
+		made.inline[int64(k)] = blockEncoder.EncodeAll(part, nil)
+	}
+	made.values = true
+	*a = *made
+	return nil
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// Suffix ends the name of the folder of a manifest.
+const Suffix = ".vz"
+
+// DocumentName is the key of the document of a manifest in its folder.
+const DocumentName = "manifest.json"
+
+// mostDocument bounds that document in bytes.
+const mostDocument = 64 << 20
+
+// version is the version of the stored form.
+const version = 1
+
+// document is the stored form of a manifest; docs/virtual.md describes it.
+type document struct {
+	Version int            `json:"varve_manifest"`
+	Concat  string         `json:"concat,omitempty"`
+	Stack   string         `json:"stack,omitempty"`
+	Padded  bool           `json:"padded,omitempty"`
+	Nodes   []nodeDocument `json:"nodes"`
+	Sources []piece        `json:"sources"`
+}
+
+type nodeDocument struct {
+	Path string `json:"path"`
+	// Document is the text of the node's document: it may have a bare NaN, which JSON
+	// does not have.
+	Document string  `json:"document"`
+	Axis     int     `json:"axis,omitempty"`
+	Values   bool    `json:"values,omitempty"` // see [Array.values]
+	Blocks   []piece `json:"references,omitempty"`
+}
+
+// Open reads the document of a stored manifest, by one request. References and sources
+// are read when they are needed. path is the folder of the manifest.
+func Open(ctx context.Context, s store.Store, path store.Path) (*Manifest, error) {
+	key, err := path.Key(DocumentName)
+	if err != nil {
+		return nil, err
+	}
+	data, info, err := s.Get(ctx, key, store.Request{Limit: mostDocument}, nil)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	m.folder = &folder{store: s, path: path, version: info.Version, kept: map[use]*decoded{}}
+	return m, nil
+}
+
+// parse parses the document of a manifest.
+func parse(data []byte) (*Manifest, error) {
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, scan.Corruptf("%v", err)
+	}
+	if d.Version != version {
+		return nil, scan.Unsupportedf("a manifest of version %d; this program knows version %d", d.Version, version)
+	}
+	m := &Manifest{Join: Join{d.Concat, d.Stack, d.Padded}, sourceBlocks: d.Sources}
+	if m.sourceBlocks == nil {
+		m.sourceBlocks = []piece{}
+	}
+	if err := consecutive(d.Sources, mostSources); err != nil {
+		return nil, fmt.Errorf("sources: %w", err)
+	}
+	for _, n := range d.Nodes {
+		if err := m.addNode(n); err != nil {
+			return nil, fmt.Errorf("node %q: %w", n.Path, err)
+		}
+	}
+	m.sort()
+	return m, nil
+}
+
+func (m *Manifest) addNode(n nodeDocument) error {
+	if _, err := store.ParsePath(n.Path); err != nil {
+		return err
+	}
+	node, err := metadata.Parse([]byte(n.Document), metadata.Limits{})
+	if err != nil {
+		return err
+	}
+	switch doc := node.(type) {
+	case *metadata.Group:
+		m.Groups = append(m.Groups, Group{n.Path, doc})
+		return nil
+	case *metadata.Array:
+		// Opening the array asks whether experiments are permitted.
+		g, err := grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+		if err != nil {
+			return err
+		}
+		if n.Axis < 0 || n.Axis > max(0, g.Rank()-1) {
+			return scan.Corruptf("axis %d of %d", n.Axis, g.Rank())
+		}
+		if n.Blocks == nil {
+			n.Blocks = []piece{}
+		}
+		m.Arrays = append(m.Arrays, &Array{Path: n.Path, Document: doc, Grid: g, Axis: n.Axis, values: n.Values, blocks: n.Blocks})
+		if err := consecutive(n.Blocks, mostReferences); err != nil {
+			return err
+		}
+		if chunks, ok := g.NumChunks(); !ok || chunks > mostChunks || chunks != next(n.Blocks) {
+			return scan.Corruptf("%d references of an array with %v chunks", next(n.Blocks), g.Chunks())
+		}
+		return nil
+	}
+	return scan.Corruptf("neither a group nor an array")
+}
+
+// mostBlock bounds a stored block in bytes.
+const mostBlock = 16 << 20
+
+// consecutive returns an error unless blocks follow each other from 0 on.
+func consecutive(blocks []piece, most int64) error {
+	next := int64(0)
+	for _, p := range blocks {
+		if p.First != next || p.Count <= 0 || p.Count > most || p.Offset < 0 || p.Length <= 0 || p.Length > mostBlock {
+			return scan.Corruptf("a block of %d from %d on, after %d", p.Count, p.First, next)
+		}
+		next += p.Count
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/grid"
+)
+
+// Extend returns a manifest that [Open] has opened as a hierarchy to which files are
+// added, as [Manifest.Join] says. location is that of the manifest. Blocks of references
+// that are stored stay where they are, but for the last one. Coordinates are read, and
+// are stored again as a whole.
+func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) {
+	how := m.Join
+	at, err := placeOf(location)
+	if err != nil {
+		return nil, err
+	}
+	above, name := at.split()
+	from, err := newSites(ctx, m.folder.store, m.folder.path.Parent(), above.String(), name)
+	if err != nil {
+		return nil, err
+	}
+	shown := newStore(m, from)
+	values := func(ctx context.Context, path string) ([]byte, error) { return readAll(ctx, shown, path) }
+	j, err := NewJoined(how)
+	if err != nil {
+		return nil, err
+	}
+	self := &Part{Name: "the manifest", Manifest: m, Values: values}
+	j.m, j.first, j.parts = m, self.Name, 1
+	for _, a := range m.Arrays {
+		n := &joined{Array: a, along: -1, last: self.Name}
+		if how.Concat+how.Stack != "" {
+			n.along = axisOf(a.Document, how.Concat+how.Stack)
+		}
+		if err := j.resume(ctx, self, n); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Path, err)
+		}
+		j.arrays[a.Path] = n
+	}
+	if !how.merges() && !slices.ContainsFunc(m.Arrays, func(a *Array) bool { return j.arrays[a.Path].along >= 0 }) {
+		return nil, fmt.Errorf("%w: no array has the dimension %q", ErrMismatch, how.Concat+how.Stack)
+	}
+	return j, nil
+}
+
+// resume makes an array of a stored manifest ready to grow.
+func (j *Joined) resume(ctx context.Context, self *Part, n *joined) (err error) {
+	if n.along >= 0 && n.values || n.along < 0 && compared(n.Array) {
+		n.coord, err = readCoordinate(ctx, self, n.Array)
+		return err
+	}
+	if n.along < 0 {
+		return nil
+	}
+	axis := n.Grid.Axis(n.along)
+	n.axes = []grid.Axis{axis}
+	// Their order, or the padding of the last chunks, may have to change.
+	if n.Axis != n.along || isPadded(axis) && n.trims() {
+		if err := j.m.load(ctx, n.Array); err != nil {
+			return err
+		}
+		*n.Array = *n.ordered(n.along)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hdf5
+
+import (
+	"errors"
+	"slices"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// described is what the header of an array says.
+type described struct {
+	space   dataspace
+	typ     *datatype
+	layout  layout
+	filters []filter
+	fill    []byte // as in the file
+}
+
+// addArray adds the array of an object.
+func (w *walk) addArray(path string, o *object) error {
+	list, err := w.attributes(o)
+	if err != nil {
+		return err
+	}
+	f := &found{address: o.address, array: &scan.Array{Path: path}}
+	if f.scale, err = w.scale(list); err != nil {
+		return err
+	}
+	if f.array.Attributes, err = w.visible(list, &f.scale); err != nil {
+		return err
+	}
+	w.found = append(w.found, f)
+	err = w.fillArray(f.array, o)
+	if errors.Is(err, scan.ErrUnsupported) {
+		f.array.Refused, f.array.Chunks = err, nil
+		return nil
+	}
+	return err
+}
+
+// fillArray sets everything of an array but its name and its attributes.
+func (w *walk) fillArray(a *scan.Array, o *object) error {
+	d, err := w.describe(o)
+	a.Shape = d.space.shape
+	if err != nil {
+		return err
+	}
+	if d.space.null {
+		return scan.Unsupportedf("it has no elements, not even one (a null dataspace)")
+	}
+	if o.find(kindExternal) != nil {
+		return scan.Unsupportedf("its elements are in other files")
+	}
+	if a.Type, err = d.typ.element(); err != nil {
+		return err
+	}
+	if d.layout.class == layoutChunked {
+		err = w.chunked(a, &d)
+	} else {
+		err = w.whole(a, &d)
+	}
+	if err != nil {
+		return err
+	}
+	if a.Type.Variable() {
+		return w.inline(a, &d)
+	}
+	return setFill(a, &d)
+}
+
+// describe reads the messages of an array.
+func (w *walk) describe(o *object) (d described, err error) {
+	parts := []struct {
+		kind  uint16
+		parse func(*cursor) error
+	}{
+		{kindDataspace, func(c *cursor) (err error) { d.space, err = parseDataspace(c); return err }},
+		{kindDatatype, func(c *cursor) (err error) { d.typ, err = parseDatatype(c, 0); return err }},
+		{kindLayout, func(c *cursor) (err error) { d.layout, err = parseLayout(c); return err }},
+		{kindFilters, func(c *cursor) (err error) { d.filters, err = parseFilters(c); return err }},
+	}
+	for _, p := range parts {
+		m := o.find(p.kind)
+		if m == nil && p.kind == kindFilters {
+			continue
+		}
+		if m == nil {
+			return d, scan.Corruptf("object header at %d: no message of the kind %d", o.address, p.kind)
+		}
+		b, err := w.body(m)
+		if err == nil {
+			err = p.parse(w.over(b))
+		}
+		if err != nil {
+			return d, within(err, "object header", o.address)
+		}
+	}
+	d.fill, err = w.fill(o)
+	return d, within(err, "fill value of the object", o.address)
+}
+
+// setFill sets the fill value, in the order of the host.
+func setFill(a *scan.Array, d *described) error {
+	if d.fill == nil {
+		return nil
+	}
+	if len(d.fill) != a.Type.Size() {
+		return scan.Corruptf("a fill value of %d bytes, want %d", len(d.fill), a.Type.Size())
+	}
+	fill := slices.Clone(d.fill)
+	if d.typ.order() == bigOrder == dtype.LittleEndian() {
+		a.Type.Swap(fill, fill)
+	}
+	if err := a.Type.Check(fill); err != nil {
+		return scan.Unsupportedf("its fill value: %v", err)
+	}
+	if a.Fill = fill; isZero(fill) {
+		a.Fill = nil
+	}
+	return nil
+}
+
+func isZero(b []byte) bool {
+	return !slices.ContainsFunc(b, func(x byte) bool { return x != 0 })
+}
+
+// whole sets the only chunk of an array that has no chunks.
+func (w *walk) whole(a *scan.Array, d *described) (err error) {
+	for _, n := range a.Shape {
+		a.Chunk = append(a.Chunk, max(1, n))
+	}
+	if a.Codecs, err = codecs(d.typ, nil); err != nil {
+		return err
+	}
+	n, err := d.space.bytes(d.typ.size)
+	if err != nil || n == 0 {
+		return err
+	}
+	switch l := &d.layout; l.class {
+	case layoutCompact:
+		if int64(len(l.data)) < n {
+			return scan.Corruptf("%d bytes of elements, want %d", len(l.data), n)
+		}
+		a.Chunks = []scan.Chunk{{Data: l.data[:n:n]}}
+	case layoutContiguous:
+		if l.address == undefined {
+			return nil
+		}
+		at, err := w.place(l.address)
+		if err != nil {
+			return err
+		}
+		if l.size != undefined && l.size < n || at > w.file.Size() || n > w.file.Size()-at {
+			return scan.Corruptf("%d bytes of elements at %d, in a file of %d", n, at, w.file.Size())
+		}
+		a.Chunks = []scan.Chunk{{Offset: at, Length: n}}
+	case layoutVirtual:
+		return scan.Unsupportedf("it is a virtual dataset: its elements are those of others")
+	default:
+		return scan.Unsupportedf("its elements have a layout of the kind %d", l.class)
+	}
+	return nil
+}
+
+// chunked sets the chunks of an array.
+func (w *walk) chunked(a *scan.Array, d *described) error {
+	a.Chunk = d.layout.chunk
+	if d.layout.element != d.typ.size {
+		return scan.Corruptf("its chunks have elements of %d bytes, its type of %d", d.layout.element, d.typ.size)
+	}
+	// Without its codecs nobody needs the chunks of an array.
+	if _, err := codecs(d.typ, d.filters); err != nil {
+		return err
+	}
+	k, err := w.newChunks(&d.layout, &d.space, len(d.filters))
+	if err != nil {
+		return err
+	}
+	if err := k.gather(); err != nil {
+		return err
+	}
+	filters, err := k.encoding(d.filters)
+	if err != nil {
+		return err
+	}
+	d.filters = filters
+	a.Chunks = k.list
+	a.Codecs, err = codecs(d.typ, filters)
+	return err
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hdf5
+
+import (
+	"math"
+
+	"varve.dev/zarr/virtual/scan"
+)
+
+// tree2 is a B-tree of version 2 (specification, III.A.2).
+type tree2 struct {
+	*reader
+	kind   byte
+	node   int64 // bytes of a node
+	record int64 // bytes of a record
+	levels []treeLevel
+	visit  func(record []byte) error
+}
+
+// treeLevel is what the nodes of a level may hold, leaves first.
+type treeLevel struct {
+	records int64  // in a node, at most
+	below   uint64 // in a node and all below it, at most
+	bytes   int    // of the number of records below a child
+}
+
+// tree2 visits the records of a tree in their order.
+func (r *reader) tree2(address int64, kind byte, visit func(record []byte) error) error {
+	return within(r.readTree2(address, kind, visit), "B-tree", address)
+}
+
+func (r *reader) readTree2(address int64, kind byte, visit func(record []byte) error) error {
+	if address == undefined {
+		return nil
+	}
+	c, err := r.signed(address, int64(4+2+4+2+2+2+r.sizes.address+2+r.sizes.length+checksum), "BTHD")
+	if err != nil {
+		return err
+	}
+	if _, err := c.version(0); err != nil {
+		return err
+	}
+	t := tree2{reader: r, kind: kind, visit: visit}
+	if got := c.byte(); got != kind {
+		return scan.Corruptf("a tree of the kind %d, where %d is needed", got, kind)
+	}
+	t.node, t.record = int64(c.uint32()), int64(c.uint16())
+	depth := int(c.uint16())
+	c.skip(2) // when nodes are split and merged
+	root, n := c.address(), int64(c.uint16())
+	if err := c.err(); err != nil {
+		return err
+	}
+	if root == undefined {
+		return nil
+	}
+	if err := t.plan(depth); err != nil {
+		return err
+	}
+	return t.visitNode(root, n, depth)
+}
+
+// treePrefix is the bytes of a node other than records and children.
+const treePrefix = 4 + 2 + checksum
+
+// plan computes what the nodes of each level may hold.
+func (t *tree2) plan(depth int) error {
+	const most = 64
+	if t.record == 0 || t.node < treePrefix+t.record || depth > most {
+		return scan.Corruptf("records of %d bytes in nodes of %d, %d levels", t.record, t.node, depth)
+	}
+	leaf := treeLevel{records: (t.node - treePrefix) / t.record}
+	leaf.below = uint64(leaf.records)
+	t.levels = []treeLevel{leaf}
+	for range depth {
+		last := t.levels[len(t.levels)-1]
+		pointer := t.pointer(last)
+		l := treeLevel{records: (t.node - treePrefix - pointer) / (t.record + pointer)}
+		if t.node < treePrefix+pointer || l.records < 1 {
+			return scan.Corruptf("nodes of %d bytes", t.node)
+		}
+		children := uint64(l.records) + 1
+		if last.below > (math.MaxUint64-uint64(l.records))/children {
+			return scan.Corruptf("%d levels", depth)
+		}
+		l.below = children*last.below + uint64(l.records)
+		l.bytes = bytesFor(l.below)
+		t.levels = append(t.levels, l)
+	}
+	return nil
+}
+
+// pointer returns the bytes of a child of a level: its address, its number of records,
+// and that of all below it.
+func (t *tree2) pointer(child treeLevel) int64 {
+	return int64(t.sizes.address + bytesFor(uint64(t.levels[0].records)) + child.bytes)
+}
+
+func (t *tree2) visitNode(address, n int64, level int) error {
+	return within(t.readNode(address, n, level), "node", address)
+}
+
+// readNode visits the records of a node and those below it.
+func (t *tree2) readNode(address, n int64, level int) error {
+	if n > t.levels[level].records {
+		return scan.Corruptf("%d records, and at most %d have room", n, t.levels[level].records)
+	}
+	bytes, mark := treePrefix+n*t.record, "BTLF"
+	if level > 0 {
+		bytes, mark = bytes+(n+1)*t.pointer(t.levels[level-1]), "BTIN"
+	}
+	c, err := t.signed(address, bytes, mark)
+	if err != nil {
+		return err
+	}
+	if _, err := c.version(0); err != nil {
+		return err
+	}
+	if kind := c.byte(); kind != t.kind {
+		return scan.Corruptf("a node of the kind %d in a tree of the kind %d", kind, t.kind)
+	}
+	records := c.take(int(n * t.record))
+	for i := range n + 1 {
+		if level > 0 {
+			child, below := c.address(), int64(c.uint(bytesFor(uint64(t.levels[0].records))))
+			c.skip(t.levels[level-1].bytes)
+			if err := t.visitNode(child, below, level-1); err != nil {
+				return err
+			}
+		}
+		if i < n {
+			if err := t.visit(records[i*t.record:][:t.record]); err != nil {
+				return err
+			}
+		}
+	}
+	return c.err()
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hdf5
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// element returns the type of Zarr that has the same elements.
+func (d *datatype) element() (dtype.Type, error) {
+	if d.odd != "" {
+		return dtype.Type{}, scan.Unsupportedf("elements are %s", d.odd)
+	}
+	switch d.class {
+	case classInteger:
+		return d.integer()
+	case classEnum:
+		if d.isBool() {
+			return dtype.Of[bool](), nil
+		}
+		return d.integer()
+	case classFloat:
+		return d.named(d.floatName())
+	case classComplex:
+		return d.named(d.complexName(d.base))
+	case classText:
+		return d.fixedText()
+	case classOpaque:
+		return d.raw()
+	case classArray:
+		return d.rawArray()
+	case classCompound:
+		return d.compound()
+	case classSequence:
+		if d.text {
+			return dtype.Of[string](), nil
+		}
+	}
+	return dtype.Type{}, scan.Unsupportedf("elements are of the class %s", d.class)
+}
+
+// named returns the type of a name, or an error for "".
+func (d *datatype) named(name string) (dtype.Type, error) {
+	if name == "" {
+		return dtype.Type{}, scan.Unsupportedf("elements are of the class %s, and have %d bytes", d.class, d.size)
+	}
+	return refusing(dtype.Parse(name, nil))
+}
+
+// refusing makes errors of types that Zarr does not have refusals.
+func refusing(t dtype.Type, err error) (dtype.Type, error) {
+	if err != nil {
+		return dtype.Type{}, scan.Unsupportedf("its elements: %v", err)
+	}
+	return t, nil
+}
+
+func (d *datatype) integer() (dtype.Type, error) {
+	sign := "u"
+	if d.signed {
+		sign = ""
+	}
+	switch d.size {
+	case 1, 2, 4, 8:
+		return d.named(fmt.Sprintf("%sint%d", sign, 8*d.size))
+	}
+	return d.named("")
+}
+
+func (d *datatype) floatName() string {
+	if d.brain {
+		return "bfloat16"
+	}
+	return fmt.Sprintf("float%d", 8*d.size)
+}
+
+// complexName returns the name of the type whose parts are of a type.
+func (d *datatype) complexName(part *datatype) string {
+	if part.class == classFloat && part.odd == "" && (part.size == 4 || part.size == 8) && d.size == 2*part.size {
+		return fmt.Sprintf("complex%d", 8*d.size)
+	}
+	return ""
+}
+
+func (d *datatype) fixedText() (dtype.Type, error) {
+	if d.padding == padSpaces && d.size > 1 {
+		return dtype.Type{}, scan.Unsupportedf("elements are text that is filled up with spaces")
+	}
+	return refusing(dtype.NullTerminated(int(d.size)))
+}
+
+func (d *datatype) raw() (dtype.Type, error) { return refusing(dtype.RawBytes(int(d.size))) }
+
+// rawArray returns the type of elements that are arrays: their bytes. Those with the most
+// significant byte first would not say so any more.
+func (d *datatype) rawArray() (dtype.Type, error) {
+	t, err := d.base.element()
+	if err != nil {
+		return t, err
+	}
+	if o := d.order(); t.Variable() || o != littleOrder && o != noOrder {
+		return dtype.Type{}, scan.Unsupportedf("elements are arrays of variable length or of big-endian numbers")
+	}
+	return d.raw()
+}
+
+// compound returns the type of a struct. Fields that overlap or have gaps between them
+// have no type.
+func (d *datatype) compound() (dtype.Type, error) {
+	if len(d.fields) == 2 && d.isComplex() {
+		if name := d.complexName(d.fields[0].typ); name != "" {
+			return d.named(name)
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(d.fields), func(a, b field) int { return cmp.Compare(a.offset, b.offset) })
+	var list []dtype.Field
+	end := int64(0)
+	for _, f := range sorted {
+		if f.offset != end {
+			return dtype.Type{}, scan.Unsupportedf("field %q of a compound begins at %d, and the one before ends at %d", f.name, f.offset, end)
+		}
+		t, err := f.typ.element()
+		if err == nil && t.Variable() {
+			err = scan.Unsupportedf("it has variable length")
+		}
+		if err != nil {
+			return dtype.Type{}, fmt.Errorf("field %q: %w", f.name, err)
+		}
+		list = append(list, dtype.Field{Name: f.name, Type: t})
+		end += f.typ.size
+	}
+	if end != d.size {
+		return dtype.Type{}, scan.Unsupportedf("a compound of %d bytes whose fields end at %d", d.size, end)
+	}
+	return refusing(dtype.StructOf(list...))
+}
+
+// isComplex reports whether two fields are the parts of a complex number, as h5py stores
+// them.
+func (d *datatype) isComplex() bool {
+	r, i := d.fields[0], d.fields[1]
+	return r.name == "r" && i.name == "i" && r.offset == 0 && i.offset == r.typ.size &&
+		r.typ.class == classFloat && i.typ.class == classFloat && r.typ.odd == "" && i.typ.odd == "" &&
+		r.typ.size == i.typ.size && r.typ.big == i.typ.big && r.typ.brain == i.typ.brain
+}
+
+// byteOrder is the order of the bytes of all numbers of an element.
+type byteOrder byte
+
+const (
+	noOrder     byteOrder = 0
+	littleOrder byteOrder = 1
+	bigOrder    byteOrder = 2
+	bothOrders  byteOrder = 3
+)
+
+// order returns the order of bytes within an element.
+func (d *datatype) order() (o byteOrder) {
+	switch d.class {
+	case classInteger, classEnum, classFloat:
+		switch {
+		case d.size == 1:
+			return noOrder
+		case d.big:
+			return bigOrder
+		}
+		return littleOrder
+	case classComplex, classArray:
+		return d.base.order()
+	case classCompound:
+		for _, f := range d.fields {
+			o |= f.typ.order()
+		}
+	}
+	return o
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hdf5
+
+import (
+	"math/bits"
+	"slices"
+
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// extensibleArray is the index of an array with one unlimited axis (specification,
+// VII.D). Slots are in the index block, then in data blocks, which become larger, and
+// more and more. Super blocks have the addresses of later data blocks.
+type extensibleArray struct {
+	*chunks
+	slots    *slots
+	header   int64 // address
+	client   byte
+	bytes    int   // of a slot
+	bits     int   // of the number of a slot
+	direct   int64 // slots of the index block
+	least    int64 // slots of the smallest data blocks
+	pointers int64 // addresses of data blocks in the smallest super block
+	page     int64 // slots of a page of a data block
+	next     int64 // the number of the next slot
+}
+
+// fromExtensible adds the chunks of an extensible array.
+func (k *chunks) fromExtensible() error {
+	return within(k.readExtensible(), "extensible array", k.layout.address)
+}
+
+func (k *chunks) readExtensible() error {
+	// The slots run along the unlimited axis slowest, whichever it is.
+	s, err := k.slots(slices.Index(k.most, undefined))
+	if err != nil {
+		return err
+	}
+	c, err := k.signed(k.layout.address, int64(4+8+6*k.sizes.length+k.sizes.address+checksum), "EAHD")
+	if err != nil {
+		return err
+	}
+	if _, err := c.version(0); err != nil {
+		return err
+	}
+	a := extensibleArray{chunks: k, slots: s, header: k.layout.address}
+	a.client, a.bytes, a.bits = c.byte(), int(c.byte()), int(c.byte())
+	a.direct, a.least, a.pointers = int64(c.byte()), int64(c.byte()), int64(c.byte())
+	page := c.byte()
+	c.skip(6 * k.sizes.length) // what it holds now
+	block := c.address()
+	if err := c.err(); err != nil {
+		return err
+	}
+	power := func(n int64) bool { return n > 0 && n&(n-1) == 0 }
+	if a.bits < 1 || a.bits > 60 || page > 32 || !power(a.least) || !power(a.pointers) || 1<<a.bits < a.least {
+		return scan.Corruptf("2^%d slots, data blocks of %d, super blocks of %d", a.bits, a.least, a.pointers)
+	}
+	if err := k.checkElement(a.bytes, a.client); err != nil {
+		return err
+	}
+	if a.page = 1 << page; block == undefined {
+		return nil
+	}
+	return within(a.indexBlock(block), "index block", block)
+}
+
+// super is what the data blocks of a super block are.
+type super struct {
+	blocks int64
+	slots  int64 // of each
+}
+
+// super returns the super block of a number. Blocks and their slots double in turns.
+func (a *extensibleArray) super(i int) super {
+	return super{blocks: 1 << (i / 2), slots: a.least << ((i + 1) / 2)}
+}
+
+// supers returns the number of super blocks, and of those whose data blocks the index
+// block itself has.
+func (a *extensibleArray) supers() (all, inside int) {
+	all = 1 + a.bits - (bits.Len64(uint64(a.least)) - 1)
+	return all, min(all, 2*(bits.Len64(uint64(a.pointers))-1))
+}
+
+// indexBlock reads the index block and all that it leads to.
+func (a *extensibleArray) indexBlock(address int64) error {
+	all, inside := a.supers()
+	blocks := int64(0)
+	for i := range inside {
+		blocks += a.super(i).blocks
+	}
+	n := a.direct*int64(a.bytes) + (blocks+int64(all-inside))*int64(a.sizes.address)
+	c, err := a.signed(address, int64(4+2+a.sizes.address)+n+checksum, "EAIB")
+	if err != nil {
+		return err
+	}
+	if err := a.prefix(c, 0); err != nil {
+		return err
+	}
+	if err := a.read(c, a.direct); err != nil {
+		return err
+	}
+	for i := range inside {
+		s := a.super(i)
+		for range s.blocks {
+			if err := a.dataBlock(c.address(), s, nil, 0); err != nil {
+				return err
+			}
+		}
+	}
+	for i := inside; i < all; i++ {
+		block := c.address()
+		if err := a.superBlock(block, a.super(i)); err != nil {
+			return within(err, "super block", block)
+		}
+	}
+	return c.err()
+}
+
+// prefix checks the beginning of a block after its signature. The number of its first
+// slot has so many bytes.
+func (a *extensibleArray) prefix(c *cursor, number int) error {
+	if _, err := c.version(0); err != nil {
+		return err
+	}
+	if client, header := c.byte(), c.address(); client != a.client || header != a.header {
+		return scan.Corruptf("it belongs to an array of the kind %d at %d", client, header)
+	}
+	if number == 0 {
+		return c.err()
+	}
+	// Numbers do not count the slots of the index block.
+	if at := int64(c.uint(number)); at != a.next-a.direct {
+		return scan.Corruptf("it is the block for slot %d, not %d", at, a.next-a.direct)
+	}
+	return c.err()
+}
+
+// numberBytes returns the bytes of the number of a slot.
+func (a *extensibleArray) numberBytes() int { return (a.bits + 7) / 8 }
+
+// pagesOf returns the pages of each data block, or 0 if it has none.
+func (a *extensibleArray) pagesOf(s super) int64 {
+	if s.slots <= a.page {
+		return 0
+	}
+	return s.slots / a.page
+}
+
+// superBlock reads the data blocks of a super block.
+func (a *extensibleArray) superBlock(address int64, s super) error {
+	if address == undefined {
+		a.next += s.blocks * s.slots
+		return nil
+	}
+	bitmap, ok := checked.Mul(s.blocks, (a.pagesOf(s)+7)/8)
+	if !ok || max(bitmap, s.blocks) > a.file.Size() {
+		return scan.Corruptf("%d data blocks of %d slots", s.blocks, s.slots)
+	}
+	n := bitmap + s.blocks*int64(a.sizes.address)
+	c, err := a.signed(address, int64(4+2+a.sizes.address+a.numberBytes())+n+checksum, "EASB")
+	if err != nil {
+		return err
+	}
+	if err := a.prefix(c, a.numberBytes()); err != nil {
+		return err
+	}
+	there := append([]byte{}, c.take(int(bitmap))...)
+	for i := range s.blocks {
+		if err := a.dataBlock(c.address(), s, there, i*a.pagesOf(s)); err != nil {
+			return err
+		}
+	}
+	return c.err()
+}
+
+// dataBlock reads a data block, or which of its pages are there.
+func (a *extensibleArray) dataBlock(address int64, s super, there []byte, first int64) error {
+	end := a.next + s.slots
+	err := a.readDataBlock(address, s, there, first)
+	a.next = end
+	return within(err, "data block", address)
+}
+
+func (a *extensibleArray) readDataBlock(address int64, s super, there []byte, first int64) error {
+	if address == undefined {
+		return nil
+	}
+	pages := a.pagesOf(s)
+	n := int64(4 + 2 + a.sizes.address + a.numberBytes() + checksum)
+	if pages == 0 {
+		n += s.slots * int64(a.bytes)
+	}
+	c, err := a.signed(address, n, "EADB")
+	if err != nil {
+		return err
+	}
+	// The library writes other numbers than those of the specification into the data
+	// blocks of the index block.
+	number := a.numberBytes()
+	if there == nil {
+		number = 0
+	}
+	if err := a.prefix(c, number); err != nil {
+		return err
+	}
+	if pages == 0 {
+		c.skip(a.numberBytes() - number)
+		return a.read(c, s.slots)
+	}
+	return a.pages(address+n, pages, there, first)
+}
+
+// pages reads the pages of a data block that a bitmap has, the highest bit first.
+func (a *extensibleArray) pages(address, pages int64, there []byte, first int64) error {
+	size := a.page*int64(a.bytes) + checksum
+	begin := a.next
+	for i := range pages {
+		bit := first + i
+		if bit/8 >= int64(len(there)) {
+			return scan.Corruptf("pages that no super block has")
+		}
+		if there[bit/8]&(0x80>>(bit%8)) == 0 {
+			continue
+		}
+		at := address + i*size
+		c, err := a.summed(at, size)
+		if err == nil {
+			a.next = begin + i*a.page
+			err = a.read(c, a.page)
+		}
+		if err != nil {
+			return within(err, "page", at)
+		}
+	}
+	return nil
+}
+
+// read reads the next n slots.
+func (a *extensibleArray) read(c *cursor, n int64) error {
+	for range n {
+		if err := a.addSlot(c, a.slots, a.next, a.bytes); err != nil {
+			return err
+		}
+		a.next++
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hdf5
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/virtual/scan"
+)
+
+// link is a hard link of a group: a name of an object.
+type link struct {
+	name    string
+	address int64
+}
+
+// isGroup reports whether an object is a group.
+func (o *object) isGroup() bool {
+	return slices.ContainsFunc(o.messages, func(m message) bool {
+		return m.kind == kindSymbolTable || m.kind == kindLinkInfo || m.kind == kindLink || m.kind == kindGroupInfo
+	})
+}
+
+// links returns the hard links of a group in the order of their names. Soft links, and
+// those to other files, are left out: what they lead to has a name of its own.
+func (r *reader) links(o *object) (list []link, err error) {
+	for i := range o.messages {
+		m := &o.messages[i]
+		var more []link
+		switch m.kind {
+		case kindSymbolTable:
+			more, err = r.symbolTable(m)
+		case kindLinkInfo:
+			more, err = r.denseLinks(m)
+		case kindLink:
+			more, err = r.linkMessage(m)
+		}
+		if err != nil {
+			return nil, within(err, "group", o.address)
+		}
+		list = append(list, more...)
+	}
+	slices.SortFunc(list, func(a, b link) int { return cmp.Compare(a.name, b.name) })
+	for i, l := range list {
+		if l.name == "" || strings.Contains(l.name, "/") || i > 0 && l.name == list[i-1].name {
+			return nil, within(scan.Corruptf("a link named %q, which is no name or there twice", l.name), "group", o.address)
+		}
+	}
+	return list, nil
+}
+
+// symbolTable reads the links of a group of the old kind (specification, IV.A.2.r).
+func (r *reader) symbolTable(m *message) (list []link, err error) {
+	c := r.over(m.data)
+	tree, heap := c.address(), c.address()
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	names, err := r.localHeap(heap)
+	if err != nil {
+		return nil, err
+	}
+	t := tree1{reader: r, kind: treeOfLinks, key: r.sizes.length}
+	t.leaf = func(_ []byte, child int64) error {
+		list, err = r.symbols(child, names, list)
+		return within(err, "symbol table node", child)
+	}
+	err = t.visit(tree, anyLevel)
+	return list, err
+}
+
+// symbols adds the links of a node of a symbol table (specification, III.B and III.C).
+func (r *reader) symbols(address int64, names []byte, list []link) ([]link, error) {
+	c, err := r.cursor(address, 8)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.signature("SNOD"); err != nil {
+		return nil, err
+	}
+	if _, err := c.version(1); err != nil {
+		return nil, err
+	}
+	c.skip(1)
+	n := int64(c.uint16())
+	if c, err = r.cursor(address+8, n*int64(2*r.sizes.address+24)); err != nil {
+		return nil, err
+	}
+	for range n {
+		const soft = 2
+		offset, target, kind := c.address(), c.address(), c.uint32()
+		c.skip(4 + 16)
+		if kind == soft {
+			continue
+		}
+		name, err := nameAt(names, offset)
+		if err == nil {
+			err = r.spend(int64(len(name)))
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, link{name, target})
+	}
+	return list, c.err()
+}
+
+// linkMessage reads a link of a group of the new kind.
+func (r *reader) linkMessage(m *message) ([]link, error) {
+	b, err := r.body(m)
+	if err != nil {
+		return nil, err
+	}
+	l, hard, err := parseLink(r.over(b))
+	if err != nil || !hard {
+		return nil, err
+	}
+	return []link{l}, nil
+}
+
+// parseLink reads a link, and says whether it is a hard one (specification, IV.A.2.g).
+func parseLink(c *cursor) (l link, hard bool, err error) {
+	if _, err := c.version(1); err != nil {
+		return l, false, err
+	}
+	flags, kind := c.byte(), byte(0)
+	if flags&(1<<3) != 0 {
+		kind = c.byte()
+	}
+	if flags&(1<<2) != 0 {
+		c.skip(8) // the order of creation
+	}
+	if flags&(1<<4) != 0 {
+		c.skip(1) // the characters of the name
+	}
+	n := c.uint(1 << (flags & 3))
+	if n > uint64(c.rest()) {
+		return l, false, scan.Corruptf("link: a name of %d bytes", n)
+	}
+	l.name = string(c.take(int(n)))
+	if kind != 0 {
+		return l, false, c.err()
+	}
+	l.address = c.address()
+	return l, true, c.err()
+}
+
+// denseLinks reads the links that lie in a heap (specification, IV.A.2.c).
+func (r *reader) denseLinks(m *message) (list []link, err error) {
+	c := r.over(m.data)
+	if _, err := c.version(0); err != nil {
+		return nil, err
+	}
+	if c.byte()&1 != 0 {
+		c.skip(8) // the greatest order of creation
+	}
+	heap, names := c.address(), c.address()
+	if err := c.err(); err != nil || heap == undefined {
+		return nil, err
+	}
+	h, err := r.fractalHeap(heap)
+	if err != nil {
+		return nil, err
+	}
+	const byName = 5
+	err = r.tree2(names, byName, func(record []byte) error {
+		c := r.over(record)
+		c.skip(4) // the hash of the name
+		object, err := h.object(c.take(7))
+		if err != nil {
+			return err
+		}
+		l, hard, err := parseLink(r.over(object))
+		if err == nil && hard {
+			list = append(list, l)
+		}
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hdf5
+
+import "testing"
+
+// TestLookup3 compares with values that Jenkins published with the function.
+func TestLookup3(t *testing.T) {
+	for text, want := range map[string]uint32{"": 0xdeadbeef, "Four score and seven years ago": 0x17770551} {
+		if got := lookup3([]byte(text)); got != want {
+			t.Errorf("%q: %08x, want %08x", text, got, want)
+		}
+	}
+}

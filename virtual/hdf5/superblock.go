@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hdf5
+
+import (
+	"varve.dev/zarr/virtual/scan"
+)
+
+// signature begins a superblock.
+const signature = "\x89HDF\r\n\x1a\n"
+
+// mostUserBlock bounds the user block that is looked behind. Every try beyond the first
+// 256 KiB may cost a request.
+const mostUserBlock = 1 << 20
+
+// Is reports whether a file is one of HDF5: whether a superblock begins at 0, 512, 1024
+// and so on, after a user block of at most 1 MiB.
+func Is(f *scan.File) bool {
+	_, ok := find(f)
+	return ok
+}
+
+// find returns where the superblock begins (specification, II.A).
+func find(f *scan.File) (int64, bool) {
+	for at := int64(0); at <= mostUserBlock && at < f.Size(); at = max(512, 2*at) {
+		b, err := f.Bytes(at, int64(len(signature)))
+		if err == nil && string(b) == signature {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// superblock is what is needed of a superblock (specification, II.A).
+type superblock struct {
+	root      int64 // address of the header of the root group
+	extension int64 // address of the header with more about the file, or undefined
+}
+
+// mostSuperblock is more than the bytes of any superblock.
+const mostSuperblock = 160
+
+// open reads the superblock.
+func (r *reader) open() (superblock, error) {
+	at, ok := find(r.file)
+	if !ok {
+		return superblock{}, scan.Corruptf("it has no signature of HDF5")
+	}
+	r.base = at
+	n := min(mostSuperblock, r.file.Size()-at)
+	c, err := r.cursor(0, n)
+	if err != nil {
+		return superblock{}, err
+	}
+	c.skip(len(signature))
+	version, err := c.version(0, 1, 2, 3)
+	if err != nil {
+		return superblock{}, err
+	}
+	if version >= 2 {
+		return r.openNew(c)
+	}
+	return r.openOld(c, version)
+}
+
+// openOld reads a superblock of version 0 or 1.
+func (r *reader) openOld(c *cursor, version byte) (s superblock, err error) {
+	c.skip(4) // versions of other structures, reserved
+	if err := r.setSizes(c); err != nil {
+		return s, err
+	}
+	c.skip(1 + 2 + 2 + 4) // reserved, ranks of trees, flags
+	if version == 1 {
+		c.skip(4)
+	}
+	c.address() // The library trusts the place of the superblock more than this.
+	c.address() // free space
+	end, driver := c.address(), c.address()
+	c.address() // the name of the root
+	s = superblock{root: c.address(), extension: undefined}
+	if err := c.err(); err != nil {
+		return s, err
+	}
+	if driver != undefined {
+		return s, scan.Unsupportedf("a file of several parts")
+	}
+	return s, r.checkEnd(end)
+}
+
+// openNew reads a superblock of version 2 or 3.
+func (r *reader) openNew(c *cursor) (s superblock, err error) {
+	if err := r.setSizes(c); err != nil {
+		return s, err
+	}
+	c.skip(1) // flags
+	c.address()
+	s.extension = c.address()
+	end := c.address()
+	s.root = c.address()
+	c.skip(checksum)
+	if err := c.err(); err != nil {
+		return s, err
+	}
+	c.data = c.data[:c.next]
+	if _, err := r.verify(c); err != nil {
+		return s, err
+	}
+	return s, r.checkEnd(end)
+}
+
+// setSizes reads the sizes of addresses and lengths.
+func (r *reader) setSizes(c *cursor) error {
+	c.sizes = sizes{int(c.byte()), int(c.byte())}
+	for _, n := range []int{c.sizes.address, c.sizes.length} {
+		if n != 2 && n != 4 && n != 8 {
+			return scan.Unsupportedf("addresses or lengths of %d bytes", n)
+		}
+	}
+	r.sizes = c.sizes
+	return nil
+}
+
+// checkEnd checks that the file has all bytes that its superblock promises.
+func (r *reader) checkEnd(end int64) error {
+	if end > r.file.Size() {
+		return scan.Corruptf("it has %d bytes of %d: it was cut off", r.file.Size(), end)
+	}
+	return nil
+}

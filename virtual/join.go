@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+)
+
+// ErrMismatch means that a file does not fit those before it. The message names the file,
+// the array and the axis.
+var ErrMismatch = errors.New("the files do not fit together")
+
+// Join says how files become one hierarchy. Without any field set, every array comes from
+// one file (a merge), and arrays of several files must have the same values.
+type Join struct {
+	// Concat is the name of the dimension along which arrays that have it follow each
+	// other, such as "time". Each file adds its own chunks, so that files of unequal
+	// lengths fit.
+	Concat string
+	// Stack is the name of a new dimension with one index for each file, such as
+	// "member". It becomes the first axis of all arrays but coordinates.
+	Stack string
+	// Padded lets files end within a chunk that is stored with padding, by the experiment
+	// encoded_chunk_shapes (zarr-extensions, pull request 75). Few programs read such
+	// grids; see [zarr.Experimental].
+	Padded bool
+}
+
+// merges reports whether files add different arrays.
+func (j Join) merges() bool { return j.Concat+j.Stack == "" }
+
+// Joined is a hierarchy that grows file by file.
+type Joined struct {
+	join   Join
+	m      *Manifest
+	first  string // the name of the first part
+	arrays map[string]*joined
+	parts  int64
+	notes  []string
+	// refused has why arrays of the first part were refused.
+	refused map[string]string
+}
+
+// Notes are remarks about the files, such as times that are out of order.
+func (j *Joined) Notes() []string { return j.notes }
+
+// note adds a remark, unless there are many.
+func (j *Joined) note(format string, args ...any) {
+	const most = 20
+	if len(j.notes) < most {
+		j.notes = append(j.notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// joined is an array that grows.
+type joined struct {
+	*Array
+	along int         // the axis that grows, or -1
+	axes  []grid.Axis // of the parts, along that axis
+	last  string      // the name of the part that was added last
+	coord *coordinate // if its values are kept, not references, or are compared
+}
+
+// NewJoined returns a hierarchy without files.
+func NewJoined(j Join) (*Joined, error) {
+	if j.Concat != "" && j.Stack != "" {
+		return nil, errors.New("files are either concatenated or stacked")
+	}
+	return &Joined{join: j, m: &Manifest{Join: j}, arrays: map[string]*joined{}, refused: map[string]string{}}, nil
+}
+
+// mismatch returns an [ErrMismatch] about an array of a part.
+func mismatch(part, path, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s: %s", ErrMismatch, part, path, fmt.Sprintf(format, args...))
+}
+
+// Add adds a part. After an error nothing of it was added.
+func (j *Joined) Add(ctx context.Context, p *Part) error {
+	plan, err := j.plan(ctx, p)
+	if err != nil {
+		return err
+	}
+	base := uint32(j.m.count())
+	j.m.Sources = append(j.m.Sources, p.Manifest.Sources...)
+	for _, g := range p.Manifest.Groups {
+		if !slices.ContainsFunc(j.m.Groups, func(o Group) bool { return o.Path == g.Path }) {
+			j.m.Groups = append(j.m.Groups, g)
+		}
+	}
+	for _, add := range plan {
+		add(base)
+	}
+	if j.parts == 0 {
+		j.first = p.Name
+		for _, r := range p.Refused {
+			j.refused[r.Path] = ", where it is refused: " + r.Err.Error()
+		}
+	}
+	j.parts++
+	return nil
+}
+
+// plan returns functions that add the arrays of a part. They cannot fail.
+func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error) {
+	var adds []func(base uint32)
+	merge := j.join.merges()
+	if j.parts == 0 && !j.grows(p.Manifest) {
+		return nil, fmt.Errorf("%w: %s: no array has the dimension %q; there are %q", ErrMismatch, p.Name, j.join.Concat+j.join.Stack, dimensions(p.Manifest))
+	}
+	for _, a := range p.Manifest.Arrays {
+		old := j.arrays[a.Path]
+		var add func(base uint32)
+		var err error
+		switch {
+		case old == nil && j.parts > 0 && !merge:
+			return nil, mismatch(p.Name, a.Path, "%s does not have it%s", j.first, j.refused[a.Path])
+		case old == nil:
+			add, err = j.begin(ctx, p, a)
+		case old.along < 0:
+			err = j.same(ctx, p, old, a)
+		default:
+			add, err = j.extend(ctx, p, old, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if add != nil {
+			adds = append(adds, add)
+		}
+	}
+	if merge {
+		return adds, nil
+	}
+	for path := range j.arrays {
+		if p.Manifest.Array(path) == nil {
+			why := ""
+			for _, r := range p.Refused {
+				if r.Path == path {
+					why = ": " + r.Err.Error()
+				}
+			}
+			return nil, mismatch(p.Name, path, "it is not there, and %s has it%s", j.first, why)
+		}
+	}
+	return adds, nil
+}
+
+// axisOf returns the axis with a name, or -1.
+func axisOf(doc *metadata.Array, name string) int {
+	return slices.IndexFunc(doc.DimensionNames, func(n *string) bool { return n != nil && *n == name })
+}
+
+// begin adds the first array with its path.
+func (j *Joined) begin(ctx context.Context, p *Part, a *Array) (func(base uint32), error) {
+	n := &joined{Array: a, along: -1, last: p.Name}
+	switch {
+	case j.join.Stack != "" && axisOf(a.Document, j.join.Stack) >= 0:
+		return nil, mismatch(p.Name, a.Path, "it has the dimension %q already: concatenate files along it", j.join.Stack)
+	case j.join.Stack != "" && !isCoordinate(a):
+		s, err := stacked(a, j.join.Stack)
+		if err != nil {
+			return nil, mismatch(p.Name, a.Path, "%v", err)
+		}
+		n.Array, n.along = s, 0
+	case j.join.Concat != "":
+		n.along = axisOf(a.Document, j.join.Concat)
+	}
+	if n.along >= 0 {
+		n.Array = n.ordered(n.along)
+		n.axes = []grid.Axis{n.Grid.Axis(n.along)}
+	}
+	if n.along >= 0 && keepsValues(a, j.join.Concat, p.Manifest) || n.along < 0 && compared(a) {
+		var err error
+		if n.coord, err = readCoordinate(ctx, p, a); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		}
+	}
+	return func(base uint32) {
+		n.Array = n.moved(base)
+		j.arrays[a.Path] = n
+		j.m.Arrays = append(j.m.Arrays, n.Array)
+	}, nil
+}
+
+// compared reports whether the values of an array that files repeat are compared.
+func compared(a *Array) bool {
+	most := int64(mostCompared)
+	if isCoordinate(a) {
+		most = mostCoordinate
+	}
+	_, ok := sizeOf(a, most)
+	return ok
+}
+
+// isCoordinate reports whether an array has the values of a dimension: it is of one axis,
+// and has its name.
+func isCoordinate(a *Array) bool {
+	names := a.Document.DimensionNames
+	return len(names) == 1 && names[0] != nil && baseName(a.Path) == *names[0]
+}
+
+// moved returns a copy of the array in which a number is added to those of all sources.
+func (a *Array) moved(base uint32) *Array {
+	b := *a
+	b.refs = references{}
+	b.refs.concat(a.refs)
+	for i, s := range b.refs.source {
+		if s != 0 {
+			b.refs.source[i] = s + base
+		}
+	}
+	b.inline = maps.Clone(a.inline)
+	return &b
+}
+
+// ordered returns the array with its references in the order in which an axis runs
+// slowest.
+func (a *Array) ordered(axis int) *Array {
+	if a.Axis == axis {
+		return a
+	}
+	b := *a
+	b.Axis = axis
+	count := a.Grid.Chunks()
+	b.refs, b.inline = makeReferences(a.refs.len()), nil
+	index := make([]int64, len(count))
+	for k := range a.refs.len() {
+		indexOf(int64(k), count, a.Axis, index)
+		b.refs.set(int(numberOf(index, count, axis)), a.refs.at(k))
+	}
+	for k, data := range a.inline {
+		indexOf(k, count, a.Axis, index)
+		b.setInline(numberOf(index, count, axis), data)
+	}
+	return &b
+}
+
+// same checks that an array that does not grow is the one that is there already.
+func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) error {
+	if err := j.alike(p, old, a, -1); err != nil {
+		return err
+	}
+	if old.coord == nil || !compared(a) {
+		if j.join.merges() {
+			return mismatch(p.Name, a.Path, "%s has it, too, and it is too large to compare; give --concat or --stack a dimension", old.last)
+		}
+		j.note("%s: its values were not compared with those in %s, which count", a.Path, old.last)
+		return nil
+	}
+	c, err := readCoordinate(ctx, p, a)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+	}
+	if !old.coord.equals(c) {
+		return mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files", old.last)
+	}
+	return nil
+}
+
+// extend adds an array behind the one that is there already.
+func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (func(base uint32), error) {
+	var err error
+	if j.join.Stack != "" {
+		if a, err = stacked(a, j.join.Stack); err != nil {
+			return nil, mismatch(p.Name, a.Path, "%v", err)
+		}
+	}
+	if err := j.alike(p, old, a, old.along); err != nil {
+		return nil, err
+	}
+	if old.coord != nil {
+		c, err := readCoordinate(ctx, p, a)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		}
+		values, err := old.coord.converted(c)
+		if err != nil {
+			return nil, mismatch(p.Name, a.Path, "%v", err)
+		}
+		return func(uint32) {
+			if names := namesOf(a.Document); len(names) == 1 && old.coord.disordered(values) {
+				j.note("%s: the values of %s do not go on in the order of those in %s", a.Path, p.Name, old.last)
+			}
+			old.coord.values = append(old.coord.values, values...)
+			old.last = p.Name
+		}, nil
+	}
+	if a.Grid.Axis(old.along).Extent() == 0 {
+		return nil, nil // it adds nothing
+	}
+	cut, err := j.fits(old)
+	if err != nil {
+		return nil, err
+	}
+	a = a.ordered(old.along)
+	return func(base uint32) {
+		if cut {
+			old.trim()
+		}
+		a := a.moved(base)
+		n := old.stored() + int64(old.refs.len())
+		old.refs.concat(a.refs)
+		for k, data := range a.inline {
+			old.setInline(n+k, data)
+		}
+		old.axes = append(old.axes, a.Grid.Axis(old.along))
+		old.last = p.Name
+	}, nil
+}
+
+// fits checks that another part can follow the last one: the last chunk of that one must
+// not have padding, unless it can be cut off.
+func (j *Joined) fits(old *joined) (cut bool, err error) {
+	axis := old.axes[len(old.axes)-1]
+	if !isPadded(axis) || old.trims() || j.join.Padded {
+		return isPadded(axis) && old.trims(), nil
+	}
+	last, _ := axis.Cell(axis.Chunks() - 1)
+	return false, mismatch(old.last, old.Path, "axis %s ends within a chunk: the last one has %d elements of the array and is stored with %d. Only the last file may have such padding: copy the file with other chunks, or permit the experiment encoded_chunk_shapes (Join.Padded)",
+		axisText(old.Array, old.along), last.Logical, last.Encoded)
+}
+
+// grows reports whether an array of a file has the dimension along which files are put
+// together.
+func (j *Joined) grows(m *Manifest) bool {
+	return j.join.merges() || slices.ContainsFunc(m.Arrays, func(a *Array) bool {
+		return j.join.Stack != "" && !isCoordinate(a) || axisOf(a.Document, j.join.Concat+j.join.Stack) >= 0
+	})
+}
+
+// dimensions returns the names of the dimensions of all arrays.
+func dimensions(m *Manifest) []string {
+	var names []string
+	for _, a := range m.Arrays {
+		names = append(names, namesOf(a.Document)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Finish returns the hierarchy of all parts.
+func (j *Joined) Finish() (*Manifest, error) {
+	for _, n := range j.arrays {
+		if err := n.finish(); err != nil {
+			return nil, fmt.Errorf("%s: %w", n.Path, err)
+		}
+	}
+	j.m.sort()
+	return j.m, nil
+}
+
+// finish gives the array the grid of all parts.
+func (n *joined) finish() error {
+	switch {
+	case n.coord != nil && (n.along >= 0 || isCoordinate(n.Array) && !n.coord.typ.Variable()):
+		// The coordinates that all files repeat are copied as well: the first file may be
+		// gone one day.
+		return n.coord.finish(n.Array)
+	case n.along < 0:
+		return nil
+	}
+	axis, err := n.axes[0].Concat(n.axes[1:]...)
+	if err != nil {
+		return err
+	}
+	n.Grid, err = withAxis(n.Grid, n.along, axis)
+	if err != nil {
+		return err
+	}
+	n.Document = withGrid(n.Document, n.Grid)
+	return nil
+}

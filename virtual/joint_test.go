@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+// far is a store whose requests take a millisecond, and are counted.
+type far struct {
+	*memstore.Store
+	requests, bytes atomic.Int64
+	fails           error
+}
+
+func (*far) Requests() int { return 32 }
+
+func (f *far) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	f.requests.Add(1)
+	select {
+	case <-time.After(time.Millisecond):
+	case <-ctx.Done():
+		return nil, store.Info{}, ctx.Err()
+	}
+	if f.fails != nil {
+		return nil, store.Info{}, f.fails
+	}
+	out, info, err := f.Store.Get(ctx, key, q, dst)
+	f.bytes.Add(int64(len(out) - len(dst)))
+	return out, info, err
+}
+
+func newFar(t *testing.T, size int) (*far, []byte) {
+	t.Helper()
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	f := &far{Store: memstore.New()}
+	if _, err := f.Put(t.Context(), fileAt, data, store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	return f, data
+}
+
+var fileAt = store.MustKey("f")
+
+// TestJoint makes reads of one file at the same time. Those that lie close to each other
+// share requests, and each gets its own bytes.
+func TestJoint(t *testing.T) {
+	f, data := newFar(t, 20<<20)
+	var j joint
+	for round := range 20 {
+		f.requests.Store(0)
+		var all sync.WaitGroup
+		for i := range 64 {
+			off, n := int64(i)*10_000, int64(10_000)
+			if round%2 == 1 {
+				off, n = rand.Int64N(19<<20), rand.Int64N(100_000)
+			}
+			all.Go(func() {
+				dst := append(make([]byte, 0, 200_000), "before"...)
+				got, info, err := j.get(t.Context(), file{"f", f, fileAt}, off, n, dst)
+				if err != nil || !bytes.Equal(got[6:], data[off:off+n]) || string(got[:6]) != "before" || info.Size != int64(len(data)) {
+					t.Errorf("%d bytes at %d: %v", n, off, err)
+				}
+			})
+		}
+		all.Wait()
+		if n := f.requests.Load(); round%2 == 0 && n > 32 || n > 64 {
+			t.Errorf("round %d: %d requests for 64 reads", round, n)
+		}
+	}
+}
+
+// TestJointFails has a caller that gives up, and a store that fails.
+func TestJointFails(t *testing.T) {
+	f, data := newFar(t, 1<<20)
+	var j joint
+	for range 50 {
+		var all sync.WaitGroup
+		for i := range 8 {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			gone, early := i%2 == 0, time.Duration(rand.IntN(1500))*time.Microsecond
+			switch i % 4 {
+			case 0:
+				time.AfterFunc(early, cancel)
+			case 2:
+				ctx, cancel = context.WithTimeout(ctx, early)
+				defer cancel()
+			}
+			off := int64(i) * 1000
+			all.Go(func() {
+				got, _, err := j.get(ctx, file{"f", f, fileAt}, off, 1000, nil)
+				if err == nil && !bytes.Equal(got, data[off:off+1000]) || err != nil && (!gone || ctx.Err() == nil) {
+					t.Errorf("read %d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	f.fails = errors.New("broken")
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if _, _, err := j.get(t.Context(), file{"f", f, fileAt}, int64(i), 10, nil); !errors.Is(err, f.fails) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kerchunk reads and writes references in the JSON of kerchunk, versions 0 and 1
+// (kerchunk documentation, "References specification"): keys of a Zarr hierarchy whose
+// values are given, or are bytes of other files.
+//
+// Templates may be names, as in {{u}}. In generators they may also be integer arithmetic
+// with + - * // % and parentheses over the variables, as in {{(i + 1) * 1000}}, which
+// means what it does in Python. All else that Jinja can do is refused.
+//
+// The package opens no files and checks no URLs. References are hostile until proven
+// otherwise: who reads a URL decides whether it may be read.
+package kerchunk

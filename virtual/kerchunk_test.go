@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/virtual"
+)
+
+// documented are references of other programs, with what reading them has to give.
+type documented struct {
+	Of     []string
+	Arrays map[string]struct {
+		Shape  []int64
+		SHA256 string
+	}
+	Refused *struct{ Array string }
+}
+
+func referenceFiles(t *testing.T) map[string]documented {
+	t.Helper()
+	text, err := os.ReadFile("testdata/expected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ References map[string]documented }
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all.References
+}
+
+// sum reads an array, and returns its shape and the hash of its elements.
+func sum(t *testing.T, location string) ([]int64, string, error) {
+	t.Helper()
+	a, err := zarr.OpenArray(t.Context(), location, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	defer a.Close()
+	n := int64(a.Type().Size())
+	for _, x := range a.Shape() {
+		n *= x
+	}
+	values := make([]byte, n)
+	if err := a.ReadBytes(t.Context(), nil, values); err != nil {
+		return nil, "", err
+	}
+	if !dtype.LittleEndian() {
+		a.Type().Swap(values, values)
+	}
+	h := sha256.Sum256(values)
+	return a.Shape(), hex.EncodeToString(h[:]), nil
+}
+
+// TestKerchunk reads references that kerchunk and VirtualiZarr have written, and those
+// that must not be followed.
+func TestKerchunk(t *testing.T) {
+	read := 0
+	for name, want := range referenceFiles(t) {
+		if !strings.HasSuffix(name, virtual.KerchunkSuffix) {
+			continue
+		}
+		for path, a := range want.Arrays {
+			shape, hash, err := sum(t, filepath.Join("testdata", name, path))
+			if err != nil || !slices.Equal(shape, a.Shape) || a.SHA256 != "" && hash != a.SHA256 {
+				t.Errorf("%s: %s has the shape %v and other values: %v", name, path, shape, err)
+			}
+			read++
+		}
+		if r := want.Refused; r != nil {
+			if _, _, err := sum(t, filepath.Join("testdata", name, r.Array)); err == nil {
+				t.Errorf("%s: %s was read", name, r.Array)
+			}
+		}
+	}
+	if read < 100 {
+		t.Errorf("only %d arrays were read", read)
+	}
+}
+
+// TestWriteKerchunk joins files, and writes the references for other programs.
+func TestWriteKerchunk(t *testing.T) {
+	for _, d := range datasets(t) {
+		if d.Name != "runs_of_ten" && d.Name != "last_padded" && d.Name != "yearly_contiguous" {
+			continue
+		}
+		dir := copied(t, d.Files...)
+		out := filepath.Join(dir, "refs"+virtual.KerchunkSuffix)
+		j, err := virtual.NewJoined(d.how())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := virtual.NewCollector(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var files []string
+		for _, f := range d.Files {
+			files = append(files, filepath.Join(dir, f))
+		}
+		if err := c.Collect(t.Context(), j, files); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		m, err := j.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		err = m.WriteKerchunk(t.Context(), &text)
+		if d.Name == "yearly_contiguous" {
+			if !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "t has chunks of unequal length") {
+				t.Errorf("%s: %v", d.Name, err)
+			}
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(out, text.Bytes(), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shape, hash, err := sum(t, filepath.Join(out, d.Variable)); err != nil || hash != d.SHA256 || !slices.Equal(shape, d.Shape) {
+			t.Errorf("%s: the shape %v and other values (%v)", d.Name, shape, err)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual_test
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/virtual"
+)
+
+// node makes an array of a Zarr group in a folder.
+func node[T dtype.Element](t *testing.T, dir, path string, values []T, names []string, shape []int64, attributes map[string]any, fill string) {
+	t.Helper()
+	group, _, _ := strings.Cut(path, "/")
+	if _, err := os.Stat(filepath.Join(dir, group)); err != nil {
+		if _, err := zarr.CreateGroup(t.Context(), filepath.Join(dir, group), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := zarr.Spec{Shape: shape, Type: dtype.Of[T](), DimensionNames: names, Attributes: attributes}
+	for _, n := range shape {
+		spec.Chunks = append(spec.Chunks, grid.Every(n))
+	}
+	if fill != "" {
+		spec.FillValue = zarr.FillJSON(fill)
+	}
+	a, err := zarr.CreateArray(t.Context(), filepath.Join(dir, path), spec, nil)
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, values)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// collect joins nodes in a folder into a manifest there.
+func collect(t *testing.T, dir string, how virtual.Join, files ...string) (*virtual.Joined, error) {
+	t.Helper()
+	j, err := virtual.NewJoined(how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := virtual.NewCollector(filepath.Join(dir, "made.vz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for i := range files {
+		files[i] = filepath.Join(dir, files[i])
+	}
+	return j, c.Collect(t.Context(), j, files)
+}
+
+// TestRepeatedArrays joins files that have an array without the dimension: it must be the
+// same in all files.
+func TestRepeatedArrays(t *testing.T) {
+	for name, c := range map[string]struct {
+		how   virtual.Join
+		other int32
+		want  string // of the error
+	}{
+		"merge, equal":       {virtual.Join{}, 1, ""},
+		"merge, different":   {virtual.Join{}, 2, "its values differ"},
+		"concat, equal":      {virtual.Join{Concat: "time"}, 1, ""},
+		"concat, different":  {virtual.Join{Concat: "time"}, 2, "its values differ"},
+		"no such dimension":  {virtual.Join{Concat: "tme"}, 1, `no array has the dimension "tme"`},
+		"stack by dimension": {virtual.Join{Stack: "time"}, 1, "has the dimension"},
+	} {
+		dir := t.TempDir()
+		for i, file := range []string{"one.zarr", "two.zarr"} {
+			node(t, dir, file+"/mask", []int32{1, 2, []int32{3, 2 + c.other}[i]}, []string{"x"}, []int64{3}, nil, "")
+			if c.how != (virtual.Join{}) {
+				node(t, dir, file+"/t", []int32{int32(i), 7}, []string{"time"}, []int64{2}, nil, "")
+			}
+		}
+		j, err := collect(t, dir, c.how, "one.zarr", "two.zarr")
+		if err == nil {
+			_, err = j.Finish()
+		}
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (!errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestTimesOfFiles converts times of files that count from different days. Elements that
+// stand for no value stay, and numbers that the type cannot hold are an error.
+func TestTimesOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	dims := []string{"time"}
+	units := func(text string) map[string]any { return map[string]any{"units": text, "calendar": "standard"} }
+	first, second := units("hours since 2000-01-01"), units("days since 2000-02-01")
+	node(t, dir, "a1.zarr/time", []int64{0, 24}, dims, []int64{2}, first, "-9999")
+	node(t, dir, "a2.zarr/time", []int64{0, -9999, 1}, dims, []int64{3}, second, "-9999")
+	j, err := collect(t, dir, virtual.Join{Concat: "time"}, "a1.zarr", "a2.zarr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := timesOf[int64](t, dir, j); !slices.Equal(got, []int64{0, 24, 744, -9999, 768}) {
+		t.Errorf("times %v", got)
+	}
+	node(t, dir, "f1.zarr/time", []float32{0, 1.0e9}, dims, []int64{2}, units("seconds since 1970-01-01"), "")
+	node(t, dir, "f2.zarr/time", []float32{11574.5, float32(math.NaN())}, dims, []int64{2}, units("days since 1970-01-01"), "")
+	if _, err := collect(t, dir, virtual.Join{Concat: "time"}, "f1.zarr", "f2.zarr"); err != nil && !strings.Contains(err.Error(), "too few digits") {
+		t.Errorf("float32: %v", err)
+	}
+	node(t, dir, "s1.zarr/time", []float32{1.5e9}, dims, []int64{1}, units("seconds since 1970-01-01"), "")
+	node(t, dir, "s2.zarr/time", []float32{100.25}, dims, []int64{1}, units("seconds since 2020-01-01"), "")
+	if _, err := collect(t, dir, virtual.Join{Concat: "time"}, "s1.zarr", "s2.zarr"); !errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), "too few digits") {
+		t.Errorf("float32 seconds: %v", err)
+	}
+	packed := units("days since 2000-03-01")
+	packed["scale_factor"] = 0.5
+	node(t, dir, "p1.zarr/time", []int64{0}, dims, []int64{1}, map[string]any{"units": "days since 2000-01-01", "calendar": "standard", "scale_factor": 0.5}, "")
+	node(t, dir, "p2.zarr/time", []int64{2}, dims, []int64{1}, packed, "")
+	if _, err := collect(t, dir, virtual.Join{Concat: "time"}, "p1.zarr", "p2.zarr"); !errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), "scale_factor") {
+		t.Errorf("packed times: %v", err)
+	}
+}
+
+// timesOf stores a manifest and reads its coordinate.
+func timesOf[T dtype.Element](t *testing.T, dir string, j *virtual.Joined) []T {
+	t.Helper()
+	m, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := zarr.OpenArray(t.Context(), filepath.Join(stored(t, dir, m), "time"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := zarr.Read[T](t.Context(), a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Data
+}
+
+// TestOrder joins files that are out of order, and one that is named twice.
+func TestOrder(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"1.zarr", "2.zarr", "10.zarr"} {
+		node(t, dir, name+"/time", []int64{int64(10 * i), int64(10*i + 1)}, []string{"time"}, []int64{2}, nil, "")
+	}
+	j, err := collect(t, dir, virtual.Join{Concat: "time"}, "1.zarr", "10.zarr", "2.zarr", "1.zarr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := j.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "2.zarr") {
+		t.Errorf("notes %q", notes)
+	}
+	if got := timesOf[int64](t, dir, j); len(got) != 6 {
+		t.Errorf("times %v", got)
+	}
+}
+
+// TestTexts joins files with a coordinate of texts.
+func TestTexts(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"1.zarr", "2.zarr"} {
+		node(t, dir, name+"/v", []int32{int32(i), 5}, []string{"time", "station"}, []int64{1, 2}, nil, "")
+		node(t, dir, name+"/station", []string{"K12", "ü"}, []string{"station"}, []int64{2}, nil, "")
+	}
+	if _, err := collect(t, dir, virtual.Join{Concat: "time"}, "1.zarr", "2.zarr"); err != nil {
+		t.Error(err)
+	}
+	node(t, dir, "3.zarr/v", []int32{9, 5}, []string{"time", "station"}, []int64{1, 2}, nil, "")
+	node(t, dir, "3.zarr/station", []string{"K1", "2ü"}, []string{"station"}, []int64{2}, nil, "")
+	if _, err := collect(t, dir, virtual.Join{Concat: "time"}, "1.zarr", "3.zarr"); !errors.Is(err, virtual.ErrMismatch) {
+		t.Errorf("other texts: %v", err)
+	}
+}
+
+// TestSourceGone reads after the source of a chunk has gone, or has changed. It is never
+// the fill value.
+func TestSourceGone(t *testing.T) {
+	dir := t.TempDir()
+	node(t, dir, "1.zarr/v", []int32{1, 2}, []string{"x"}, []int64{2}, nil, "")
+	j, err := collect(t, dir, virtual.Join{}, "1.zarr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := stored(t, dir, m)
+	chunk := filepath.Join(dir, "1.zarr/v/c/0")
+	read := func() error {
+		a, err := zarr.OpenArray(t.Context(), root+"/v", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		_, err = zarr.Read[int32](t.Context(), a, nil)
+		return err
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(chunk, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(); !errors.Is(err, virtual.ErrSourceChanged) {
+		t.Errorf("another time: %v", err)
+	}
+	if err := os.Remove(chunk); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(); !errors.Is(err, virtual.ErrSourceChanged) {
+		t.Errorf("no source: %v", err)
+	}
+}
+
+// TestFolderNames has stores of Zarr whose names end like those of references.
+func TestFolderNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"plain.vz", "plain.json"} {
+		node(t, dir, name+"/v", []int32{1, 2}, []string{"x"}, []int64{2}, nil, "")
+		if shape, _, err := sum(t, filepath.Join(dir, name, "v")); err != nil || !slices.Equal(shape, []int64{2}) {
+			t.Errorf("%s: %v (%v)", name, shape, err)
+		}
+	}
+	if _, _, err := sum(t, filepath.Join(dir, "none.vz/v")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no manifest: %v", err)
+	}
+	if _, err := collect(t, dir, virtual.Join{}, "plain.vz"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"varve.dev/zarr/store"
+)
+
+func init() { store.RegisterFolder(Suffix, openFolder) }
+
+// openFolder opens a stored manifest as a store. It is what a location such as
+// archive.vz/t2m opens.
+func openFolder(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+		path, err := dir.Join(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := Open(ctx, home, path)
+		if err != nil {
+			return nil, err
+		}
+		from, err := newSites(ctx, home, dir, folder, name)
+		return newStore(m, from), err
+	})
+}
+
+// openIn opens references in a folder, which is the location of a path in a store.
+func openIn(
+	ctx context.Context, folder string, access store.Access, open func(home store.Store, dir store.Path, folder string) (*Store, error),
+) (store.Store, error) {
+	if folder == "" {
+		folder = "."
+	}
+	home, dir, err := store.OpenLocation(ctx, folder, store.Read)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(home, dir, folder)
+	if err == nil && access != store.Read {
+		err = fmt.Errorf("%w: references are read-only; scan files into them (varve virtualize), or copy them to an array (varve materialize)", store.ErrUnsupported)
+	}
+	if err != nil {
+		if c, ok := home.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Create stores a manifest in a folder of a store. If there is one already, the error is
+// [store.ErrConflict].
+func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) error {
+	if m.folder != nil {
+		return errors.New("the manifest is stored already: its references lead into its folder")
+	}
+	return m.publish(ctx, s, path, store.IfAbsent())
+}
+
+// Update stores a manifest that [Open] has opened and [Extend] has changed, in place of
+// itself. If another program has changed it meanwhile, the error is [store.ErrConflict].
+// Values that are no longer needed stay: readers that have opened it before go on.
+func (m *Manifest) Update(ctx context.Context) error {
+	f := m.folder
+	return m.publish(ctx, f.store, f.path, store.IfVersion(f.version))
+}
+
+// publish stores new blocks first, and then the document, in one step, if the condition
+// holds. Blocks that are stored already stay where they are.
+func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, cond store.Condition) error {
+	id := newID()
+	p := publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}}
+	text, err := p.document(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range []value{p.data, p.blocks} {
+		if len(v.bytes) == 0 {
+			continue
+		}
+		key, err := path.Key(v.key)
+		if err == nil {
+			_, err = store.Put(ctx, s, key, v.bytes, store.Sync)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	key, err := path.Key(DocumentName)
+	if err != nil {
+		return err
+	}
+	_, err = store.PutIf(ctx, s, key, text, cond, store.Sync)
+	if errors.Is(err, store.ErrUnsupported) && cond.Absent() {
+		return putNew(ctx, s, key, text)
+	}
+	return err
+}
+
+// putNew stores a value that is not there yet, in a store without conditional writes.
+// Two programs at the same time may both succeed.
+func putNew(ctx context.Context, s store.Store, key store.Key, value []byte) error {
+	found, err := store.Exists(ctx, s, key)
+	if found {
+		err = store.ErrConflict
+	}
+	if err == nil {
+		_, err = store.Put(ctx, s, key, value, store.Sync)
+	}
+	return err
+}
+
+// newID returns a name that no other value has.
+func newID() string {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// value is a value of the folder.
+type value struct {
+	key   string
+	bytes []byte
+}
+
+// publication makes the values of a manifest. It does not change the manifest, so that it
+// can be repeated.
+type publication struct {
+	manifest     *Manifest
+	blocks, data value
+	tails        map[*Array]references // of arrays with chunks in data
+	added        []Source              // data, as a source
+}
+
+// document returns the document, and fills the values.
+func (p *publication) document(ctx context.Context) ([]byte, error) {
+	m := p.manifest
+	p.collectData()
+	d := document{Version: version, Concat: m.Join.Concat, Stack: m.Join.Stack, Padded: m.Join.Padded, Nodes: []nodeDocument{}}
+	var err error
+	if d.Sources, err = p.sources(ctx); err != nil {
+		return nil, err
+	}
+	for _, g := range m.Groups {
+		text, err := g.Document.Marshal(metadata.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		d.Nodes = append(d.Nodes, nodeDocument{Path: g.Path, Document: string(text)})
+	}
+	for _, a := range m.Arrays {
+		text, err := a.Document.Marshal(metadata.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		blocks, err := p.references(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		d.Nodes = append(d.Nodes, nodeDocument{a.Path, string(text), a.Axis, a.values, blocks})
+	}
+	return json.Marshal(d)
+}
+
+// collectData puts chunks without a source into the value for data, which becomes a
+// source of the manifest.
+func (p *publication) collectData() {
+	m := p.manifest
+	own := uint32(m.count()) + 1
+	p.tails = map[*Array]references{}
+	for _, a := range m.Arrays {
+		if len(a.inline) == 0 {
+			continue
+		}
+		tail := references{}
+		tail.concat(a.refs)
+		for _, n := range slices.Sorted(maps.Keys(a.inline)) {
+			chunk := a.inline[n]
+			tail.set(int(n-a.stored()), reference{own, uint64(len(p.data.bytes)), uint64(len(chunk))})
+			p.data.bytes = append(p.data.bytes, chunk...)
+		}
+		p.tails[a] = tail
+	}
+	if len(p.data.bytes) > 0 {
+		p.added = []Source{{Location: p.data.key, Size: int64(len(p.data.bytes))}}
+	}
+}
+
+// put appends an encoded block.
+func (p *publication) put(first, count int64, encode func(dst []byte) []byte) piece {
+	off := int64(len(p.blocks.bytes))
+	p.blocks.bytes = encode(p.blocks.bytes)
+	return piece{first, count, p.blocks.key, off, int64(len(p.blocks.bytes)) - off}
+}
+
+// references stores the references of an array that are not stored yet, together with
+// those of the last block if that is not full.
+func (p *publication) references(ctx context.Context, a *Array) ([]piece, error) {
+	blocks, tail := slices.Clone(a.blocks), a.refs
+	if own, ok := p.tails[a]; ok {
+		tail = own
+	}
+	if n := len(blocks); n > 0 && tail.len() > 0 && blocks[n-1].Count < mostReferences/2 {
+		last, err := p.manifest.folder.references(ctx, blocks[n-1])
+		if err != nil {
+			return nil, err
+		}
+		all := references{}
+		all.concat(last)
+		all.concat(tail)
+		blocks, tail = blocks[:n-1], all
+	}
+	first := next(blocks)
+	for at := 0; at < tail.len(); at += mostReferences {
+		some := tail.slice(at, min(at+mostReferences, tail.len()))
+		blocks = append(blocks, p.put(first+int64(at), int64(some.len()), func(dst []byte) []byte { return appendBlock(dst, some) }))
+	}
+	return blocks, nil
+}
+
+// sources does the same for sources.
+func (p *publication) sources(ctx context.Context) ([]piece, error) {
+	m := p.manifest
+	blocks, tail := slices.Clone(m.sourceBlocks), slices.Concat(m.Sources, p.added)
+	if n := len(blocks); n > 0 && len(tail) > 0 && blocks[n-1].Count < mostSources/2 {
+		last, err := m.folder.sources(ctx, blocks[n-1])
+		if err != nil {
+			return nil, err
+		}
+		blocks, tail = blocks[:n-1], slices.Concat(last, tail)
+	}
+	first := next(blocks)
+	for at := 0; at < len(tail); at += mostSources {
+		some := tail[at:min(at+mostSources, len(tail))]
+		blocks = append(blocks, p.put(first+int64(at), int64(len(some)), func(dst []byte) []byte { return appendSources(dst, some) }))
+	}
+	return blocks, nil
+}
+
+// next returns the number after those of blocks.
+func next(blocks []piece) int64 {
+	if len(blocks) == 0 {
+		return 0
+	}
+	last := blocks[len(blocks)-1]
+	return last.First + last.Count
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"varve.dev/zarr/store"
+)
+
+// File is a foreign file that is scanned: one version of a value of a store. Reads go
+// through blocks, which are kept, so that the many small reads of a scanner become few
+// requests. A File is for one goroutine.
+type File struct {
+	ctx    context.Context // of the scan, which is one call
+	pinned *store.Pinned
+	info   store.Info
+	blocks map[int64][]byte // by number
+	order  []int64          // numbers of blocks, oldest first
+	next   int64            // the number of the block after the last request
+	ahead  int64            // blocks of the next request, if it goes on there
+}
+
+const (
+	// firstBytes are read by the first request. The metadata of most files lies within.
+	firstBytes = 4 * blockBytes
+	blockBytes = 64 << 10
+	// mostAhead bounds the blocks of a request.
+	mostAhead = 64
+	// mostBlocks bounds the blocks that are kept.
+	mostBlocks = 1024
+)
+
+// Open reads the beginning of the value at a key. The caller calls [File.Close].
+func Open(ctx context.Context, s store.Store, key store.Key) (*File, error) {
+	f := &File{ctx: ctx, pinned: store.Pin(s, key, store.Info{}), blocks: map[int64][]byte{}, ahead: 1}
+	head, err := f.begin()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	f.keep(0, head)
+	f.next = firstBytes / blockBytes
+	return f, nil
+}
+
+// begin returns the first bytes of the file. A file that is shorter takes a second
+// request.
+func (f *File) begin() ([]byte, error) {
+	head, info, err := f.pinned.Read(f.ctx, store.Request{Range: store.Span(0, firstBytes)}, nil)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		head, info, err = f.pinned.Read(f.ctx, store.Request{Limit: firstBytes}, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.info = info
+	if n := min(firstBytes, info.Size); int64(len(head)) != n {
+		return nil, fmt.Errorf("%w: %d bytes at 0 are %d", io.ErrUnexpectedEOF, n, len(head))
+	}
+	return head, nil
+}
+
+// Close releases the value.
+func (f *File) Close() error { return f.pinned.Close() }
+
+// Info describes the version of the file.
+func (f *File) Info() store.Info { return f.info }
+
+// Size returns the size of the file in bytes.
+func (f *File) Size() int64 { return f.info.Size }
+
+// ReadAt implements [io.ReaderAt]. It fails with [io.EOF] only at the end of the file.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, Corruptf("an offset of %d", off)
+	}
+	n := 0
+	for n < len(p) && off < f.Size() {
+		block, err := f.block(off / blockBytes)
+		if err != nil {
+			return n, err
+		}
+		k := copy(p[n:], block[off%blockBytes:])
+		n, off = n+k, off+int64(k)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Bytes returns n bytes from an offset on. If the file does not have them, the error is
+// [ErrCorrupt]. It allocates only what the file really has.
+func (f *File) Bytes(off, n int64) ([]byte, error) {
+	if off < 0 || n < 0 || off > f.Size() || n > f.Size()-off {
+		return nil, Corruptf("%d bytes at %d, in a file of %d", n, off, f.Size())
+	}
+	p := make([]byte, n)
+	if _, err := f.ReadAt(p, off); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// block returns the bytes of a block.
+func (f *File) block(number int64) ([]byte, error) {
+	if b, ok := f.blocks[number]; ok {
+		return b, nil
+	}
+	// A scanner that goes on where the last request ended will go on further.
+	if number == f.next {
+		f.ahead = min(2*f.ahead, mostAhead)
+	} else {
+		f.ahead = 1
+	}
+	off := number * blockBytes
+	n := min(f.ahead*blockBytes, f.Size()-off)
+	b, _, err := f.pinned.Read(f.ctx, store.Request{Range: store.Span(off, n)}, nil)
+	if err == nil && int64(len(b)) != n {
+		err = fmt.Errorf("%w: %d bytes at %d are %d", io.ErrUnexpectedEOF, n, off, len(b))
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.keep(number, b)
+	f.next = number + f.ahead
+	return f.blocks[number], nil
+}
+
+// keep keeps bytes as blocks, and drops the oldest blocks.
+func (f *File) keep(number int64, b []byte) {
+	for len(b) > 0 {
+		n := min(len(b), blockBytes)
+		if _, known := f.blocks[number]; !known {
+			f.order = append(f.order, number)
+		}
+		f.blocks[number] = b[:n:n]
+		number, b = number+1, b[n:]
+	}
+	for len(f.order) > mostBlocks {
+		delete(f.blocks, f.order[0])
+		f.order = f.order[1:]
+	}
+}

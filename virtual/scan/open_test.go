@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"testing"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+// requests is a store that counts reads, and may cut their results.
+type requests struct {
+	s   *memstore.Store
+	n   int
+	cut int // bytes that are missing at the end of a result
+}
+
+// Get implements [store.Store].
+func (r *requests) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	r.n++
+	b, info, err := r.s.Get(ctx, key, q, dst)
+	return b[:max(0, len(b)-r.cut)], info, err
+}
+
+func opened(t *testing.T, data []byte, cut int) (*File, *requests, error) {
+	t.Helper()
+	r := &requests{s: memstore.New(), cut: cut}
+	if _, err := r.s.Put(t.Context(), store.MustKey("f"), data, store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(t.Context(), r, store.MustKey("f"))
+	return f, r, err
+}
+
+// TestOpen opens files around the size of the first request. A shorter one takes two.
+func TestOpen(t *testing.T) {
+	for size, want := range map[int]int{0: 2, 1: 2, blockBytes: 2, firstBytes - 1: 2, firstBytes: 1, firstBytes + 1: 1, firstBytes + blockBytes: 1} {
+		data := bytes.Repeat([]byte("abcdefg"), size/7+1)[:size]
+		f, r, err := opened(t, data, 0)
+		if err != nil || r.n != want {
+			t.Errorf("%d bytes: %d requests, want %d: %v", size, r.n, want, err)
+			continue
+		}
+		got, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes: %d are read: %v", size, len(got), err)
+		}
+		if b, err := f.Bytes(int64(size), 1); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d bytes: the next one is %q, %v", size, b, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestShortResults has a store that returns less than it should.
+func TestShortResults(t *testing.T) {
+	for _, size := range []int{10, firstBytes, firstBytes + 10} {
+		if _, _, err := opened(t, make([]byte, size), 3); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	f, r, err := opened(t, make([]byte, firstBytes+10), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cut = 1
+	if _, err := f.Bytes(firstBytes, 10); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+}
+
+func TestOpenFails(t *testing.T) {
+	if _, err := Open(t.Context(), memstore.New(), store.MustKey("f")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestCount has lengths close to the largest number.
+func TestCount(t *testing.T) {
+	a := &Array{Shape: []int64{0, 1, 7, 1<<63 - 1}, Chunk: []int64{1, 5, 3, 2}}
+	for i, want := range []int64{0, 1, 3, 1 << 62} {
+		if got := a.Count()[i]; got != want {
+			t.Errorf("axis %d has %d chunks, want %d", i, got, want)
+		}
+	}
+}

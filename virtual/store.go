@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+)
+
+// Store shows references as a read-only store of Zarr: documents, and chunks, which are
+// byte ranges of the sources. It has the powers [store.Stater] and [store.Lister]. Its
+// methods are safe for concurrent use.
+type Store struct {
+	content content
+	sources sources
+	joint   joint
+}
+
+// content is what a store shows.
+type content interface {
+	// find returns what a key has, or [fs.ErrNotExist].
+	find(ctx context.Context, key store.Key) (found, error)
+	// list yields the keys below a folder.
+	list(ctx context.Context, l *listing)
+}
+
+// sources finds the files that references lead to.
+type sources interface {
+	of(location string) (target, error)
+	close() error
+}
+
+func newStore(m *Manifest, from sources) *Store { return &Store{content: newNodes(m), sources: from} }
+
+// Close closes the stores of the sources.
+func (s *Store) Close() error { return s.sources.close() }
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	v, err := s.found(ctx, key)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	off, n, err := q.Resolve(v.size())
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	if v.bytes == nil {
+		dst, err = s.read(ctx, v, off, n, dst)
+	} else {
+		dst = append(dst, v.bytes[off:off+n]...)
+	}
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	return dst, v.info(), nil
+}
+
+// read appends bytes of a chunk.
+func (s *Store) read(ctx context.Context, v found, off, n int64, dst []byte) ([]byte, error) {
+	from, err := s.sources.of(v.source.Location)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", v.source.Location, err)
+	}
+	at := int64(v.ref.offset) + off
+	out, info, err := s.joint.get(ctx, file{v.source.Location, from.store, from.key}, at, n, dst)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		// The source is shorter, or an answer was cut.
+		if now, statErr := store.Stat(ctx, from.store, from.key); statErr == nil {
+			err = cmp.Or(v.source.check(now, ""), err)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		// A chunk whose source is gone is an error, and never the fill value.
+		return nil, fmt.Errorf("%w: %s is not there any more", ErrSourceChanged, v.source.Location)
+	}
+	if err == nil {
+		if _, isFolder := store.Driver(from.store).(*filestore.Store); !isFolder && from.scheme == "file" {
+			from.scheme = "" // an archive
+		}
+		err = v.source.check(info, from.scheme)
+	}
+	if got := int64(len(out) - len(dst)); err == nil && got != n {
+		err = fmt.Errorf("%w: it ends after %d of %d bytes at %d", ErrSourceChanged, got, n, at)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", v.source.Location, err)
+	}
+	return out, nil
+}
+
+// found is what a key has: bytes, or a reference to them.
+type found struct {
+	bytes  []byte
+	ref    reference
+	source Source
+}
+
+func (f *found) size() int64 {
+	if f.bytes != nil {
+		return int64(len(f.bytes))
+	}
+	return int64(f.ref.length)
+}
+
+func (f *found) info() store.Info {
+	if f.bytes != nil {
+		sum := sha256.Sum256(f.bytes)
+		return store.Info{Size: f.size(), Version: store.MakeVersion(hex.EncodeToString(sum[:]))}
+	}
+	return store.Info{Size: f.size(), Version: f.source.version(f.ref)}
+}
+
+// found returns what a key has, with its size.
+func (s *Store) found(ctx context.Context, key store.Key) (found, error) {
+	v, err := s.content.find(ctx, key)
+	if err != nil || v.bytes != nil || v.ref.length != whole {
+		return v, err
+	}
+	from, err := s.sources.of(v.source.Location)
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", v.source.Location, err)
+	}
+	info, err := store.Stat(ctx, from.store, from.key)
+	v.ref.length = uint64(info.Size)
+	return v, err
+}
+
+// Stat implements [store.Stater]. For a chunk it makes no request, unless the chunk is a
+// whole source of unknown size.
+func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	v, err := s.found(ctx, key)
+	return v.info(), err
+}
+
+// List implements [store.Lister].
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		s.content.list(ctx, &listing{dir: dir.String(), deep: deep, seen: map[string]bool{}, yield: yield})
+	}
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tiff finds the chunks of TIFF and BigTIFF files, and so of GeoTIFF and COG:
+// strips and tiles are chunks of Zarr.
+//
+// Section numbers in comments are those of "TIFF Revision 6.0" (Adobe, 1992). BigTIFF is
+// the same with offsets of 64 bits.
+package tiff
+
+import (
+	"encoding/binary"
+
+	"varve.dev/zarr/virtual/scan"
+)
+
+// Is reports whether a file begins as a TIFF or BigTIFF file does.
+func Is(f *scan.File) bool {
+	b, err := f.Bytes(0, 4)
+	if err != nil {
+		return false
+	}
+	switch string(b) {
+	case "II*\x00", "MM\x00*", "II+\x00", "MM\x00+":
+		return true
+	}
+	return false
+}
+
+// Scan returns an array for every image of the file. A file with one image and smaller
+// versions of it has the arrays "full", "overview_1" and so on. In a file of several
+// images these names begin with "page_1_", "page_2_" and so on, and the images themselves
+// are "page_1", "page_2" and so on.
+//
+// An image of one sample has the axes y and x. The samples of others are the axis band:
+// the first one if each sample is stored apart, otherwise the last.
+func Scan(f *scan.File) (*scan.Dataset, error) {
+	r, first, err := open(f)
+	if err != nil {
+		return nil, err
+	}
+	images, err := r.images(first)
+	if err != nil {
+		return nil, err
+	}
+	d := &scan.Dataset{Format: "TIFF", Groups: []scan.Group{{}}}
+	if r.big {
+		d.Format = "BigTIFF"
+	}
+	for i, path := range paths(images) {
+		a, err := r.array(images[i].ifd, path)
+		if err != nil {
+			return nil, err
+		}
+		d.Arrays = append(d.Arrays, a)
+	}
+	return d, nil
+}
+
+// open reads the header of a file (section 2, "Image File Header"). It returns the offset
+// of the first IFD.
+func open(f *scan.File) (r *reader, first int64, err error) {
+	if !Is(f) {
+		return nil, 0, scan.Corruptf("tiff: the file does not begin as TIFF does")
+	}
+	r = &reader{file: f, left: f.Size(), order: binary.LittleEndian, seen: map[int64]bool{}}
+	head, err := f.Bytes(0, 8)
+	if err != nil {
+		return nil, 0, err
+	}
+	if head[0] == 'M' {
+		r.order = binary.BigEndian
+	}
+	if r.order.Uint16(head[2:]) == 42 {
+		return r, int64(r.order.Uint32(head[4:])), nil
+	}
+	r.big = true
+	if r.order.Uint16(head[4:]) != 8 || r.order.Uint16(head[6:]) != 0 {
+		return nil, 0, scan.Unsupportedf("tiff: BigTIFF with offsets of %d bytes", r.order.Uint16(head[4:]))
+	}
+	if head, err = f.Bytes(8, 8); err != nil {
+		return nil, 0, err
+	}
+	first, err = offset(r.order.Uint64(head))
+	return r, first, err
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"math"
+	"strings"
+
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/metadata"
+)
+
+// times are the units of a coordinate.
+type times struct {
+	text   string // the attribute units
+	isTime bool
+	packed bool // numbers have a scale or an offset
+	units  calendar.Units
+}
+
+// timesOf returns the units of an array.
+func timesOf(a *Array) times {
+	t := times{text: textAttribute(a, "units")}
+	for _, name := range []string{"scale_factor", "add_offset"} {
+		_, ok, err := metadata.Attribute(a.Document.Attributes, name)
+		t.packed = t.packed || ok && err == nil
+	}
+	if !strings.Contains(t.text, " since ") {
+		return t
+	}
+	cal, err := calendar.Parse(textAttribute(a, "calendar"))
+	if err == nil {
+		t.units, err = calendar.ParseUnits(t.text, cal)
+	}
+	t.isTime = err == nil // other units are only compared
+	return t
+}
+
+// spacing returns the distance between floats of a size in bytes around v.
+func spacing(v float64, size int) float64 {
+	digits := map[int]int{2: 10, 4: 23, 8: 52}[size]
+	_, exponent := math.Frexp(v)
+	return math.Ldexp(1, exponent-1-digits)
+}
+
+// disordered reports whether values do not go on in the order of those that are there:
+// rising or falling from the last ones.
+func (c *coordinate) disordered(more []byte) bool {
+	size := c.typ.Size()
+	if len(c.values) < 2*size || len(more) < size {
+		return false
+	}
+	number := func(b []byte) float64 {
+		if c.typ.Kind() == dtype.Float {
+			return floatOf(b[:size])
+		}
+		return float64(integerOf(b[:size], c.typ.Kind() == dtype.Uint))
+	}
+	before, last, next := number(c.values[len(c.values)-2*size:]), number(c.values[len(c.values)-size:]), number(more)
+	return last > before && next <= last || last < before && next >= last
+}

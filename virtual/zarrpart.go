@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// OpenNode returns the arrays of a Zarr node as a part: the node itself, or those below
+// it if it is a group. Each stored chunk is a source. location is how the manifest will
+// name the node, and scheme is that of the store, "file" for a directory of this machine.
+func OpenNode(ctx context.Context, s store.Store, path store.Path, location, scheme string) (*Part, error) {
+	return openNode(&walk{ctx: ctx, store: s, root: path, location: location, scheme: scheme})
+}
+
+func openNode(w *walk) (*Part, error) {
+	n, err := zarr.At(w.store, w.root.String()).Open(w.ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	p := &Part{Name: w.location, Format: fmt.Sprintf("Zarr format %d", n.Format()), Manifest: &Manifest{}}
+	w.part = p
+	switch n := n.(type) {
+	case *zarr.Array:
+		err = w.add("", n) // at the root, in place of a group
+	case *zarr.Group:
+		err = w.addGroup(n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Manifest.sort()
+	p.Values = func(ctx context.Context, at string) ([]byte, error) {
+		path, err := w.root.Join(at)
+		if err != nil {
+			return nil, err
+		}
+		return readAll(ctx, w.store, path.String())
+	}
+	return p, nil
+}
+
+// walk collects the nodes of a part.
+type walk struct {
+	ctx      context.Context // of the one call
+	store    store.Store
+	root     store.Path
+	location string
+	scheme   string
+	part     *Part
+	// rename returns a location of a source of the store as the manifest will have it, if
+	// the store consists of references.
+	rename func(location string) (string, error)
+}
+
+// addGroup adds a group and everything below it.
+func (w *walk) addGroup(g *zarr.Group) error {
+	w.part.Manifest.Groups = []Group{{"", g.Metadata().ToV3().WithConsolidated(nil)}}
+	for m, err := range g.Members(w.ctx, true) {
+		if err == nil {
+			err = m.Err
+		}
+		if err != nil {
+			w.part.Refused = append(w.part.Refused, Refusal{m.Path, err})
+			continue
+		}
+		if err := w.addMember(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) addMember(m zarr.Member) error {
+	switch n := m.Node.(type) {
+	case *zarr.Group:
+		w.part.Manifest.Groups = append(w.part.Manifest.Groups, Group{m.Path, n.Metadata().ToV3().WithConsolidated(nil)})
+	case *zarr.Array:
+		return w.add(m.Path, n)
+	}
+	return nil
+}
+
+// add adds an array, with a reference for each chunk that is stored.
+func (w *walk) add(path string, n *zarr.Array) error {
+	doc := n.Metadata()
+	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	if err != nil {
+		return err
+	}
+	doc = doc.ToV3().WithKeyEncoding(metadata.DefaultSlash)
+	a, err := newArray(path, doc, n.Grid(), 0)
+	if err != nil {
+		return err
+	}
+	at, err := w.root.Join(path)
+	if err != nil {
+		return err
+	}
+	if v, ok := store.As[*Store](w.store); ok && w.rename != nil {
+		return w.addReferences(v, at, a, keys)
+	}
+	m, count := w.part.Manifest, a.Grid.Chunks()
+	for e, err := range store.List(w.ctx, w.store, at, true) {
+		if err != nil {
+			return err
+		}
+		index, ok := keys.ParseKey(e.Name, len(count), nil)
+		if !ok || !below(index, count) {
+			continue
+		}
+		info := store.Info{Size: e.Size, Version: e.Version, Modified: e.Modified}
+		if e.Size < 0 {
+			if info, err = store.Stat(w.ctx, w.store, at.MustKey(e.Name)); err != nil {
+				return err
+			}
+		}
+		location := strings.TrimPrefix(w.location+"/"+strings.TrimPrefix(path+"/"+e.Name, "/"), "/")
+		m.Sources = append(m.Sources, Describe(location, info, w.scheme))
+		a.refs.set(int(a.number(index)), reference{uint32(len(m.Sources)), 0, uint64(info.Size)})
+	}
+	m.Arrays = append(m.Arrays, a)
+	return nil
+}
+
+// addReferences adds an array that consists of references already.
+func (w *walk) addReferences(v *Store, at store.Path, a *Array, keys metadata.KeyEncoding) error {
+	m, count := w.part.Manifest, a.Grid.Chunks()
+	numbers := map[string]uint32{} // of the sources
+	index, key := make([]int64, len(count)), []byte(nil)
+	for k := range a.refs.len() {
+		indexOf(int64(k), count, a.Axis, index)
+		key = keys.AppendKey(key[:0], index)
+		f, err := v.found(w.ctx, at.MustKey(string(key)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case f.bytes != nil:
+			a.setInline(int64(k), f.bytes)
+			continue
+		}
+		if numbers[f.source.Location] == 0 {
+			source := f.source
+			if source.Location, err = w.rename(source.Location); err != nil {
+				return err
+			}
+			m.Sources = append(m.Sources, source)
+			numbers[f.source.Location] = uint32(len(m.Sources))
+		}
+		f.ref.source = numbers[f.source.Location]
+		a.refs.set(k, f.ref)
+	}
+	m.Arrays = append(m.Arrays, a)
+	return nil
+}
+
+// below reports whether an index is within a grid with so many chunks.
+func below(index, count []int64) bool {
+	for i, n := range count {
+		if index[i] >= n {
+			return false
+		}
+	}
+	return true
+}
+
+// readAll returns all elements of an array, in host byte order. Texts have their lengths
+// before them.
+func readAll(ctx context.Context, s store.Store, path string) ([]byte, error) {
+	a, err := zarr.At(s, path).OpenArray(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.Type().Variable() {
+		b, err := zarr.Read[string](ctx, a, nil)
+		var values []byte
+		for _, text := range b.Data {
+			values = append(binary.AppendUvarint(values, uint64(len(text))), text...)
+		}
+		return values, err
+	}
+	n, ok := checked.Product(append(a.Shape(), int64(a.Type().Size()))...)
+	if !ok || n > mostValues {
+		return nil, fmt.Errorf("%w: the array %s of shape %v", ErrLimit, path, a.Shape())
+	}
+	values := make([]byte, n)
+	return values, a.ReadBytes(ctx, nil, values)
+}
+
+// mostValues bounds the values of a coordinate in bytes.
+const mostValues = 1 << 30
