@@ -25,7 +25,12 @@ func (s *Store) Clone(
 		if err != nil {
 			return store.Cloned{}, err
 		}
-		return store.Cloned{Version: made, Source: s.versionOf(source), Size: int64(len(v.data))}, nil
+		// Not the present version: a concurrent writer may have patched the source.
+		of := v.version
+		if key == source {
+			of = made
+		}
+		return store.Cloned{Version: made, Source: of, Size: int64(len(v.data))}, nil
 	}
 }
 
@@ -48,11 +53,4 @@ func (v value) share() bool {
 	}
 	v.shared = true
 	return true
-}
-
-// versionOf returns the present version of the value at key.
-func (s *Store) versionOf(key store.Key) store.Version {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.values[key].version
 }

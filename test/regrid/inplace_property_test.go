@@ -217,6 +217,7 @@ func TestInPlaceLateCrash(t *testing.T) {
 // TestInPlaceAbandon gives up a merge that stopped just before its publication. Nothing
 // is left of it, although its record was stored.
 func TestInPlaceAbandon(t *testing.T) {
+	fixture.Sequential(t)
 	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
 	days(t, inner, 5)
 	before, crashed, errCrashed := keys(t, inner), false, errors.New("the program has crashed")
