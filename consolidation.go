@@ -3,6 +3,7 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,15 +28,27 @@ func (g *Group) Consolidate(ctx context.Context) error {
 	if err := g.writable(); err != nil {
 		return g.fail("consolidate", err)
 	}
+	err := g.consolidateNow(ctx)
+	// A writer that published while the documents were read has found no copies to
+	// update. One that publishes from now on will, so look once more.
+	if err == nil && !g.options.SingleWriter {
+		err = g.consolidateNow(ctx)
+	}
+	return g.fail("consolidate", err)
+}
+
+// consolidateNow is Consolidate. It changes nothing if the copies agree with the
+// documents.
+func (g *Group) consolidateNow(ctx context.Context) error {
 	n := g.place().Container(g.path)
 	plan := func(d publish.Document) (*publish.Change, error) {
 		doc, err := g.consolidate(ctx, d.Bytes)
-		if err != nil {
+		if err != nil || bytes.Equal(doc, bytes.TrimRight(d.Bytes, "\n")) {
 			return nil, err
 		}
 		return &publish.Change{Document: doc}, nil
 	}
-	return g.fail("consolidate", publish.Retry(ctx, func() error {
+	return publish.Retry(ctx, func() error {
 		// FinishMember completes a pending transaction of a member. The error stays a
 		// conflict, so Retry lists the members again.
 		err := tree.FinishMember(ctx, publish.Update(ctx, n.Node, plan))
@@ -50,7 +63,7 @@ func (g *Group) Consolidate(ctx context.Context) error {
 		}
 		_, err = publish.Create(ctx, n.Node, doc)
 		return err
-	}))
+	})
 }
 
 // consolidate returns the document with the consolidated metadata of the group. In format

@@ -124,7 +124,7 @@ func (n *node) publisher() publish.Node {
 	return publish.Node{
 		Store: n.hierarchy.store, Path: n.path, Document: n.documentName(),
 		Durability: n.options.Durability, SingleWriter: n.options.SingleWriter, Limit: n.options.Limits.document(),
-		Locking: n.options.Locking,
+		Locking: n.options.Locking, Concurrency: n.options.Concurrency,
 	}
 }
 

@@ -110,6 +110,19 @@ func (a *Array) budgetFor(largest int64) int64 {
 	return min(max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest), budget.Most())
 }
 
+// Share returns the part of the budget, of 1, that writing the chunks of a box takes at
+// most, estimated: each chunk decoded, encoded, and once for every codec.
+func (a *Array) Share(cells grid.Box) float64 {
+	n, most := float64(a.Size)*float64(2+a.Chain.Buffers()), a.budgetFor(a.largest(cells, nil))
+	for i, in := range cells {
+		n *= float64(a.Grid.Axis(i).Longest(in)) * float64(in.Len())
+	}
+	if a.Chain.Varies() || n >= float64(most) {
+		return 1
+	}
+	return n / float64(most)
+}
+
 // largest returns the bytes of the largest decoded chunk of the box, at most MaxChunk. If
 // inner has the cuts of inner chunks, it returns the bytes of the largest inner chunk.
 func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {

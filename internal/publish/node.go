@@ -3,6 +3,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -32,6 +33,7 @@ type Node struct {
 	SingleWriter bool  // the caller guarantees that there is no concurrent writer
 	Limit        int64 // maximum size of the document in bytes
 	Locking      store.Locking
+	Concurrency  int     // most nodes that are worked on at once in a store without locks; 0 is 16
 	Holder       string  // identifies the caller to a reservation of the node; see [Hold]
 	Held         *Locks  // locks that the caller holds, or nil
 	Recent       *Recent // nil if nothing is remembered, or the node has a holder
@@ -42,6 +44,18 @@ type Document struct {
 	Bytes   []byte
 	Version store.Version // zero if the store has no versions
 }
+
+// AtOnce returns the most nodes that are worked on at once: one in a store with locks,
+// where a request takes no time.
+func (n Node) AtOnce() int {
+	if _, locks := store.As[store.Locker](n.Store); locks {
+		return 1
+	}
+	return cmp.Or(n.Concurrency, mostAtOnce)
+}
+
+// mostAtOnce is the default of [Node.Concurrency].
+const mostAtOnce = 16
 
 // key returns the key of the node's document.
 func (n Node) key() store.Key { return n.Path.MustKey(n.Document) }
@@ -126,6 +140,9 @@ type Change struct {
 	// that reads the present chunks in Stage needs it; see [Warned].
 	Warn  bool
 	Stage func(context.Context, store.Batch) error // writes the new chunks
+	// Share is the part of the caller's budget, of 1, that Stage takes at most. 0 means
+	// all of it, as 1 does.
+	Share float64
 	// Marker is the marker chunk: the first chunk that Stage puts. Every plan on the
 	// same document that puts any chunk guarded by it puts Marker first. The zero Key
 	// means that there is none.

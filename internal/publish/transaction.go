@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
@@ -72,12 +74,8 @@ func UpdateAll(ctx context.Context, parts []Participant, after After) (err error
 	if err != nil {
 		return err
 	}
-	// One after the other: each may take all of the caller's budget.
-	for _, m := range t.members {
-		// A crash or failure here leaves orphaned chunks.
-		if err := m.run.stage(ctx, m.change); err != nil {
-			return err
-		}
+	if err := t.stage(ctx); err != nil {
+		return err
 	}
 	if err := t.commit(ctx); err != nil {
 		return err
@@ -89,7 +87,6 @@ func UpdateAll(ctx context.Context, parts []Participant, after After) (err error
 type transaction struct {
 	members   []*member
 	locks     *Locks
-	fenced    bool // the store has no locks
 	after     After
 	journal   *journal
 	committed bool
@@ -120,7 +117,6 @@ func (t *transaction) plan(ctx context.Context, parts []Participant) error {
 			return err
 		}
 		t.locks.add(p.Node, unlock)
-		t.fenced = t.fenced || fenced
 		all[i] = &member{node: p.Node, fenced: fenced}
 	}
 	err := t.eachOf(ctx, all, func(m *member) (err error) {
@@ -155,13 +151,31 @@ func (t *transaction) each(ctx context.Context, do func(m *member) error) error 
 	return t.eachOf(ctx, t.members, do)
 }
 
-// mostAtOnce is the number of members for which a transaction makes requests at once.
-const mostAtOnce = 16
+// shares is the number of parts into which the caller's budget is divided.
+const shares = 1 << 10
 
-// eachOf calls do for every member: one by one in a store with locks, where a request
-// takes no time, and for several at once in any other. It waits for all of them.
+// stage stages the chunks of all members, as many at once as the caller's budget allows.
+// A crash or failure leaves orphaned chunks.
+func (t *transaction) stage(ctx context.Context) error {
+	all := budget.New(shares)
+	return t.each(ctx, func(m *member) error {
+		n := int64(shares)
+		if share := m.change.Share; share > 0 {
+			n = int64(math.Ceil(share * shares))
+		}
+		n, err := all.Acquire(ctx, n)
+		if err != nil {
+			return err
+		}
+		defer all.Release(n)
+		return m.run.stage(ctx, m.change)
+	})
+}
+
+// eachOf calls do for every member, for several at once in a store without locks. It
+// waits for all of them.
 func (t *transaction) eachOf(ctx context.Context, members []*member, do func(m *member) error) error {
-	if !t.fenced {
+	if len(members) == 0 || members[0].node.AtOnce() == 1 {
 		for _, m := range members {
 			if err := do(m); err != nil {
 				return err
@@ -172,7 +186,7 @@ func (t *transaction) eachOf(ctx context.Context, members []*member, do func(m *
 	// The requests have the caller's context: one that fails must not stop the others in
 	// the middle.
 	group, _ := parallel.New(ctx)
-	group.SetLimit(mostAtOnce)
+	group.SetLimit(members[0].node.AtOnce())
 	for _, m := range members {
 		group.Go(func() error { return do(m) })
 	}

@@ -49,6 +49,9 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 			change.Guarded = func(key store.Key) bool { return s.Guarded(next, axis, key) }
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }
+		if cells, err := next.Grid.Touched(g.Region); g.Gain.Data != nil && err == nil {
+			change.Share = next.Engine.Share(cells)
+		}
 	case g.Check != nil:
 		// The writers of a reservation have stored the chunks. They stay if publishing
 		// fails, so that it can be tried again.

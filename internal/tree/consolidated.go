@@ -39,17 +39,14 @@ func (n Node) Record(ctx context.Context) (raw []byte, err error) {
 // RecordMember stores the entry of a node in the consolidated metadata of all groups
 // above it. A nil entry removes it. Groups without consolidated metadata stay without.
 func (n Node) RecordMember(ctx context.Context, raw []byte) error {
+	var groups []Node
 	for p := n.Path; !p.IsRoot(); {
 		p = p.Parent()
-		path := Inside(p, n.Path)
-		err := n.Container(p).ChangeConsolidated(ctx, func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
-			return WithMember(c, path, raw, n.Limits)
-		})
-		if err != nil {
-			return err
-		}
+		groups = append(groups, n.Container(p))
 	}
-	return nil
+	return changeEach(ctx, groups, func(group Node, c *metadata.Consolidated) (*metadata.Consolidated, error) {
+		return WithMember(c, Inside(group.Path, n.Path), raw, n.Limits)
+	}, func(_ Node, err error) error { return err })
 }
 
 // Refresh returns the function that updates the consolidated metadata of the groups above
@@ -74,26 +71,27 @@ func Inside(group, p store.Path) string {
 // their documents. It changes each group once, and skips groups that do not list the
 // nodes. journal is the journal of the transaction that the nodes are part of, if any.
 func RefreshAbove(ctx context.Context, journal store.Key, members ...Node) error {
-	groups := map[store.Key][]Node{}
+	below := map[store.Path][]Node{} // the nodes below each group
+	var groups []Node
 	for _, m := range members {
 		for p := m.Path; !p.IsRoot(); {
 			p = p.Parent()
-			c := m.Container(p)
-			groups[c.Key()] = append(groups[c.Key()], m)
+			if below[p] == nil {
+				groups = append(groups, m.Container(p))
+			}
+			below[p] = append(below[p], m)
 		}
 	}
-	for key, below := range groups {
-		c := below[0].Container(key.Dir())
-		err := c.ChangeConsolidated(ctx, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
-			return refreshed(ctx, old, c.Path, journal, below)
-		})
+	return changeEach(ctx, groups, func(group Node, c *metadata.Consolidated) (*metadata.Consolidated, error) {
+		return refreshed(ctx, c, group.Path, journal, below[group.Path])
+	}, func(group Node, err error) error {
 		// The store may have been opened below its root, and then a group above has no
 		// document here.
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", publish.ErrIncomplete, "/"+c.Path.String(), err)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
-	}
-	return nil
+		return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", publish.ErrIncomplete, "/"+group.Path.String(), err)
+	})
 }
 
 // refreshed returns the consolidated metadata of a group, with entries of some nodes that
@@ -137,27 +135,81 @@ func refreshed(
 // mostRead is the number of documents that are read at once.
 const mostRead = 16
 
+// A copying change returns consolidated metadata of a group, or its argument if nothing
+// changes.
+type copying func(group Node, c *metadata.Consolidated) (*metadata.Consolidated, error)
+
+// changeEach changes the consolidated metadata of groups, one after the other. It stops
+// at the first error that failed returns for that of a group. In a store without locks,
+// where a request is a round trip, it looks at all of them at once before: most groups
+// have no consolidated metadata.
+func changeEach(ctx context.Context, groups []Node, change copying, failed func(group Node, err error) error) error {
+	of := func(i int) func(*metadata.Consolidated) (*metadata.Consolidated, error) {
+		return func(c *metadata.Consolidated) (*metadata.Consolidated, error) { return change(groups[i], c) }
+	}
+	changes, errs := make([]bool, len(groups)), make([]error, len(groups))
+	look := func(i int) { changes[i], errs[i] = groups[i].wouldChange(ctx, of(i)) }
+	atOnce := len(groups) > 1 && groups[0].AtOnce() > 1
+	if atOnce {
+		looking, _ := parallel.New(ctx) // an error must not stop the other looks
+		looking.SetLimit(groups[0].AtOnce())
+		for i := range groups {
+			looking.Go(func() error { look(i); return nil })
+		}
+		if err := looking.Wait(nil); err != nil {
+			return err
+		}
+	}
+	for i, g := range groups {
+		if !atOnce {
+			look(i)
+		}
+		err := errs[i]
+		if err == nil && changes[i] {
+			err = g.publishChange(ctx, of(i))
+		}
+		if err := failed(g, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ChangeConsolidated publishes a change of the consolidated metadata in a container. It
 // does nothing if there is none, or if change returns its argument.
 func (n Node) ChangeConsolidated(ctx context.Context, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) error {
+	changes, err := n.wouldChange(ctx, change)
+	if !changes || err != nil {
+		return err
+	}
+	return n.publishChange(ctx, change)
+}
+
+// wouldChange reports whether change changes the consolidated metadata in a container. It
+// takes no lock.
+func (n Node) wouldChange(ctx context.Context, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) (bool, error) {
+	document, _, err := n.Store.Get(ctx, n.Key(), store.Request{Limit: n.Limit}, nil)
+	if n.IsV2() && errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	doc, err := n.replan(document, change)
+	if errors.Is(err, publish.ErrPending) { // publishChange finishes what is pending
+		return true, nil
+	}
+	return doc != nil, err
+}
+
+// publishChange publishes a change of the consolidated metadata in a container.
+func (n Node) publishChange(ctx context.Context, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) error {
 	plan := func(d publish.Document) (*publish.Change, error) {
 		doc, err := n.replan(d.Bytes, change)
 		if doc == nil || err != nil {
 			return nil, err
 		}
 		return &publish.Change{Document: doc}, nil
-	}
-	// Try the plan without a lock first. Most groups have no consolidated metadata, and
-	// nothing changes.
-	document, _, err := n.Store.Get(ctx, n.Key(), store.Request{Limit: n.Limit}, nil)
-	if n.IsV2() && errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if c, err := plan(publish.Document{Bytes: document}); err == nil && c == nil || err != nil && !errors.Is(err, publish.ErrPending) {
-		return err
 	}
 	return publish.Retry(ctx, func() error { return FinishMember(ctx, publish.Update(ctx, n.Node, plan)) })
 }

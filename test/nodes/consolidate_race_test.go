@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+// TestConsolidateMeanwhile appends after every request of a consolidation. In the end the
+// copies agree with the documents: either the append finds copies to update, or the
+// consolidation finds what was appended.
+func TestConsolidateMeanwhile(t *testing.T) {
+	for at := int64(1); at == 1 || !consolidateMeanwhile(t, at); at++ {
+	}
+}
+
+// consolidateMeanwhile appends after one request of a consolidation. It reports whether
+// there were fewer requests.
+func consolidateMeanwhile(t *testing.T, at int64) (fewer bool) {
+	t.Helper()
+	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	g, err := zarr.At(inner, "g").CreateGroup(t.Context(), nil, nil)
+	if err == nil {
+		_, err = g.At("a").CreateArray(t.Context(), fixture.Edges(1), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests atomic.Int64
+	s := storetest.Conditional(inner, storetest.Hooks{After: func(op storetest.Op, err error) error {
+		if requests.Add(1) == at {
+			a, openErr := zarr.At(inner, "g/a").OpenArray(context.Background(), &zarr.Options{Write: true})
+			if openErr == nil {
+				openErr = zarr.Append(context.Background(), a, 0, []int32{1}, nil)
+			}
+			if openErr != nil {
+				t.Errorf("%s, request %d: %v", op, at, openErr)
+			}
+		}
+		return err
+	}})
+	g, err = zarr.At(s, "g").OpenGroup(t.Context(), &zarr.Options{Write: true})
+	if err == nil {
+		err = g.Consolidate(t.Context())
+	}
+	if err != nil {
+		t.Fatalf("request %d: %v", at, err)
+	}
+	if requests.Load() < at {
+		return true
+	}
+	if g, err = zarr.At(inner, "g").OpenGroup(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for m, err := range g.Members(t.Context(), false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := m.Node.(*zarr.Array).Shape()[0]; n != 2 {
+			t.Errorf("request %d: the copy has %d elements, want 2", at, n)
+		}
+	}
+	return false
+}
