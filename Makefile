@@ -8,7 +8,7 @@ COMMIT = $(shell git describe --always --dirty=-modified --abbrev=12 --exclude '
 VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbrev=12 2>/dev/null)
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
-MODULES = . codec/extra cloud/s3 cloud/gcs cloud/azure cmd/varve interop bench otel examples
+MODULES = . codec/extra virtual/parquet cloud/s3 cloud/gcs cloud/azure cmd/varve interop bench otel examples
 
 .PHONY: help demo build test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-regrid bench-cloud bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 

@@ -148,7 +148,7 @@ func (p *place) options(allowed place) error {
 
 // open returns the site of a folder.
 func (s *sites) open(dir place) (site, error) {
-	for _, suffix := range []string{Suffix, KerchunkSuffix} {
+	for _, suffix := range suffixes {
 		// References to references could go round in circles.
 		if _, _, found := store.CutPath(dir.path, suffix); found {
 			return site{}, fmt.Errorf("%w: references to references", ErrNotAllowed)

@@ -38,11 +38,13 @@ type opening struct {
 }
 
 // NewCollector returns a collector for a manifest at a location: a folder whose name ends
-// in [Suffix], or a file whose name ends in [KerchunkSuffix]. The latter gets absolute
-// locations, because other programs take relative ones to be relative to themselves.
+// in [Suffix], or references for other programs, whose name ends in [KerchunkSuffix],
+// [ParquetSuffix] or [LongParquetSuffix]. The latter get absolute locations, because
+// other programs take relative ones to be relative to themselves.
 func NewCollector(location string) (*Collector, error) {
 	p, err := placeOf(location)
-	return &Collector{folder: p, absolute: strings.HasSuffix(location, KerchunkSuffix), opened: map[string]*opening{}}, err
+	absolute := isReferences(p.path) && !strings.HasSuffix(p.path, Suffix)
+	return &Collector{folder: p, absolute: absolute, opened: map[string]*opening{}}, err
 }
 
 // locationOf returns a place as the manifest will have it.
@@ -148,7 +150,7 @@ func (j *Joined) known(ctx context.Context) (locations, error) {
 
 // open scans a file, or lists the chunks of a Zarr node.
 func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
-	if strings.HasSuffix(p.path, Suffix) || strings.HasSuffix(p.path, KerchunkSuffix) {
+	if isReferences(p.path) {
 		return c.openReferences(ctx, p)
 	}
 	location := c.locationOf(p)
@@ -176,8 +178,8 @@ func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
 	return part, nil
 }
 
-// openReferences returns the arrays of a manifest, or of a file of references, with their
-// references.
+// openReferences returns the arrays of a manifest, or of references of kerchunk, with
+// their references.
 func (c *Collector) openReferences(ctx context.Context, p place) (*Part, error) {
 	at, err := c.site(ctx, p)
 	if err != nil {

@@ -74,6 +74,17 @@ func foundAt(r kerchunk.Reference) found {
 	return found{ref: reference{1, uint64(r.Offset), uint64(r.Length)}, source: Source{Location: r.URL}}
 }
 
+// reference is the inverse of foundAt.
+func (f *found) reference() kerchunk.Reference {
+	switch {
+	case f.bytes != nil:
+		return kerchunk.Reference{Data: f.bytes}
+	case f.ref.length == whole:
+		return kerchunk.Reference{URL: f.source.Location, Length: kerchunk.Whole}
+	}
+	return kerchunk.Reference{URL: f.source.Location, Offset: int64(f.ref.offset), Length: int64(f.ref.length)}
+}
+
 func (k keyList) list(_ context.Context, l *listing) {
 	prefix := ""
 	if l.dir != "" {
@@ -89,6 +100,14 @@ func (k keyList) list(_ context.Context, l *listing) {
 			return
 		}
 	}
+}
+
+// most implements content.
+func (k keyList) most(_ context.Context, array string, _ int64) (n int64, err error) {
+	for range k.refs.Below(strings.TrimPrefix(array+"/", "/")) {
+		n++
+	}
+	return n, nil
 }
 
 // Kerchunk returns the references of a hierarchy in the form of kerchunk, with documents
@@ -135,11 +154,7 @@ func (m *Manifest) references(ctx context.Context, a *Array, failed *error) iter
 			}
 			indexOf(k, count, a.Axis, index)
 			key := strings.TrimPrefix(a.Path+"/"+string(metadata.V2Dot.AppendKey(nil, index)), "/")
-			r := kerchunk.Reference{Data: f.bytes}
-			if f.bytes == nil {
-				r = kerchunk.Reference{URL: f.source.Location, Offset: int64(f.ref.offset), Length: int64(f.ref.length)}
-			}
-			if !yield(key, r) {
+			if !yield(key, f.reference()) {
 				return
 			}
 		}
@@ -150,7 +165,7 @@ func (m *Manifest) references(ctx context.Context, a *Array, failed *error) iter
 // them: it knows what xarray takes for missing values in either format. Without elements
 // no chunk of an array is missing, so it converts arrays of that shape.
 func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
-	s := memstore.New()
+	s, sparse := memstore.New(), map[*Array]bool{}
 	put := func(path string, text []byte, err error) error {
 		if err == nil {
 			_, err = s.Put(ctx, store.MustKey(strings.TrimPrefix(path+"/"+metadata.V3Node, "/")), text, store.Flush)
@@ -169,7 +184,14 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 		}
 		doc := *a.Document.Resized(make([]int64, a.Grid.Rank()), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot)
 		doc.DimensionNames = named(a)
-		text, err := doc.Marshal(metadata.Limits{})
+		masked, err := &doc, error(nil)
+		if sparse[a], err = m.hasMissing(ctx, a); err == nil && sparse[a] {
+			masked, err = withMask(&doc)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Path, err)
+		}
+		text, err := masked.Marshal(metadata.Limits{})
 		if err := put(a.Path, text, err); err != nil {
 			return nil, err
 		}
@@ -177,7 +199,7 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 	if _, err := rewrite.Convert(ctx, zarr.At(s, ""), 2, nil); err != nil {
 		return nil, err
 	}
-	return m.collectV2(ctx, s)
+	return m.collectV2(ctx, s, sparse)
 }
 
 // named returns the names of the dimensions of an array: for all or none, as format 2
@@ -197,12 +219,17 @@ func named(a *Array) []*string {
 	return names
 }
 
-// collectV2 returns the converted documents, with the shapes of the arrays.
-func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store) (map[string][]byte, error) {
+// collectV2 returns the converted documents, with the shapes of the arrays. Those of
+// sparse arrays must have the right fill value.
+func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store, sparse map[*Array]bool) (map[string][]byte, error) {
 	documents := map[string][]byte{}
 	for e, err := range store.List(ctx, s, store.Path{}, true) {
 		if err != nil {
 			return nil, err
+		}
+		// The chunk of an array of rank 0 is there, too: its shape always has one.
+		if name := store.MustKey(e.Name).Base(); name != metadata.V2Array && name != metadata.V2Group && name != metadata.V2Attributes {
+			continue
 		}
 		if documents[e.Name], _, err = s.Get(ctx, store.MustKey(e.Name), store.Request{}, nil); err != nil {
 			return nil, err
@@ -211,6 +238,9 @@ func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store) (map[string
 	for _, a := range m.Arrays {
 		key := strings.TrimPrefix(a.Path+"/"+metadata.V2Array, "/")
 		doc, err := metadata.ParseArrayV2(documents[key], nil, metadata.Limits{})
+		if err == nil && sparse[a] {
+			err = checkFill(a, doc)
+		}
 		if err != nil {
 			return nil, err
 		}

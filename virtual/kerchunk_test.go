@@ -91,6 +91,19 @@ func TestKerchunk(t *testing.T) {
 	}
 }
 
+// TestKerchunkWholeFile has a reference to a whole file that is not there: that is an
+// error, and no missing chunk.
+func TestKerchunkWholeFile(t *testing.T) {
+	dir := t.TempDir()
+	text := `{"a/.zarray":{"zarr_format":2,"shape":[2],"chunks":[1],"dtype":"|u1","compressor":null,"filters":null,"order":"C","fill_value":9},"a/0":["none"]}`
+	if err := os.WriteFile(filepath.Join(dir, "r.json"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := sum(t, filepath.Join(dir, "r.json/a")); !errors.Is(err, virtual.ErrSourceChanged) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestWriteKerchunk joins files, and writes the references for other programs.
 func TestWriteKerchunk(t *testing.T) {
 	for _, d := range datasets(t) {
@@ -138,5 +151,82 @@ func TestWriteKerchunk(t *testing.T) {
 		if shape, hash, err := sum(t, filepath.Join(out, d.Variable)); err != nil || hash != d.SHA256 || !slices.Equal(shape, d.Shape) {
 			t.Errorf("%s: the shape %v and other values (%v)", d.Name, shape, err)
 		}
+	}
+}
+
+// TestWriteKerchunkFile writes the references of files with an array of rank 0, and with
+// missing chunks, whose fill value is not zero.
+func TestWriteKerchunkFile(t *testing.T) {
+	for _, c := range []struct{ file, like, array string }{
+		{"nc4_basic.nc", "nc4_basic.v1.json", "scalar"}, {"h5_holes.h5", "h5_holes.v1.json", "holes"},
+	} {
+		dir := copied(t, c.file)
+		out := filepath.Join(dir, "refs"+virtual.KerchunkSuffix)
+		m := alone(t, out, filepath.Join(dir, c.file))
+		var text bytes.Buffer
+		if err := m.WriteKerchunk(t.Context(), &text); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(out, text.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		want := referenceFiles(t)[c.like].Arrays
+		for path, a := range want {
+			if shape, hash, err := sum(t, filepath.Join(out, path)); err != nil || hash != a.SHA256 || !slices.Equal(shape, a.Shape) {
+				t.Errorf("%s: %s: the shape %v and other values (%v)", c.file, path, shape, err)
+			}
+		}
+		if _, ok := want[c.array]; !ok {
+			t.Errorf("%s is not among the arrays", c.array)
+		}
+	}
+}
+
+// alone returns the manifest of one file for a location.
+func alone(t *testing.T, at, file string) *virtual.Manifest {
+	t.Helper()
+	j, err := virtual.NewJoined(virtual.Join{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := virtual.NewCollector(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Collect(t.Context(), j, []string{file}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestWriteKerchunkSparse has an array with missing chunks whose fill value is not the
+// one that marks missing values: format 2 has only one of them.
+func TestWriteKerchunkSparse(t *testing.T) {
+	dir := t.TempDir()
+	document := `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int16","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},
+		"chunk_key_encoding":{"name":"default"},"fill_value":7,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],"attributes":{"_FillValue":-1}}`
+	for name, text := range map[string]string{"g.zarr/zarr.json": `{"zarr_format":3,"node_type":"group"}`, "g.zarr/a/zarr.json": document, "g.zarr/a/c/0": "abcd"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := alone(t, filepath.Join(dir, "r.json"), filepath.Join(dir, "g.zarr"))
+	if _, err := m.Kerchunk(t.Context()); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "whose elements are 7") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "g.zarr/a/c/1"), []byte("efgh"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m = alone(t, filepath.Join(dir, "r.json"), filepath.Join(dir, "g.zarr"))
+	if _, err := m.Kerchunk(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

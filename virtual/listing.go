@@ -37,6 +37,14 @@ func (l *listing) add(key string, info store.Info) bool {
 	return l.yield(store.Entry{Name: folder, Dir: true}, nil)
 }
 
+// wantsChunks reports whether the listing may have chunks of the array at a path. A flat
+// listing above the array has none.
+func (l *listing) wantsChunks(path string) bool {
+	inside := l.dir == path || strings.HasPrefix(l.dir, path+"/") || path == ""
+	above := l.dir == "" || strings.HasPrefix(path, l.dir+"/")
+	return inside || above && l.deep
+}
+
 // document yields the document of a node.
 func (l *listing) document(path string) bool {
 	return l.add(strings.TrimPrefix(path+"/"+metadata.V3Node, "/"), store.Info{Size: -1})

@@ -95,6 +95,9 @@ func (n *nodes) at(ctx context.Context, a *Array, number int64) (f found, err er
 	return f, err
 }
 
+// most implements content. The references of an array are stored for all chunks.
+func (n *nodes) most(_ context.Context, _ string, chunks int64) (int64, error) { return chunks, nil }
+
 // list yields the keys below a folder.
 func (n *nodes) list(ctx context.Context, l *listing) {
 	for _, g := range n.manifest.Groups {
@@ -109,12 +112,9 @@ func (n *nodes) list(ctx context.Context, l *listing) {
 	}
 }
 
-// listChunks yields the chunks of an array. A flat listing above the array needs none of
-// them, and one of the array itself only one.
+// listChunks yields the chunks of an array.
 func (n *nodes) listChunks(ctx context.Context, l *listing, a keyed) bool {
-	inside := l.dir == a.Path || strings.HasPrefix(l.dir, a.Path+"/") || a.Path == ""
-	above := l.dir == "" || strings.HasPrefix(a.Path, l.dir+"/")
-	if !inside && (!above || !l.deep) {
+	if !l.wantsChunks(a.Path) {
 		return true
 	}
 	count := a.Grid.Chunks()

@@ -76,9 +76,8 @@ func fromScanned(s *scan.Array, size int64) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A small file can declare any number of chunks that it does not have.
-	if n, ok := g.NumChunks(); !ok || n > mostAbsent+64*int64(len(s.Chunks)) {
-		return nil, fmt.Errorf("%w: it has %v chunks, and %d of them are stored", ErrLimit, g.Chunks(), len(s.Chunks))
+	if err := checkAbsent(g, int64(len(s.Chunks))); err != nil {
+		return nil, err
 	}
 	a, err := newArray(s.Path, doc, g, 0)
 	if err != nil {
@@ -97,6 +96,15 @@ func fromScanned(s *scan.Array, size int64) (*Array, error) {
 		}
 	}
 	return a, nil
+}
+
+// checkAbsent returns an error if most chunks of a large array are not stored: a small
+// file can declare any number of chunks that it does not have.
+func checkAbsent(g *grid.Grid, stored int64) error {
+	if n, ok := g.NumChunks(); !ok || n > mostAbsent+64*stored {
+		return fmt.Errorf("%w: it has %v chunks, and at most %d of them are stored", ErrLimit, g.Chunks(), stored)
+	}
+	return nil
 }
 
 // mostAbsent is the number of chunks that an array of a file may have without storing

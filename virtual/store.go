@@ -32,6 +32,9 @@ type content interface {
 	find(ctx context.Context, key store.Key) (found, error)
 	// list yields the keys below a folder.
 	list(ctx context.Context, l *listing)
+	// most returns a number that the stored chunks of an array do not exceed. The array
+	// has so many chunks by its document.
+	most(ctx context.Context, array string, chunks int64) (int64, error)
 }
 
 // sources finds the files that references lead to.
@@ -132,6 +135,9 @@ func (s *Store) found(ctx context.Context, key store.Key) (found, error) {
 		return v, fmt.Errorf("%s: %w", v.source.Location, err)
 	}
 	info, err := store.Stat(ctx, from.store, from.key)
+	if errors.Is(err, fs.ErrNotExist) { // else the chunk would seem to be missing
+		err = fmt.Errorf("%w: %s is not there any more", ErrSourceChanged, v.source.Location)
+	}
 	v.ref.length = uint64(info.Size)
 	return v, err
 }

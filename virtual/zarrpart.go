@@ -99,15 +99,27 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		return err
 	}
 	doc = doc.ToV3().WithKeyEncoding(metadata.DefaultSlash)
-	a, err := newArray(path, doc, n.Grid(), 0)
-	if err != nil {
-		return err
-	}
 	at, err := w.root.Join(path)
 	if err != nil {
 		return err
 	}
-	if v, ok := store.As[*Store](w.store); ok && w.rename != nil {
+	v, ok := store.As[*Store](w.store)
+	ok = ok && w.rename != nil
+	if ok {
+		chunks, _ := n.Grid().NumChunks()
+		stored, err := v.content.most(w.ctx, at.String(), chunks)
+		if err == nil {
+			err = checkAbsent(n.Grid(), stored)
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", path, err)
+		}
+	}
+	a, err := newArray(path, doc, n.Grid(), 0)
+	if err != nil {
+		return err
+	}
+	if ok {
 		return w.addReferences(v, at, a, keys)
 	}
 	m, count := w.part.Manifest, a.Grid.Chunks()

@@ -8,6 +8,10 @@
 // with + - * // % and parentheses over the variables, as in {{(i + 1) * 1000}}, which
 // means what it does in Python. All else that Jinja can do is refused.
 //
+// It also has the parts of the parquet form of kerchunk that need no library for Parquet:
+// the document of a folder, and the records of its files. The separate module
+// varve.dev/zarr/virtual/parquet reads and writes those files.
+//
 // The package opens no files and checks no URLs. References are hostile until proven
 // otherwise: who reads a URL decides whether it may be read.
 package kerchunk

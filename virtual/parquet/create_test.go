@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parquet_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/virtual"
+	"varve.dev/zarr/virtual/kerchunk"
+	"varve.dev/zarr/virtual/parquet"
+)
+
+// sources returns the absolute path of a file of testdata, or of all of them.
+func sources(t testing.TB, names ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(append([]string{testdata}, names...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// joined returns the manifest of files for a location.
+func joined(t testing.TB, at string, how virtual.Join, files ...string) *virtual.Manifest {
+	t.Helper()
+	j, err := virtual.NewJoined(how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := virtual.NewCollector(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Collect(virtual.WithAllowed(t.Context(), sources(t)), j, files); err != nil {
+		t.Fatal(err)
+	}
+	m, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// place returns a store for a location, and the path there.
+func place(t testing.TB, at string) (store.Store, store.Path) {
+	t.Helper()
+	s, err := filestore.Open(filepath.Dir(at), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := store.ParsePath(filepath.Base(at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, path
+}
+
+// values returns the stored elements of all arrays of a manifest that is at a location.
+func values(t testing.TB, at string, m *virtual.Manifest) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for _, x := range m.Arrays {
+		a, err := zarr.OpenArray(virtual.WithAllowed(t.Context(), sources(t)), filepath.Join(at, x.Path), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Type().Variable() {
+			b, err := zarr.Read[string](t.Context(), a, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[x.Path] = []byte(strings.Join(b.Data, "\x00"))
+		} else {
+			n := int64(a.Type().Size())
+			for _, extent := range a.Shape() {
+				n *= extent
+			}
+			all[x.Path] = make([]byte, n)
+			if err := a.ReadBytes(t.Context(), nil, all[x.Path]); err != nil {
+				t.Fatalf("%s/%s: %v", at, x.Path, err)
+			}
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return all
+}
+
+// TestCreate writes files that are put together along any axis, with any number of
+// references in a file, and compares with the manifest of the same files.
+func TestCreate(t *testing.T) {
+	for name, c := range map[string]struct {
+		how   virtual.Join
+		files string
+	}{
+		"one file":    {virtual.Join{}, "nc4_basic.nc"},
+		"records":     {virtual.Join{Concat: "time"}, "nc3_yearly_records_01.nc nc3_yearly_records_02.nc"},
+		"first axis":  {virtual.Join{Concat: "time"}, "runs_of_ten_01.nc runs_of_ten_02.nc runs_of_ten_03.nc"},
+		"second axis": {virtual.Join{Concat: "y"}, "ranks_y_02.nc ranks_y_03.nc ranks_y_04.nc"},
+		"third axis":  {virtual.Join{Concat: "x"}, "ranks_x_02.nc ranks_x_03.nc"},
+		"stack":       {virtual.Join{Stack: "member"}, "members_01.nc members_02.nc members_03.nc"},
+		"merge":       {virtual.Join{}, "merged_u.nc merged_v.nc"},
+		"holes":       {virtual.Join{}, "h5_holes.h5"},
+		"types":       {virtual.Join{}, "h5_types.h5"},
+		"older":       {virtual.Join{}, "nc3_classic.nc"},
+	} {
+		var files []string
+		for _, f := range strings.Fields(c.files) {
+			files = append(files, sources(t, f))
+		}
+		dir := t.TempDir()
+		at := filepath.Join(dir, "m"+virtual.Suffix)
+		m := joined(t, at, c.how, files...)
+		s, path := place(t, at)
+		if err := m.Create(t.Context(), s, path); err != nil {
+			t.Fatal(err)
+		}
+		want := values(t, at, m)
+		for _, size := range []int{5, 90, 0} {
+			at := filepath.Join(dir, fmt.Sprintf("r%d%s", size, virtual.ParquetSuffix))
+			m := joined(t, at, c.how, files...)
+			_, path := place(t, at)
+			if err := m.CreateParquet(t.Context(), s, path, size); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			same(t, fmt.Sprintf("%s, %d", name, size), values(t, at, m), want)
+			if err := m.CreateParquet(t.Context(), s, path, size); !errors.Is(err, store.ErrConflict) {
+				t.Errorf("%s: written twice: %v", name, err)
+			}
+			// References can be put together with others.
+			again := filepath.Join(dir, fmt.Sprintf("again%d%s", size, virtual.LongParquetSuffix))
+			m = joined(t, again, virtual.Join{}, at)
+			_, path = place(t, again)
+			if err := m.CreateParquet(t.Context(), s, path, 64); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			same(t, name+", again", values(t, again, m), want)
+		}
+	}
+}
+
+// same reports arrays that differ.
+func same(t testing.TB, name string, got, want map[string][]byte) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d arrays, want %d", name, len(got), len(want))
+	}
+	for path, values := range want {
+		if !bytes.Equal(got[path], values) {
+			t.Errorf("%s: %s has other values", name, path)
+		}
+	}
+}
+
+// TestPadded checks that every file has the same number of records, also the last one,
+// and that chunks without any reference have a file: fsspec asks for it.
+func TestPadded(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "r.parq")
+	m := joined(t, at, virtual.Join{}, sources(t, "h5_holes.h5"))
+	s, path := place(t, at)
+	if err := m.CreateParquet(t.Context(), s, path, 10); err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	for _, array := range []string{"dense", "holes"} {
+		for k := range int64(3) { // of 25 and 24 chunks
+			file, _, err := s.Get(t.Context(), path.MustKey(array+"/"+kerchunk.RecordsName(k)), store.Request{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := parquet.Format{}.Decode(file, 10, kerchunk.Limits{})
+			if err != nil || r.Len() != 10 {
+				t.Fatalf("%s, file %d: %v", array, k, err)
+			}
+			for i := range r.Len() {
+				if x, ok := r.At(i); ok {
+					stored++
+					if !filepath.IsAbs(x.URL) {
+						t.Errorf("the path %s: fsspec takes it for one of the present folder", x.URL)
+					}
+				}
+			}
+		}
+	}
+	if stored == 0 || int64(stored) >= m.References() {
+		t.Errorf("%d references of %d chunks", stored, m.References())
+	}
+}
+
+// failing is a store whose writes fail after some.
+type failing struct {
+	*filestore.Store
+	left int
+}
+
+var errFailing = errors.New("the disk is full")
+
+func (f *failing) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (store.Version, error) {
+	if f.left--; f.left < 0 {
+		return store.Version{}, errFailing
+	}
+	return f.Store.PutIf(ctx, key, value, cond, d)
+}
+
+// TestCreateFails has writes that fail at every step, after which nothing is left, and
+// hierarchies that the form cannot express, of which nothing is written.
+func TestCreateFails(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "r.parq")
+	m := joined(t, at, virtual.Join{}, sources(t, "h5_holes.h5"))
+	s, path := place(t, at)
+	empty := func(what string) {
+		t.Helper()
+		for e, err := range store.List(t.Context(), s, path, true) {
+			t.Errorf("%s: %s is left (%v)", what, e.Name, err)
+		}
+	}
+	steps := 0
+	for ; ; steps++ {
+		err := m.CreateParquet(t.Context(), &failing{s.(*filestore.Store), steps}, path, 10)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errFailing) {
+			t.Fatal(err)
+		}
+		empty("a full disk")
+	}
+	if steps < 6 {
+		t.Errorf("%d steps", steps)
+	}
+	at = filepath.Join(t.TempDir(), "r.parq")
+	s, path = place(t, at)
+	unequal := joined(t, at, virtual.Join{Concat: "time"}, sources(t, "monthly_one_chunk_01.nc"), sources(t, "monthly_one_chunk_02.nc"))
+	if err := unequal.CreateParquet(t.Context(), s, path, 0); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "unequal length") {
+		t.Error(err)
+	}
+	root := joined(t, at, virtual.Join{}, sources(t, "zarr_ranks_01.zarr"))
+	if err := root.CreateParquet(t.Context(), s, path, 0); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "root") {
+		t.Error(err)
+	}
+	for _, size := range []int{-1, kerchunk.MostRecords + 1} {
+		if err := m.CreateParquet(t.Context(), s, path, size); err == nil {
+			t.Errorf("%d references in a file", size)
+		}
+	}
+	empty("what cannot be expressed")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := m.CreateParquet(cancelled, s, path, 0); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	empty("a context that is done")
+	put(t, at, "holes/refs.7.parq", []byte("of an interrupted program"))
+	if err := m.CreateParquet(t.Context(), s, path, 0); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a folder that is not empty: %v", err)
+	}
+}

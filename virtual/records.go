@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/kerchunk"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// ParquetSuffix and LongParquetSuffix end the names of folders with references in the
+// parquet form of kerchunk. They are opened like manifests: refs.parq/t2m. A program that
+// opens them imports the module varve.dev/zarr/virtual/parquet.
+const (
+	ParquetSuffix     = ".parq"
+	LongParquetSuffix = ".parquet"
+)
+
+// suffixes end the names of references of all forms.
+var suffixes = []string{Suffix, KerchunkSuffix, ParquetSuffix, LongParquetSuffix}
+
+// isReferences reports whether a path is that of references by its name.
+func isReferences(path string) bool {
+	return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) })
+}
+
+func init() {
+	store.RegisterFolder(ParquetSuffix, openRecords)
+	store.RegisterFolder(LongParquetSuffix, openRecords)
+}
+
+// openRecords opens a folder of references as a store.
+func openRecords(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+		path, err := dir.Join(name)
+		if err != nil {
+			return nil, err
+		}
+		r, err := newRecordFolder(ctx, home, path)
+		if err != nil {
+			return nil, err
+		}
+		// Paths are relative to the folder that the references are in.
+		from, err := newSites(ctx, home, dir, folder, "")
+		return &Store{content: r, sources: from}, err
+	})
+}
+
+// mostRecordsFile bounds a file of records in bytes.
+const mostRecordsFile = 256 << 20
+
+// recordFolder has the keys of references that are divided among files.
+type recordFolder struct {
+	format kerchunk.RecordFormat
+	store  store.Store
+	path   store.Path
+	folder *kerchunk.Folder
+	arrays map[string]*recordArray
+	kept   recordCache
+}
+
+// recordArray is an array with references.
+type recordArray struct {
+	path   string
+	count  []int64 // chunks along each axis
+	chunks int64
+	keys   metadata.KeyEncoding
+	err    error // why its chunks cannot be found
+}
+
+// newRecordFolder reads the document of a folder. If the folder has the consolidated
+// metadata of a hierarchy instead, the error is [fs.ErrNotExist].
+func newRecordFolder(ctx context.Context, s store.Store, path store.Path) (*recordFolder, error) {
+	key, err := path.Key(kerchunk.FolderDocument)
+	if err != nil {
+		return nil, err
+	}
+	text, _, err := s.Get(ctx, key, store.Request{Limit: mostDocument}, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &recordFolder{store: s, path: path, arrays: map[string]*recordArray{}}
+	r.folder, err = kerchunk.ParseFolder(text, kerchunk.Limits{Document: mostDocument})
+	if errors.Is(err, kerchunk.ErrNoReferences) {
+		return nil, fmt.Errorf("%s: %w: %w", key, err, fs.ErrNotExist)
+	}
+	if err == nil {
+		r.format, err = kerchunk.Parquet()
+	}
+	if err == nil {
+		err = r.findArrays()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return r, nil
+}
+
+// findArrays finds the arrays among the documents.
+func (r *recordFolder) findArrays() error {
+	for name, text := range r.folder.Documents {
+		key, err := store.ParseKey(name)
+		if err != nil {
+			return err
+		}
+		if key.Base() == metadata.V2Array {
+			path := key.Dir().String()
+			r.arrays[path] = newRecordArray(path, text)
+		}
+	}
+	return nil
+}
+
+// newRecordArray returns an array with a document of format 2. A document that cannot be
+// read is an error of that array only.
+func newRecordArray(path string, text []byte) *recordArray {
+	a := &recordArray{path: path}
+	doc, err := metadata.ParseArrayV2(text, nil, metadata.Limits{})
+	var g *grid.Grid
+	if err == nil {
+		g, err = grid.ParseOptions{}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+	}
+	if err == nil {
+		a.keys, err = metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	}
+	if err != nil {
+		a.err = err
+		return a
+	}
+	var ok bool
+	a.count = g.Chunks()
+	if a.chunks, ok = g.NumChunks(); !ok {
+		a.err = fmt.Errorf("%w: it has %v chunks", ErrLimit, a.count)
+	}
+	return a
+}
+
+// find returns what a key has.
+func (r *recordFolder) find(ctx context.Context, key store.Key) (found, error) {
+	name := key.String()
+	if text, ok := r.folder.Documents[name]; ok {
+		return found{bytes: text}, nil
+	}
+	// The array may be any of the folders above: keys of chunks may have slashes.
+	for at := name; at != ""; {
+		at = at[:max(0, strings.LastIndexByte(at, '/'))]
+		a, ok := r.arrays[at]
+		switch {
+		case !ok:
+			continue
+		case a.err != nil:
+			return found{}, fmt.Errorf("array %q: %w", a.path, a.err)
+		}
+		index, ok := a.keys.ParseKey(strings.TrimPrefix(name[len(at):], "/"), len(a.count), nil)
+		if !ok || !below(index, a.count) {
+			return found{}, fs.ErrNotExist
+		}
+		return r.at(ctx, a, numberOf(index, a.count, 0))
+	}
+	return found{}, fs.ErrNotExist
+}
+
+// at returns the chunk of an array with a number in C order.
+func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (found, error) {
+	k := number / int64(r.folder.RecordSize)
+	records, err := r.records(ctx, a, k)
+	if err != nil {
+		return found{}, err
+	}
+	if records == nil {
+		return found{}, fs.ErrNotExist
+	}
+	// A file that was cut short must not look like one with missing chunks.
+	row := int(number % int64(r.folder.RecordSize))
+	if row >= records.Len() {
+		return found{}, scan.Corruptf("%s of array %q has %d rows, and row %d is needed", kerchunk.RecordsName(k), a.path, records.Len(), row)
+	}
+	x, ok := records.At(row)
+	if !ok {
+		return found{}, fs.ErrNotExist
+	}
+	return foundAt(x), nil
+}
+
+// records returns the records of an array in the file k, or nil if there is no such file.
+func (r *recordFolder) records(ctx context.Context, a *recordArray, k int64) (*kerchunk.Records, error) {
+	return r.kept.get(recordFile{a.path, k}, func() (*kerchunk.Records, error) {
+		key, err := r.key(a.path, kerchunk.RecordsName(k))
+		if err != nil {
+			return nil, err
+		}
+		file, _, err := r.store.Get(ctx, key, store.Request{Limit: mostRecordsFile}, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		var records *kerchunk.Records
+		if err == nil {
+			records, err = r.format.Decode(file, r.folder.RecordSize, kerchunk.Limits{})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		return records, nil
+	})
+}
+
+// key returns the key of a file of an array.
+func (r *recordFolder) key(array, name string) (store.Key, error) {
+	return r.path.Key(strings.TrimPrefix(array+"/"+name, "/"))
+}
+
+// list yields the keys below a folder.
+func (r *recordFolder) list(ctx context.Context, l *listing) {
+	for _, name := range slices.Sorted(maps.Keys(r.folder.Documents)) {
+		f := found{bytes: r.folder.Documents[name]}
+		if !l.add(name, f.info()) {
+			return
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.arrays)) {
+		if l.wantsChunks(path) && !r.listChunks(ctx, l, r.arrays[path]) {
+			return
+		}
+	}
+}
+
+// listChunks yields the chunks of an array that are not missing.
+func (r *recordFolder) listChunks(ctx context.Context, l *listing, a *recordArray) bool {
+	if a.err != nil {
+		return l.yield(store.Entry{}, fmt.Errorf("array %q: %w", a.path, a.err))
+	}
+	files, err := r.files(ctx, a)
+	if err != nil {
+		return l.yield(store.Entry{}, err)
+	}
+	prefix := strings.TrimPrefix(a.path+"/", "/")
+	index, key := make([]int64, len(a.count)), []byte(nil)
+	for _, k := range files {
+		first := k * int64(r.folder.RecordSize)
+		for n := first; n < min(first+int64(r.folder.RecordSize), a.chunks); n++ {
+			f, err := r.at(ctx, a, n)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return l.yield(store.Entry{}, err)
+			}
+			indexOf(n, a.count, 0, index)
+			key = a.keys.AppendKey(append(key[:0], prefix...), index)
+			info := store.Info{Size: -1}
+			if f.ref.length != whole {
+				info = f.info()
+			}
+			if !l.add(string(key), info) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// files returns the numbers of the files of an array, in order.
+func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, error) {
+	if a.chunks == 0 {
+		return nil, nil
+	}
+	last := (a.chunks - 1) / int64(r.folder.RecordSize)
+	var files []int64
+	if _, ok := store.As[store.Lister](r.store); !ok {
+		if last >= mostUnlisted {
+			return nil, fmt.Errorf("%w: array %q has up to %d files of references, in a store that cannot list them", ErrLimit, a.path, last+1)
+		}
+		for k := range last + 1 {
+			files = append(files, k)
+		}
+		return files, nil
+	}
+	dir, err := r.path.Join(a.path)
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range store.List(ctx, r.store, dir, false) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if k, ok := kerchunk.ParseRecordsName(e.Name); ok && k <= last {
+			files = append(files, k)
+		}
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// most implements content.
+func (r *recordFolder) most(ctx context.Context, array string, chunks int64) (int64, error) {
+	a := r.arrays[array]
+	if a == nil || a.err != nil {
+		return 0, nil
+	}
+	files, err := r.files(ctx, a)
+	return min(chunks, int64(len(files))*int64(r.folder.RecordSize)), err
+}
+
+// mostUnlisted bounds the files of an array that are tried one by one.
+const mostUnlisted = 1 << 14
