@@ -2,9 +2,10 @@
 
 package main
 
-// The command opens locations of object stores.
+// The command opens locations of object stores, and references in Parquet files.
 import (
 	_ "varve.dev/zarr/cloud/azure"
 	_ "varve.dev/zarr/cloud/gcs"
 	_ "varve.dev/zarr/cloud/s3"
+	_ "varve.dev/zarr/virtual/parquet"
 )

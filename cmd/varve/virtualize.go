@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,13 +22,14 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
+	"varve.dev/zarr/virtual/kerchunk"
 )
 
 // virtualizeFlags are the flags of varve virtualize.
 type virtualizeFlags struct {
 	out, concat, stack string
 	merge, more, dry   bool
-	atOnce             int
+	atOnce, records    int
 }
 
 func newVirtualizeCommand() *cobra.Command {
@@ -36,8 +38,11 @@ func newVirtualizeCommand() *cobra.Command {
 		Short: "Show foreign files as one Zarr hierarchy, without copying their bytes",
 		Long: `Show foreign files as one Zarr hierarchy, without copying their bytes. OUT is a small manifest of references: which
 bytes of which file are the chunks of each array. Its name ends in .vz. Every command and program reads it like a store:
-archive.vz/t2m. With a name that ends in .json, OUT is a file of references as kerchunk has them, for arrays with chunks
-of equal lengths; Python programs read it, and so does every command.
+archive.vz/t2m.
+
+With a name that ends in .json, OUT is a file of references as kerchunk has them, and with .parq or .parquet a folder of
+Parquet files with them, of which readers fetch only those that they need: --record-size references in each. Both are
+for arrays with chunks of equal lengths. Python programs read them through fsspec, and so does every command.
 
 FILE is a file of a known format, a Zarr node, a manifest, a URL or a location of an object store. Patterns such as 'data/*.nc' are
 expanded in alphabetical order, and "-" reads a list of files from standard input, one on each line. Only metadata is
@@ -59,12 +64,13 @@ DIM is the first axis, or --experimental encoded-shapes is given: then the manif
   varve cat archive.vz/t --select '0,0,:5'`,
 	}
 	f := new(virtualizeFlags)
-	c.Flags().StringVarP(&f.out, "output", "o", "", "the `OUT` to make, a name that ends in "+virtual.Suffix+" or "+virtual.KerchunkSuffix)
+	c.Flags().StringVarP(&f.out, "output", "o", "", "the `OUT` to make, a name that ends in "+outSuffixes)
 	c.Flags().StringVar(&f.concat, "concat", "", "put arrays with the dimension `DIM` one after the other along it")
 	c.Flags().StringVar(&f.stack, "stack", "", "give arrays a new first axis `DIM` with one index for each file")
 	c.Flags().BoolVar(&f.merge, "merge", false, "every file adds other arrays; the default")
 	c.Flags().BoolVar(&f.more, "append", false, "add files to a manifest that exists")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "write nothing, and print the arrays that would result")
+	c.Flags().IntVar(&f.records, "record-size", 0, "put `N` references into each Parquet file; the default is 10,000")
 	c.Flags().IntVar(&f.atOnce, "concurrency", 0, "scan `N` files at once; the default is 16")
 	c.Args = func(cmd *cobra.Command, args []string) error { return f.check(args) }
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
@@ -72,6 +78,9 @@ DIM is the first axis, or --experimental encoded-shapes is given: then the manif
 }
 
 func (f *virtualizeFlags) check(args []string) error {
+	if out := strings.TrimSuffix(f.out, "/"); !strings.HasSuffix(out, virtual.KerchunkSuffix) { // that one is a file
+		f.out = out
+	}
 	how := 0
 	for _, given := range []bool{f.concat != "", f.stack != "", f.merge} {
 		if given {
@@ -81,21 +90,35 @@ func (f *virtualizeFlags) check(args []string) error {
 	switch {
 	case len(args) == 0:
 		return failure.BadUsage("which files? Name them, a pattern such as 'data/*.nc', or - for a list on standard input")
-	case !strings.HasSuffix(strings.TrimSuffix(f.out, "/"), virtual.Suffix) && !f.isKerchunk():
-		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s", virtual.Suffix, virtual.KerchunkSuffix)
-	case f.isKerchunk() && f.more:
-		return failure.BadUsage("--append: references for kerchunk are one file, which cannot grow; make a manifest (%s)", virtual.Suffix)
+	case !f.isManifest() && !f.isJSON() && !f.isParquet():
+		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s, or in %s or %s for Parquet files",
+			virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix)
+	case !f.isManifest() && f.more:
+		return failure.BadUsage("--append: references for kerchunk cannot grow; make a manifest (%s)", virtual.Suffix)
+	case f.records != 0 && !f.isParquet():
+		return failure.BadUsage("--record-size is for references in Parquet files, with a name that ends in %s or %s", virtual.ParquetSuffix, virtual.LongParquetSuffix)
+	case f.records < 0 || f.records > kerchunk.MostRecords:
+		return failure.BadUsage("--record-size must be from 1 to %s", phrase.Count(kerchunk.MostRecords))
 	case how > 1:
 		return failure.BadUsage("--concat, --stack and --merge exclude each other")
 	case f.more && how > 0:
 		return failure.BadUsage("--append adds files as the manifest was made: leave out --concat, --stack and --merge")
 	}
-	f.out = strings.TrimSuffix(f.out, "/")
 	return nil
 }
 
-// isKerchunk reports whether the output is a file of references for kerchunk.
-func (f *virtualizeFlags) isKerchunk() bool { return strings.HasSuffix(f.out, virtual.KerchunkSuffix) }
+// outSuffixes are what names of outputs end in, for messages.
+const outSuffixes = virtual.Suffix + ", " + virtual.KerchunkSuffix + ", " + virtual.ParquetSuffix + " or " + virtual.LongParquetSuffix
+
+func (f *virtualizeFlags) isManifest() bool { return strings.HasSuffix(f.out, virtual.Suffix) }
+
+// isJSON reports whether the output is a file of references for kerchunk.
+func (f *virtualizeFlags) isJSON() bool { return strings.HasSuffix(f.out, virtual.KerchunkSuffix) }
+
+// isParquet reports whether the output is a folder of such references.
+func (f *virtualizeFlags) isParquet() bool {
+	return strings.HasSuffix(f.out, virtual.ParquetSuffix) || strings.HasSuffix(f.out, virtual.LongParquetSuffix)
+}
 
 // virtualized is the result of the command, in the form of --json.
 type virtualized struct {
@@ -197,18 +220,43 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, at store.Store, path store
 	return j.Finish()
 }
 
-// errTaken means that there is something at the place of a new manifest.
-var errTaken = failure.BadArgument("something is there already: add files to a manifest with --append, or remove it")
+// errTaken means that there is something at the place of a new manifest, and errOccupied
+// that it is at the place of references, which cannot grow.
+var (
+	errTaken    = failure.BadArgument("something is there already: add files to a manifest with --append, or remove it")
+	errOccupied = failure.BadArgument("something is there already: remove it, or take another name")
+)
+
+// taken returns the error for a place where there is something.
+func (f *virtualizeFlags) taken() error {
+	if f.isManifest() {
+		return errTaken
+	}
+	return errOccupied
+}
 
 // vacant returns an error if there is something at the place of a new manifest.
 func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store.Path) error {
-	key := path.AsKey()
-	if !f.isKerchunk() {
-		key = path.MustKey(virtual.DocumentName)
+	if f.more {
+		return nil
 	}
-	found, err := store.Exists(ctx, at, key)
-	if found && !f.more {
-		return errTaken
+	found, err := false, error(nil)
+	switch {
+	case f.isParquet(): // files that are left there would be taken for new ones
+		for _, err = range store.List(ctx, at, path, true) {
+			found = err == nil
+			break
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	case f.isManifest():
+		found, err = store.Exists(ctx, at, path.MustKey(virtual.DocumentName))
+	default:
+		found, err = store.Exists(ctx, at, path.AsKey())
+	}
+	if found {
+		return f.taken()
 	}
 	return err
 }
@@ -239,15 +287,18 @@ func (f *virtualizeFlags) publish(ctx context.Context, m *virtual.Manifest, at s
 	}
 	err := f.create(ctx, m, at, path)
 	if errors.Is(err, store.ErrConflict) {
-		return errTaken
+		return f.taken()
 	}
 	return err
 }
 
-// create stores a new manifest, or a file of references.
+// create stores a new manifest, or references for kerchunk.
 func (f *virtualizeFlags) create(ctx context.Context, m *virtual.Manifest, at store.Store, path store.Path) error {
-	if !f.isKerchunk() {
+	switch {
+	case f.isManifest():
 		return m.Create(ctx, at, path)
+	case f.isParquet():
+		return m.CreateParquet(ctx, at, path, f.records)
 	}
 	var text bytes.Buffer
 	if err := m.WriteKerchunk(ctx, &text); err != nil {

@@ -140,3 +140,82 @@ func TestAllow(t *testing.T) {
 		t.Error("the beginning of a name is not a folder")
 	}
 }
+
+// TestVirtualizeParquet writes references in Parquet files, reads them, and puts them
+// together with others.
+func TestVirtualizeParquet(t *testing.T) {
+	dir := foreign(t, "runs_of_ten_*.nc")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	files := at("runs_of_ten_*.nc")
+	must(t, "", "virtualize", files, "--concat", "time", "-o", at("r.vz"))
+	if out := must(t, "", "virtualize", files, "--concat", "time", "-o", at("r.parq"), "--record-size", "4", "--dry-run"); !strings.Contains(out, "nothing was written") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(at("r.parq")); err == nil {
+		t.Error("a dry run wrote")
+	}
+	must(t, "", "virtualize", files, "--concat", "time", "-o", at("r.parq"), "--record-size", "4")
+	for name, want := range map[string]bool{"t/refs.2.parq": true, "t/refs.3.parq": false, ".zmetadata": true} {
+		if _, err := os.Stat(filepath.Join(at("r.parq"), name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(t, "", "equal", at("r.vz/t"), at("r.parq/t"))
+	if out := must(t, "", "info", at("r.parq/t")); !strings.Contains(out, "zarr format 2") || !strings.Contains(out, "100 × 4 × 5") {
+		t.Error(out)
+	}
+	must(t, "", "check", at("r.parq"))
+	must(t, "", "materialize", at("r.parq"), at("real.zarr"))
+	must(t, "", "equal", at("r.vz/t"), at("real.zarr/t"))
+	// With a slash at the end, and from references.
+	must(t, "", "virtualize", at("r.parq"), "-o", at("again.parquet")+"/")
+	must(t, "", "equal", at("r.vz/t"), at("again.parquet/t"))
+	must(t, "", "virtualize", at("again.parquet"), "-o", at("again.json"))
+	must(t, "", "equal", at("r.vz/t"), at("again.json/t"))
+	if err := os.WriteFile(at("table.parq"), []byte("PAR1"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"virtualize F --concat time -o r.parq":                        "something is there already: remove it",
+		"virtualize F --append -o r.parq":                             "cannot grow",
+		"virtualize F --concat time -o x.vz --record-size 5":          "--record-size is for references in Parquet files",
+		"virtualize F --concat time -o x.parq --record-size -1":       "from 1 to 1,048,576",
+		"virtualize F --concat time -o x.parq --record-size 99999999": "from 1 to 1,048,576",
+		"virtualize F --concat time -o x.other":                       ".parquet for Parquet files",
+		"append r.parq/t r.vz/t":                                      "read-only",
+		"info table.parq":                                             "table.parq",
+		"virtualize table.parq -o x.vz":                               "table.parq",
+	} {
+		words := strings.Fields(args)
+		for i, word := range words {
+			switch {
+			case word == "F":
+				words[i] = files
+			case strings.ContainsAny(word, "."):
+				words[i] = at(word)
+			}
+		}
+		if _, text, status := execute(t, "", words...); status == 0 || !strings.Contains(text, want) {
+			t.Errorf("%s: status %d, %s; want %s", args, status, text, want)
+		}
+	}
+	// References lead nowhere that is not allowed.
+	other := t.TempDir()
+	if err := os.CopyFS(filepath.Join(other, "r.parq"), os.DirFS(at("r.parq"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, status := execute(t, "", "cat", filepath.Join(other, "r.parq/t")); status == 0 || !strings.Contains(text, "not allowed") || !strings.Contains(text, dir) {
+		t.Errorf("status %d, %s", status, text)
+	}
+	must(t, "", "cat", filepath.Join(other, "r.parq/t"), "--allow", dir)
+	// A file of references that was cut is an error, and not one of missing chunks.
+	if err := os.Truncate(at("r.parq/t/refs.1.parq"), 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, status := execute(t, "", "cat", at("r.parq/t"), "--select", "45"); status == 0 || !strings.Contains(text, "refs.1.parq") {
+		t.Errorf("status %d, %s", status, text)
+	}
+	if _, text, status := execute(t, "", "check", at("r.parq")); status == 0 {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
