@@ -6,6 +6,7 @@ require (
 	varve.dev/zarr v0.0.0
 	varve.dev/zarr/cloud/s3 v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/virtual/parquet v0.0.0
 )
 
 require (
@@ -30,6 +31,8 @@ require (
 	github.com/dsnet/compress v0.0.2-0.20230904184137-39efe44ab707 // indirect
 	github.com/johannesboyne/gofakes3 v1.2.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/parquet-go/bitpack v1.0.0 // indirect
+	github.com/parquet-go/parquet-go v0.32.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/ryszard/goskiplist v0.0.0-20150312221310-2dfbae5fcf46 // indirect
 	github.com/ulikunitz/xz v0.5.17 // indirect
@@ -44,3 +47,5 @@ replace varve.dev/zarr => ../
 replace varve.dev/zarr/codec/extra => ../codec/extra
 
 replace varve.dev/zarr/cloud/s3 => ../cloud/s3
+
+replace varve.dev/zarr/virtual/parquet => ../virtual/parquet

@@ -3,7 +3,9 @@
 """Writes files of unequal length, and reads references.
 
 "write FOLDER" writes sets of files with netCDF4 and h5py, and prints what they contain when they are put together: for each set the files,
-the dimension, and its variables with shape, type and elements. "read FILE" reads references of kerchunk through fsspec and xarray.
+the dimension, and its variables with shape, type and elements. "sparse FOLDER" does so with sets for references in Parquet files. "read FILE"
+reads references of kerchunk through fsspec and xarray, "all FILE…" those of several. "frames FILE FOLDER SIZE …" writes references in JSON as
+Parquet files, as kerchunk does.
 """
 
 import calendar
@@ -16,10 +18,11 @@ import numpy as np
 
 
 def summary(values):
+    shape = np.shape(values)
     values = np.ascontiguousarray(values)
     if values.dtype.byteorder == ">" or values.dtype.byteorder == "=" and sys.byteorder == "big":
         values = values.astype(values.dtype.newbyteorder("<"))
-    return {"shape": values.shape, "sha256": hashlib.sha256(values.tobytes()).hexdigest()}
+    return {"shape": shape, "sha256": hashlib.sha256(values.tobytes()).hexdigest()}
 
 
 def months(folder, form, random):
@@ -97,6 +100,51 @@ def write(folder):
     ]
 
 
+def sparse(folder):
+    """A file with missing chunks, a scalar and coordinates, and files that are put together along the second axis."""
+    import h5py
+
+    random = np.random.default_rng(8)
+    values = np.full((23, 9), -2, ">i4")
+    with h5py.File(os.path.join(folder, "sparse.h5"), "w", libver="latest") as f:
+        v = f.create_dataset("v", (23, 9), ">i4", chunks=(4, 3), compression="gzip", shuffle=True, fillvalue=-2)
+        for rows, columns in [((0, 4), (3, 6)), ((8, 12), (0, 9)), ((20, 23), (6, 9))]:
+            at = slice(*rows), slice(*columns)
+            v[at] = values[at] = random.integers(-1000, 1000, values[at].shape)
+        scalar = f.create_dataset("scalar", data=np.float32(2.5))
+        empty = f.create_dataset("empty", (7,), "<f8", chunks=(2,), fillvalue=1.5)
+        scales = {}
+        for name, length in [("row", 23), ("column", 9), ("seven", 7)]:
+            scales[name] = f.create_dataset(name, data=np.arange(length, dtype="i8") * 10)
+            scales[name].make_scale(name)
+        for axis, name in enumerate(["row", "column"]):
+            v.dims[axis].attach_scale(scales[name])
+        empty.dims[0].attach_scale(scales["seven"])
+        arrays = {"v": values.astype("<i4"), "scalar": scalar[()], "empty": np.full(7, 1.5), "row": scales["row"][:], "column": scales["column"][:]}
+    names, parts = [], []
+    for i in range(3):
+        part = random.standard_normal((10, 6, 4)).astype("<f4")
+        names.append(f"second_{i}.h5")
+        with h5py.File(os.path.join(folder, names[-1]), "w") as f:
+            v = f.create_dataset("w", data=part, chunks=(3, 2, 4), maxshape=(10, None, 4))
+            for axis, name in enumerate(["a", "b", "c"]):
+                scale = f.create_dataset(name, data=np.arange(part.shape[axis]) + (6 * i if name == "b" else 0))
+                scale.make_scale(name)
+                v.dims[axis].attach_scale(scale)
+        parts.append(part)
+    return [
+        {"files": ["sparse.h5"], "dim": "", "arrays": {name: summary(x) for name, x in arrays.items()}},
+        {"files": names, "dim": "b", "arrays": {"w": summary(np.concatenate(parts, axis=1)), "b": summary(np.arange(18))}},
+    ]
+
+
+def frames(*words):
+    import kerchunk.df
+
+    for file, folder, size in zip(words[::3], words[1::3], words[2::3]):
+        kerchunk.df.refs_to_dataframe(file, folder, record_size=int(size))
+
+
 def read(file):
     import fsspec
     import xarray
@@ -106,4 +154,8 @@ def read(file):
         return {name: summary(ds[name].values) for name in ds.variables}
 
 
-print(json.dumps({"write": write, "read": read}[sys.argv[1]](sys.argv[2])))
+def read_all(*files):
+    return {file: read(file) for file in files}
+
+
+print(json.dumps({"write": write, "sparse": sparse, "frames": frames, "read": read, "all": read_all}[sys.argv[1]](*sys.argv[2:])))

@@ -226,7 +226,11 @@ func TestWriteKerchunkSparse(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = alone(t, filepath.Join(dir, "r.json"), filepath.Join(dir, "g.zarr"))
-	if _, err := m.Kerchunk(t.Context()); err != nil {
-		t.Error(err)
+	r, err := m.Kerchunk(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, ok := r.Find("a/1"); !ok || x.URL != filepath.ToSlash(filepath.Join(dir, "g.zarr/a/c/1")) {
+		t.Errorf("%v, where an absolute path is needed", x)
 	}
 }

@@ -137,7 +137,10 @@ func (w *walk) add(path string, n *zarr.Array) error {
 				return err
 			}
 		}
-		location := strings.TrimPrefix(w.location+"/"+strings.TrimPrefix(path+"/"+e.Name, "/"), "/")
+		location := strings.TrimPrefix(path+"/"+e.Name, "/")
+		if w.location != "" { // it may begin with a slash
+			location = w.location + "/" + location
+		}
 		m.Sources = append(m.Sources, Describe(location, info, w.scheme))
 		a.refs.set(int(a.number(index)), reference{uint32(len(m.Sources)), 0, uint64(info.Size)})
 	}

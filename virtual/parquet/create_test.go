@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/virtual"
@@ -41,7 +44,7 @@ func joined(t testing.TB, at string, how virtual.Join, files ...string) *virtual
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Collect(virtual.WithAllowed(t.Context(), sources(t)), j, files); err != nil {
+	if err := c.Collect(virtual.WithAllowed(t.Context(), "/"), j, files); err != nil {
 		t.Fatal(err)
 	}
 	m, err := j.Finish()
@@ -65,12 +68,34 @@ func place(t testing.TB, at string) (store.Store, store.Path) {
 	return s, path
 }
 
+// node makes a group with an array of 4 × 5 chunks along the dimensions x and y. A chunk
+// is missing.
+func node(t testing.TB, at string, number int) {
+	t.Helper()
+	if _, err := zarr.CreateGroup(t.Context(), at, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	a, err := zarr.CreateArray(t.Context(), at+"/a", zarr.Spec{
+		Shape: []int64{8, 15}, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}, Type: dtype.Of[int16](), DimensionNames: []string{"x", "y"},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]int16, 8*12)
+	for i := range values {
+		values[i] = int16(1000*number + i + 1)
+	}
+	if err := zarr.Write(t.Context(), a, selection.Box{{0, 8}, {0, 12}}, values); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // values returns the stored elements of all arrays of a manifest that is at a location.
-func values(t testing.TB, at string, m *virtual.Manifest) map[string][]byte {
+func values(ctx context.Context, t testing.TB, at string, m *virtual.Manifest) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
 	for _, x := range m.Arrays {
-		a, err := zarr.OpenArray(virtual.WithAllowed(t.Context(), sources(t)), filepath.Join(at, x.Path), nil)
+		a, err := zarr.OpenArray(ctx, filepath.Join(at, x.Path), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,10 +125,15 @@ func values(t testing.TB, at string, m *virtual.Manifest) map[string][]byte {
 // TestCreate writes files that are put together along any axis, with any number of
 // references in a file, and compares with the manifest of the same files.
 func TestCreate(t *testing.T) {
+	nodes := t.TempDir()
+	for i := range 3 {
+		node(t, filepath.Join(nodes, fmt.Sprintf("%d.zarr", i)), i)
+	}
 	for name, c := range map[string]struct {
 		how   virtual.Join
 		files string
 	}{
+		"nodes":       {virtual.Join{Concat: "y"}, "0.zarr 1.zarr 2.zarr"},
 		"one file":    {virtual.Join{}, "nc4_basic.nc"},
 		"records":     {virtual.Join{Concat: "time"}, "nc3_yearly_records_01.nc nc3_yearly_records_02.nc"},
 		"first axis":  {virtual.Join{Concat: "time"}, "runs_of_ten_01.nc runs_of_ten_02.nc runs_of_ten_03.nc"},
@@ -116,8 +146,13 @@ func TestCreate(t *testing.T) {
 		"older":       {virtual.Join{}, "nc3_classic.nc"},
 	} {
 		var files []string
+		ctx := virtual.WithAllowed(t.Context(), sources(t), nodes)
 		for _, f := range strings.Fields(c.files) {
-			files = append(files, sources(t, f))
+			if file := filepath.Join(nodes, f); strings.HasSuffix(f, ".zarr") {
+				files = append(files, file)
+			} else {
+				files = append(files, sources(t, f))
+			}
 		}
 		dir := t.TempDir()
 		at := filepath.Join(dir, "m"+virtual.Suffix)
@@ -126,7 +161,7 @@ func TestCreate(t *testing.T) {
 		if err := m.Create(t.Context(), s, path); err != nil {
 			t.Fatal(err)
 		}
-		want := values(t, at, m)
+		want := values(ctx, t, at, m)
 		for _, size := range []int{5, 90, 0} {
 			at := filepath.Join(dir, fmt.Sprintf("r%d%s", size, virtual.ParquetSuffix))
 			m := joined(t, at, c.how, files...)
@@ -134,7 +169,7 @@ func TestCreate(t *testing.T) {
 			if err := m.CreateParquet(t.Context(), s, path, size); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			same(t, fmt.Sprintf("%s, %d", name, size), values(t, at, m), want)
+			same(t, fmt.Sprintf("%s, %d", name, size), values(ctx, t, at, m), want)
 			if err := m.CreateParquet(t.Context(), s, path, size); !errors.Is(err, store.ErrConflict) {
 				t.Errorf("%s: written twice: %v", name, err)
 			}
@@ -145,7 +180,7 @@ func TestCreate(t *testing.T) {
 			if err := m.CreateParquet(t.Context(), s, path, 64); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			same(t, name+", again", values(t, again, m), want)
+			same(t, name+", again", values(ctx, t, again, m), want)
 		}
 	}
 }
@@ -211,6 +246,35 @@ func (f *failing) PutIf(ctx context.Context, key store.Key, value []byte, cond s
 		return store.Version{}, errFailing
 	}
 	return f.Store.PutIf(ctx, key, value, cond, d)
+}
+
+// TestCreateOrder looks at the folder before every write: the document is the last value,
+// so that no reader finds a part of the references.
+func TestCreateOrder(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "r.parq")
+	m := joined(t, at, virtual.Join{}, sources(t, "h5_holes.h5"))
+	s, path := place(t, at)
+	look := &looking{Store: s.(*filestore.Store), see: func() {
+		if found, err := store.Exists(t.Context(), s, path.MustKey(kerchunk.FolderDocument)); found || err != nil {
+			t.Errorf("the document is there (%v)", err)
+		}
+	}}
+	if err := m.CreateParquet(t.Context(), look, path, 10); err != nil || look.writes < 7 {
+		t.Errorf("%d writes (%v)", look.writes, err)
+	}
+}
+
+// looking is a store that calls see before every write.
+type looking struct {
+	*filestore.Store
+	see    func()
+	writes int
+}
+
+func (l *looking) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (store.Version, error) {
+	l.see()
+	l.writes++
+	return l.Store.PutIf(ctx, key, value, cond, d)
 }
 
 // TestCreateFails has writes that fail at every step, after which nothing is left, and

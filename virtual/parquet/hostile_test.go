@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -69,24 +70,28 @@ func newClaim(rows int) *claim {
 // much memory.
 func TestClaims(t *testing.T) {
 	claims := map[string]func(c *claim){
-		"sound":                     func(c *claim) {},
-		"other rows in the file":    func(c *claim) { c.file.NumRows = 2 },
-		"negative rows":             func(c *claim) { c.file.NumRows = -1 },
-		"many rows":                 func(c *claim) { c.file.NumRows = math.MaxInt64 },
-		"negative rows in a group":  func(c *claim) { c.file.RowGroups[0].NumRows = -1 },
-		"many rows in a group":      func(c *claim) { c.file.RowGroups[0].NumRows = math.MaxInt64 },
-		"no row group":              func(c *claim) { c.file.RowGroups = nil },
-		"no columns":                func(c *claim) { c.file.RowGroups[0].Columns = nil },
-		"no schema":                 func(c *claim) { c.file.Schema = nil },
-		"children that are not":     func(c *claim) { c.file.Schema[0].NumChildren.V = 5 },
-		"negative children":         func(c *claim) { c.file.Schema[0].NumChildren.V = -1 },
-		"another file":              func(c *claim) { c.file.RowGroups[0].Columns[0].FilePath = "other" },
-		"a negative offset":         func(c *claim) { c.column.DataPageOffset = -5 },
-		"an offset beyond the end":  func(c *claim) { c.column.DataPageOffset = 1 << 40 },
-		"an offset in the footer":   func(c *claim) { c.column.DataPageOffset = 60 },
-		"a size beyond the end":     func(c *claim) { c.column.TotalCompressedSize = math.MaxInt64 },
-		"a negative size":           func(c *claim) { c.column.TotalCompressedSize = -1 },
-		"more rows in the page":     func(c *claim) { c.page.DataPageHeader.V.NumValues = 11 },
+		"sound":                    func(c *claim) {},
+		"other rows in the file":   func(c *claim) { c.file.NumRows = 2 },
+		"negative rows":            func(c *claim) { c.file.NumRows = -1 },
+		"many rows":                func(c *claim) { c.file.NumRows = math.MaxInt64 },
+		"negative rows in a group": func(c *claim) { c.file.RowGroups[0].NumRows = -1 },
+		"many rows in a group":     func(c *claim) { c.file.RowGroups[0].NumRows = math.MaxInt64 },
+		"no row group":             func(c *claim) { c.file.RowGroups = nil },
+		"no columns":               func(c *claim) { c.file.RowGroups[0].Columns = nil },
+		"no schema":                func(c *claim) { c.file.Schema = nil },
+		"children that are not":    func(c *claim) { c.file.Schema[0].NumChildren.V = 5 },
+		"negative children":        func(c *claim) { c.file.Schema[0].NumChildren.V = -1 },
+		"another file":             func(c *claim) { c.file.RowGroups[0].Columns[0].FilePath = "other" },
+		"a negative offset":        func(c *claim) { c.column.DataPageOffset = -5 },
+		"an offset beyond the end": func(c *claim) { c.column.DataPageOffset = 1 << 40 },
+		"an offset in the footer":  func(c *claim) { c.column.DataPageOffset = 60 },
+		"a size beyond the end":    func(c *claim) { c.column.TotalCompressedSize = math.MaxInt64 },
+		"a negative size":          func(c *claim) { c.column.TotalCompressedSize = -1 },
+		"more rows in the page":    func(c *claim) { c.page.DataPageHeader.V.NumValues = 11 },
+		"many rows in the page": func(c *claim) {
+			c.page.DataPageHeader.V.NumValues = 20
+			c.body[4] = 20 << 1
+		},
 		"fewer rows in the page":    func(c *claim) { c.page.DataPageHeader.V.NumValues = 9 },
 		"negative rows in the page": func(c *claim) { c.page.DataPageHeader.V.NumValues = -10 },
 		"a page beyond the end":     func(c *claim) { c.page.CompressedPageSize = math.MaxInt32 },
@@ -189,7 +194,7 @@ func TestStructures(t *testing.T) {
 	huge := binary.AppendUvarint([]byte{0x15, 2, 0x19, 0xfc}, math.MaxInt32) // version, schema
 	for name, footer := range map[string][]byte{
 		"a huge list":       huge,
-		"a list of structs": append(binary.AppendUvarint([]byte{0x19, 0xfc}, 1<<15), make([]byte, 1<<15)...),
+		"a list of structs": append(binary.AppendUvarint([]byte{0x49, 0xfc}, 1<<19), make([]byte, 1<<19+1)...), // row groups
 		"nested structs":    bytes.Repeat([]byte{0xfc}, 1<<19),
 		"nested lists":      append([]byte{0xf9}, bytes.Repeat([]byte{0x19}, 1<<19)...),
 		"a long text":       binary.AppendUvarint([]byte{0x68}, math.MaxInt32),
@@ -203,9 +208,28 @@ func TestStructures(t *testing.T) {
 		if !errors.Is(err, scan.ErrCorrupt) && !errors.Is(err, scan.ErrUnsupported) || n > 8<<20 {
 			t.Errorf("%s: %v, with %d bytes of memory", name, err, n)
 		}
+		// The library would follow them as deeply as they go.
+		if strings.HasPrefix(name, "nested") && (err == nil || !strings.Contains(err.Error(), "more than 16 deep")) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	// A footer may be longer than any that is read.
 	if _, err := (Format{}).Decode(withFooter(nil, make([]byte, mostFooter+1)), 10, kerchunk.Limits{}); !errors.Is(err, scan.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// TestMemory decodes a file whose pages take more memory than the limit, with records
+// that do not.
+func TestMemory(t *testing.T) {
+	file, err := Format{}.Append(nil, kerchunk.NewRecords(10_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Format{}).Decode(file, 10_000, kerchunk.Limits{Generated: 450_000}); !errors.Is(err, scan.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+	if _, err := (Format{}).Decode(file, 10_000, kerchunk.Limits{Generated: 600_000}); err != nil {
 		t.Error(err)
 	}
 }

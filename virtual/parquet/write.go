@@ -88,22 +88,24 @@ type fileWriter struct {
 }
 
 // addPaths adds the column with the paths. It has a dictionary, also if they do not
-// repeat: fastparquet makes None of null then, as fsspec expects. Of plain texts it makes
-// a column of pandas 3 whose nulls are NaN, and fsspec takes NaN for a path.
+// repeat, or if there are none: fastparquet makes None of null then, as fsspec expects.
+// Of plain texts it makes a column of pandas 3 whose nulls are NaN, and fsspec takes NaN
+// for a path.
 func (f *fileWriter) addPaths(t *columns) error {
-	if len(t.urls) == 0 {
-		return f.add(textElement("path", true), nil, 0, t.hasPath, format.Plain, nil)
-	}
 	var texts []byte
-	for _, url := range t.urls {
+	urls := t.urls
+	if len(urls) == 0 {
+		urls = []string{""}
+	}
+	for _, url := range urls {
 		texts = plain.AppendByteArrayString(texts, url)
 	}
-	width := max(1, bits.Len(uint(len(t.urls)-1)))
+	width := max(1, bits.Len(uint(len(urls)-1)))
 	indices, err := (&rle.Encoding{BitWidth: width}).EncodeInt32(nil, t.path)
 	if err != nil {
 		return err
 	}
-	return f.add(textElement("path", true), texts, len(t.urls), t.hasPath, format.RLEDictionary, append([]byte{byte(width)}, indices...))
+	return f.add(textElement("path", true), texts, len(urls), t.hasPath, format.RLEDictionary, append([]byte{byte(width)}, indices...))
 }
 
 func (f *fileWriter) addRaw(t *columns) error {
