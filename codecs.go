@@ -11,6 +11,7 @@ import (
 	_ "varve.dev/zarr/codec/crc32c"
 	_ "varve.dev/zarr/codec/grib2"
 	_ "varve.dev/zarr/codec/gzipcodec"
+	_ "varve.dev/zarr/codec/imagecodecs"
 	_ "varve.dev/zarr/codec/n5"
 	_ "varve.dev/zarr/codec/numcodecs"
 	_ "varve.dev/zarr/codec/packbits"

@@ -99,6 +99,15 @@ func TestV2Codecs(t *testing.T) {
 		{map[string]string{"dtype": `"|b1"`, "fill_value": "false", "filters": `[{"id":"packbits"}]`}, `numcodecs.packbits {} | bytes`},
 		{map[string]string{"dtype": `"|O"`, "fill_value": `""`, "filters": `[{"id":"vlen-utf8"}]`, "compressor": `{"id":"zstd","level":1}`}, `vlen-utf8 | zstd {"level":1,"checksum":false}`},
 		{map[string]string{"dtype": `"|O"`, "fill_value": `""`, "filters": `[{"id":"vlen-bytes"}]`}, `vlen-bytes`},
+		{map[string]string{"compressor": `{"id":"imagecodecs_lzw"}`}, little + ` | imagecodecs_lzw {}`},
+		{
+			map[string]string{"dtype": `">u2"`, "filters": `[{"id":"imagecodecs_delta","axis":-1,"dist":1,"shape":[4,5],"dtype":">u2"}]`, "compressor": `{"id":"imagecodecs_zstd","level":null}`},
+			`imagecodecs_delta {"axis":-1,"dist":1,"shape":[4,5],"dtype":">u2"} | bytes {"endian":"big"} | imagecodecs_zstd {}`,
+		},
+		{
+			map[string]string{"dtype": `"<f4"`, "filters": `[{"id":"imagecodecs_floatpred","axis":-1,"dist":1,"shape":[4,5],"dtype":"<f4"},{"id":"imagecodecs_lzw"}]`},
+			`imagecodecs_floatpred {"axis":-1,"dist":1,"shape":[4,5],"dtype":"<f4"} | ` + little + ` | imagecodecs_lzw {}`,
+		},
 		{map[string]string{"filters": `[{"id":"nobody_knows","x":[1,{"y":2}]}]`}, little + ` | numcodecs.nobody_knows {"x":[1,{"y":2}]}`},
 	} {
 		a, err := metadata.ParseArrayV2(zarray(t, tt.changes), nil, metadata.Limits{})
@@ -285,6 +294,7 @@ func TestV2Refused(t *testing.T) {
 		{map[string]string{"filters": `{}`}, metadata.ErrInvalid, "/.zarray/filters"},
 		{map[string]string{"filters": `[{"id":""}]`}, metadata.ErrInvalid, "/.zarray/filters/0/id"},
 		{map[string]string{"dtype": `"<i4"`, "filters": `[{"id":"delta","dtype":">i4"}]`}, metadata.ErrUnsupported, "/.zarray/filters/0"},
+		{map[string]string{"dtype": `">f4"`, "filters": `[{"id":"imagecodecs_floatpred","shape":[4,5],"dtype":"<f4"}]`}, metadata.ErrUnsupported, "in the other byte order"},
 		{
 			map[string]string{"dtype": `">i4"`, "filters": `[{"id":"astype","encode_dtype":"<i2","decode_dtype":">i4"},{"id":"delta","dtype":">i2"}]`},
 			metadata.ErrUnsupported, `"delta" with dtype ">i2"`,

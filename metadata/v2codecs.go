@@ -18,6 +18,9 @@ import (
 // of format 2 that this package does not know are looked up with that prefix.
 const numcodecsPrefix = "numcodecs."
 
+// ImagecodecsPrefix begins the names of the codecs of imagecodecs, in both formats.
+const ImagecodecsPrefix = "imagecodecs_"
+
 // stageV2 is the position in a chain where a codec of numcodecs belongs.
 type stageV2 int
 
@@ -27,10 +30,12 @@ const (
 	serialStage
 )
 
-// stagesV2 lists the codecs that are not from bytes to bytes (numcodecs 0.17).
+// stagesV2 lists the codecs that are not from bytes to bytes (numcodecs 0.17, imagecodecs
+// 2026.3).
 var stagesV2 = map[string]stageV2{
 	"delta": arrayStage, "fixedscaleoffset": arrayStage, "quantize": arrayStage, "bitround": arrayStage, "packbits": arrayStage,
 	"astype": arrayStage, "categorize": arrayStage,
+	ImagecodecsPrefix + "delta": arrayStage, ImagecodecsPrefix + "floatpred": arrayStage,
 	"vlen-utf8": serialStage, "vlen-bytes": serialStage, "vlen-array": serialStage, "json": serialStage, "json2": serialStage,
 	"msgpack": serialStage, "msgpack2": serialStage, "pickle": serialStage,
 }
@@ -335,6 +340,10 @@ func (c *chainV2) result(id string, members []member) {
 		}
 		break
 	}
+	// imagecodecs sees the elements in their stored order in format 3, too.
+	if strings.HasPrefix(id, ImagecodecsPrefix) {
+		return
+	}
 	for i, m := range members {
 		// In memory elements have the byte order of the host, which "<" stands for here.
 		if slices.Contains(typeMembers, m.name) && bytes.HasPrefix(m.raw, []byte(`">`)) {
@@ -355,8 +364,11 @@ func ordered(text string) string {
 	return "<" + text
 }
 
-// extensionV2 returns the extension of format 3 for a codec of numcodecs.
+// extensionV2 returns the extension of format 3 for a codec of numcodecs or imagecodecs.
 func extensionV2(id string, members []member) Extension {
+	if strings.HasPrefix(id, ImagecodecsPrefix) {
+		return Extension{Name: id, Configuration: configuration(members)}
+	}
 	return Extension{Name: numcodecsPrefix + id, Configuration: configuration(members)}
 }
 

@@ -191,7 +191,7 @@ func (w *writerV2) transpose(v strictjson.Value) error {
 	return nil
 }
 
-// filter appends a codec that numcodecs has as well.
+// filter appends a codec that numcodecs or imagecodecs has as well.
 func (w *writerV2) filter(name string, v strictjson.Value) error {
 	id, ok := strings.CutPrefix(name, numcodecsPrefix)
 	members := []member{}
@@ -203,6 +203,13 @@ func (w *writerV2) filter(name string, v strictjson.Value) error {
 	case ok && id == "zstd", name == "zstd":
 		members = slices.DeleteFunc(members, func(m member) bool { return m.name == "checksum" && string(m.raw) == "false" })
 	case ok, name == "gzip":
+	case strings.HasPrefix(name, ImagecodecsPrefix):
+		if id = name; stagesV2[id] == arrayStage {
+			var err error
+			if members, err = w.shaped(members); err != nil {
+				return err
+			}
+		}
 	case name == "crc32c":
 		members = []member{{"location", []byte(`"end"`)}}
 	case name == "blosc":
@@ -212,6 +219,26 @@ func (w *writerV2) filter(name string, v strictjson.Value) error {
 	}
 	w.filters = append(w.filters, configuration(append([]member{{"id", strictjson.AppendQuote(nil, id)}}, members...)))
 	return nil
+}
+
+// shaped returns the members of a predictor of imagecodecs with the shape and the type of
+// chunks. It gets bytes in format 2, which it would otherwise take for a row of bytes.
+func (w *writerV2) shaped(members []member) ([]member, error) {
+	members = slices.DeleteFunc(members, func(m member) bool { return string(m.raw) == "null" })
+	lacks := func(name string) bool {
+		return !slices.ContainsFunc(members, func(m member) bool { return m.name == name })
+	}
+	if lacks("shape") {
+		chunks, err := w.array.chunksV2()
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, member{"shape", chunks})
+	}
+	if name, ok := w.typ.NumPy(); ok && lacks("dtype") {
+		members = append(members, member{"dtype", strictjson.AppendQuote(nil, name)})
+	}
+	return members, nil
 }
 
 // bloscV2 returns the members of blosc for numcodecs: the shuffle as a number, and no

@@ -17,10 +17,7 @@
 package numcodecs
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/config"
@@ -47,27 +44,10 @@ func extension(id string, configuration string, args ...any) metadata.Extension 
 // is as if they were absent: numcodecs writes such options in format 2.
 func decode(id string, configuration []byte, dst any, nullable ...string) error {
 	if len(nullable) > 0 {
-		configuration = withoutNulls(configuration, nullable)
+		configuration = config.WithoutNulls(configuration, nullable...)
 	}
 	if err := config.Decode(configuration, dst); err != nil {
 		return fmt.Errorf("%w: %s: %w", codec.ErrConfiguration, id, err)
 	}
 	return nil
-}
-
-// withoutNulls returns a configuration without the members of these names that are null.
-// It returns anything but an object unchanged.
-func withoutNulls(configuration []byte, names []string) []byte {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(configuration, &members) != nil || members == nil {
-		return configuration
-	}
-	maps.DeleteFunc(members, func(name string, v json.RawMessage) bool {
-		return string(v) == "null" && slices.Contains(names, name)
-	})
-	out, err := json.Marshal(members)
-	if err != nil {
-		return configuration
-	}
-	return out
 }

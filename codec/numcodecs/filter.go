@@ -312,5 +312,5 @@ func wrap(b *number.Block, n int, f *number.Format) {
 
 // members decodes a configuration. A type may be null, as in documents of format 2.
 func members(configuration []byte, dst any) error {
-	return config.Decode(withoutNulls(configuration, []string{"dtype", "astype", "decode_dtype"}), dst)
+	return config.Decode(config.WithoutNulls(configuration, "dtype", "astype", "decode_dtype"), dst)
 }

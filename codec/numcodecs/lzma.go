@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/metadata"
 )
 
@@ -29,5 +30,5 @@ func newLZMA(configuration []byte) (any, error) {
 	if f == nil {
 		return nil, fmt.Errorf("%w: %q needs a library that few programs use; import varve.dev/zarr/codec/extra", codec.ErrUnsupported, prefix+"lzma")
 	}
-	return (*f)(withoutNulls(configuration, []string{"preset", "filters"}))
+	return (*f)(config.WithoutNulls(configuration, "preset", "filters"))
 }

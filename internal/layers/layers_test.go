@@ -40,6 +40,7 @@ var layers = [][]string{
 		"internal/engine", "internal/publish", "internal/element",
 	},
 	{"codec/numcodecs", "internal/nodelock", "internal/tree", "internal/lineage"},
+	{"codec/imagecodecs"},
 	{"virtual/fits", "virtual/grib", "virtual/hdf5", "virtual/kerchunk", "virtual/netcdf3", "virtual/numpy", "virtual/tiff"},
 	{"internal/scheme", "internal/snapshot"},
 	{"internal/comparison", "internal/dimension", "internal/streaming", "internal/access", "internal/staging"},
