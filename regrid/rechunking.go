@@ -134,6 +134,9 @@ func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	units := r.Codecs
 	if units == nil {
 		units = s.Engine.Chain.UnitCodecs(now)
+		if r.Chunks != nil || r.Inner != nil {
+			units = metadata.WithoutChunkShapes(units)
+		}
 	}
 	if r.Compressor != nil {
 		var err error
