@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/virtual"
+	"varve.dev/zarr/virtual/kerchunk"
 )
 
 // documented are references of other programs, with what reading them has to give.
@@ -50,19 +51,26 @@ func sum(t *testing.T, location string) ([]int64, string, error) {
 		return nil, "", err
 	}
 	defer a.Close()
+	hash, err := hashOf(t, a)
+	return a.Shape(), hash, err
+}
+
+// hashOf returns the hash of the elements of an array.
+func hashOf(t *testing.T, a *zarr.Array) (string, error) {
+	t.Helper()
 	n := int64(a.Type().Size())
 	for _, x := range a.Shape() {
 		n *= x
 	}
 	values := make([]byte, n)
 	if err := a.ReadBytes(t.Context(), nil, values); err != nil {
-		return nil, "", err
+		return "", err
 	}
 	if !dtype.LittleEndian() {
 		a.Type().Swap(values, values)
 	}
 	h := sha256.Sum256(values)
-	return a.Shape(), hex.EncodeToString(h[:]), nil
+	return hex.EncodeToString(h[:]), nil
 }
 
 // TestKerchunk reads references that kerchunk and VirtualiZarr have written, and those
@@ -232,5 +240,64 @@ func TestWriteKerchunkSparse(t *testing.T) {
 	}
 	if x, ok := r.Find("a/1"); !ok || x.URL != filepath.ToSlash(filepath.Join(dir, "g.zarr/a/c/1")) {
 		t.Errorf("%v, where an absolute path is needed", x)
+	}
+}
+
+// TestKerchunkOfImages writes references to images with predictors, which need the shape
+// and the byte order of chunks, and reads them.
+func TestKerchunkOfImages(t *testing.T) {
+	const lzw = `{"id":"imagecodecs_lzw"}`
+	for name, want := range map[string][2]string{
+		"cog_lzw.tif":             {`[{"id":"imagecodecs_delta","axis":-1,"dist":1,"shape":[32,32],"dtype":"<i2"}]`, lzw},
+		"geotiff_lzw_floats.tif":  {`[{"id":"imagecodecs_delta","axis":-1,"dist":1,"shape":[8,21],"dtype":">f4"}]`, lzw},
+		"geotiff_lzw_bands.tif":   {`[{"id":"imagecodecs_floatpred","shape":[1,16,16],"dtype":"<f8","axis":-1,"dist":1}]`, lzw},
+		"geotiff_zstd_pixels.tif": {`[{"id":"imagecodecs_delta","axis":-2,"dist":1,"shape":[16,16,3],"dtype":"<u2"}]`, `{"id":"zstd","level":0}`},
+	} {
+		dir := copied(t, name)
+		out := filepath.Join(dir, "refs"+virtual.KerchunkSuffix)
+		j, err := virtual.NewJoined(virtual.Join{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := virtual.NewCollector(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Collect(t.Context(), j, []string{filepath.Join(dir, name)})
+		if err := errors.Join(err, c.Close()); err != nil {
+			t.Fatal(err)
+		}
+		m, err := j.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := m.WriteKerchunk(t.Context(), &text); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		r, err := kerchunk.Parse(text.Bytes(), kerchunk.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document struct{ Filters, Compressor json.RawMessage }
+		x, _ := r.Find("full/.zarray")
+		var plain bytes.Buffer
+		if err := json.Compact(&plain, x.Data); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(plain.Bytes(), &document); err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]string{string(document.Filters), string(document.Compressor)}; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if err := os.WriteFile(out, text.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		of := referenceFiles(t)[strings.Replace(name, ".tif", ".v1.json", 1)].Arrays["full"]
+		if shape, hash, err := sum(t, filepath.Join(out, "full")); err != nil || hash != of.SHA256 || !slices.Equal(shape, of.Shape) {
+			t.Errorf("%s: the shape %v and other values (%v)", name, shape, err)
+		}
 	}
 }

@@ -6,8 +6,8 @@ import "testing"
 
 // TestExpected reads what is expected of all files.
 func TestExpected(t *testing.T) {
-	if n := len(Files(t, "")); n != 153 {
-		t.Errorf("%d files, want 153", n)
+	if n := len(Files(t, "")); n != 160 {
+		t.Errorf("%d files, want 160", n)
 	}
 	for _, stored := range Expected(t, "nc3_classic.nc").Variables["v"].Stored {
 		if _, _, n, err := parseStored(stored, []int64{1, 1, 1}); n == 0 || err != nil {

@@ -3,10 +3,7 @@
 package tiff
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"hash/adler32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,25 +61,31 @@ func TestHostile(t *testing.T) {
 // beside it is not.
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
-		field field
-		want  string
+		want   string
+		fields []field
 	}{
-		{short(bitsPerSample, 1), "BitsPerSample 1 "},
-		{short(bitsPerSample, 12), "BitsPerSample 12 "},
-		{short(compression, 7), "JPEG"},
-		{short(compression, 5), "LZW"},
-		{short(compression, 32773), "PackBits"},
-		{short(compression, 34887), "LERC"},
-		{short(compression, 999), "compression 999"},
-		{short(sampleFormat, 3), "BitsPerSample 8 of float"},
-		{short(sampleFormat, 5), "SampleFormat 5"},
-		{short(fillOrder, 2), "FillOrder"},
-		{short(photometric, 6), "YCbCr"},
-		{short(imageDepth, 2), "ImageDepth"},
+		{"BitsPerSample 1 ", []field{short(bitsPerSample, 1)}},
+		{"BitsPerSample 12 ", []field{short(bitsPerSample, 12)}},
+		{"JPEG, for which there is no codec; write the file again", []field{short(compression, 7)}},
+		{"LERC", []field{short(compression, 34887)}},
+		{"WebP", []field{short(compression, 50001)}},
+		{"CCITT Group 4", []field{short(compression, 4)}},
+		{"compression 999", []field{short(compression, 999)}},
+		{"BitsPerSample 8 of float", []field{short(sampleFormat, 3)}},
+		{"BitsPerSample 24 of float", []field{short(sampleFormat, 3), short(bitsPerSample, 24)}},
+		{"SampleFormat 5", []field{short(sampleFormat, 5)}},
+		{"FillOrder", []field{short(fillOrder, 2)}},
+		{"YCbCr", []field{short(photometric, 6)}},
+		{"ImageDepth", []field{short(imageDepth, 2)}},
+		{"predictor 2, horizontal differencing, of complex64 samples", []field{
+			short(compression, 5), short(predictor, 2), short(sampleFormat, complexSamples), short(bitsPerSample, 64),
+		}},
+		{"predictor 3, of floating point, with uint8 samples", []field{short(compression, 5), short(predictor, 3)}},
+		{"predictor 34892", []field{short(compression, 8), short(predictor, 34892)}},
 	} {
 		w := begin()
 		w.b = append(w.b, "0123456789abcdef"...)
-		w.add(w.add(4, gray(tt.field)...), gray()...)
+		w.add(w.add(4, gray(tt.fields...)...), gray()...)
 		d, _, err := scanBytes(t, w.b)
 		if err != nil || len(d.Arrays) != 2 {
 			t.Fatalf("%s: %v", tt.want, err)
@@ -159,20 +162,60 @@ func TestSurplus(t *testing.T) {
 	}
 }
 
-// TestPredictor checks that a codec undoes differences in rows that are chunks.
-func TestPredictor(t *testing.T) {
-	w := begin()
-	packed := []byte{0x78, 0x01, 0x01, 4, 0, 0xfb, 0xff, 250, 1, 1, 10}
-	sum := adler32.Checksum(packed[7:])
-	w.b = append(w.b, binary.BigEndian.AppendUint32(packed, sum)...)
-	w.add(4, gray(long(imageLength, 1), short(compression, 8), short(predictor, 2), long(stripByteCounts, 15))...)
-	d, _, err := scanBytes(t, w.b)
-	if err != nil || d.Arrays[0].Refused != nil {
-		t.Fatal(err, d.Arrays[0].Refused)
+// TestPredicted checks that the images of a file, most of which kerchunk refuses, are
+// read: those with LZW, PackBits and predictors.
+func TestPredicted(t *testing.T) {
+	d, _, err := scanBytes(t, fixture(t, "tiff_refused.tif"))
+	if err != nil || len(d.Arrays) != 5 {
+		t.Fatal(d, err)
 	}
-	got, err := scanned.Values(t, d.Arrays[0], w.b)
-	if want := []byte{250, 251, 252, 6}; err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d, %v, want %d", got, err, want)
+	for _, a := range d.Arrays {
+		if a.Refused != nil {
+			t.Error(a.Refused)
+		}
+	}
+}
+
+// TestPredictor checks the codecs of images with predictors.
+func TestPredictor(t *testing.T) {
+	tile := []field{
+		short(bitsPerSample, 32), short(sampleFormat, floatSamples), long(tileWidth, 16), long(tileLength, 32),
+		long(tileOffsets, 8), long(tileByteCounts, 16), short(compression, 5),
+	}
+	three := []field{short(bitsPerSample, 8), short(sampleFormat, unsignedSamples), short(samplesPerPixel, 3), short(compression, 8)}
+	const little = ` bytes{"endian":"little"}`
+	for _, tt := range []struct {
+		fields []field
+		want   string
+	}{
+		{[]field{short(compression, 5)}, "bytes imagecodecs_lzw"},
+		{[]field{short(compression, 5), short(predictor, 1)}, "bytes imagecodecs_lzw"},
+		{[]field{short(compression, 5), short(predictor, 2)}, `imagecodecs_delta{"axis":-1,"dist":1} bytes imagecodecs_lzw`},
+		// Only some compressions have a predictor.
+		{[]field{short(compression, 32773), short(predictor, 2)}, "bytes imagecodecs_packbits"},
+		{[]field{short(predictor, 2)}, "bytes"},
+		{append(three, short(predictor, 2)), `imagecodecs_delta{"axis":-2,"dist":1} bytes numcodecs.zlib{"level":6}`},
+		{append(three, short(predictor, 2), short(planarConfig, 2), long(stripOffsets, 8, 8, 8), long(stripByteCounts, 1, 1, 1)),
+			`imagecodecs_delta{"axis":-1,"dist":1} bytes numcodecs.zlib{"level":6}`},
+		{append(tile, short(predictor, 2)), `imagecodecs_delta{"axis":-1,"dist":1}` + little + " imagecodecs_lzw"},
+		{append(tile, short(predictor, 3)), `imagecodecs_floatpred{"shape":[32,16],"dtype":"<f4","axis":-1,"dist":1}` + little + " imagecodecs_lzw"},
+		{append(tile, short(predictor, 3), short(samplesPerPixel, 2)),
+			`imagecodecs_floatpred{"shape":[32,16,2],"dtype":"<f4","axis":-2,"dist":1}` + little + " imagecodecs_lzw"},
+		// The last strip may be short.
+		{[]field{short(compression, 50000), short(predictor, 3), short(bitsPerSample, 64), short(sampleFormat, floatSamples)},
+			`imagecodecs_floatpred{"dtype":"<f8","axis":-1,"dist":1}` + little + ` zstd{"level":0,"checksum":false}`},
+	} {
+		d, _, err := scanBytes(t, single(gray(tt.fields...)...))
+		if err != nil || d.Arrays[0].Refused != nil {
+			t.Fatal(tt.want, err, d.Arrays[0].Refused)
+		}
+		var got []string
+		for _, c := range d.Arrays[0].Codecs {
+			got = append(got, c.Name+string(c.Configuration))
+		}
+		if text := strings.Join(got, " "); text != tt.want {
+			t.Errorf("%s, want %s", text, tt.want)
+		}
 	}
 }
 
