@@ -3,7 +3,10 @@
 package virtual_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,35 +25,7 @@ import (
 // whose configuration has the shape of chunks would not fit them.
 func TestImagesRecut(t *testing.T) {
 	for _, name := range []string{"cog_lzw.tif", "geotiff_lzw_bands.tif", "geotiff_deflate_floats.tif", "geotiff_zstd_pixels.tif"} {
-		dir := copied(t, name)
-		at := filepath.Join(dir, "all"+virtual.Suffix)
-		j, err := virtual.NewJoined(virtual.Join{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := virtual.NewCollector(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = c.Collect(t.Context(), j, []string{filepath.Join(dir, name)})
-		if err := errors.Join(err, c.Close()); err != nil {
-			t.Fatal(err)
-		}
-		m, err := j.Finish()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := filestore.Open(dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path, err := store.ParsePath("all" + virtual.Suffix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Create(t.Context(), s, path); err != nil {
-			t.Fatal(err)
-		}
+		at := joinedImages(t, virtual.Join{}, name)
 		for _, references := range []string{at, filepath.Join("testdata", strings.Replace(name, ".tif", ".v1.json", 1))} {
 			if name == "geotiff_deflate_floats.tif" && references != at {
 				continue // its last strip is short
@@ -58,6 +33,91 @@ func TestImagesRecut(t *testing.T) {
 			recut(t, filepath.Join(references, "full"))
 		}
 	}
+}
+
+// joinedImages copies files to a folder, the same one several times if it is named so,
+// and returns the location of their manifest.
+func joinedImages(t *testing.T, how virtual.Join, names ...string) (at string) {
+	t.Helper()
+	dir := copied(t, names...)
+	at = filepath.Join(dir, "all"+virtual.Suffix)
+	var files []string
+	for i, name := range names {
+		files = append(files, filepath.Join(dir, fmt.Sprint(i)+name))
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = os.WriteFile(files[i], data, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, err := virtual.NewJoined(how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := virtual.NewCollector(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Collect(t.Context(), j, files)
+	if err := errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	m, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := filestore.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := store.ParsePath("all" + virtual.Suffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Create(t.Context(), s, path); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// TestImagesJoined joins images with predictors, whose last strips are short, one below
+// the other, and stacks those of tiles.
+func TestImagesJoined(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		how  virtual.Join
+	}{
+		{"geotiff_deflate_floats.tif", virtual.Join{Concat: "y"}},
+		{"geotiff_lzw_floats.tif", virtual.Join{Concat: "y"}},
+		{"geotiff_lzw_bands.tif", virtual.Join{Stack: "time"}},
+		{"geotiff_zstd_pixels.tif", virtual.Join{Stack: "time"}},
+	} {
+		one, two := elementsOf(t, joinedImages(t, virtual.Join{}, tt.name)), elementsOf(t, joinedImages(t, tt.how, tt.name, tt.name))
+		if !bytes.Equal(two, slices.Concat(one, one)) {
+			t.Errorf("%s: %d bytes are not twice %d", tt.name, len(two), len(one))
+		}
+	}
+}
+
+// elementsOf returns the bytes of an image.
+func elementsOf(t *testing.T, manifest string) []byte {
+	t.Helper()
+	a, err := zarr.OpenArray(t.Context(), filepath.Join(manifest, "full"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	n := a.Type().Size()
+	for _, x := range a.Shape() {
+		n *= int(x)
+	}
+	b := make([]byte, n)
+	if err := a.ReadBytes(t.Context(), nil, b); err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // recut gives an array chunks of seven elements along every axis, in shards and without.

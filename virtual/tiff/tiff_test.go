@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/test/scanned"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -172,6 +173,27 @@ func TestPredicted(t *testing.T) {
 	for _, a := range d.Arrays {
 		if a.Refused != nil {
 			t.Error(a.Refused)
+		}
+	}
+}
+
+// TestDamagedStrip reads an image of which a byte was changed. What LZW notices is an
+// error that says where, and never a missing chunk.
+func TestDamagedStrip(t *testing.T) {
+	const inSecondStrip = 780
+	data := fixture(t, "geotiff_lzw_floats.tif")
+	data[inSecondStrip] ^= 0xff
+	d, _, err := scanBytes(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = scanned.Values(t, d.Arrays[0], data)
+	if !errors.Is(err, zarr.ErrCorrupt) {
+		t.Fatalf("%v, want ErrCorrupt", err)
+	}
+	for _, want := range []string{"chunk [1 0]", "imagecodecs_lzw", "at bit"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
 		}
 	}
 }
