@@ -187,6 +187,15 @@ func (s *sites) options(dir place) context.Context {
 
 // close closes the stores.
 func (s *sites) close() error {
+	err := s.closeOpened()
+	if c, ok := s.home.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// closeOpened closes the stores but that of the manifest.
+func (s *sites) closeOpened() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -196,8 +205,5 @@ func (s *sites) close() error {
 		}
 	}
 	clear(s.opened)
-	if c, ok := s.home.(io.Closer); ok {
-		errs = append(errs, c.Close())
-	}
 	return errors.Join(errs...)
 }

@@ -25,6 +25,7 @@ type Array struct {
 	blocks []piece          // the references that are stored already
 	refs   references       // those that follow them
 	inline map[int64][]byte // the chunks that have no source, by number
+	faces  []face           // the chunks that are to be copied without their padding
 }
 
 // newArray returns an array without any stored chunk.

@@ -62,9 +62,3 @@ func oneEdge(a grid.Axis) (edge int64, ok bool) {
 	}
 	return edge, edge > 0
 }
-
-// isPadded reports whether the last chunk of an axis has more elements than the array.
-func isPadded(axis grid.Axis) bool {
-	last, ok := axis.Cell(axis.Chunks() - 1)
-	return ok && last.Encoded != last.Logical
-}

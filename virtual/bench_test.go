@@ -18,6 +18,12 @@ import (
 // differ.
 func storedManifest(b *testing.B, n int) (*filestore.Store, store.Path) {
 	b.Helper()
+	return storedWith(b, n, int64(n/84), []int64{1, 1, 1})
+}
+
+// storedWith does the same for an array of any length and chunks.
+func storedWith(b testing.TB, n int, length int64, chunk []int64) (*filestore.Store, store.Path) {
+	b.Helper()
 	s, err := filestore.Open(b.TempDir(), nil)
 	if err != nil {
 		b.Fatal(err)
@@ -27,7 +33,7 @@ func storedManifest(b *testing.B, n int) (*filestore.Store, store.Path) {
 		b.Fatal(err)
 	}
 	t, name := dtype.Of[float32](), "time"
-	g, err := grid.Regular([]int64{int64(n / 84), 12, 7}, []int64{1, 1, 1})
+	g, err := grid.Regular([]int64{length, 12, 7}, chunk)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -92,7 +98,7 @@ func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
 		m, err := Open(b.Context(), s, path)
 		if err == nil {
-			err = m.load(b.Context(), m.Arrays[0])
+			err = m.load(b.Context(), m.Arrays[0], 0)
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -21,13 +21,25 @@ import (
 type Collector struct {
 	// Concurrency is the number of files that are scanned at once; 0 is 16.
 	Concurrency int
+	// Budget bounds the bytes of chunks that are copied at once, encoded and decoded. 0
+	// is [zarr.MostBudget].
+	Budget int64
 	// Added is called for each file after it was added, if it is not nil.
 	Added func(p *Part)
+	// Copied is called for each chunk after it was copied without its padding, with the
+	// number of those that are copied and that of all, if it is not nil. Calls do not
+	// overlap.
+	Copied func(done, total int64)
 
-	folder   place // that locations of sources are relative to
-	absolute bool  // they are not relative
-	mu       sync.Mutex
-	opened   map[string]*opening // by the location of a folder
+	folder   place            // that locations of sources are relative to
+	absolute bool             // they are not relative
+	given    map[place]string // the query of each file, by its place without one
+	// copyBytes is the size in bytes of the values that copies are stored in; 0 is the
+	// usual one.
+	copyBytes int
+
+	mu     sync.Mutex
+	opened map[string]*opening // by the location of a folder
 }
 
 // opening is a store that is opened once.
@@ -44,7 +56,15 @@ type opening struct {
 func NewCollector(location string) (*Collector, error) {
 	p, err := placeOf(location)
 	absolute := isReferences(p.path) && !strings.HasSuffix(p.path, Suffix)
-	return &Collector{folder: p, absolute: absolute, opened: map[string]*opening{}}, err
+	return &Collector{folder: p, absolute: absolute, given: map[place]string{}, opened: map[string]*opening{}}, err
+}
+
+// atOnce returns how many files are read at once.
+func (c *Collector) atOnce() int {
+	if c.Concurrency > 0 {
+		return c.Concurrency
+	}
+	return 16
 }
 
 // locationOf returns a place as the manifest will have it.
@@ -72,15 +92,13 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		if err != nil {
 			return fmt.Errorf("%s: %w", httpstore.Redact(file), err)
 		}
+		c.give(p)
 		if location := c.locationOf(p); !known.has(location) {
 			places = append(places, p)
 			known.add(location)
 		}
 	}
-	atOnce := c.Concurrency
-	if atOnce <= 0 {
-		atOnce = 16
-	}
+	atOnce := c.atOnce()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	parallel.Prefetch(len(places), atOnce, atOnce, func(i int) (s scanned, bytes int) {

@@ -31,6 +31,7 @@ type document struct {
 	Concat  string         `json:"concat,omitempty"`
 	Stack   string         `json:"stack,omitempty"`
 	Padded  bool           `json:"padded,omitempty"`
+	Copied  bool           `json:"copy_padded,omitempty"`
 	Nodes   []nodeDocument `json:"nodes"`
 	Sources []piece        `json:"sources"`
 }
@@ -73,7 +74,7 @@ func parse(data []byte) (*Manifest, error) {
 	if d.Version != version {
 		return nil, scan.Unsupportedf("a manifest of version %d; this program knows version %d", d.Version, version)
 	}
-	m := &Manifest{Join: Join{d.Concat, d.Stack, d.Padded}, sourceBlocks: d.Sources}
+	m := &Manifest{Join: Join{d.Concat, d.Stack, d.Padded, d.Copied}, sourceBlocks: d.Sources}
 	if m.sourceBlocks == nil {
 		m.sourceBlocks = []piece{}
 	}

@@ -14,6 +14,9 @@ import (
 // added, as [Manifest.Join] says. location is that of the manifest. Blocks of references
 // that are stored stay where they are, but for the last one. Coordinates are read, and
 // are stored again as a whole.
+//
+// Set CopyPadded in [Manifest.Join] before, to copy the chunks that are in the way of
+// more files. That also copies those which an experiment has permitted until now.
 func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) {
 	how := m.Join
 	at, err := placeOf(location)
@@ -33,6 +36,7 @@ func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) 
 	}
 	self := &Part{Name: "the manifest", Manifest: m, Values: values}
 	j.m, j.first, j.parts = m, self.Name, 1
+	m.Join = j.join
 	for _, a := range m.Arrays {
 		n := &joined{Array: a, along: -1, last: self.Name}
 		if how.Concat+how.Stack != "" {
@@ -60,12 +64,21 @@ func (j *Joined) resume(ctx context.Context, self *Part, n *joined) (err error) 
 	}
 	axis := n.Grid.Axis(n.along)
 	n.axes = []grid.Axis{axis}
-	// Their order, or the padding of the last chunks, may have to change.
-	if n.Axis != n.along || isPadded(axis) && n.trims() {
-		if err := j.m.load(ctx, n.Array); err != nil {
-			return err
-		}
-		*n.Array = *n.ordered(n.along)
+	stays := int64(0) // number of references that need not be read
+	switch {
+	case n.cutsAll(j.join): // all chunks with padding are copied
+	case n.Axis != n.along: // their order has to change
+	case isPadded(axis): // that of the last chunks may be cut off
+		stays = next(n.blocks) - n.plane()
+	default:
+		return nil
+	}
+	if err := j.m.load(ctx, n.Array, stays); err != nil {
+		return err
+	}
+	*n.Array = *n.ordered(n.along)
+	if n.cutsAll(j.join) {
+		return n.cutAll(ctx)
 	}
 	return nil
 }

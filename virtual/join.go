@@ -31,6 +31,10 @@ type Join struct {
 	// encoded_chunk_shapes (zarr-extensions, pull request 75). Few programs read such
 	// grids; see [zarr.Experimental].
 	Padded bool
+	// CopyPadded lets files end within such a chunk, and gives the manifest copies of
+	// these chunks without the padding ([Collector.CopyPadded]). Every program can read
+	// the grid. It comes before Padded.
+	CopyPadded bool
 }
 
 // merges reports whether files add different arrays.
@@ -62,10 +66,11 @@ func (j *Joined) note(format string, args ...any) {
 // joined is an array that grows.
 type joined struct {
 	*Array
-	along int         // the axis that grows, or -1
-	axes  []grid.Axis // of the parts, along that axis
-	last  string      // the name of the part that was added last
-	coord *coordinate // if its values are kept, not references, or are compared
+	along int             // the axis that grows, or -1
+	axes  []grid.Axis     // of the parts, along that axis
+	last  string          // the name of the part that was added last
+	coord *coordinate     // if its values are kept, not references, or are compared
+	cuts  map[int64]error // why chunks cannot be cut to a length; see cuttable
 }
 
 // NewJoined returns a hierarchy without files.
@@ -73,6 +78,7 @@ func NewJoined(j Join) (*Joined, error) {
 	if j.Concat != "" && j.Stack != "" {
 		return nil, errors.New("files are either concatenated or stacked")
 	}
+	j.Padded = j.Padded && !j.CopyPadded
 	return &Joined{join: j, m: &Manifest{Join: j}, arrays: map[string]*joined{}, refused: map[string]string{}}, nil
 }
 
@@ -295,15 +301,13 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 	if a.Grid.Axis(old.along).Extent() == 0 {
 		return nil, nil // it adds nothing
 	}
-	cut, err := j.fits(old)
+	end, err := j.padding(ctx, old)
 	if err != nil {
 		return nil, err
 	}
 	a = a.ordered(old.along)
 	return func(base uint32) {
-		if cut {
-			old.trim()
-		}
+		old.cut(end)
 		a := a.moved(base)
 		n := old.stored() + int64(old.refs.len())
 		old.refs.concat(a.refs)
@@ -313,18 +317,6 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 		old.axes = append(old.axes, a.Grid.Axis(old.along))
 		old.last = p.Name
 	}, nil
-}
-
-// fits checks that another part can follow the last one: the last chunk of that one must
-// not have padding, unless it can be cut off.
-func (j *Joined) fits(old *joined) (cut bool, err error) {
-	axis := old.axes[len(old.axes)-1]
-	if !isPadded(axis) || old.trims() || j.join.Padded {
-		return isPadded(axis) && old.trims(), nil
-	}
-	last, _ := axis.Cell(axis.Chunks() - 1)
-	return false, mismatch(old.last, old.Path, "axis %s ends within a chunk: the last one has %d elements of the array and is stored with %d. Only the last file may have such padding: copy the file with other chunks, or permit the experiment encoded_chunk_shapes (Join.Padded)",
-		axisText(old.Array, old.along), last.Logical, last.Encoded)
 }
 
 // grows reports whether an array of a file has the dimension along which files are put

@@ -114,6 +114,9 @@ func (k keyList) most(_ context.Context, array string, _ int64) (n int64, err er
 // of format 2, which all programs that read it understand. Format 2 has regular grids
 // only: other arrays are an error that wraps [zarr.ErrUnsupported].
 func (m *Manifest) Kerchunk(ctx context.Context) (*kerchunk.References, error) {
+	if err := m.checkCopied(); err != nil {
+		return nil, err
+	}
 	documents, err := m.documentsV2(ctx)
 	if err != nil {
 		return nil, err

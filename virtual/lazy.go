@@ -189,10 +189,15 @@ func (m *Manifest) count() int64 { return next(m.sourceBlocks) + int64(len(m.Sou
 // stored returns the number of references in blocks.
 func (a *Array) stored() int64 { return next(a.blocks) }
 
-// load reads all references of an array into memory.
-func (m *Manifest) load(ctx context.Context, a *Array) error {
+// load reads the references of an array from a number on into memory, and those that are
+// in one block with them.
+func (m *Manifest) load(ctx context.Context, a *Array, from int64) error {
+	stay := 0
+	for stay < len(a.blocks) && a.blocks[stay].First+a.blocks[stay].Count <= from {
+		stay++
+	}
 	all := references{}
-	for _, p := range a.blocks {
+	for _, p := range a.blocks[stay:] {
 		r, err := m.folder.references(ctx, p)
 		if err != nil {
 			return err
@@ -200,6 +205,6 @@ func (m *Manifest) load(ctx context.Context, a *Array) error {
 		all.concat(r)
 	}
 	all.concat(a.refs)
-	a.refs, a.blocks = all, nil
+	a.refs, a.blocks = all, a.blocks[:stay:stay]
 	return nil
 }

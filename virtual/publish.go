@@ -35,6 +35,9 @@ func (m *Manifest) Update(ctx context.Context) error {
 // publish stores new blocks first, and then the document, in one step, if the condition
 // holds. Blocks that are stored already stay where they are.
 func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, cond store.Condition) error {
+	if err := m.checkCopied(); err != nil {
+		return err
+	}
 	id := newID()
 	p := publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}}
 	text, err := p.document(ctx)
@@ -103,7 +106,7 @@ type publication struct {
 func (p *publication) document(ctx context.Context) ([]byte, error) {
 	m := p.manifest
 	p.collectData()
-	d := document{Version: version, Concat: m.Join.Concat, Stack: m.Join.Stack, Padded: m.Join.Padded, Nodes: []nodeDocument{}}
+	d := document{Version: version, Concat: m.Join.Concat, Stack: m.Join.Stack, Padded: m.Join.Padded, Copied: m.Join.CopyPadded, Nodes: []nodeDocument{}}
 	var err error
 	if d.Sources, err = p.sources(ctx); err != nil {
 		return nil, err

@@ -107,6 +107,9 @@ func newExampleFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	monthlyFiles(t, dir)
+	if err := os.CopyFS(filepath.Join(dir, "years"), os.DirFS(foreign(t, "yearly_padded_0*.nc"))); err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(dir)
 	node := func(node string, args ...string) { must(t, "", append([]string{"create", node}, args...)...) }
 	node("era5.zarr", "--group")

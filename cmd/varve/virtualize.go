@@ -29,6 +29,7 @@ import (
 type virtualizeFlags struct {
 	out, concat, stack string
 	merge, more, dry   bool
+	copyPadded         bool
 	atOnce, records    int
 }
 
@@ -55,12 +56,15 @@ file repeats must be equal, and a time coordinate is copied into the manifest: e
 The manifest keeps the size and the time of each file, or its version in an object store. Reading fails if a file has
 changed. A manifest leads only to files in the folder that it is in, and below; --allow of every command permits others.
 
-A file may end within a chunk that is stored with padding. Only the last file may, unless chunks are not compressed and
-DIM is the first axis, or --experimental encoded-shapes is given: then the manifest needs that flag to be read, too.
+A file may end within a chunk that is stored with padding, such as one of 31 days in chunks of 10. The last file may, and
+so may all others if chunks are not compressed and DIM is the first axis. Elsewhere --copy-padded gives the manifest
+copies of these chunks without the padding, which every program can read; all other chunks stay references. With
+--experimental encoded-shapes in its place, nothing is copied, and the manifest needs that flag to be read, too.
 
 --append adds files to a manifest that exists, in the same way as before. Files that it has already are passed over.`,
 		Example: `  varve virtualize 'data/*.nc' --concat time -o archive.vz
   varve virtualize data/2026-11.nc --append -o archive.vz
+  varve virtualize 'years/*.nc' --concat time --copy-padded -o years.vz
   varve cat archive.vz/t --select '0,0,:5'`,
 	}
 	f := new(virtualizeFlags)
@@ -69,6 +73,7 @@ DIM is the first axis, or --experimental encoded-shapes is given: then the manif
 	c.Flags().StringVar(&f.stack, "stack", "", "give arrays a new first axis `DIM` with one index for each file")
 	c.Flags().BoolVar(&f.merge, "merge", false, "every file adds other arrays; the default")
 	c.Flags().BoolVar(&f.more, "append", false, "add files to a manifest that exists")
+	c.Flags().BoolVar(&f.copyPadded, "copy-padded", false, "copy chunks at the ends of files that are stored with padding")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "write nothing, and print the arrays that would result")
 	c.Flags().IntVar(&f.records, "record-size", 0, "put `N` references into each Parquet file; the default is 10,000")
 	c.Flags().IntVar(&f.atOnce, "concurrency", 0, "scan `N` files at once; the default is 16")
@@ -95,6 +100,8 @@ func (f *virtualizeFlags) check(args []string) error {
 			virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix)
 	case !f.isManifest() && f.more:
 		return failure.BadUsage("--append: references for kerchunk cannot grow; make a manifest (%s)", virtual.Suffix)
+	case !f.isManifest() && f.copyPadded:
+		return failure.BadUsage("--copy-padded: references for kerchunk have no place for copies; make a manifest (%s)", virtual.Suffix)
 	case f.records != 0 && !f.isParquet():
 		return failure.BadUsage("--record-size is for references in Parquet files, with a name that ends in %s or %s", virtual.ParquetSuffix, virtual.LongParquetSuffix)
 	case f.records < 0 || f.records > kerchunk.MostRecords:
@@ -126,9 +133,16 @@ type virtualized struct {
 	DryRun bool                `json:"dry_run"`
 	Files  int                 `json:"files"` // that were added
 	Chunks int64               `json:"chunks"`
+	Copied virtualizedCopies   `json:"copied"`
 	Arrays []virtualizedArray  `json:"arrays"`
 	Left   []virtualizedRefuse `json:"left_out"`
 	Notes  []string            `json:"notes"`
+}
+
+// virtualizedCopies are the chunks that were copied without their padding.
+type virtualizedCopies struct {
+	Chunks int64 `json:"chunks"`
+	Bytes  int64 `json:"bytes"` // encoded, with the padding
 }
 
 type virtualizedArray struct {
@@ -216,8 +230,25 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, at store.Store, path store
 	if err != nil {
 		return nil, err
 	}
+	line.End()
 	r.Notes = append(r.Notes, j.Notes()...)
-	return j.Finish()
+	m, err := j.Finish()
+	if err == nil {
+		err = f.copyChunks(cmd, c, m, at, path, r)
+	}
+	return m, err
+}
+
+// copyChunks copies the chunks whose padding is in the way.
+func (f *virtualizeFlags) copyChunks(cmd *cobra.Command, c *virtual.Collector, m *virtual.Manifest, at store.Store, path store.Path, r *virtualized) error {
+	r.Copied.Chunks, r.Copied.Bytes = m.Padded()
+	if f.dry || r.Copied.Chunks == 0 {
+		return nil
+	}
+	line := progress.NewCount(cmd, "copying chunks", r.Copied.Chunks)
+	defer line.End()
+	c.Copied = line.Reach
+	return c.CopyPadded(cmd.Context(), m, at, path)
 }
 
 // errTaken means that there is something at the place of a new manifest, and errOccupied
@@ -265,12 +296,13 @@ func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store
 func (f *virtualizeFlags) begin(cmd *cobra.Command, at store.Store, path store.Path) (*virtual.Joined, error) {
 	ctx := cmd.Context()
 	if !f.more {
-		return virtual.NewJoined(virtual.Join{Concat: f.concat, Stack: f.stack, Padded: session.Permitted(cmd).EncodedShapes})
+		return virtual.NewJoined(virtual.Join{Concat: f.concat, Stack: f.stack, Padded: session.Permitted(cmd).EncodedShapes, CopyPadded: f.copyPadded})
 	}
 	m, err := virtual.Open(ctx, at, path)
 	if err != nil {
 		return nil, err
 	}
+	m.Join.CopyPadded = m.Join.CopyPadded || f.copyPadded
 	return virtual.Extend(ctx, m, f.out)
 }
 
@@ -358,6 +390,13 @@ func (r *virtualized) print(w *bufio.Writer) error {
 		phrase.Plural(r.Chunks, "chunk"), phrase.Plural(int64(len(r.Arrays)), "array"))
 	for _, a := range r.Arrays {
 		fmt.Fprintf(w, "  %s  %s  %s  chunks %s\n", phrase.Printable(a.Path), a.Type, phrase.Shape(a.Shape), a.Chunks)
+	}
+	if r.Copied.Chunks > 0 {
+		copied := "were copied without it"
+		if r.DryRun {
+			copied = "would be copied without it"
+		}
+		fmt.Fprintf(w, "  %s with padding %s: %s\n", phrase.Plural(r.Copied.Chunks, "chunk"), copied, phrase.Bytes(r.Copied.Bytes))
 	}
 	for i, x := range r.Left {
 		if i == shownPaths {

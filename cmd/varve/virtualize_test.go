@@ -75,6 +75,35 @@ func TestVirtualize(t *testing.T) {
 	must(t, "", "check", at("e.vz"))
 }
 
+// TestVirtualizeCopies joins files that end within a chunk, one of them later, with
+// copies of these chunks.
+func TestVirtualizeCopies(t *testing.T) {
+	dir := foreign(t, "*_padded_0*.nc")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	out := must(t, "", "virtualize", at("yearly_padded_01.nc"), at("yearly_padded_02.nc"), "--concat", "time", "--copy-padded", "-o", at("y.vz"), "--dry-run")
+	if !strings.Contains(out, "1 chunk with padding would be copied") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(at("y.vz")); err == nil {
+		t.Error("a dry run wrote")
+	}
+	must(t, "", "virtualize", at("yearly_padded_01.nc"), "--concat", "time", "-o", at("y.vz"))
+	add := []string{"virtualize", at("yearly_padded_02.nc"), "--append", "-o", at("y.vz")}
+	if _, text, status := execute(t, "", add...); status == 0 || !strings.Contains(text, "--copy-padded") {
+		t.Errorf("status %d, %s", status, text)
+	}
+	out = must(t, "", append(add, "--copy-padded", "--json")...)
+	if copied, _ := decode(t, out)["copied"].(map[string]any); copied["chunks"] != 1.0 || copied["bytes"] == 0.0 {
+		t.Error(out)
+	}
+	if out := must(t, "", "info", at("y.vz/t")); !strings.Contains(out, "731 × 4 × 5") {
+		t.Error(out)
+	}
+	must(t, "", "virtualize", at("yearly_padded_0[12].nc"), "--concat", "time", "--experimental", "encoded-shapes", "-o", at("e.vz"))
+	must(t, "", "equal", at("y.vz"), at("e.vz"), "--experimental", "encoded-shapes")
+	must(t, "", "check", at("y.vz"))
+}
+
 // TestVirtualizeRefuses has files that do not fit, arrays without a codec, sources that
 // have changed, and changes of a manifest.
 func TestVirtualizeRefuses(t *testing.T) {
@@ -85,7 +114,8 @@ func TestVirtualizeRefuses(t *testing.T) {
 		want []string
 	}{
 		"other chunks": {"uniform_01.nc odd_chunks_change.nc uniform_02.nc --concat time -o x.vz", []string{"odd_chunks_change.nc", "2 (x)"}},
-		"padding":      {"yearly_padded_01.nc yearly_padded_02.nc --concat time -o x.vz", []string{"yearly_padded_01.nc", "0 (time)", "padding"}},
+		"padding":      {"yearly_padded_01.nc yearly_padded_02.nc --concat time -o x.vz", []string{"yearly_padded_01.nc", "0 (time)", "padding", "(--copy-padded)", "(--experimental encoded-shapes)"}},
+		"copies":       {"yearly_padded_01.nc --concat time --copy-padded -o x.json", []string{"make a manifest"}},
 		"no format":    {"../nothing.bin -o x.vz", []string{"nothing.bin"}},
 		"no suffix":    {"uniform_01.nc -o x.zarr", []string{"ends in .vz"}},
 		"no files":     {"-o x.vz", []string{"which files?"}},

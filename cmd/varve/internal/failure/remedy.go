@@ -55,6 +55,8 @@ var remedies = strings.NewReplacer(
 	"Options.Offline", "--offline",
 	"Experimental.EncodedShapes", "--experimental encoded-shapes",
 	"Experimental.InnerChunks", "--experimental inner-chunks",
+	"let the manifest have copies of these chunks without it (Join.CopyPadded)", "copy these chunks without it (--copy-padded)",
+	"(Join.Padded)", "(--experimental encoded-shapes)",
 	"Options.FillAll permits it", "--yes permits it, --dry-run shows where",
 	"Options.Finish", "varve check --finish",
 	"Options.LeastRate permits less", "--http-timeout 0 waits for ever",
