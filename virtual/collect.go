@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"time"
 
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
@@ -33,10 +34,13 @@ type Collector struct {
 
 	folder   place            // that locations of sources are relative to
 	absolute bool             // they are not relative
+	scans    *scans           // nil if nothing is kept
 	given    map[place]string // the query of each file, by its place without one
 	// copyBytes is the size in bytes of the values that copies are stored in; 0 is the
 	// usual one.
 	copyBytes int
+	// keepAfter is the time after which scans are kept; 0 is the usual one.
+	keepAfter time.Duration
 
 	mu     sync.Mutex
 	opened map[string]*opening // by the location of a folder
@@ -99,6 +103,7 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		}
 	}
 	atOnce := c.atOnce()
+	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	parallel.Prefetch(len(places), atOnce, atOnce, func(i int) (s scanned, bytes int) {
@@ -120,6 +125,9 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		}
 		return true
 	})
+	if c.scans != nil && outer.Err() != nil { // what a signal has stopped is kept
+		err = errors.Join(err, c.scans.flush(store.Finishing(outer)))
+	}
 	return err
 }
 
@@ -129,6 +137,9 @@ const bytesAhead = 1 << 20
 func (c *Collector) add(ctx context.Context, j *Joined, p *Part, err error) error {
 	if err == nil {
 		err = j.Add(ctx, p)
+	}
+	if err == nil && c.scans != nil {
+		err = c.scans.add(ctx, p)
 	}
 	if err == nil && c.Added != nil {
 		c.Added(p)
@@ -181,7 +192,7 @@ func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.shown(), err)
 	}
-	part, err := OpenPart(ctx, at.store, key, location, p.scheme)
+	part, err := c.openFile(ctx, at.store, key, location, p.scheme)
 	if isFolder(err) {
 		if node, joinErr := at.path.Join(name); joinErr == nil {
 			found, nodeErr := OpenNode(ctx, at.store, node, location, p.scheme)
@@ -194,6 +205,28 @@ func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
 		return nil, fmt.Errorf("%s: %w", p.shown(), err)
 	}
 	return part, nil
+}
+
+// openFile scans a file, unless what an earlier collection has found in it is kept.
+func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
+	open := func(ctx context.Context) (*Part, error) { return OpenPart(ctx, s, key, location, scheme) }
+	if c.scans == nil {
+		return open(ctx)
+	}
+	if c.scans.has(location) {
+		info, err := store.Stat(ctx, s, key)
+		if err != nil {
+			return nil, err
+		}
+		if p, err := c.scans.find(ctx, Describe(location, info, scheme), open); p != nil || err != nil {
+			return p, err
+		}
+	}
+	p, err := open(ctx)
+	if err == nil {
+		c.scans.watch(p)
+	}
+	return p, err
 }
 
 // openReferences returns the arrays of a manifest, or of references of kerchunk, with

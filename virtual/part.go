@@ -25,7 +25,10 @@ type Part struct {
 	// be referenced.
 	Format  string
 	Refused []Refusal
+	// Kept says that an earlier collection has scanned the file ([Collector.Keep]).
+	Kept bool
 
+	read  map[string][]byte // what Values has returned, if that is kept
 	close func() error
 }
 

@@ -61,7 +61,10 @@ so may all others if chunks are not compressed and DIM is the first axis. Elsewh
 copies of these chunks without the padding, which every program can read; all other chunks stay references. With
 --experimental encoded-shapes in its place, nothing is copied, and the manifest needs that flag to be read, too.
 
---append adds files to a manifest that exists, in the same way as before. Files that it has already are passed over.`,
+--append adds files to a manifest that exists, in the same way as before. Files that it has already are passed over.
+
+A command that was stopped goes on when it is repeated: what it has scanned is kept in OUT every few seconds, and is removed
+in the end. Files that have changed meanwhile are scanned again. References for kerchunk are made anew.`,
 		Example: `  varve virtualize 'data/*.nc' --concat time -o archive.vz
   varve virtualize data/2026-11.nc --append -o archive.vz
   varve virtualize 'years/*.nc' --concat time --copy-padded -o years.vz
@@ -132,6 +135,7 @@ type virtualized struct {
 	Path   string              `json:"path"`
 	DryRun bool                `json:"dry_run"`
 	Files  int                 `json:"files"` // that were added
+	Kept   int                 `json:"kept"`  // of them, those that a stopped command has scanned
 	Chunks int64               `json:"chunks"`
 	Copied virtualizedCopies   `json:"copied"`
 	Arrays []virtualizedArray  `json:"arrays"`
@@ -187,12 +191,29 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return failure.On("virtualize", f.out, err)
 	}
 	r := virtualized{Path: f.out, DryRun: f.dry, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: []string{}}
-	m, err := f.collect(cmd, at, path, files, &r)
+	c, err := virtual.NewCollector(f.out)
+	if err != nil {
+		return failure.On("virtualize", f.out, err)
+	}
+	defer c.Close()
+	c.Concurrency = f.atOnce
+	if !f.dry && !f.isKerchunk() {
+		if err := c.Keep(ctx, at, path); err != nil {
+			return failure.On("virtualize", f.out, err)
+		}
+	}
+	m, err := f.collect(cmd, c, at, path, files, &r)
 	if err == nil {
 		err = f.publish(ctx, m, at, path)
 	}
+	if n := c.Kept(); err != nil && n > 0 {
+		err = failure.Leftover(err, "the same command goes on: %s need not be scanned again", phrase.Plural(int64(n), "file"))
+	}
 	if err != nil {
 		return failure.On("virtualize", f.out, err)
+	}
+	if err := c.Forget(store.Finishing(ctx)); err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("scans of a stopped command may be left, which varve vacuum deletes: %s", failure.OneLine(err)))
 	}
 	r.describe(m)
 	if session.WantsJSON(cmd) {
@@ -202,23 +223,20 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 }
 
 // collect scans the files.
-func (f *virtualizeFlags) collect(cmd *cobra.Command, at store.Store, path store.Path, files []string, r *virtualized) (*virtual.Manifest, error) {
+func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at store.Store, path store.Path, files []string, r *virtualized) (*virtual.Manifest, error) {
 	ctx := cmd.Context()
 	j, err := f.begin(cmd, at, path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := virtual.NewCollector(f.out)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	c.Concurrency = f.atOnce
 	line := progress.NewCount(cmd, "scanning", int64(len(files)))
 	defer line.End()
 	c.Added = func(p *virtual.Part) {
 		line.Add(1)
 		r.Files++
+		if p.Kept {
+			r.Kept++
+		}
 		for _, x := range p.Refused {
 			r.Left = append(r.Left, virtualizedRefuse{p.Name, x.Path, failure.OneLine(x.Err)})
 		}
@@ -391,12 +409,15 @@ func (r *virtualized) print(w *bufio.Writer) error {
 	for _, a := range r.Arrays {
 		fmt.Fprintf(w, "  %s  %s  %s  chunks %s\n", phrase.Printable(a.Path), a.Type, phrase.Shape(a.Shape), a.Chunks)
 	}
+	if r.Kept > 0 {
+		fmt.Fprintf(w, "  %s scanned before, by a command that was stopped\n", phrase.Plural(int64(r.Kept), "file"))
+	}
 	if r.Copied.Chunks > 0 {
-		copied := "were copied without it"
+		copied := "copied"
 		if r.DryRun {
-			copied = "would be copied without it"
+			copied = "to copy"
 		}
-		fmt.Fprintf(w, "  %s with padding %s: %s\n", phrase.Plural(r.Copied.Chunks, "chunk"), copied, phrase.Bytes(r.Copied.Bytes))
+		fmt.Fprintf(w, "  %s %s without padding: %s\n", phrase.Plural(r.Copied.Chunks, "chunk"), copied, phrase.Bytes(r.Copied.Bytes))
 	}
 	for i, x := range r.Left {
 		if i == shownPaths {

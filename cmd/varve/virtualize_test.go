@@ -81,7 +81,7 @@ func TestVirtualizeCopies(t *testing.T) {
 	dir := foreign(t, "*_padded_0*.nc")
 	at := func(name string) string { return filepath.Join(dir, name) }
 	out := must(t, "", "virtualize", at("yearly_padded_01.nc"), at("yearly_padded_02.nc"), "--concat", "time", "--copy-padded", "-o", at("y.vz"), "--dry-run")
-	if !strings.Contains(out, "1 chunk with padding would be copied") {
+	if !strings.Contains(out, "1 chunk to copy without padding") {
 		t.Error(out)
 	}
 	if _, err := os.Stat(at("y.vz")); err == nil {
@@ -102,6 +102,38 @@ func TestVirtualizeCopies(t *testing.T) {
 	must(t, "", "virtualize", at("yearly_padded_0[12].nc"), "--concat", "time", "--experimental", "encoded-shapes", "-o", at("e.vz"))
 	must(t, "", "equal", at("y.vz"), at("e.vz"), "--experimental", "encoded-shapes")
 	must(t, "", "check", at("y.vz"))
+}
+
+// TestVirtualizeGoesOn repeats a command that has failed at the last of many files.
+func TestVirtualizeGoesOn(t *testing.T) {
+	dir := foreign(t, "*.npy")
+	names, err := filepath.Glob(filepath.Join(dir, "*.npy"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for i := range 300 {
+		list = append(list, filepath.Join(dir, fmt.Sprintf("many/%03d.npy", i)))
+		overwrite(t, list[i], string(b))
+	}
+	overwrite(t, list[299], "no format")
+	args := []string{"virtualize", "-", "-o", filepath.Join(dir, "m.vz"), "--json"}
+	_, text, status := execute(t, strings.Join(list, "\n"), args...)
+	if status == 0 || !strings.Contains(text, "299.npy") || !strings.Contains(text, "the same command goes on: 256 files need not be scanned again") {
+		t.Errorf("status %d, %s", status, text)
+	}
+	overwrite(t, list[299], string(b))
+	if out := must(t, strings.Join(list, "\n"), args...); !strings.Contains(out, `"files": 300`) || !strings.Contains(out, `"kept": 256`) {
+		t.Error(out)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "m.vz/scan/*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%q stay (%v)", left, err)
+	}
 }
 
 // TestVirtualizeRefuses has files that do not fit, arrays without a codec, sources that

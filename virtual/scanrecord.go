@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// scanRecord is the stored form of what a scan has found in one file.
+type scanRecord struct {
+	Format  string            `json:"format"`
+	Groups  []nodeRecord      `json:"groups"`
+	Arrays  []nodeRecord      `json:"arrays"`
+	Refused []refusalRecord   `json:"refused,omitempty"`
+	Values  map[string][]byte `json:"values,omitempty"` // of arrays, as far as they were read
+}
+
+type nodeRecord struct {
+	Path     string           `json:"path"`
+	Document string           `json:"document"`
+	Blocks   [][]byte         `json:"references,omitempty"` // each has mostReferences, but for the last one
+	Inline   map[int64][]byte `json:"inline,omitempty"`
+}
+
+type refusalRecord struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+	// Corrupt says that the array is damaged. Otherwise it is not supported, or too
+	// large.
+	Corrupt bool `json:"corrupt,omitempty"`
+}
+
+// recordOf returns the stored form of a part that was scanned.
+func recordOf(p *Part, values map[string][]byte) ([]byte, error) {
+	r := scanRecord{Format: p.Format, Values: values}
+	for _, g := range p.Manifest.Groups {
+		text, err := g.Document.Marshal(metadata.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		r.Groups = append(r.Groups, nodeRecord{Path: g.Path, Document: string(text)})
+	}
+	for _, a := range p.Manifest.Arrays {
+		text, err := a.Document.Marshal(metadata.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		n := nodeRecord{Path: a.Path, Document: string(text), Inline: a.inline}
+		for at := 0; at < a.refs.len(); at += mostReferences {
+			n.Blocks = append(n.Blocks, appendBlock(nil, a.refs.slice(at, min(at+mostReferences, a.refs.len()))))
+		}
+		r.Arrays = append(r.Arrays, n)
+	}
+	for _, x := range p.Refused {
+		r.Refused = append(r.Refused, refusalRecord{x.Path, x.Err.Error(), errors.Is(x.Err, scan.ErrCorrupt)})
+	}
+	return json.Marshal(r)
+}
+
+// parseRecord returns the manifest of a file, and the record that it was made of.
+func parseRecord(text []byte, source Source) (*Manifest, *scanRecord, error) {
+	var r scanRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, nil, scan.Corruptf("%v", err)
+	}
+	m := &Manifest{Sources: []Source{source}}
+	for _, g := range r.Groups {
+		node, err := metadata.Parse([]byte(g.Document), metadata.Limits{})
+		if err != nil {
+			return nil, nil, err
+		}
+		doc, ok := node.(*metadata.Group)
+		if _, err := store.ParsePath(g.Path); err != nil || !ok {
+			return nil, nil, scan.Corruptf("no group at %q", g.Path)
+		}
+		m.Groups = append(m.Groups, Group{g.Path, doc})
+	}
+	for _, n := range r.Arrays {
+		a, err := n.array(source.Size)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%q: %w", n.Path, err)
+		}
+		m.Arrays = append(m.Arrays, a)
+	}
+	for path, values := range r.Values {
+		a := m.Array(path)
+		if a == nil {
+			return nil, nil, scan.Corruptf("values of %q, which is not there", path)
+		}
+		if n, ok := sizeOf(a, mostValues); isFixed(a) && (!ok || n != int64(len(values))) {
+			return nil, nil, scan.Corruptf("%d bytes of %q, which has the shape %v", len(values), path, a.Document.Shape)
+		}
+	}
+	m.sort()
+	return m, &r, nil
+}
+
+// isFixed reports whether the elements of an array have one length.
+func isFixed(a *Array) bool {
+	t, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
+	return err == nil && !t.Variable()
+}
+
+// array returns the array of a record of a file with so many bytes.
+func (n *nodeRecord) array(size int64) (*Array, error) {
+	node, err := metadata.Parse([]byte(n.Document), metadata.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	doc, ok := node.(*metadata.Array)
+	if _, err := store.ParsePath(n.Path); err != nil || !ok {
+		return nil, scan.Corruptf("no array")
+	}
+	g, err := grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+	if err != nil {
+		return nil, err
+	}
+	chunks, ok := g.NumChunks()
+	if !ok || (chunks+mostReferences-1)/mostReferences != int64(len(n.Blocks)) {
+		return nil, scan.Corruptf("%d blocks of references for %v chunks", len(n.Blocks), g.Chunks())
+	}
+	a := &Array{Path: n.Path, Document: doc, Grid: g, inline: n.Inline}
+	for _, b := range n.Blocks {
+		some, err := parseBlock(b, int(min(mostReferences, chunks-int64(a.refs.len()))))
+		if err != nil {
+			return nil, err
+		}
+		a.refs.concat(some)
+	}
+	for i, s := range a.refs.source {
+		r := a.refs.at(i)
+		if s > 1 || s == 1 && size > 0 && r.offset+r.length > uint64(size) {
+			return nil, scan.Corruptf("chunk %d has %d bytes at %d of source %d, which has %d", i, r.length, r.offset, s, size)
+		}
+	}
+	for k := range a.inline {
+		if k < 0 || k >= chunks {
+			return nil, scan.Corruptf("chunk %d of %d", k, chunks)
+		}
+	}
+	return a, nil
+}
+
+// part returns what was found as a part. Values that were not read when the file was
+// scanned are read from it; open scans it again.
+func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, error)) *Part {
+	p := &Part{Name: m.Sources[0].Location, Manifest: m, Format: r.Format, Kept: true}
+	for _, x := range r.Refused {
+		kind := error(scan.ErrUnsupported)
+		if x.Corrupt {
+			kind = scan.ErrCorrupt
+		}
+		p.Refused = append(p.Refused, Refusal{x.Path, &keptError{x.Reason, kind}})
+	}
+	var mu sync.Mutex
+	var again *Part
+	p.Values = func(ctx context.Context, path string) ([]byte, error) {
+		if v, ok := r.Values[path]; ok {
+			return v, nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if again == nil {
+			var err error
+			if again, err = open(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if again.Manifest.Sources[0] != m.Sources[0] {
+			return nil, fmt.Errorf("%w: %s", ErrSourceChanged, p.Name)
+		}
+		return again.Values(ctx, path)
+	}
+	p.close = func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if again == nil {
+			return nil
+		}
+		return again.Close()
+	}
+	return p
+}
+
+// keptError is the error of an earlier scan.
+type keptError struct {
+	text string
+	kind error
+}
+
+func (e *keptError) Error() string { return e.text }
+func (e *keptError) Unwrap() error { return e.kind }

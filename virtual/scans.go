@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// scans keeps what a collector has scanned, so that a collection which was interrupted
+// can go on. Each value below scan/ is one Zstandard frame of lines of JSON: a
+// scanHeader, and a scanRecord for each of its sources. They are written once, under new
+// names, so that two collections at once do not disturb each other. A file counts as
+// scanned only if it has the size, and the time or the version, that it had then.
+type scans struct {
+	into store.Store
+	path store.Path
+
+	mu      sync.Mutex
+	known   map[string]scanPlace // by the location of the file
+	names   []string             // of the values that are stored
+	recent  []scanLines          // decoded values, the last one used last
+	sources []Source             // of the records that are not stored yet
+	lines   [][]byte             // these records
+	size    int                  // their bytes
+	since   time.Time            // when the last value was stored
+	every   time.Duration        // see keepEvery
+}
+
+// scanHeader is the first line of a value.
+type scanHeader struct {
+	Version int      `json:"varve_scan"`
+	Little  bool     `json:"little_endian"` // the order of bytes in values
+	Sources []Source `json:"sources"`
+}
+
+// scanPlace is where a record is.
+type scanPlace struct {
+	source Source
+	name   string // of the value
+	line   int
+}
+
+// scanLines is a decoded value.
+type scanLines struct {
+	name  string
+	lines [][]byte
+}
+
+const (
+	// keepEvery is the time after which records are stored. What is lost by a kill is the
+	// work of so much time.
+	keepEvery = 5 * time.Second
+	// keepFiles and keepBytes are the number of records and their bytes that are stored
+	// at once at the latest.
+	keepFiles = 256
+	keepBytes = 8 << 20
+	// mostScans bounds a decoded value in bytes, and mostScanValue a stored one.
+	mostScans     = 64 << 20
+	mostScanValue = 64 << 20
+	// recentScans is the number of decoded values in memory. Records are asked for in
+	// about the order in which they were stored.
+	recentScans = 3
+)
+
+// scanFolder has the values, in the folder of a manifest.
+const scanFolder = "scan"
+
+var scanDecoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(mostScans))
+
+// Keep makes the collector keep what it scans in the folder of a manifest, and go on with
+// what an interrupted collection has left there: files that have not changed since are
+// not scanned again. A change shows by their size and by their time or, in an object
+// store, by their version. Files of which neither is known, Zarr nodes and manifests are
+// always read again. Results are stored every few seconds. Call [Collector.Forget] after
+// the manifest is stored.
+//
+// What is kept and cannot be read is scanned again.
+func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) error {
+	k := &scans{into: s, path: path, known: map[string]scanPlace{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
+	dir, err := path.Join(scanFolder)
+	if err != nil {
+		return err
+	}
+	for e, err := range store.List(ctx, s, dir, false) {
+		if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
+			break // nothing can be found
+		}
+		if err != nil {
+			return err
+		}
+		if !e.Dir {
+			if err := k.learn(ctx, e.Name); err != nil {
+				return err
+			}
+		}
+	}
+	c.scans = k
+	return nil
+}
+
+// learn notes the sources of a value.
+func (k *scans) learn(ctx context.Context, name string) error {
+	lines, err := k.read(ctx, name)
+	if errors.Is(err, scan.ErrCorrupt) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var h scanHeader
+	if json.Unmarshal(lines[0], &h) != nil || h.Version != version || h.Little != dtype.LittleEndian() || len(h.Sources) != len(lines)-1 {
+		return nil // of another program
+	}
+	k.names = append(k.names, name)
+	for i, source := range h.Sources {
+		k.known[source.Location] = scanPlace{source, name, i + 1}
+	}
+	return nil
+}
+
+// read returns the lines of a value.
+func (k *scans) read(ctx context.Context, name string) ([][]byte, error) {
+	key, err := k.path.Key(scanFolder + "/" + name)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := k.into.Get(ctx, key, store.Request{Limit: mostScanValue}, nil)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrTooLarge) {
+		return nil, scan.Corruptf("%s: %v", key, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := scanDecoder.DecodeAll(data, nil)
+	if err != nil {
+		return nil, scan.Corruptf("%s: %v", key, err)
+	}
+	return bytes.Split(text, []byte("\n")), nil
+}
+
+// has reports whether a file was scanned, perhaps in another version.
+func (k *scans) has(location string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.known[location]
+	return ok
+}
+
+// find returns what was found in a file, or nil unless it is the same file still.
+func (k *scans) find(ctx context.Context, now Source, open func(ctx context.Context) (*Part, error)) (*Part, error) {
+	k.mu.Lock()
+	at, ok := k.known[now.Location]
+	if !ok || at.source != now || now.Modified == 0 && now.Version == "" {
+		k.mu.Unlock()
+		return nil, nil
+	}
+	lines, err := k.decoded(ctx, at.name)
+	k.mu.Unlock()
+	if errors.Is(err, scan.ErrCorrupt) {
+		return nil, nil // another collection has ended, and has removed it
+	}
+	if err != nil {
+		return nil, err
+	}
+	if at.line >= len(lines) {
+		return nil, nil
+	}
+	m, r, err := parseRecord(lines[at.line], now)
+	if err != nil {
+		return nil, nil
+	}
+	return r.part(m, open), nil
+}
+
+// decoded returns the lines of a value, which it keeps for the next call.
+func (k *scans) decoded(ctx context.Context, name string) ([][]byte, error) {
+	for i, r := range k.recent {
+		if r.name == name {
+			k.recent = append(slices.Delete(k.recent, i, i+1), r)
+			return r.lines, nil
+		}
+	}
+	lines, err := k.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	k.recent = append(k.recent[max(0, len(k.recent)+1-recentScans):], scanLines{name, lines})
+	return lines, nil
+}
+
+// watch makes a part remember the values that are read of it.
+func (k *scans) watch(p *Part) {
+	p.read = map[string][]byte{}
+	read := p.Values
+	p.Values = func(ctx context.Context, path string) ([]byte, error) {
+		values, err := read(ctx, path)
+		if err == nil {
+			p.read[path] = values
+		}
+		return values, err
+	}
+}
+
+// add keeps a part that was scanned.
+func (k *scans) add(ctx context.Context, p *Part) error {
+	if p.read == nil { // it is not watched
+		return nil
+	}
+	line, err := recordOf(p, maps.Clone(p.read))
+	if err != nil || len(line) > mostScans/2 {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sources, k.lines, k.size = append(k.sources, p.Manifest.Sources[0]), append(k.lines, line), k.size+len(line)
+	if len(k.lines) < keepFiles && k.size < keepBytes && time.Since(k.since) < k.every {
+		return nil
+	}
+	return k.store(ctx)
+}
+
+// flush stores what is not stored yet.
+func (k *scans) flush(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.lines) == 0 {
+		return nil
+	}
+	return k.store(ctx)
+}
+
+// store stores the records as a value.
+func (k *scans) store(ctx context.Context) error {
+	head, err := json.Marshal(scanHeader{version, dtype.LittleEndian(), k.sources})
+	if err != nil {
+		return err
+	}
+	text := append(head, '\n')
+	text = append(text, bytes.Join(k.lines, []byte("\n"))...)
+	name := newID()
+	key, err := k.path.Key(scanFolder + "/" + name)
+	if err == nil {
+		_, err = store.Put(ctx, k.into, key, blockEncoder.EncodeAll(text, nil), store.Flush)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping what was scanned: %w", err)
+	}
+	k.names = append(k.names, name)
+	for i, source := range k.sources {
+		k.known[source.Location] = scanPlace{source, name, i + 1}
+	}
+	k.sources, k.lines, k.size, k.since = nil, nil, 0, time.Now()
+	return nil
+}
+
+// Forget deletes what the collector has kept ([Collector.Keep]), after the manifest is
+// stored.
+func (c *Collector) Forget(ctx context.Context) error {
+	if c.scans == nil {
+		return nil
+	}
+	k := c.scans
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var errs []error
+	for _, name := range k.names {
+		key, err := k.path.Key(scanFolder + "/" + name)
+		if err == nil {
+			err = store.Delete(ctx, k.into, key)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	k.names, k.known, k.recent = nil, map[string]scanPlace{}, nil
+	return errors.Join(errs...)
+}
+
+// Kept returns the number of files whose scans are stored, so that they need not be
+// scanned again if the collection is repeated.
+func (c *Collector) Kept() int {
+	if c.scans == nil {
+		return 0
+	}
+	c.scans.mu.Lock()
+	defer c.scans.mu.Unlock()
+	return len(c.scans.known)
+}
