@@ -48,7 +48,8 @@ type VacuumItem struct {
 	// Kind is "superseded", "beyond" for chunks beyond the grid, "merged" for copies of
 	// the chunks that a re-gridding in place has stored, "records" or "scratch" for what
 	// a re-gridding has left that is neither running nor to be resumed, or "journal" for
-	// a change of several arrays that was rolled back.
+	// a change of several arrays that was rolled back. Package virtual has kinds of its
+	// own.
 	Kind string
 	// Keys is an example of a key.
 	Keys string

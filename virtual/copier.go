@@ -58,6 +58,7 @@ func (c *Collector) CopyPadded(ctx context.Context, m *Manifest, s store.Store, 
 		*a = *made[i]
 	}
 	m.Sources = slices.Concat(m.Sources, w.values)
+	m.copies = slices.Concat(m.copies, w.values)
 	return nil
 }
 

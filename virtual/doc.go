@@ -16,7 +16,8 @@
 //	m, err := j.Finish()
 //	err = m.Create(ctx, s, path) // the folder archive.vz in a store
 //
-// [Extend] adds files to a manifest that exists.
+// [Extend] adds files to a manifest that exists, and [Vacuum] deletes what such changes
+// have replaced. [Collector.Keep] lets an interrupted collection go on.
 //
 // # Safety
 //

@@ -34,6 +34,18 @@ type document struct {
 	Copied  bool           `json:"copy_padded,omitempty"`
 	Nodes   []nodeDocument `json:"nodes"`
 	Sources []piece        `json:"sources"`
+	// Superseded are the values that changes of the manifest have replaced, in the order
+	// of these changes. A vacuum deletes them.
+	Superseded []superseded `json:"superseded,omitempty"`
+}
+
+// superseded are the values of the folder that a change has replaced.
+type superseded struct {
+	Keys []string `json:"keys"`
+	// Before is the key of a value that was stored after the change, by the next one: its
+	// time is that of the change or later. Without it, the document is that of the
+	// change, and has its time.
+	Before string `json:"before,omitempty"`
 }
 
 type nodeDocument struct {
@@ -61,7 +73,7 @@ func Open(ctx context.Context, s store.Store, path store.Path) (*Manifest, error
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	m.folder = &folder{store: s, path: path, version: info.Version, kept: map[use]*decoded{}}
+	m.folder.store, m.folder.path, m.folder.info = s, path, info
 	return m, nil
 }
 
@@ -75,6 +87,8 @@ func parse(data []byte) (*Manifest, error) {
 		return nil, scan.Unsupportedf("a manifest of version %d; this program knows version %d", d.Version, version)
 	}
 	m := &Manifest{Join: Join{d.Concat, d.Stack, d.Padded, d.Copied}, sourceBlocks: d.Sources}
+	m.folder = &folder{kept: map[use]*decoded{}, superseded: d.Superseded, blocks: map[string]bool{}, values: map[string][]piece{}}
+	m.folder.note(d.Sources)
 	if m.sourceBlocks == nil {
 		m.sourceBlocks = []piece{}
 	}
@@ -110,6 +124,10 @@ func (m *Manifest) addNode(n nodeDocument) error {
 		}
 		if n.Axis < 0 || n.Axis > max(0, g.Rank()-1) {
 			return scan.Corruptf("axis %d of %d", n.Axis, g.Rank())
+		}
+		m.folder.note(n.Blocks)
+		if n.Values {
+			m.folder.values[n.Path] = n.Blocks
 		}
 		if n.Blocks == nil {
 			n.Blocks = []piece{}

@@ -29,13 +29,24 @@ type piece struct {
 // folder is the place of a stored manifest. It keeps the decoded blocks that were used
 // last.
 type folder struct {
-	store   store.Store
-	path    store.Path
-	version store.Version // of the document
+	store store.Store
+	path  store.Path
+	info  store.Info // of the document
+
+	superseded []superseded
+	blocks     map[string]bool    // the keys of the blocks, as the document names them
+	values     map[string][]piece // the references of arrays with values, by their path
 
 	mu   sync.Mutex
 	kept map[use]*decoded
 	turn int64 // counts uses
+}
+
+// note notes the keys of blocks that the document names.
+func (f *folder) note(blocks []piece) {
+	for _, p := range blocks {
+		f.blocks[p.Key] = true
+	}
 }
 
 // use is a block as what it is used for. A damaged manifest may use one for both.

@@ -20,6 +20,7 @@ type Manifest struct {
 	Join   Join // how more files are added
 
 	folder       *folder  // of a stored manifest
+	copies       []Source // the values that copies of chunks were stored in
 	sourceBlocks []piece  // the sources that are stored already
 	Sources      []Source // those that follow them
 }

@@ -26,10 +26,11 @@ func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) e
 
 // Update stores a manifest that [Open] has opened and [Extend] has changed, in place of
 // itself. If another program has changed it meanwhile, the error is [store.ErrConflict].
-// Values that are no longer needed stay: readers that have opened it before go on.
+// Values that are no longer needed stay until [Vacuum] deletes them: readers that have
+// opened it before go on.
 func (m *Manifest) Update(ctx context.Context) error {
 	f := m.folder
-	return m.publish(ctx, f.store, f.path, store.IfVersion(f.version))
+	return m.publish(ctx, f.store, f.path, store.IfVersion(f.info.Version))
 }
 
 // publish stores new blocks first, and then the document, in one step, if the condition
@@ -39,12 +40,12 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 		return err
 	}
 	id := newID()
-	p := publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}}
+	p := publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}, coordinates: value{key: "data/" + newID()}}
 	text, err := p.document(ctx)
 	if err != nil {
 		return err
 	}
-	for _, v := range []value{p.data, p.blocks} {
+	for _, v := range []value{p.data, p.coordinates, p.blocks} {
 		if len(v.bytes) == 0 {
 			continue
 		}
@@ -55,6 +56,9 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 		if err != nil {
 			return err
 		}
+	}
+	if err := m.checkCopies(ctx, s, path); err != nil {
+		return err
 	}
 	key, err := path.Key(DocumentName)
 	if err != nil {
@@ -98,8 +102,9 @@ type value struct {
 type publication struct {
 	manifest     *Manifest
 	blocks, data value
-	tails        map[*Array]references // of arrays with chunks in data
-	added        []Source              // data, as a source
+	coordinates  value                 // like data: these are replaced as a whole
+	tails        map[*Array]references // of arrays with chunks in data or coordinates
+	added        []Source              // data and coordinates, as sources
 }
 
 // document returns the document, and fills the values.
@@ -129,30 +134,38 @@ func (p *publication) document(ctx context.Context) ([]byte, error) {
 		}
 		d.Nodes = append(d.Nodes, nodeDocument{a.Path, string(text), a.Axis, a.values, blocks})
 	}
+	if d.Superseded, err = p.superseded(ctx, &d); err != nil {
+		return nil, err
+	}
 	return json.Marshal(d)
 }
 
-// collectData puts chunks without a source into the value for data, which becomes a
-// source of the manifest.
+// collectData puts chunks without a source into the values for data, which become sources
+// of the manifest.
 func (p *publication) collectData() {
-	m := p.manifest
-	own := uint32(m.count()) + 1
 	p.tails = map[*Array]references{}
-	for _, a := range m.Arrays {
-		if len(a.inline) == 0 {
+	p.collect(&p.data, func(a *Array) bool { return !a.values })
+	p.collect(&p.coordinates, func(a *Array) bool { return a.values })
+}
+
+// collect puts the chunks of some arrays into a value.
+func (p *publication) collect(to *value, of func(a *Array) bool) {
+	own := uint32(p.manifest.count()) + uint32(len(p.added)) + 1
+	for _, a := range p.manifest.Arrays {
+		if len(a.inline) == 0 || !of(a) {
 			continue
 		}
 		tail := references{}
 		tail.concat(a.refs)
 		for _, n := range slices.Sorted(maps.Keys(a.inline)) {
 			chunk := a.inline[n]
-			tail.set(int(n-a.stored()), reference{own, uint64(len(p.data.bytes)), uint64(len(chunk))})
-			p.data.bytes = append(p.data.bytes, chunk...)
+			tail.set(int(n-a.stored()), reference{own, uint64(len(to.bytes)), uint64(len(chunk))})
+			to.bytes = append(to.bytes, chunk...)
 		}
 		p.tails[a] = tail
 	}
-	if len(p.data.bytes) > 0 {
-		p.added = []Source{{Location: p.data.key, Size: int64(len(p.data.bytes))}}
+	if len(to.bytes) > 0 {
+		p.added = append(p.added, Source{Location: to.key, Size: int64(len(to.bytes))})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -24,8 +25,40 @@ import (
 type archive struct {
 	t     *testing.T
 	dir   string
-	store store.Store
+	store *aging
 	path  store.Path
+}
+
+// aging is a store whose values can be made older.
+type aging struct {
+	*filestore.Store
+	older map[store.Version]time.Duration
+}
+
+func (s *aging) aged(i store.Info) store.Info {
+	i.Modified = i.Modified.Add(-s.older[i.Version])
+	return i
+}
+
+func (s *aging) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	b, info, err := s.Store.Get(ctx, key, q, dst)
+	return b, s.aged(info), err
+}
+
+func (s *aging) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	info, err := s.Store.Stat(ctx, key)
+	return s.aged(info), err
+}
+
+func (s *aging) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range s.Store.ListVersions(ctx, dir, deep) {
+			e.Modified = s.aged(store.Info{Version: e.Version, Modified: e.Modified}).Modified
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 func newArchive(t *testing.T, pattern string) *archive {
@@ -44,7 +77,8 @@ func newArchive(t *testing.T, pattern string) *archive {
 			t.Fatal(err)
 		}
 	}
-	if a.store, err = filestore.Open(a.dir, nil); err == nil {
+	a.store = &aging{older: map[store.Version]time.Duration{}}
+	if a.store.Store, err = filestore.Open(a.dir, nil); err == nil {
 		a.path, err = store.ParsePath("made.vz")
 	}
 	if err != nil {

@@ -31,8 +31,9 @@ func newRemoveCommand() *cobra.Command {
 		Use:   "rm NODE",
 		Short: "Remove a node and everything below it",
 		Long: `Remove a node and everything below it. On a terminal it asks first; elsewhere it needs --yes. Symbolic links are not
-followed.`,
-		Example:           "  varve rm --yes era5.zarr/t2m",
+followed. A manifest of varve virtualize is removed as a whole, but not the files that it leads to.`,
+		Example: `  varve rm --yes era5.zarr/t2m
+  varve rm --yes archive.vz`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
@@ -45,6 +46,12 @@ followed.`,
 func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	if err := refuseArchive(cmd, location); err != nil {
 		return err
+	}
+	if f, err := manifestAt(cmd.Context(), location, store.Write); err != nil {
+		return failure.On("delete", location, err)
+	} else if f != nil {
+		defer f.Close()
+		return removeManifest(cmd, location, f, yes)
 	}
 	opt := session.Writing(cmd)
 	opt.SingleWriter = singleWriter

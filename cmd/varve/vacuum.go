@@ -45,10 +45,15 @@ stop all other writers, and give --single-writer.
 
 --abandon gives up a stopped varve compact, regularize, rechunk, drop or insert, and deletes what it has stored.
 
-If one array of a group fails, the others are vacuumed nevertheless.`,
+If one array of a group fails, the others are vacuumed nevertheless.
+
+NODE may be a manifest of varve virtualize. Then values go that virtualize --append has replaced, and what a stopped
+virtualize has left. They stay for --grace, too: readers that have opened the manifest before still use them, and the
+same virtualize goes on.`,
 		Example: `  varve vacuum era5.zarr/t2m --dry-run
   varve vacuum era5.zarr/t2m --grace 1h --yes
-  varve vacuum era5.zarr --yes`,
+  varve vacuum era5.zarr --yes
+  varve vacuum archive.vz --yes`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
@@ -74,6 +79,16 @@ type cleaned struct {
 func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 	if v.grace < 0 {
 		return failure.BadUsage("--grace %v: want 0 or more", v.grace)
+	}
+	how := store.Write
+	if v.dry {
+		how = store.Read
+	}
+	if f, err := manifestAt(cmd.Context(), location, how); err != nil {
+		return failure.On("vacuum", location, err)
+	} else if f != nil {
+		defer f.Close()
+		return v.vacuumManifest(cmd, location, f)
 	}
 	access := session.Writing(cmd)
 	access.Write, access.SingleWriter = !v.dry, *v.singleWriter

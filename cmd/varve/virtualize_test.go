@@ -136,6 +136,50 @@ func TestVirtualizeGoesOn(t *testing.T) {
 	}
 }
 
+// TestVacuumOfManifest vacuums a manifest after an append, and removes it.
+func TestVacuumOfManifest(t *testing.T) {
+	dir := foreign(t, "epochs_days_*.nc")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, "", "virtualize", at("epochs_days_01.nc"), "--concat", "time", "-o", at("e.vz"))
+	must(t, "", "virtualize", at("epochs_days_0[23].nc"), "--append", "-o", at("e.vz"))
+	if out := must(t, "", "vacuum", at("e.vz"), "--yes"); !strings.Contains(out, "2 values superseded") || !strings.Contains(out, "kept: readers may still use them") || !strings.Contains(out, "0 B freed") {
+		t.Error(out)
+	}
+	values := func() int {
+		names, err := filepath.Glob(at("e.vz/*/*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	out := must(t, "", "vacuum", at("e.vz"), "--grace", "0", "--dry-run", "--json")
+	if items, _ := decode(t, out)["items"].([]any); len(items) != 1 || values() != 4 {
+		t.Errorf("%d values, %s", values(), out)
+	}
+	if _, text, status := execute(t, "", "vacuum", at("e.vz"), "--grace", "0"); status != 2 || !strings.Contains(text, "give --yes") || values() != 4 {
+		t.Errorf("%d values, status %d, %s", values(), status, text)
+	}
+	must(t, "", "vacuum", at("e.vz"), "--grace", "0", "--yes")
+	if n := values(); n != 2 {
+		t.Errorf("%d values", n)
+	}
+	must(t, "", "check", at("e.vz"))
+	if _, text, status := execute(t, "", "vacuum", at("e.vz"), "--abandon", "--yes"); status != 2 || !strings.Contains(text, "--abandon") {
+		t.Errorf("status %d, %s", status, text)
+	}
+	must(t, "", "rm", at("e.vz"), "--dry-run")
+	if _, text, status := execute(t, "", "rm", at("e.vz")); status != 2 || !strings.Contains(text, "but not the files") || values() != 2 {
+		t.Errorf("%d values, status %d, %s", values(), status, text)
+	}
+	must(t, "", "rm", at("e.vz"), "--yes")
+	if _, err := os.Stat(at("e.vz")); !os.IsNotExist(err) {
+		t.Errorf("something is left: %v", err)
+	}
+	if _, err := os.Stat(at("epochs_days_01.nc")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestVirtualizeRefuses has files that do not fit, arrays without a codec, sources that
 // have changed, and changes of a manifest.
 func TestVirtualizeRefuses(t *testing.T) {
