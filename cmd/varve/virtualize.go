@@ -197,7 +197,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	defer c.Close()
 	c.Concurrency = f.atOnce
-	if !f.dry && !f.isKerchunk() {
+	if !f.dry && f.isManifest() {
 		if err := c.Keep(ctx, at, path); err != nil {
 			return failure.On("virtualize", f.out, err)
 		}
