@@ -159,6 +159,23 @@ func TestPredictorModel(t *testing.T) {
 	}
 }
 
+// TestNoAllocationOfPredictors decodes chunks without taking memory.
+func TestNoAllocationOfPredictors(t *testing.T) {
+	shape := []int64{64, 64, 3}
+	for _, e := range []metadata.Extension{Delta(-2), FloatPredictor(dtype.Of[float32](), -2, shape)} {
+		f := filter(t, e)
+		if _, err := f.Bind(codec.Spec{Type: dtype.Of[float32](), Fill: make([]byte, 4), Rank: 3}); err != nil {
+			t.Fatal(err)
+		}
+		dst, src := codec.Block{Shape: shape, Data: make([]byte, 64*64*3*4)}, codec.Block{Shape: shape, Data: make([]byte, 64*64*3*4)}
+		var err error
+		n := testing.AllocsPerRun(100, func() { err = f.Decode(&dst, src) })
+		if err != nil || n >= 1 { // the pool may lose its buffer now and then
+			t.Errorf("%s: %v allocations, %v", e.Name, n, err)
+		}
+	}
+}
+
 // TestShapes decodes chunks that are shorter than the shape in the configuration, as the
 // last strips of images are, and those that have more axes.
 func TestShapes(t *testing.T) {
