@@ -150,11 +150,25 @@ for of in ["cog_lzw.tif", "geotiff_lzw_floats.tif", "geotiff_lzw_bands.tif", "ge
     with tifffile.TiffFile(os.path.join(folder, of)) as f, f.series[0].aszarr(level=0) as store:
         store.write_fsspec(os.path.join(folder, name), url="", groupname="full", version=1)
     referenced(name, "full", "version 1, written with tifffile", of)
+at = "file://" + os.path.abspath(folder) + "/"
+
+
+def virtual(of):
+    return VirtualTIFF(ifd=0)(at + of, ObjectStoreRegistry({"file://": LocalStore()}))
+
+
 of = "geotiff_lzw_bands.tif"
 name = of.replace(".tif", ".virtualizarr.json")
-at = "file://" + os.path.abspath(folder) + "/"
-dataset = VirtualTIFF(ifd=0)(at + of, ObjectStoreRegistry({"file://": LocalStore()})).to_virtual_dataset()
-text = json.dumps(dataset.virtualize.to_kerchunk(format="dict"))
+text = json.dumps(virtual(of).to_virtual_dataset().virtualize.to_kerchunk(format="dict"))
 with open(os.path.join(folder, name), "w") as f:
     f.write(text.replace(at, "").replace(os.path.abspath(folder) + "/", ""))
 referenced(name, "0", "version 1, written with VirtualiZarr", of)
+
+# Documents of format 3 have codecs of virtual-tiff, which references of format 2 cannot have.
+for of in ["geotiff_zstd_pixels.tif", "cog_lzw.tif"]:
+    array = virtual(of)._group.arrays["0"]
+    refs = {"zarr.json": json.dumps({"zarr_format": 3, "node_type": "group"}), "0/zarr.json": json.dumps(array.metadata.to_dict())}
+    for key, chunk in array.manifest.dict().items():
+        refs["0/c/" + key.replace(".", "/")] = [of, int(chunk["offset"]), int(chunk["length"])]
+    with open(os.path.join(folder, of.replace(".tif", ".virtualtiff.json")), "w") as f:
+        json.dump({"version": 1, "refs": refs}, f)

@@ -94,17 +94,37 @@ func TestImagesJoined(t *testing.T) {
 		{"geotiff_lzw_bands.tif", virtual.Join{Stack: "time"}},
 		{"geotiff_zstd_pixels.tif", virtual.Join{Stack: "time"}},
 	} {
-		one, two := elementsOf(t, joinedImages(t, virtual.Join{}, tt.name)), elementsOf(t, joinedImages(t, tt.how, tt.name, tt.name))
+		one := elementsOf(t, filepath.Join(joinedImages(t, virtual.Join{}, tt.name), "full"))
+		two := elementsOf(t, filepath.Join(joinedImages(t, tt.how, tt.name, tt.name), "full"))
 		if !bytes.Equal(two, slices.Concat(one, one)) {
 			t.Errorf("%s: %d bytes are not twice %d", tt.name, len(two), len(one))
 		}
 	}
 }
 
-// elementsOf returns the bytes of an image.
-func elementsOf(t *testing.T, manifest string) []byte {
+// TestVirtualTIFF reads references with documents of format 3, which virtual-tiff has
+// written with codecs of its own. Samples are the first axis there.
+func TestVirtualTIFF(t *testing.T) {
+	if got, want := elementsOf(t, "testdata/cog_lzw.virtualtiff.json/0"), elementsOf(t, "testdata/cog_lzw.v1.json/full"); !bytes.Equal(got, want) {
+		t.Error("other elements of one sample")
+	}
+	const samples, size = 3, 2
+	pixels := elementsOf(t, "testdata/geotiff_zstd_pixels.v1.json/full")
+	var want []byte
+	for sample := range samples {
+		for at := sample * size; at < len(pixels); at += samples * size {
+			want = append(want, pixels[at:at+size]...)
+		}
+	}
+	if got := elementsOf(t, "testdata/geotiff_zstd_pixels.virtualtiff.json/0"); !bytes.Equal(got, want) {
+		t.Error("other elements of three samples")
+	}
+}
+
+// elementsOf returns the bytes of an array.
+func elementsOf(t *testing.T, location string) []byte {
 	t.Helper()
-	a, err := zarr.OpenArray(t.Context(), filepath.Join(manifest, "full"), nil)
+	a, err := zarr.OpenArray(t.Context(), location, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

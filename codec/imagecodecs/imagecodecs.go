@@ -5,9 +5,9 @@
 // virtual-tiff): imagecodecs_lzw, imagecodecs_packbits, and the predictors
 // imagecodecs_delta and imagecodecs_floatpred. Importing the package registers them.
 //
-// imagecodecs_zlib, imagecodecs_deflate and imagecodecs_zstd are other names of
-// numcodecs.zlib and zstd. Codecs of whole images, such as JPEG, are registered too, but
-// refuse with what helps.
+// HorizontalDeltaCodec and ChunkyCodec are those of virtual-tiff. imagecodecs_zlib,
+// imagecodecs_deflate and imagecodecs_zstd are other names of numcodecs.zlib and zstd.
+// Codecs of whole images, such as JPEG, are registered too, but refuse with what helps.
 //
 // Section numbers in comments are those of "TIFF Revision 6.0" (Adobe, 1992).
 package imagecodecs
