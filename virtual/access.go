@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
@@ -43,8 +42,7 @@ type sites struct {
 	folder place           // that locations are relative to
 	allow  []place
 
-	mu     sync.Mutex
-	opened map[string]*opening // by the location of the folder
+	opened openings
 }
 
 // site is a folder with sources.
@@ -56,7 +54,7 @@ type site struct {
 // newSites returns the sites of a manifest in a folder. location is that of the folder,
 // and dir its path in a store.
 func newSites(ctx context.Context, home store.Store, dir store.Path, location, name string) (*sites, error) {
-	s := &sites{ctx: context.WithoutCancel(ctx), home: home, dir: dir, opened: map[string]*opening{}}
+	s := &sites{ctx: context.WithoutCancel(ctx), home: home, dir: dir}
 	var err error
 	if s.place, err = placeOf(location); err != nil {
 		return nil, err
@@ -155,16 +153,10 @@ func (s *sites) open(dir place) (site, error) {
 		}
 	}
 	location := dir.String()
-	s.mu.Lock()
-	o := s.opened[location]
-	if o == nil {
-		o = new(opening)
-		s.opened[location] = o
-	}
-	s.mu.Unlock()
-	// Other folders need not wait for this one.
-	o.once.Do(func() { o.at.store, o.at.path, o.err = store.OpenLocation(s.options(dir), location, store.Read) })
-	return o.at, o.err
+	return s.opened.site(s.ctx, location, func() (at site, err error) {
+		at.store, at.path, err = store.OpenLocation(s.options(dir), location, store.Read)
+		return at, err
+	})
 }
 
 // options returns the context for opening a folder. The headers of requests, such as
@@ -187,7 +179,7 @@ func (s *sites) options(dir place) context.Context {
 
 // close closes the stores.
 func (s *sites) close() error {
-	err := s.closeOpened()
+	err := s.opened.close()
 	if c, ok := s.home.(io.Closer); ok {
 		err = errors.Join(err, c.Close())
 	}
@@ -195,15 +187,4 @@ func (s *sites) close() error {
 }
 
 // closeOpened closes the stores but that of the manifest.
-func (s *sites) closeOpened() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var errs []error
-	for _, o := range s.opened {
-		if c, ok := o.at.store.(io.Closer); ok {
-			errs = append(errs, c.Close())
-		}
-	}
-	clear(s.opened)
-	return errors.Join(errs...)
-}
+func (s *sites) closeOpened() error { return s.opened.close() }

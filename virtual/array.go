@@ -30,11 +30,13 @@ type Array struct {
 
 // newArray returns an array without any stored chunk.
 func newArray(path string, doc *metadata.Array, g *grid.Grid, axis int) (*Array, error) {
-	n, ok := g.NumChunks()
-	if !ok || n > mostChunks {
-		return nil, fmt.Errorf("%w: %q has %v chunks, and at most %d are possible", ErrLimit, path, g.Chunks(), int64(mostChunks))
+	a := &Array{Path: path, Document: doc, Grid: g, Axis: axis}
+	if err := a.checkChunks(); err != nil {
+		return nil, fmt.Errorf("%q: %w", path, err)
 	}
-	return &Array{Path: path, Document: doc, Grid: g, Axis: axis, refs: makeReferences(int(n))}, nil
+	n, _ := g.NumChunks()
+	a.refs = makeReferences(int(n))
+	return a, nil
 }
 
 // mostChunks bounds the chunks of an array.

@@ -7,10 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
-	"sync"
 	"time"
 
 	"varve.dev/zarr/internal/parallel"
@@ -42,15 +40,7 @@ type Collector struct {
 	// keepAfter is the time after which scans are kept; 0 is the usual one.
 	keepAfter time.Duration
 
-	mu     sync.Mutex
-	opened map[string]*opening // by the location of a folder
-}
-
-// opening is a store that is opened once.
-type opening struct {
-	once sync.Once
-	at   site
-	err  error
+	opened openings
 }
 
 // NewCollector returns a collector for a manifest at a location: a folder whose name ends
@@ -60,7 +50,7 @@ type opening struct {
 func NewCollector(location string) (*Collector, error) {
 	p, err := placeOf(location)
 	absolute := isReferences(p.path) && !strings.HasSuffix(p.path, Suffix)
-	return &Collector{folder: p, absolute: absolute, given: map[place]string{}, opened: map[string]*opening{}}, err
+	return &Collector{folder: p, absolute: absolute, given: map[place]string{}}, err
 }
 
 // atOnce returns how many files are read at once.
@@ -98,6 +88,9 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		}
 		c.give(p)
 		if location := c.locationOf(p); !known.has(location) {
+			if err := (&Source{Location: location}).checkLength(); err != nil { // scanning may take long
+				return err
+			}
 			places = append(places, p)
 			known.add(location)
 		}
@@ -261,24 +254,11 @@ func isFolder(err error) bool {
 // site returns the store of a folder.
 func (c *Collector) site(ctx context.Context, dir place) (site, error) {
 	location := dir.String()
-	c.mu.Lock()
-	o := c.opened[location]
-	if o == nil {
-		o = new(opening)
-		c.opened[location] = o
-	}
-	c.mu.Unlock()
-	o.once.Do(func() { o.at.store, o.at.path, o.err = store.OpenLocation(ctx, location, store.Read) })
-	return o.at, o.err
+	return c.opened.site(ctx, location, func() (at site, err error) {
+		at.store, at.path, err = store.OpenLocation(ctx, location, store.Read)
+		return at, err
+	})
 }
 
 // Close closes the stores of the files.
-func (c *Collector) Close() error {
-	var errs []error
-	for _, o := range c.opened {
-		if closer, ok := o.at.store.(io.Closer); ok {
-			errs = append(errs, closer.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
+func (c *Collector) Close() error { return c.opened.close() }

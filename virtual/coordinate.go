@@ -241,6 +241,9 @@ const coordinateChunk = 1 << 20
 
 // finish gives an array the values as its chunks.
 func (c *coordinate) finish(a *Array) error {
+	if err := checkValues(int64(len(c.values))); err != nil {
+		return err
+	}
 	shape := a.Grid.Shape()
 	width := c.typ.Size()
 	for _, n := range shape[1:] {

@@ -93,6 +93,9 @@ func (j *Joined) Add(ctx context.Context, p *Part) error {
 	if err != nil {
 		return err
 	}
+	if err := checkSources(p.Manifest.Sources, j.m.count()); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
 	base := uint32(j.m.count())
 	j.m.Sources = append(j.m.Sources, p.Manifest.Sources...)
 	for _, g := range p.Manifest.Groups {
@@ -367,5 +370,5 @@ func (n *joined) finish() error {
 		return err
 	}
 	n.Document = withGrid(n.Document, n.Grid)
-	return nil
+	return n.checkChunks()
 }

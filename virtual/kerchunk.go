@@ -258,7 +258,10 @@ func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store, sparse map[
 func (m *Manifest) WriteKerchunk(ctx context.Context, w io.Writer) error {
 	r, err := m.Kerchunk(ctx)
 	if err == nil {
-		_, err = r.WriteTo(w)
+		var n int64
+		if n, err = r.WriteTo(w); err == nil {
+			err = checkKerchunk(n)
+		}
 	}
 	return err
 }

@@ -55,9 +55,9 @@ type use struct {
 	sources bool
 }
 
-// decoded is a block in memory. Its lock is held while it is read.
+// decoded is a block in memory. Its gate is held while it is read.
 type decoded struct {
-	mu      sync.Mutex
+	gate    gate
 	used    int64 // under the lock of the folder
 	refs    references
 	sources []Source
@@ -76,7 +76,7 @@ func (f *folder) block(p use) *decoded {
 		if len(f.kept) >= mostDecoded {
 			f.drop()
 		}
-		d = new(decoded)
+		d = &decoded{gate: newGate()}
 		f.kept[p] = d
 	}
 	f.turn++
@@ -114,8 +114,10 @@ func (f *folder) read(ctx context.Context, p piece) ([]byte, error) {
 // references returns the decoded references of a block.
 func (f *folder) references(ctx context.Context, p piece) (references, error) {
 	d := f.block(use{p, false})
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	if err := d.gate.lock(ctx); err != nil {
+		return references{}, err
+	}
+	defer d.gate.unlock()
 	if d.done {
 		return d.refs, nil
 	}
@@ -133,8 +135,10 @@ func (f *folder) references(ctx context.Context, p piece) (references, error) {
 // sources returns the decoded sources of a block.
 func (f *folder) sources(ctx context.Context, p piece) ([]Source, error) {
 	d := f.block(use{p, true})
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	if err := d.gate.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer d.gate.unlock()
 	if d.done {
 		return d.sources, nil
 	}

@@ -11,10 +11,12 @@ import (
 
 // listing yields the keys in a folder. A flat one yields each folder once.
 type listing struct {
-	dir   string
-	deep  bool
-	seen  map[string]bool
-	yield func(store.Entry, error) bool
+	dir  string
+	deep bool
+	// versions says that chunks have their versions. A plain listing is quicker.
+	versions bool
+	seen     map[string]bool
+	yield    func(store.Entry, error) bool
 }
 
 // add yields a key if it is in the folder.

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
+	"slices"
+	"strconv"
 	"strings"
 
 	"varve.dev/zarr/metadata"
@@ -112,10 +115,16 @@ func (n *nodes) list(ctx context.Context, l *listing) {
 	}
 }
 
-// listChunks yields the chunks of an array.
+// listChunks yields the chunks of an array. A flat listing above the array needs none of
+// them.
 func (n *nodes) listChunks(ctx context.Context, l *listing, a keyed) bool {
 	if !l.wantsChunks(a.Path) {
 		return true
+	}
+	if rank := a.Grid.Rank(); !l.deep && rank > 0 && a.keys == metadata.DefaultSlash {
+		if index, ok := folderOf(strings.TrimPrefix(strings.TrimPrefix(l.dir, a.Path), "/"), rank); ok {
+			return n.listFolder(ctx, l, a, index)
+		}
 	}
 	count := a.Grid.Chunks()
 	index, key := make([]int64, len(count)), []byte(nil)
@@ -123,22 +132,157 @@ func (n *nodes) listChunks(ctx context.Context, l *listing, a keyed) bool {
 	if a.Path == "" {
 		prefix = ""
 	}
-	all, _ := a.Grid.NumChunks()
-	for k := range all {
-		f, err := n.at(ctx, a.Array, k)
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = ctx.Err(); err == nil {
-				continue
+	for k, f := range n.stored(ctx, l, a.Array) {
+		if f.err != nil {
+			return l.yield(store.Entry{}, f.err)
+		}
+		indexOf(k, count, a.Axis, index)
+		key = a.keys.AppendKey(append(key[:0], prefix...), index)
+		if !l.add(string(key), f.info) {
+			return false
+		}
+	}
+	return true
+}
+
+// entry describes a stored chunk in a listing.
+type entry struct {
+	info store.Info
+	err  error
+}
+
+// stored yields the stored chunks of an array by their numbers. It decodes each block
+// once.
+func (n *nodes) stored(ctx context.Context, l *listing, a *Array) iter.Seq2[int64, entry] {
+	return func(yield func(int64, entry) bool) {
+		some := func(first int64, r references) bool {
+			for i, source := range r.source {
+				k := first + int64(i)
+				if _, inline := a.inline[k]; source == 0 && !inline {
+					continue
+				}
+				var e entry
+				if e.info, e.err = n.describe(ctx, l, a, k, r.at(i)); !yield(k, e) || e.err != nil {
+					return false
+				}
 			}
+			return true
+		}
+		for _, p := range a.blocks {
+			r, err := n.manifest.folder.references(ctx, p)
+			if err != nil {
+				yield(p.First, entry{err: err})
+				return
+			}
+			if !some(p.First, r) {
+				return
+			}
+		}
+		some(a.stored(), a.refs)
+	}
+}
+
+// describe returns what a listing tells about a chunk.
+func (n *nodes) describe(ctx context.Context, l *listing, a *Array, k int64, ref reference) (store.Info, error) {
+	if data, ok := a.inline[k]; ok {
+		return (&found{bytes: data}).info(), ctx.Err()
+	}
+	if !l.versions {
+		return store.Info{Size: int64(ref.length)}, nil
+	}
+	s, err := n.manifest.source(ctx, ref.source)
+	return (&found{ref: ref, source: s}).info(), err
+}
+
+// folderOf returns the first numbers of the index of the chunks in a folder of an array,
+// as the default encoding of keys has it: none for the array itself, whose folder c is in
+// it, and those after c below that.
+func folderOf(name string, rank int) (index []int64, ok bool) {
+	if name == "" {
+		return nil, true
+	}
+	words := strings.Split(name, "/")
+	if words[0] != "c" || len(words) > rank {
+		return nil, false
+	}
+	index = make([]int64, 0, rank)
+	for _, word := range words[1:] {
+		i, err := strconv.ParseInt(word, 10, 64)
+		if err != nil || i < 0 || strconv.FormatInt(i, 10) != word {
+			return nil, false
+		}
+		index = append(index, i)
+	}
+	return index, true
+}
+
+// listFolder yields the folders in a folder of an array, or the chunks. It asks only
+// until the first stored chunk in each of them.
+func (n *nodes) listFolder(ctx context.Context, l *listing, a keyed, index []int64) bool {
+	count := a.Grid.Chunks()
+	if len(index) > 0 && !below(index, count[:len(index)]) {
+		return true
+	}
+	prefix := strings.TrimPrefix(a.Path+"/c", "/")
+	if l.dir == a.Path {
+		_, err := n.first(ctx, a.Array, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true
 		}
 		if err != nil {
 			return l.yield(store.Entry{}, err)
 		}
-		indexOf(k, count, a.Axis, index)
-		key = a.keys.AppendKey(append(key[:0], prefix...), index)
+		return l.add(prefix+"/0", store.Info{})
+	}
+	at, depth := slices.Clone(index), len(index)
+	key := []byte(nil)
+	for i := range count[depth] {
+		k, err := n.first(ctx, a.Array, append(at[:depth], i))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		f := found{}
+		if err == nil && depth == len(count)-1 {
+			f, err = n.at(ctx, a.Array, k)
+		}
+		if err != nil {
+			return l.yield(store.Entry{}, err)
+		}
+		if depth < len(count)-1 {
+			key = strconv.AppendInt(append(append(key[:0], l.dir...), '/'), i, 10)
+			if !l.add(string(key)+"/0", store.Info{}) {
+				return false
+			}
+			continue
+		}
+		key = strconv.AppendInt(append(append(key[:0], l.dir...), '/'), i, 10)
 		if !l.add(string(key), f.info()) {
 			return false
 		}
 	}
 	return true
+}
+
+// first returns the number of a stored chunk whose index begins with some numbers, or
+// [fs.ErrNotExist].
+func (n *nodes) first(ctx context.Context, a *Array, begin []int64) (int64, error) {
+	count := a.Grid.Chunks()
+	rest := count[len(begin):]
+	all, index := int64(1), make([]int64, len(count))
+	for _, c := range rest {
+		all *= c
+	}
+	copy(index, begin)
+	for i := range all {
+		indexOf(i, rest, 0, index[len(begin):])
+		k := a.number(index)
+		ref, data, err := n.manifest.reference(ctx, a, k)
+		if err != nil || data != nil || ref.source != 0 {
+			return k, err
+		}
+		if i%(1<<12) == 0 && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+	}
+	return 0, fs.ErrNotExist
 }

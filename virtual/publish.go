@@ -42,6 +42,9 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	id := newID()
 	p := publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}, coordinates: value{key: "data/" + newID()}}
 	text, err := p.document(ctx)
+	if err == nil {
+		err = checkDocument(text)
+	}
 	if err != nil {
 		return err
 	}
@@ -111,6 +114,9 @@ type publication struct {
 func (p *publication) document(ctx context.Context) ([]byte, error) {
 	m := p.manifest
 	p.collectData()
+	if err := checkSources(slices.Concat(m.Sources, p.added), next(m.sourceBlocks)); err != nil {
+		return nil, err
+	}
 	d := document{Version: version, Concat: m.Join.Concat, Stack: m.Join.Stack, Padded: m.Join.Padded, Copied: m.Join.CopyPadded, Nodes: []nodeDocument{}}
 	var err error
 	if d.Sources, err = p.sources(ctx); err != nil {
@@ -213,9 +219,10 @@ func (p *publication) sources(ctx context.Context) ([]piece, error) {
 		blocks, tail = blocks[:n-1], slices.Concat(last, tail)
 	}
 	first := next(blocks)
-	for at := 0; at < len(tail); at += mostSources {
-		some := tail[at:min(at+mostSources, len(tail))]
-		blocks = append(blocks, p.put(first+int64(at), int64(len(some)), func(dst []byte) []byte { return appendSources(dst, some) }))
+	for len(tail) > 0 {
+		some := tail[:sourcesOfBlock(tail)]
+		blocks = append(blocks, p.put(first, int64(len(some)), func(dst []byte) []byte { return appendSources(dst, some) }))
+		first, tail = first+int64(len(some)), tail[len(some):]
 	}
 	return blocks, nil
 }

@@ -30,10 +30,12 @@ type scans struct {
 	into store.Store
 	path store.Path
 
+	reading gate        // held while a value is read
+	recent  []scanLines // decoded values, the last one used last
+
 	mu      sync.Mutex
 	known   map[string]scanPlace // by the location of the file
 	names   []string             // of the values that are stored
-	recent  []scanLines          // decoded values, the last one used last
 	sources []Source             // of the records that are not stored yet
 	lines   [][]byte             // these records
 	size    int                  // their bytes
@@ -91,7 +93,7 @@ var scanDecoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.Wi
 //
 // What is kept and cannot be read is scanned again.
 func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) error {
-	k := &scans{into: s, path: path, known: map[string]scanPlace{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
+	k := &scans{into: s, path: path, reading: newGate(), known: map[string]scanPlace{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
 	dir, err := path.Join(scanFolder)
 	if err != nil {
 		return err
@@ -165,12 +167,11 @@ func (k *scans) has(location string) bool {
 func (k *scans) find(ctx context.Context, now Source, open func(ctx context.Context) (*Part, error)) (*Part, error) {
 	k.mu.Lock()
 	at, ok := k.known[now.Location]
+	k.mu.Unlock()
 	if !ok || at.source != now || now.Modified == 0 && now.Version == "" {
-		k.mu.Unlock()
 		return nil, nil
 	}
 	lines, err := k.decoded(ctx, at.name)
-	k.mu.Unlock()
 	if errors.Is(err, scan.ErrCorrupt) {
 		return nil, nil // another collection has ended, and has removed it
 	}
@@ -189,6 +190,10 @@ func (k *scans) find(ctx context.Context, now Source, open func(ctx context.Cont
 
 // decoded returns the lines of a value, which it keeps for the next call.
 func (k *scans) decoded(ctx context.Context, name string) ([][]byte, error) {
+	if err := k.reading.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer k.reading.unlock()
 	for i, r := range k.recent {
 		if r.name == name {
 			k.recent = append(slices.Delete(k.recent, i, i+1), r)
@@ -287,7 +292,7 @@ func (c *Collector) Forget(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	k.names, k.known, k.recent = nil, map[string]scanPlace{}, nil
+	k.names, k.known = nil, map[string]scanPlace{}
 	return errors.Join(errs...)
 }
 

@@ -18,8 +18,8 @@ import (
 )
 
 // Store shows references as a read-only store of Zarr: documents, and chunks, which are
-// byte ranges of the sources. It has the powers [store.Stater] and [store.Lister]. Its
-// methods are safe for concurrent use.
+// byte ranges of the sources. It has the powers [store.Stater], [store.Lister]
+// and [store.VersionLister]. Its methods are safe for concurrent use.
 type Store struct {
 	content content
 	sources sources
@@ -153,5 +153,23 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		s.content.list(ctx, &listing{dir: dir.String(), deep: deep, seen: map[string]bool{}, yield: yield})
+	}
+}
+
+// ListVersions implements [store.VersionLister]. It makes no request for a chunk, but
+// reads the blocks of the sources, which a plain listing does not need.
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		l := &listing{dir: dir.String(), deep: deep, versions: true, seen: map[string]bool{}}
+		l.yield = func(e store.Entry, err error) bool {
+			if err == nil && !e.Dir && (e.Size < 0 || e.Version.IsZero()) { // documents, and sources as a whole
+				var info store.Info
+				if info, err = s.Stat(ctx, dir.MustKey(e.Name)); err == nil {
+					e.Size, e.Version, e.Modified = info.Size, info.Version, info.Modified
+				}
+			}
+			return yield(e, err)
+		}
+		s.content.list(ctx, l)
 	}
 }

@@ -123,7 +123,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		return w.addReferences(v, at, a, keys)
 	}
 	m, count := w.part.Manifest, a.Grid.Chunks()
-	for e, err := range store.List(w.ctx, w.store, at, true) {
+	for e, err := range store.ListVersions(w.ctx, w.store, at, true) {
 		if err != nil {
 			return err
 		}
@@ -132,11 +132,6 @@ func (w *walk) add(path string, n *zarr.Array) error {
 			continue
 		}
 		info := store.Info{Size: e.Size, Version: e.Version, Modified: e.Modified}
-		if e.Size < 0 {
-			if info, err = store.Stat(w.ctx, w.store, at.MustKey(e.Name)); err != nil {
-				return err
-			}
-		}
 		location := strings.TrimPrefix(path+"/"+e.Name, "/")
 		if w.location != "" { // it may begin with a slash
 			location = w.location + "/" + location
