@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,12 +14,20 @@ import (
 // Boot identifies the running kernel, or is "" if that is unknown. Programs with the same
 // value see each other's locks, even in different containers.
 func Boot() string {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if known := boot.Load(); known != nil {
+		return *known
+	}
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(id))
+	id := strings.TrimSpace(string(text))
+	boot.Store(&id)
+	return id
 }
+
+// boot is the result of [Boot] once it is known. A process does not outlive its kernel.
+var boot atomic.Pointer[string]
 
 // localSystems are the file systems that only one kernel mounts at a time: ext, XFS,
 // Btrfs, ZFS, F2FS, bcachefs, tmpfs, overlays, FAT and NTFS.
