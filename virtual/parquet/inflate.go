@@ -48,7 +48,7 @@ var zstdDecoders sync.Pool // of *zstd.Decoder
 
 func inflateZstd(src []byte, n int) ([]byte, error) {
 	const mostBlock, leastBlock = 128 << 10, 3 // a run of one byte takes four, with its head
-	if n > (len(src)/leastBlock+1)*mostBlock {
+	if int64(n) > (int64(len(src))/leastBlock+1)*mostBlock {
 		return nil, errSize
 	}
 	d, ok := zstdDecoders.Get().(*zstd.Decoder)
@@ -69,7 +69,7 @@ func inflateZstd(src []byte, n int) ([]byte, error) {
 
 func inflateSnappy(src []byte, n int) ([]byte, error) {
 	const mostRatio = 22 // a copy of 64 bytes takes three
-	if size, err := s2.DecodedLen(src); err != nil || size != n || n > mostRatio*len(src) {
+	if size, err := s2.DecodedLen(src); err != nil || size != n || int64(n) > mostRatio*int64(len(src)) {
 		return nil, errSize
 	}
 	return s2.Decode(make([]byte, n), src)
@@ -77,7 +77,7 @@ func inflateSnappy(src []byte, n int) ([]byte, error) {
 
 func inflateGzip(src []byte, n int) ([]byte, error) {
 	const mostRatio = 1032 // 258 bytes take two bits
-	if n > mostRatio*len(src) {
+	if int64(n) > mostRatio*int64(len(src)) {
 		return nil, errSize
 	}
 	r, err := gzip.NewReader(bytes.NewReader(src))
