@@ -8,8 +8,9 @@ type Limits struct {
 	// Document is the largest size of a document in bytes. The default is 1 GiB, the
 	// maximum 2 GiB minus one.
 	Document int64
-	// Generated is the most memory in bytes for what templates and generators make. A
-	// generated reference takes about 100. The default is 256 MiB.
+	// Generated is the most memory in bytes for what templates and generators make, or
+	// for the pages and records of a Parquet file. A generated reference takes about 100.
+	// The default is 256 MiB.
 	Generated int64
 }
 
