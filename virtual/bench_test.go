@@ -105,3 +105,29 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkList lists all chunks of a manifest of a million.
+func BenchmarkList(b *testing.B) { benchmarkList(b, "v", true) }
+
+// BenchmarkListFolder lists the folder of the same array, which has one entry.
+func BenchmarkListFolder(b *testing.B) { benchmarkList(b, "v", false) }
+
+func benchmarkList(b *testing.B, dir string, deep bool) {
+	s, path := storedManifest(b, 1_000_000)
+	at, err := store.ParsePath(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		m, err := Open(b.Context(), s, path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, err := range newStore(m, nil).List(b.Context(), at, deep) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

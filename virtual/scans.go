@@ -119,6 +119,7 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 func (k *scans) learn(ctx context.Context, name string) error {
 	lines, err := k.read(ctx, name)
 	if errors.Is(err, scan.ErrCorrupt) {
+		k.names = append(k.names, name) // nobody can use it
 		return nil
 	}
 	if err != nil {

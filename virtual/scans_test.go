@@ -268,6 +268,9 @@ func TestKeepDamaged(t *testing.T) {
 		if !bytes.Equal(a.elements("t"), whole.elements("t")) {
 			t.Errorf("seed %d: other elements", seed)
 		}
+		if names := a.scanned(); len(names) > 0 {
+			t.Errorf("seed %d: %q stay", seed, names)
+		}
 	}
 }
 

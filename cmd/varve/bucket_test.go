@@ -94,6 +94,8 @@ virtualize GROUP -o THERE/all.vz
 cat THERE/all.vz/a
 materialize THERE/all.vz/a THERE/real.zarr
 equal THERE/real.zarr GROUP/a
+vacuum THERE/all.vz --grace 0s --yes
+rm THERE/all.vz --yes
 doctor THERE/probes --quick
 demo THERE/demo.zarr
 `

@@ -102,6 +102,15 @@ func TestVirtualizeCopies(t *testing.T) {
 	must(t, "", "virtualize", at("yearly_padded_0[12].nc"), "--concat", "time", "--experimental", "encoded-shapes", "-o", at("e.vz"))
 	must(t, "", "equal", at("y.vz"), at("e.vz"), "--experimental", "encoded-shapes")
 	must(t, "", "check", at("y.vz"))
+	// The last file of a manifest is read again, if references may lead to it.
+	other := filepath.Join(t.TempDir(), "o.vz")
+	must(t, "", "virtualize", at("yearly_padded_01.nc"), "--concat", "time", "-o", other)
+	add = []string{"virtualize", at("yearly_padded_02.nc"), "--append", "--copy-padded", "-o", other}
+	if _, text, status := execute(t, "", add...); status == 0 || !strings.Contains(text, "allow "+dir) {
+		t.Errorf("status %d, %s", status, text)
+	}
+	must(t, "", append(add, "--allow", dir)...)
+	must(t, "", "equal", other, at("y.vz"), "--allow", dir)
 }
 
 // TestVirtualizeGoesOn repeats a command that has failed at the last of many files.
