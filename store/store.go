@@ -104,6 +104,9 @@ type Info struct {
 	// another clock may return a different time for each call, so use Size and Version to
 	// distinguish versions.
 	Modified time.Time
+	// FileTime is the modification time of a file, zero in stores without files. Programs
+	// that copy a file may keep it, and then it is earlier than Modified.
+	FileTime time.Time
 }
 
 // Same reports whether i and o describe the same version, as far as the store can tell.
@@ -192,10 +195,11 @@ type Entry struct {
 	Dir bool
 	// Size is the size of the value in bytes, or -1 if the size would cost a request.
 	Size int64
-	// Version and Modified are those of [Info]. They are zero if the listing does not
-	// know them; see [ListVersions].
+	// Version, Modified and FileTime are those of [Info]. They are zero if the listing
+	// does not know them; see [ListVersions].
 	Version  Version
 	Modified time.Time
+	FileTime time.Time
 }
 
 // Lister lists keys.

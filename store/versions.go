@@ -85,7 +85,7 @@ func (d *describer) flush() bool {
 func (d *describer) describe(e *Entry) error {
 	info, err := Stat(d.ctx, d.s, d.dir.MustKey(e.Name))
 	if err == nil {
-		e.Size, e.Version, e.Modified = info.Size, info.Version, info.Modified
+		e.Size, e.Version, e.Modified, e.FileTime = info.Size, info.Version, info.Modified, info.FileTime
 	}
 	return err
 }

@@ -227,6 +227,38 @@ func TestSourceGone(t *testing.T) {
 	}
 }
 
+// TestSourcesMoved copies a manifest with its sources to another folder, as cp -a does:
+// the copies keep the times of the files. It also changes the permissions of a file.
+func TestSourcesMoved(t *testing.T) {
+	from, to := copied(t, "nc4_basic.nc"), t.TempDir()
+	stored(t, from, alone(t, filepath.Join(from, "made.vz"), filepath.Join(from, "nc4_basic.nc")))
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(from, "nc4_basic.nc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(to, "nc4_basic.nc")
+	err = errors.Join(os.Chtimes(file, time.Time{}, info.ModTime()), os.Chmod(file, 0o444))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, err := sum(t, filepath.Join(from, "made.vz/deflated"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, hash, err := sum(t, filepath.Join(to, "made.vz/deflated")); err != nil || hash != want {
+		t.Errorf("the copy has other elements (%v)", err)
+	}
+	if err := os.Chtimes(file, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := sum(t, filepath.Join(to, "made.vz/deflated")); !errors.Is(err, virtual.ErrSourceChanged) {
+		t.Errorf("another time: %v", err)
+	}
+}
+
 // TestFolderNames has stores of Zarr whose names end like those of references.
 func TestFolderNames(t *testing.T) {
 	dir := t.TempDir()

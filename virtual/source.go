@@ -37,8 +37,8 @@ var ErrSourceChanged = sentinel.New("the source has changed since it was scanned
 func Describe(location string, info store.Info, scheme string) Source {
 	s := Source{Location: location, Size: info.Size}
 	switch {
-	case scheme == "file" && !info.Modified.IsZero():
-		s.Modified = info.Modified.UnixNano()
+	case scheme == "file" && !info.FileTime.IsZero():
+		s.Modified = info.FileTime.UnixNano()
 	case scheme != "file" && !info.Version.IsZero():
 		s.Version = scheme + ":" + info.Version.String()
 	}
@@ -61,7 +61,7 @@ func (s *Source) check(info store.Info, scheme string) error {
 		return fmt.Errorf("%w: it had %d bytes and has %d", ErrSourceChanged, s.Size, info.Size)
 	case known && !info.Version.IsZero() && info.Version.String() != version:
 		return fmt.Errorf("%w: it has another version", ErrSourceChanged)
-	case scheme == "file" && s.Modified != 0 && !info.Modified.IsZero() && info.Modified.UnixNano() != s.Modified:
+	case scheme == "file" && s.Modified != 0 && !info.FileTime.IsZero() && info.FileTime.UnixNano() != s.Modified:
 		return fmt.Errorf("%w: it was modified", ErrSourceChanged)
 	}
 	return nil

@@ -131,7 +131,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		if !ok || !below(index, count) {
 			continue
 		}
-		info := store.Info{Size: e.Size, Version: e.Version, Modified: e.Modified}
+		info := store.Info{Size: e.Size, Version: e.Version, Modified: e.Modified, FileTime: e.FileTime}
 		location := strings.TrimPrefix(path+"/"+e.Name, "/")
 		if w.location != "" { // it may begin with a slash
 			location = w.location + "/" + location

@@ -162,6 +162,14 @@ func (s Stat) Modified() time.Time {
 	return time.Unix(0, t)
 }
 
+// FileTime returns the modification time, which a copy may keep, or the zero time.
+func (s Stat) FileTime() time.Time {
+	if s.Mtime == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, s.Mtime)
+}
+
 // Version returns all of s but its mode as a short text. It returns "" if the platform
 // provides nothing that distinguishes versions.
 func (s Stat) Version() string {

@@ -60,7 +60,7 @@ func describeEntry(item vfs.Item, e *store.Entry) error {
 	}
 	if err == nil {
 		info := describe(st)
-		e.Size, e.Version, e.Modified = info.Size, info.Version, info.Modified
+		e.Size, e.Version, e.Modified, e.FileTime = info.Size, info.Version, info.Modified, info.FileTime
 	}
 	return err
 }

@@ -104,7 +104,7 @@ func checkRegular(st vfs.Stat) error {
 }
 
 func describe(st vfs.Stat) store.Info {
-	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}
+	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified(), FileTime: st.FileTime()}
 }
 
 // read appends the bytes of f that q selects to dst. st is the status of f.

@@ -149,7 +149,7 @@ func describe(fi fs.FileInfo) (store.Info, error) {
 		return store.Info{}, fmt.Errorf("is not a regular file but %s: %w", fi.Mode(), fs.ErrInvalid)
 	}
 	st := vfs.StatOf(fi)
-	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}, nil
+	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified(), FileTime: st.FileTime()}, nil
 }
 
 // Stat implements [store.Stater].
