@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
+	"slices"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/tree"
@@ -30,20 +32,77 @@ func (g *Group) Consolidate(ctx context.Context) error {
 	}
 	err := g.consolidateNow(ctx)
 	// A writer that published while the documents were read has found no copies to
-	// update. One that publishes from now on will, so look once more.
+	// update. One that publishes from now on will.
 	if err == nil && !g.options.SingleWriter {
-		err = g.consolidateNow(ctx)
+		if err = publish.Retry(ctx, func() error { return g.recopy(ctx) }); err != nil {
+			err = fmt.Errorf("%w: %w", ErrIncomplete, err)
+		}
 	}
 	return g.fail("consolidate", err)
 }
 
-// consolidateNow is Consolidate. It changes nothing if the copies agree with the
-// documents.
+// recopy updates the copies that differ from the documents, one by one: others are
+// updated by their writers meanwhile.
+func (g *Group) recopy(ctx context.Context) error {
+	n := g.place().Container(g.path)
+	document, _, err := n.Store.Get(ctx, n.Key(), store.Request{Limit: n.Limit}, nil)
+	if err != nil {
+		return err
+	}
+	fresh, err := g.consolidate(ctx, document)
+	if err != nil {
+		return tree.FinishMember(ctx, err)
+	}
+	was, err := g.copiesIn(document)
+	if err != nil {
+		return err
+	}
+	is, err := g.copiesIn(fresh)
+	if err != nil {
+		return err
+	}
+	changed := map[string]bool{}
+	for path, raw := range is.Nodes() {
+		if !bytes.Equal(was.Raw(path), raw) {
+			changed[path] = true
+		}
+	}
+	for path := range was.Nodes() {
+		if is.Raw(path) == nil {
+			changed[path] = true
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(changed)) {
+		member := node{hierarchy: g.hierarchy, options: g.options, document: g.document}
+		if member.path, err = g.path.Join(path); err == nil {
+			err = g.hierarchy.recordAll(ctx, member)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copiesIn returns the consolidated metadata in a document.
+func (g *Group) copiesIn(document []byte) (*metadata.Consolidated, error) {
+	l := g.options.Limits.metadata()
+	if g.isV2() {
+		return metadata.ParseConsolidatedV2(document, l)
+	}
+	doc, err := metadata.ParseGroup(document, l)
+	if err != nil || doc.Consolidated == nil { // another program has removed it
+		return new(metadata.Consolidated), err
+	}
+	return doc.Consolidated, nil
+}
+
+// consolidateNow stores copies of the documents as they are now.
 func (g *Group) consolidateNow(ctx context.Context) error {
 	n := g.place().Container(g.path)
 	plan := func(d publish.Document) (*publish.Change, error) {
 		doc, err := g.consolidate(ctx, d.Bytes)
-		if err != nil || bytes.Equal(doc, bytes.TrimRight(d.Bytes, "\n")) {
+		if err != nil {
 			return nil, err
 		}
 		return &publish.Change{Document: doc}, nil

@@ -21,7 +21,6 @@ func (a *Array) update(ctx context.Context, plan func(old *snapshot.Array) (*pub
 		return err
 	}
 	n := a.publisher()
-	a.recent.Only(a.state.Load().Version)
 	n.Recent = &a.recent
 	return a.updateAs(ctx, n, plan)
 }

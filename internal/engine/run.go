@@ -110,17 +110,20 @@ func (a *Array) budgetFor(largest int64) int64 {
 	return min(max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest), budget.Most())
 }
 
-// Share returns the part of the budget, of 1, that writing the chunks of a box takes at
-// most, estimated: each chunk decoded, encoded, and once for every codec.
+// Share returns the part of the budget and of the requests, of 1, that writing the chunks
+// of a box takes at most, estimated: each chunk decoded, encoded, and once for every
+// codec, and one request for each.
 func (a *Array) Share(cells grid.Box) float64 {
-	n, most := float64(a.Size)*float64(2+a.Chain.Buffers()), a.budgetFor(a.largest(cells, nil))
-	for i, in := range cells {
-		n *= float64(a.Grid.Axis(i).Longest(in)) * float64(in.Len())
-	}
-	if a.Chain.Varies() || n >= float64(most) {
+	if a.Chain.Varies() {
 		return 1
 	}
-	return n / float64(most)
+	bytes, chunks := float64(a.Size)*float64(2+a.Chain.Buffers()), 1.0
+	for i, in := range cells {
+		bytes *= float64(a.Grid.Axis(i).Longest(in)) * float64(in.Len())
+		chunks *= float64(in.Len())
+	}
+	requests := InFlight(a.Store, a.Concurrency, runtime.GOMAXPROCS(0))
+	return min(1, max(bytes/float64(a.budgetFor(a.largest(cells, nil))), chunks/float64(requests)))
 }
 
 // largest returns the bytes of the largest decoded chunk of the box, at most MaxChunk. If

@@ -232,7 +232,7 @@ func (f *fence) raise(ctx context.Context) error {
 	return err
 }
 
-func (f *fence) publish(ctx context.Context, document []byte) (Document, error) {
+func (f *fence) publish(ctx context.Context, document []byte) (store.Version, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// One newline more than the fenced document, so that the new document differs
@@ -242,11 +242,10 @@ func (f *fence) publish(ctx context.Context, document []byte) (Document, error) 
 	if err != nil && !unwritten(err) {
 		version, err = f.settle(context.WithoutCancel(ctx), document, err)
 	}
-	now := Document{document, version}
 	if err == nil {
-		f.document, f.raised, f.claimed = now, true, false
+		f.document, f.raised, f.claimed = Document{document, version}, true, false
 	}
-	return now, err
+	return version, err
 }
 
 // settle finds the outcome of publishing a document if the answer was lost. The write may

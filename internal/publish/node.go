@@ -140,8 +140,8 @@ type Change struct {
 	// that reads the present chunks in Stage needs it; see [Warned].
 	Warn  bool
 	Stage func(context.Context, store.Batch) error // writes the new chunks
-	// Share is the part of the caller's budget, of 1, that Stage takes at most. 0 means
-	// all of it, as 1 does.
+	// Share is the part of the caller's budget and requests, of 1, that Stage takes at
+	// most. 0 means all of it, as 1 does.
 	Share float64
 	// Marker is the marker chunk: the first chunk that Stage puts. Every plan on the
 	// same document that puts any chunk guarded by it puts Marker first. The zero Key

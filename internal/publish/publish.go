@@ -57,15 +57,23 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 			err = errors.Join(err, unlockErr)
 		}
 	}()
-	old, change, err := n.plan(ctx, plan, fenced)
+	old, err := n.read(ctx)
+	if err != nil {
+		return err
+	}
+	// Check this after reading the document. A transaction without locks writes its
+	// pointers first and raises its fences second, so either the pointer is visible
+	// here or publishing fails below. For the same reason, a version that was checked
+	// before need not be checked again.
+	if !fenced || !n.Recent.is(old.Version) {
+		if err := n.checkFree(ctx); err != nil {
+			return err
+		}
+	}
+	change, err := plan(old)
 	if err != nil || change == nil {
 		return err
 	}
-	defer func() {
-		if !published {
-			n.Recent.failed(err)
-		}
-	}()
 	run, err := n.begin(old, change, fenced)
 	if err != nil {
 		return err
@@ -86,44 +94,19 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	}
 	// Step 4. A crash in here leaves the old or the new document, never a mixture:
 	// stores replace values atomically.
-	now, err := run.publish(ctx, change.Document)
+	version, err := run.publish(ctx, change.Document)
 	if published = err == nil || errors.Is(err, ErrIncomplete); !published {
 		// Keep the staged chunks. If the outcome is unknown, the write may still
 		// arrive, and the document then describes them.
 		return err
 	}
 	if change.Published != nil {
-		change.Published(now.Version)
+		change.Published(version)
 	}
-	n.Recent.published(now)
+	n.Recent.Set(version)
 	// Step 5. Continue after a cancellation, but no longer wait for locks. A
 	// crash in here leaves superseded chunks.
 	return errors.Join(err, run.reclaim(store.Finishing(ctx), change))
-}
-
-// plan returns the change of the present document, and that document.
-func (n Node) plan(ctx context.Context, plan func(Document) (*Change, error), fenced bool) (Document, *Change, error) {
-	if last, known := n.Recent.last(); fenced && known {
-		// Other plans, and errors, need the present document: it may be another one.
-		if change, err := plan(last); err == nil && change != nil && change.Document != nil {
-			return last, change, nil
-		}
-	}
-	old, err := n.read(ctx)
-	if err != nil {
-		return old, nil, err
-	}
-	// Check this after reading the document. A transaction without locks writes its
-	// pointers first and raises its fences second, so either the pointer is visible
-	// here or publishing fails below. For the same reason, a version that was checked
-	// before need not be checked again.
-	if !fenced || !n.Recent.is(old.Version) {
-		if err := n.checkFree(ctx); err != nil {
-			return old, nil, err
-		}
-	}
-	change, err := plan(old)
-	return old, change, err
 }
 
 // excludeWriters takes the node's lock, unless the caller holds it already. If the store

@@ -21,8 +21,7 @@ type run interface {
 	secure(context.Context) error
 	// warn marks the document and gives it a new version; see [Change.Warn].
 	warn(context.Context) error
-	// publish returns the document as it is stored.
-	publish(ctx context.Context, document []byte) (Document, error)
+	publish(ctx context.Context, document []byte) (store.Version, error)
 	reclaim(context.Context, *Change) error
 }
 
@@ -74,9 +73,9 @@ func (e *exclusive) secure(context.Context) error { return nil }
 // warning has left the mark.
 func (e *exclusive) warn(ctx context.Context) error {
 	document := next(marked(e.old.Bytes), e.old.Bytes)
-	now, err := e.publish(ctx, document)
+	version, err := e.publish(ctx, document)
 	if err == nil {
-		e.old = now
+		e.old = Document{document, version}
 	}
 	return err
 }
@@ -92,19 +91,17 @@ func (e *exclusive) reclaim(ctx context.Context, c *Change) error {
 // publish replaces the document on the condition that it is still the one that was
 // read. If the store has no versions, it relies on the lock, or on the caller's
 // declaration of a single writer.
-func (e *exclusive) publish(ctx context.Context, document []byte) (Document, error) {
+func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version, error) {
 	if !e.old.Version.IsZero() {
 		version, err := store.PutIf(ctx, e.Store, e.key(), document, store.IfVersion(e.old.Version), e.Durability)
 		if !errors.Is(err, store.ErrUnsupported) {
-			version, err = e.settle(ctx, document, version, err)
-			return Document{document, version}, err
+			return e.settle(ctx, document, version, err)
 		}
 	}
 	// The store has no versions or no conditional writes. Only the lock, or the caller's
 	// declaration, excludes concurrent writers.
 	version, err := store.Put(ctx, e.Store, e.key(), document, e.Durability)
-	version, err = e.settle(ctx, document, version, err)
-	return Document{document, version}, err
+	return e.settle(ctx, document, version, err)
 }
 
 // settle finds the outcome of a write that failed for another reason than its condition,

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/parallel"
@@ -154,22 +155,37 @@ func (t *transaction) each(ctx context.Context, do func(m *member) error) error 
 // shares is the number of parts into which the caller's budget is divided.
 const shares = 1 << 10
 
-// stage stages the chunks of all members, as many at once as the caller's budget allows.
-// A crash or failure leaves orphaned chunks.
+// stage stages the chunks of the first member, and then those of the others, as many at
+// once as the caller's budget allows. Two transactions of the same nodes meet at the
+// first one, before they have stored anything else. A crash or failure leaves orphaned
+// chunks.
 func (t *transaction) stage(ctx context.Context) error {
-	all := budget.New(shares)
-	return t.each(ctx, func(m *member) error {
-		n := int64(shares)
-		if share := m.change.Share; share > 0 {
-			n = int64(math.Ceil(share * shares))
-		}
-		n, err := all.Acquire(ctx, n)
+	first, others := t.members[0], t.members[1:]
+	if err := first.run.stage(ctx, first.change); err != nil {
+		return err
+	}
+	all, failed := budget.New(shares), atomic.Bool{}
+	return t.eachOf(ctx, others, func(m *member) error {
+		n, err := all.Acquire(ctx, m.change.parts())
 		if err != nil {
 			return err
 		}
 		defer all.Release(n)
-		return m.run.stage(ctx, m.change)
+		if failed.Load() { // the rest would be staged in vain
+			return nil
+		}
+		err = m.run.stage(ctx, m.change)
+		failed.CompareAndSwap(false, err != nil)
+		return err
 	})
+}
+
+// parts returns the share of the change, of [shares].
+func (c *Change) parts() int64 {
+	if c.Share <= 0 || c.Share >= 1 {
+		return shares
+	}
+	return int64(math.Ceil(c.Share * shares))
 }
 
 // eachOf calls do for every member, for several at once in a store without locks. It

@@ -71,19 +71,20 @@ func Inside(group, p store.Path) string {
 // their documents. It changes each group once, and skips groups that do not list the
 // nodes. journal is the journal of the transaction that the nodes are part of, if any.
 func RefreshAbove(ctx context.Context, journal store.Key, members ...Node) error {
-	below := map[store.Path][]Node{} // the nodes below each group
+	below := map[store.Key][]Node{} // the nodes below each group, by its container
 	var groups []Node
 	for _, m := range members {
 		for p := m.Path; !p.IsRoot(); {
 			p = p.Parent()
-			if below[p] == nil {
-				groups = append(groups, m.Container(p))
+			group := m.Container(p)
+			if below[group.Key()] == nil {
+				groups = append(groups, group)
 			}
-			below[p] = append(below[p], m)
+			below[group.Key()] = append(below[group.Key()], m)
 		}
 	}
 	return changeEach(ctx, groups, func(group Node, c *metadata.Consolidated) (*metadata.Consolidated, error) {
-		return refreshed(ctx, c, group.Path, journal, below[group.Path])
+		return refreshed(ctx, c, group.Path, journal, below[group.Key()])
 	}, func(group Node, err error) error {
 		// The store may have been opened below its root, and then a group above has no
 		// document here.

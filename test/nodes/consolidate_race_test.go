@@ -4,10 +4,12 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/fixture"
@@ -68,4 +70,47 @@ func consolidateMeanwhile(t *testing.T, at int64) (fewer bool) {
 		}
 	}
 	return false
+}
+
+// TestConsolidatedMixed appends to arrays of both formats together. The copies of those
+// that have the format of the group follow.
+func TestConsolidatedMixed(t *testing.T) {
+	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
+		g, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := fixture.Every(1, 1)
+		old.Format = 2
+		if _, err := g.At("b").CreateArray(t.Context(), fixture.Edges(1), nil); err != nil {
+			t.Fatal(err)
+		}
+		// Only other programs store nodes of format 2 below such a group.
+		other := memstore.New()
+		_, err = zarr.At(other, "a").CreateArray(t.Context(), old, nil)
+		document, _, getErr := other.Get(t.Context(), store.MustKey("a/.zarray"), store.Request{}, nil)
+		if err = errors.Join(err, getErr); err == nil {
+			_, err = store.Put(t.Context(), s, store.MustKey("g/a/.zarray"), document, store.Flush)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Consolidate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Append(t.Context(), zarr.Add("a", 0, []int32{1}, nil), zarr.Add("b", 0, []int32{1}, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if g, err = zarr.At(s, "g").OpenGroup(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		for m, err := range g.Members(t.Context(), false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := m.Node.(*zarr.Array).Shape()[0]; n != 2 {
+				t.Errorf("%s: the copy of %s has %d elements, want 2", name, m.Path, n)
+			}
+		}
+	}
 }
