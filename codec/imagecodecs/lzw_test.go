@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 )
 
@@ -220,6 +221,7 @@ func TestLZWBomb(t *testing.T) {
 
 // TestNoAllocation decodes chunks without taking memory.
 func TestNoAllocation(t *testing.T) {
+	racing.Skip(t)
 	plain := bytes.Repeat([]byte("strata"), 5000)
 	for _, e := range []metadata.Extension{LZW(), PackBits()} {
 		c := made(t, e)

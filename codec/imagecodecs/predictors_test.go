@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 )
 
@@ -161,6 +162,7 @@ func TestPredictorModel(t *testing.T) {
 
 // TestNoAllocationOfPredictors decodes chunks without taking memory.
 func TestNoAllocationOfPredictors(t *testing.T) {
+	racing.Skip(t)
 	shape := []int64{64, 64, 3}
 	for _, e := range []metadata.Extension{Delta(-2), FloatPredictor(dtype.Of[float32](), -2, shape)} {
 		f := filter(t, e)
