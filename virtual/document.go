@@ -25,6 +25,9 @@ const mostDocument = 64 << 20
 // version is the version of the stored form.
 const version = 1
 
+// documentMark is the member by which a document is known as ours.
+const documentMark = "varve_manifest"
+
 // document is the stored form of a manifest; docs/virtual.md describes it.
 type document struct {
 	Version int            `json:"varve_manifest"`

@@ -94,6 +94,12 @@ func newID() string {
 	return hex.EncodeToString(id[:])
 }
 
+// isID reports whether a name is of the form of newID: other values are not ours.
+func isID(name string) bool {
+	id, err := hex.DecodeString(name)
+	return err == nil && len(id) == 8
+}
+
 // value is a value of the folder.
 type value struct {
 	key   string

@@ -4,7 +4,7 @@ package virtual
 
 import (
 	"context"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/scan"
 )
 
 // ownFolders have the values of a manifest, each with a name of newID.
@@ -195,8 +196,8 @@ func (v *vacuum) list(ctx context.Context) (map[string]store.Entry, error) {
 			if err != nil {
 				return nil, err
 			}
-			if id, err := hex.DecodeString(e.Name); err != nil || len(id) != 8 || e.Dir {
-				continue // it is not ours
+			if e.Dir || !isID(e.Name) {
+				continue
 			}
 			e.Name = dir + "/" + e.Name
 			found[e.Name] = e
@@ -379,7 +380,8 @@ func (v *vacuum) kept(g *garbage, grace time.Duration) (why string, due time.Tim
 
 // Delete deletes a manifest with the values in its folder: the document first, so that a
 // deletion that was stopped leaves values that nobody sees. Other values in the folder
-// stay. If there is nothing, the error wraps [fs.ErrNotExist].
+// stay. If there is nothing, the error wraps [fs.ErrNotExist]. A document of another
+// program is an error, and nothing is deleted; one that is damaged is deleted.
 func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	v := &vacuum{into: s, path: path}
 	listed, err := v.list(ctx)
@@ -390,7 +392,7 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	if err != nil {
 		return err
 	}
-	found, err := store.Exists(ctx, s, key)
+	found, err := hasDocument(ctx, s, key)
 	if err == nil && found {
 		err = store.Delete(ctx, s, key)
 	}
@@ -408,13 +410,14 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 }
 
 // IsManifest reports whether a path is the folder of a manifest, or of one that is not
-// finished: a collection that was stopped has left something there.
+// finished: a collection that was stopped has left something there. A document of another
+// program is an error.
 func IsManifest(ctx context.Context, s store.Store, path store.Path) (bool, error) {
 	key, err := path.Key(DocumentName)
 	if err != nil {
 		return false, err
 	}
-	if found, err := store.Exists(ctx, s, key); found || err != nil {
+	if found, err := hasDocument(ctx, s, key); found || err != nil {
 		return found, err
 	}
 	v := &vacuum{into: s, path: path}
@@ -423,4 +426,25 @@ func IsManifest(ctx context.Context, s store.Store, path store.Path) (bool, erro
 		return false, nil
 	}
 	return len(listed) > 0, err
+}
+
+// hasDocument reports whether a value is the document of a manifest, sound or damaged. A
+// document of another program is an error: many programs have a manifest.json.
+func hasDocument(ctx context.Context, s store.Store, key store.Key) (bool, error) {
+	text, _, err := s.Get(ctx, key, store.Request{Limit: mostDocument}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !json.Valid(text) {
+		return true, nil
+	}
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(text, &members) // it fails if there are no members
+	if _, ours := members[documentMark]; !ours {
+		return false, scan.Unsupportedf("%s is of another program: it has no member %s; remove it by other means", key, documentMark)
+	}
+	return true, nil
 }

@@ -419,6 +419,40 @@ func TestCopiesGone(t *testing.T) {
 	}
 }
 
+// TestForeignDocument deletes folders with the document of another program, which stay,
+// and with a damaged one.
+func TestForeignDocument(t *testing.T) {
+	for text, ours := range map[string]bool{
+		`{"name": "My app", "icons": []}`:        false,
+		`{"Varve_manifest": 1}`:                  false,
+		`[{"varve_manifest": 1}]`:                false,
+		`null`:                                   false,
+		`{"varve_manifest": 1, "nodes": [{"pat`:  true,
+		``:                                       true,
+		`{"varve_manifest": 99, "later": "yes"}`: true,
+	} {
+		s, path := memstore.New(), mustPath(t, "m.vz")
+		for _, key := range []string{DocumentName, "data/0123456789abcdef"} {
+			if _, err := s.Put(t.Context(), path.MustKey(key), []byte(text), store.Flush); err != nil {
+				t.Fatal(err)
+			}
+		}
+		is, err := IsManifest(t.Context(), s, path)
+		if is != ours || errors.Is(err, scan.ErrUnsupported) == ours {
+			t.Errorf("%s: %v, %v", text, is, err)
+		}
+		err = Delete(t.Context(), s, path)
+		if ours != (err == nil) || !ours && !errors.Is(err, scan.ErrUnsupported) {
+			t.Errorf("%s: %v", text, err)
+		}
+		for _, key := range []string{DocumentName, "data/0123456789abcdef"} {
+			if found, err := store.Exists(t.Context(), s, path.MustKey(key)); err != nil || found == ours {
+				t.Errorf("%s: %s is there: %v (%v)", text, key, found, err)
+			}
+		}
+	}
+}
+
 // TestDeleteOrder stops a removal at each deletion. The manifest is whole or invisible,
 // and the removal can be repeated.
 func TestDeleteOrder(t *testing.T) {

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/virtual"
@@ -81,8 +83,12 @@ func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *manif
 	if err != nil {
 		return err
 	}
-	if freed := c.report.Freed(); !v.dry && !v.yes && freed > 0 {
-		if err := agreed(cmd, fmt.Sprintf("deletes %s of values that the manifest does not need", phrase.Bytes(freed))); err != nil {
+	if !v.dry && !v.yes {
+		// The grace of a value may end any moment: what nobody was asked about stays.
+		if !slices.ContainsFunc(c.report.Items, func(i regrid.VacuumItem) bool { return i.Kept == "" }) {
+			return printVacuum(cmd, c, v.dry)
+		}
+		if err := agreed(cmd, fmt.Sprintf("deletes %s of values that the manifest does not need", phrase.Bytes(c.report.Freed()))); err != nil {
 			return err
 		}
 	}

@@ -3,11 +3,18 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 )
 
 // foreign copies files of package virtual into a folder, and returns it.
@@ -185,6 +192,70 @@ func TestVacuumOfManifest(t *testing.T) {
 		t.Errorf("something is left: %v", err)
 	}
 	if _, err := os.Stat(at("epochs_days_01.nc")); err != nil {
+		t.Error(err)
+	}
+}
+
+// ahead is a store whose clock is two days ahead of that of this machine.
+type ahead struct{ *filestore.Store }
+
+func (s *ahead) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	info, err := s.Store.Stat(ctx, key)
+	if strings.Contains(key.String(), "/clock/") {
+		info.Modified = info.Modified.Add(48 * time.Hour)
+	}
+	return info, err
+}
+
+// TestVacuumAsksFirst vacuums a manifest where the grace of values has ended by the clock
+// of the store, but not by the one that a dry run goes by. Nothing is deleted that nobody
+// was asked about.
+func TestVacuumAsksFirst(t *testing.T) {
+	dir := foreign(t, "epochs_days_*.nc")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, "", "virtualize", at("epochs_days_01.nc"), "--concat", "time", "-o", at("e.vz"))
+	must(t, "", "virtualize", at("epochs_days_02.nc"), "--append", "-o", at("e.vz"))
+	home, err := filestore.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func() []string {
+		names, err := filepath.Glob(at("e.vz/*/*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	before := values()
+	f := &manifestFolder{&ahead{home}, must1(store.ParsePath("e.vz"))}
+	for _, yes := range []bool{false, true} {
+		cmd, out := newVacuumCommand(), new(strings.Builder)
+		cmd.SetContext(t.Context())
+		cmd.SetOut(out)
+		v := &vacuuming{grace: 24 * time.Hour, yes: yes}
+		if err := v.vacuumManifest(cmd, at("e.vz"), f); err != nil {
+			t.Fatal(err)
+		}
+		kept := strings.Contains(out.String(), "2 values superseded") && strings.Contains(out.String(), "kept: readers may still use them")
+		if slices.Equal(values(), before) == yes || kept == yes {
+			t.Errorf("--yes %v: %q, %s", yes, values(), out)
+		}
+	}
+}
+
+// TestRemoveForeign removes a folder with the manifest.json of another program: it stays.
+func TestRemoveForeign(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "app.vz")
+	document := filepath.Join(name, "manifest.json")
+	if err := errors.Join(os.Mkdir(name, 0o777), os.WriteFile(document, []byte(`{"name": "App"}`), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"rm", "vacuum"} {
+		if _, text, status := execute(t, "", command, name, "--yes"); status == 0 || !strings.Contains(text, "varve_manifest") {
+			t.Errorf("%s: status %d, %s", command, status, text)
+		}
+	}
+	if _, err := os.Stat(document); err != nil {
 		t.Error(err)
 	}
 }
