@@ -121,6 +121,9 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 	if c.scans != nil && outer.Err() != nil { // what a signal has stopped is kept
 		err = errors.Join(err, c.scans.flush(store.Finishing(outer)))
 	}
+	if c.scans != nil && err == nil {
+		c.scans.in = known
+	}
 	return err
 }
 

@@ -3,10 +3,13 @@
 package virtual
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 
 	"varve.dev/zarr/dtype"
@@ -18,11 +21,34 @@ import (
 
 // scanRecord is the stored form of what a scan has found in one file.
 type scanRecord struct {
-	Format  string            `json:"format"`
-	Groups  []nodeRecord      `json:"groups"`
-	Arrays  []nodeRecord      `json:"arrays"`
-	Refused []refusalRecord   `json:"refused,omitempty"`
-	Values  map[string][]byte `json:"values,omitempty"` // of arrays, as far as they were read
+	Format  string                  `json:"format"`
+	Groups  scanList[nodeRecord]    `json:"groups"`
+	Arrays  scanList[nodeRecord]    `json:"arrays"`
+	Refused scanList[refusalRecord] `json:"refused,omitempty"`
+	Values  map[string][]byte       `json:"values,omitempty"` // of arrays, as far as they were read
+}
+
+// scanList is a list of at most mostScanned: empty objects, which compress well, would
+// take much memory.
+type scanList[T any] []T
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (l *scanList[T]) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != nil && t != json.Delim('[') {
+		return scan.Corruptf("no list (%v)", err)
+	}
+	for d.More() {
+		if len(*l) == mostScanned {
+			return scan.Corruptf("a list of more than %d", mostScanned)
+		}
+		var x T
+		if err := d.Decode(&x); err != nil {
+			return err
+		}
+		*l = append(*l, x)
+	}
+	return nil
 }
 
 type nodeRecord struct {
@@ -85,12 +111,25 @@ func parseRecord(text []byte, source Source) (*Manifest, *scanRecord, error) {
 		}
 		m.Groups = append(m.Groups, Group{g.Path, doc})
 	}
+	// Find out what the references take before any are in memory: a block of a few bytes
+	// may have thousands of them.
 	for _, n := range r.Arrays {
-		a, err := n.array(source.Size)
+		a, err := n.array()
 		if err != nil {
 			return nil, nil, fmt.Errorf("%q: %w", n.Path, err)
 		}
 		m.Arrays = append(m.Arrays, a)
+	}
+	if err := m.checkUnique(); err != nil {
+		return nil, nil, err
+	}
+	if err := r.checkStored(m, source.Size); err != nil {
+		return nil, nil, err
+	}
+	for i, a := range m.Arrays {
+		if err := r.Arrays[i].read(a, source.Size); err != nil {
+			return nil, nil, fmt.Errorf("%q: %w", a.Path, err)
+		}
 	}
 	for path, values := range r.Values {
 		a := m.Array(path)
@@ -111,8 +150,55 @@ func isFixed(a *Array) bool {
 	return err == nil && !t.Variable()
 }
 
-// array returns the array of a record of a file with so many bytes.
-func (n *nodeRecord) array(size int64) (*Array, error) {
+// checkUnique returns an error if two nodes have one path.
+func (m *Manifest) checkUnique() error {
+	paths := make([]string, 0, len(m.Groups)+len(m.Arrays))
+	for _, g := range m.Groups {
+		paths = append(paths, g.Path)
+	}
+	for _, a := range m.Arrays {
+		paths = append(paths, a.Path)
+	}
+	slices.Sort(paths)
+	for i, path := range paths[min(1, len(paths)):] {
+		if path == paths[i] {
+			return scan.Corruptf("two nodes at %q", path)
+		}
+	}
+	return nil
+}
+
+// checkStored returns an error if most chunks of large arrays are not stored, as
+// checkAbsent does, but for all arrays of a file with so many bytes: a stored chunk takes
+// a byte of it at least.
+func (r *scanRecord) checkStored(m *Manifest, size int64) error {
+	all := int64(0)
+	for _, a := range m.Arrays {
+		n, _ := a.Grid.NumChunks()
+		all += n
+	}
+	if all <= mostAbsent {
+		return nil
+	}
+	stored := min(all, size) // at most
+	if all <= mostAbsent+64*stored {
+		stored = 0
+		for i, a := range m.Arrays {
+			n, err := r.Arrays[i].stored(a)
+			if err != nil {
+				return fmt.Errorf("%q: %w", a.Path, err)
+			}
+			stored += n
+		}
+	}
+	if all > mostAbsent+64*stored {
+		return fmt.Errorf("%w: %d chunks, and at most %d of them are stored", ErrLimit, all, stored)
+	}
+	return nil
+}
+
+// array returns the array of a record, without its references.
+func (n *nodeRecord) array() (*Array, error) {
 	node, err := metadata.Parse([]byte(n.Document), metadata.Limits{})
 	if err != nil {
 		return nil, err
@@ -130,18 +216,8 @@ func (n *nodeRecord) array(size int64) (*Array, error) {
 		return nil, scan.Corruptf("%d blocks of references for %v chunks", len(n.Blocks), g.Chunks())
 	}
 	a := &Array{Path: n.Path, Document: doc, Grid: g, inline: n.Inline}
-	for _, b := range n.Blocks {
-		some, err := parseBlock(b, int(min(mostReferences, chunks-int64(a.refs.len()))))
-		if err != nil {
-			return nil, err
-		}
-		a.refs.concat(some)
-	}
-	for i, s := range a.refs.source {
-		r := a.refs.at(i)
-		if s > 1 || s == 1 && size > 0 && r.offset+r.length > uint64(size) {
-			return nil, scan.Corruptf("chunk %d has %d bytes at %d of source %d, which has %d", i, r.length, r.offset, s, size)
-		}
+	if err := a.checkChunks(); err != nil {
+		return nil, err
 	}
 	for k := range a.inline {
 		if k < 0 || k >= chunks {
@@ -149,6 +225,55 @@ func (n *nodeRecord) array(size int64) (*Array, error) {
 		}
 	}
 	return a, nil
+}
+
+// blocks returns the references of an array, block by block.
+func (n *nodeRecord) blocks(a *Array) iter.Seq2[references, error] {
+	return func(yield func(references, error) bool) {
+		left, _ := a.Grid.NumChunks()
+		for _, b := range n.Blocks {
+			some, err := parseBlock(b, int(min(mostReferences, left)))
+			left -= int64(some.len())
+			if !yield(some, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// stored returns the number of the chunks of an array that are stored.
+func (n *nodeRecord) stored(a *Array) (int64, error) {
+	stored := int64(len(n.Inline))
+	for some, err := range n.blocks(a) {
+		if err != nil {
+			return 0, err
+		}
+		for _, s := range some.source {
+			if s != 0 {
+				stored++
+			}
+		}
+	}
+	return stored, nil
+}
+
+// read reads the references of an array of a file with so many bytes.
+func (n *nodeRecord) read(a *Array, size int64) error {
+	stored := int64(len(n.Inline))
+	for some, err := range n.blocks(a) {
+		if err != nil {
+			return err
+		}
+		for i, s := range some.source {
+			r := some.at(i)
+			if s > 1 || s == 1 && size > 0 && r.offset+r.length > uint64(size) {
+				return scan.Corruptf("chunk %d has %d bytes at %d of source %d, which has %d", a.refs.len()+i, r.length, r.offset, s, size)
+			}
+			stored += int64(s)
+		}
+		a.refs.concat(some)
+	}
+	return checkAbsent(a.Grid, stored)
 }
 
 // part returns what was found as a part. Values that were not read when the file was

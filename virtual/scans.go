@@ -35,7 +35,9 @@ type scans struct {
 
 	mu      sync.Mutex
 	known   map[string]scanPlace // by the location of the file
-	names   []string             // of the values that are stored
+	own     []string             // the values that this collection has stored, and those that nobody can use
+	found   []foundScans         // the values of others
+	in      locations            // what the manifest has after a collection
 	sources []Source             // of the records that are not stored yet
 	lines   [][]byte             // these records
 	size    int                  // their bytes
@@ -45,9 +47,21 @@ type scans struct {
 
 // scanHeader is the first line of a value.
 type scanHeader struct {
-	Version int      `json:"varve_scan"`
-	Little  bool     `json:"little_endian"` // the order of bytes in values
-	Sources []Source `json:"sources"`
+	Version  int              `json:"varve_scan"`
+	Scanners int              `json:"scanners"`
+	Little   bool             `json:"little_endian"` // the order of bytes in values
+	Sources  scanList[Source] `json:"sources"`
+}
+
+// scannersVersion is the version of what scanners find. Raise it whenever a scan of the
+// same file has another result than before: a repaired fault, an array or attribute that
+// was left out, another codec. Scans of other versions are not used.
+const scannersVersion = 1
+
+// foundScans is a value that another collection has stored.
+type foundScans struct {
+	name    string
+	sources []Source
 }
 
 // scanPlace is where a record is.
@@ -74,6 +88,9 @@ const (
 	// mostScans bounds a decoded value in bytes, and mostScanValue a stored one.
 	mostScans     = 64 << 20
 	mostScanValue = 64 << 20
+	// mostScanned bounds the sources of a value, and the nodes in one file whose scan is
+	// kept.
+	mostScanned = 1 << 16
 	// recentScans is the number of decoded values in memory. Records are asked for in
 	// about the order in which they were stored.
 	recentScans = 3
@@ -105,7 +122,7 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 		if err != nil {
 			return err
 		}
-		if !e.Dir {
+		if !e.Dir && isID(e.Name) {
 			if err := k.learn(ctx, e.Name); err != nil {
 				return err
 			}
@@ -119,17 +136,20 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 func (k *scans) learn(ctx context.Context, name string) error {
 	lines, err := k.read(ctx, name)
 	if errors.Is(err, scan.ErrCorrupt) {
-		k.names = append(k.names, name) // nobody can use it
+		k.own = append(k.own, name)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	var h scanHeader
-	if json.Unmarshal(lines[0], &h) != nil || h.Version != version || h.Little != dtype.LittleEndian() || len(h.Sources) != len(lines)-1 {
+	if json.Unmarshal(lines[0], &h) != nil || h.Version != version || len(h.Sources) != len(lines)-1 {
 		return nil // of another program
 	}
-	k.names = append(k.names, name)
+	k.found = append(k.found, foundScans{name, h.Sources})
+	if h.Scanners != scannersVersion || h.Little != dtype.LittleEndian() {
+		return nil // scan again
+	}
 	for i, source := range h.Sources {
 		k.known[source.Location] = scanPlace{source, name, i + 1}
 	}
@@ -152,6 +172,9 @@ func (k *scans) read(ctx context.Context, name string) ([][]byte, error) {
 	text, err := scanDecoder.DecodeAll(data, nil)
 	if err != nil {
 		return nil, scan.Corruptf("%s: %v", key, err)
+	}
+	if bytes.Count(text, []byte("\n")) > mostScanned {
+		return nil, scan.Corruptf("%s: more than %d scans", key, mostScanned)
 	}
 	return bytes.Split(text, []byte("\n")), nil
 }
@@ -252,7 +275,7 @@ func (k *scans) flush(ctx context.Context) error {
 
 // store stores the records as a value.
 func (k *scans) store(ctx context.Context) error {
-	head, err := json.Marshal(scanHeader{version, dtype.LittleEndian(), k.sources})
+	head, err := json.Marshal(scanHeader{version, scannersVersion, dtype.LittleEndian(), k.sources})
 	if err != nil {
 		return err
 	}
@@ -266,7 +289,7 @@ func (k *scans) store(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("keeping what was scanned: %w", err)
 	}
-	k.names = append(k.names, name)
+	k.own = append(k.own, name)
 	for i, source := range k.sources {
 		k.known[source.Location] = scanPlace{source, name, i + 1}
 	}
@@ -275,7 +298,8 @@ func (k *scans) store(ctx context.Context) error {
 }
 
 // Forget deletes what the collector has kept ([Collector.Keep]), after the manifest is
-// stored.
+// stored. What other collections have kept stays, unless the manifest has all files of
+// it.
 func (c *Collector) Forget(ctx context.Context) error {
 	if c.scans == nil {
 		return nil
@@ -283,8 +307,14 @@ func (c *Collector) Forget(ctx context.Context) error {
 	k := c.scans
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	names := k.own
+	for _, f := range k.found {
+		if !slices.ContainsFunc(f.sources, func(s Source) bool { return !k.in.has(s.Location) }) {
+			names = append(names, f.name)
+		}
+	}
 	var errs []error
-	for _, name := range k.names {
+	for _, name := range names {
 		key, err := k.path.Key(scanFolder + "/" + name)
 		if err == nil {
 			err = store.Delete(ctx, k.into, key)
@@ -293,7 +323,7 @@ func (c *Collector) Forget(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	k.names, k.known = nil, map[string]scanPlace{}
+	k.own, k.found, k.known = nil, nil, map[string]scanPlace{}
 	return errors.Join(errs...)
 }
 

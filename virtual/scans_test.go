@@ -5,11 +5,14 @@ package virtual
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -274,6 +277,114 @@ func TestKeepDamaged(t *testing.T) {
 	}
 }
 
+// goOn adds files of the folder to the manifest, keeps what is scanned, and stops after a
+// number of files. It returns how many were scanned, and how many were kept.
+func (a *archive) goOn(stop int, files ...string) (fresh, kept int) {
+	a.t.Helper()
+	ctx, cancel := context.WithCancel(a.t.Context())
+	defer cancel()
+	m, err := Open(ctx, a.store, a.path)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	j, err := Extend(ctx, m, filepath.Join(a.dir, "made.vz"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	c, err := NewCollector(filepath.Join(a.dir, "made.vz"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer c.Close()
+	c.Concurrency, c.keepAfter = 1, time.Hour
+	c.Added = func(p *Part) {
+		if p.Kept {
+			kept++
+		} else {
+			fresh++
+		}
+		if fresh+kept == stop {
+			cancel()
+		}
+	}
+	if err = c.Keep(ctx, a.store, a.path); err == nil {
+		err = c.Collect(ctx, j, files)
+	}
+	if stop > 0 && errors.Is(err, context.Canceled) {
+		return fresh, kept
+	}
+	if err == nil {
+		m, err = j.Finish()
+	}
+	if err == nil {
+		err = m.Update(ctx)
+	}
+	if err == nil {
+		err = c.Forget(ctx)
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return fresh, kept
+}
+
+// TestForgetOthers adds a file while the scans of others are kept, which stay until the
+// manifest has these files, too. A value with another name is not touched.
+func TestForgetOthers(t *testing.T) {
+	a := newArchive(t, "epochs_days_0*.nc")
+	a.add("epochs_days_01.nc", Join{Concat: "time"})
+	files := a.files()
+	if fresh, _ := a.goOn(1, files[1:]...); fresh != 1 || len(a.scanned()) != 1 {
+		t.Fatalf("%d were scanned, %q", fresh, a.scanned())
+	}
+	others := a.scanned()
+	readme := filepath.Join(a.dir, "made.vz/scan/README")
+	if err := os.WriteFile(readme, []byte("what is this?"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	a.goOn(0, files[2])
+	if names := a.scanned(); len(names) != 2 || names[0] != others[0] && names[1] != others[0] {
+		t.Errorf("%q stay, want %q", names, others)
+	}
+	if fresh, kept := a.goOn(0, files[1:]...); fresh != 0 || kept != 1 {
+		t.Errorf("%d were scanned, %d were kept", fresh, kept)
+	}
+	if names := a.scanned(); len(names) != 1 || names[0] != readme {
+		t.Errorf("%q stay", names)
+	}
+}
+
+// TestKeepOlder goes on with the scans of a program with other scanners. The files are
+// scanned again.
+func TestKeepOlder(t *testing.T) {
+	a := newArchive(t, "epochs_days_0*.nc")
+	how := Join{Concat: "time"}
+	if _, _, err := a.run(how, 2); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	name := a.scanned()[0]
+	b, err := os.ReadFile(name)
+	if err == nil {
+		b, err = scanDecoder.DecodeAll(b, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := bytes.Replace(b, fmt.Appendf(nil, `"scanners":%d,`, scannersVersion), nil, 1)
+	if bytes.Equal(older, b) {
+		t.Fatal("no version of the scanners")
+	}
+	if err := os.WriteFile(name, blockEncoder.EncodeAll(older, nil), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if fresh, kept, err := a.run(how, 0); err != nil || fresh != 3 || kept != 0 {
+		t.Errorf("%d were scanned, %d were kept (%v)", fresh, kept, err)
+	}
+	if names := a.scanned(); len(names) > 0 {
+		t.Errorf("%q stay", names)
+	}
+}
+
 // records returns what scans of files of testdata have found, as it is kept.
 func records(t testing.TB, names ...string) (list [][]byte, sources []Source) {
 	t.Helper()
@@ -357,6 +468,101 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
+// arrayRecords returns records of arrays of uint8 in chunks of one element, whose
+// references repeat a block.
+func arrayRecords(chunks int64, block references, paths ...string) (list []nodeRecord) {
+	doc := strings.NewReplacer("SHAPE", fmt.Sprint(chunks), "[2]", "[1]").Replace(arrayDocument)
+	whole := appendBlock(nil, block)
+	for _, path := range paths {
+		n := nodeRecord{Path: path, Document: doc}
+		for range chunks / mostReferences {
+			n.Blocks = append(n.Blocks, whole)
+		}
+		if left := chunks % mostReferences; left > 0 {
+			n.Blocks = append(n.Blocks, appendBlock(nil, block.slice(0, int(left))))
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// TestLargeRecords has records of a few bytes that declare many chunks or nodes. They are
+// refused before they take memory.
+func TestLargeRecords(t *testing.T) {
+	absent, stored := makeReferences(mostReferences), makeReferences(mostReferences)
+	for i := range stored.source {
+		stored.source[i] = 1
+	}
+	recordOf := func(arrays []nodeRecord) []byte {
+		line, err := json.Marshal(scanRecord{Format: "none", Arrays: arrays})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	many := make([]string, 64)
+	for i := range many {
+		many[i] = fmt.Sprint("a", i)
+	}
+	for name, c := range map[string]struct {
+		line []byte
+		size int64
+		ok   bool
+	}{
+		"sound":            {recordOf(arrayRecords(100, stored, "a", "b")), 4096, true},
+		"stored":           {recordOf(arrayRecords(mostAbsent+100, stored, "a")), 4096, true},
+		"many of a file":   {recordOf(arrayRecords(1<<24, stored, "a")), 4096, false},
+		"many of any file": {recordOf(arrayRecords(1<<24, stored, "a")), 0, false},
+		"together":         {recordOf(arrayRecords(mostAbsent/8, absent, many...)), 4096, false},
+		"absent":           {recordOf(arrayRecords(1<<21, absent, "a")), 1 << 30, false},
+		"absent of two":    {recordOf(arrayRecords(mostAbsent-1, absent, "a", "b")), 1 << 30, false},
+		"absent of one":    {recordOf(append(arrayRecords(1<<21, absent, "a"), arrayRecords(1<<20, stored, "b")...)), 1 << 30, false},
+		"too many":         {recordOf(arrayRecords(mostChunks+1, stored, "a")), 1 << 31, false},
+		"one path":         {recordOf(arrayRecords(100, stored, "a", "a")), 4096, false},
+		"nodes":            {[]byte(`{"arrays":[` + strings.Repeat("{},", 1<<22) + `{}]}`), 4096, false},
+		"no list":          {[]byte(`{"arrays":{"path":"a"}}`), 4096, false},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := parseRecord(c.line, Source{Location: "../f", Size: c.size})
+		runtime.ReadMemStats(&after)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		most := uint64(20<<20 + 8*len(c.line))
+		if c.size == 1<<30 || c.ok { // it decodes blocks, one by one
+			most = 400 << 20
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > most {
+			t.Errorf("%s: a record of %d bytes takes %d", name, len(c.line), used)
+		}
+	}
+}
+
+// TestManyScans has a value of a few bytes with many records or sources.
+func TestManyScans(t *testing.T) {
+	for name, text := range map[string]string{
+		"records": strings.Repeat("\n", 32<<20),
+		"sources": `{"varve_scan":1,"sources":[` + strings.Repeat("{},", 10<<20) + `{}]}` + "\n{}",
+	} {
+		a := newArchive(t, "epochs_days_01.nc")
+		value := blockEncoder.EncodeAll([]byte(text), nil)
+		if _, err := store.Put(t.Context(), a.store, a.path.MustKey("scan/0123456789abcdef"), value, store.Flush); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		fresh, kept, err := a.run(Join{Concat: "time"}, 0)
+		runtime.ReadMemStats(&after)
+		if err != nil || fresh != 1 || kept != 0 {
+			t.Errorf("%s: %d were scanned, %d were kept (%v)", name, fresh, kept, err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 320<<20 {
+			t.Errorf("%s: a value of %d bytes takes %d", name, len(value), used)
+		}
+	}
+}
+
 // FuzzScanRecord parses records of any bytes. What is accepted can be stored again.
 func FuzzScanRecord(f *testing.F) {
 	lines, _ := records(f, "h5_groups.h5", "h5_holes.h5", "h5_unsupported.h5")
@@ -364,7 +570,7 @@ func FuzzScanRecord(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		m, r, err := parseRecord(line, Source{Location: "../f", Size: 1 << 20})
+		m, r, err := parseRecord(line, Source{Location: "../f", Size: 1 << 16})
 		if err != nil {
 			return
 		}
