@@ -87,6 +87,34 @@ func TestCopyDatasets(t *testing.T) {
 	}
 }
 
+// TestCopiesOfAnother makes a manifest of another one in another folder, which has copied
+// coordinates and chunks: they are read from there, if that folder is allowed.
+func TestCopiesOfAnother(t *testing.T) {
+	for _, d := range datasets(t) {
+		if d.Name != "yearly_padded" {
+			continue
+		}
+		from, to, chunks, how := copied(t, d.Files...), t.TempDir(), int64(0), d.how()
+		how.CopyPadded = true
+		if err := copyInto(t, from, how, &chunks, d.Files...); err != nil || chunks == 0 {
+			t.Fatalf("%d chunks are copied (%v)", chunks, err)
+		}
+		stored(t, to, alone(t, filepath.Join(to, "made.vz"), filepath.Join(from, "made.vz")))
+		for allow, want := range map[string]error{from: nil, t.TempDir(): virtual.ErrNotAllowed} {
+			a, err := zarr.OpenArray(virtual.WithAllowed(t.Context(), allow), filepath.Join(to, "made.vz", d.Variable), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			if hash, err := hashOf(t, a); !errors.Is(err, want) || err == nil && hash != d.SHA256 {
+				t.Errorf("%s is allowed: %v, or other elements", allow, err)
+			}
+		}
+		return
+	}
+	t.Error("there is no such data set")
+}
+
 // paddedNode makes an array whose last chunk along the time has padding.
 func paddedNode[T dtype.Element](t *testing.T, path string, names []string, shape, chunk []int64, spec zarr.Spec, value func(i int) T) []T {
 	t.Helper()

@@ -4,6 +4,9 @@ package virtual
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr/store"
@@ -117,6 +120,46 @@ func TestPlaces(t *testing.T) {
 			}
 		case err != nil || got != x.want:
 			t.Errorf("%q leads to %q, want %q (%v)", x.location, got, x.want, err)
+		}
+	}
+}
+
+// TestOwnValues reads the values of another manifest, which have no references in them,
+// and refuses all else below it: that could be references.
+func TestOwnValues(t *testing.T) {
+	dir := t.TempDir()
+	s, err := newSites(WithAllowed(t.Context(), dir), memstore.New(), store.Path{}, "/elsewhere", "m.vz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for name, want := range map[string]error{
+		"a.vz/data/0123":             nil,
+		"sub/a.vz/data/0123":         nil,
+		"a.vz/manifest.json":         ErrNotAllowed,
+		"a.vz/data/../manifest.json": ErrNotAllowed,
+		"a.vz/blocks/0123":           ErrNotAllowed,
+		"a.vz/data/sub/0123":         ErrNotAllowed,
+		"a.json/data/0123":           ErrNotAllowed,
+		"a.parq/data/0123":           ErrNotAllowed,
+		"a.vz/b.vz/data/0123":        ErrNotAllowed,
+		"a.parq/b.vz/data/0123":      ErrNotAllowed,
+		"a.vz/data/b.vz/data/0123":   ErrNotAllowed,
+		"../a.vz/data/0123":          ErrNotAllowed,
+	} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if !strings.HasPrefix(name, "../") {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(name), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []byte
+		at, err := s.of(filepath.ToSlash(dir) + "/" + name)
+		if err == nil {
+			got, _, err = at.store.Get(t.Context(), at.key, store.Request{}, nil)
+		}
+		if !errors.Is(err, want) || err == nil && string(got) != name {
+			t.Errorf("%s: %q (%v), want %v", name, got, err, want)
 		}
 	}
 }

@@ -18,7 +18,10 @@ import (
 )
 
 // ownFolders have the values of a manifest, each with a name of newID.
-var ownFolders = []string{"blocks", "data", scanFolder, clockFolder}
+var ownFolders = []string{"blocks", dataFolder, scanFolder, clockFolder}
+
+// dataFolder has values that are sources of a manifest: chunks that have no other.
+const dataFolder = "data"
 
 // clockFolder has values that a vacuum stores to ask for the time.
 const clockFolder = "clock"
