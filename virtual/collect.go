@@ -232,7 +232,7 @@ func (c *Collector) openReferences(ctx context.Context, p place) (*Part, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.shown(), err)
 	}
-	w := &walk{ctx: ctx, store: at.store, root: at.path, location: c.locationOf(p)}
+	w := &walk{ctx: ctx, store: at.store, root: at.path, location: c.locationOf(p), scheme: p.scheme}
 	if v, ok := store.As[*Store](at.store); ok {
 		if from, ok := v.sources.(*sites); ok {
 			w.rename = func(location string) (string, error) {

@@ -271,7 +271,19 @@ func TestFolderNames(t *testing.T) {
 	if _, _, err := sum(t, filepath.Join(dir, "none.vz/v")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no manifest: %v", err)
 	}
-	if _, err := collect(t, dir, virtual.Join{}, "plain.vz"); err != nil {
-		t.Error(err)
+	// They are FILES like other nodes: a chunk that has changed is noticed.
+	for _, name := range []string{"plain.vz", "plain.json", "plain.parq", "plain.parquet"} {
+		dir := t.TempDir()
+		node(t, dir, name+"/v", []int32{1, 2}, []string{"x"}, []int64{2}, nil, "")
+		root := stored(t, dir, alone(t, filepath.Join(dir, "made.vz"), filepath.Join(dir, name)))
+		if _, _, err := sum(t, root+"/v"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Chtimes(filepath.Join(dir, name, "v/c/0"), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := sum(t, root+"/v"); !errors.Is(err, virtual.ErrSourceChanged) {
+			t.Errorf("%s: another time: %v", name, err)
+		}
 	}
 }
