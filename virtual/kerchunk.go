@@ -102,8 +102,8 @@ func (k keyList) list(_ context.Context, l *listing) {
 	}
 }
 
-// most implements content.
-func (k keyList) most(_ context.Context, array string, _ int64) (n int64, err error) {
+// countStored implements content.
+func (k keyList) countStored(_ context.Context, array string, _ int64) (n int64, err error) {
 	for range k.refs.Below(strings.TrimPrefix(array+"/", "/")) {
 		n++
 	}

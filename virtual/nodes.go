@@ -98,8 +98,10 @@ func (n *nodes) at(ctx context.Context, a *Array, number int64) (f found, err er
 	return f, err
 }
 
-// most implements content. The references of an array are stored for all chunks.
-func (n *nodes) most(_ context.Context, _ string, chunks int64) (int64, error) { return chunks, nil }
+// countStored implements content. The references of an array are stored for all chunks.
+func (n *nodes) countStored(_ context.Context, _ string, chunks int64) (int64, error) {
+	return chunks, nil
+}
 
 // list yields the keys below a folder.
 func (n *nodes) list(ctx context.Context, l *listing) {

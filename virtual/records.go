@@ -195,23 +195,30 @@ func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (fo
 // records returns the records of an array in the file k, or nil if there is no such file.
 func (r *recordFolder) records(ctx context.Context, a *recordArray, k int64) (*kerchunk.Records, error) {
 	return r.kept.get(recordFile{a.path, k}, func() (*kerchunk.Records, error) {
-		key, err := r.key(a.path, kerchunk.RecordsName(k))
-		if err != nil {
-			return nil, err
-		}
-		file, _, err := r.store.Get(ctx, key, store.Request{Limit: mostRecordsFile}, nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		var records *kerchunk.Records
-		if err == nil {
-			records, err = r.format.Decode(file, r.folder.RecordSize, kerchunk.Limits{})
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		return records, nil
+		records, _, err := r.read(ctx, a, k)
+		return records, err
 	})
+}
+
+// read returns the records of an array in the file k, and the size of the file in bytes,
+// or nil if there is no such file.
+func (r *recordFolder) read(ctx context.Context, a *recordArray, k int64) (*kerchunk.Records, int64, error) {
+	key, err := r.key(a.path, kerchunk.RecordsName(k))
+	if err != nil {
+		return nil, 0, err
+	}
+	file, _, err := r.store.Get(ctx, key, store.Request{Limit: mostRecordsFile}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	var records *kerchunk.Records
+	if err == nil {
+		records, err = r.format.Decode(file, r.folder.RecordSize, kerchunk.Limits{})
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", key, err)
+	}
+	return records, int64(len(file)), nil
 }
 
 // key returns the key of a file of an array.
@@ -304,14 +311,36 @@ func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, erro
 	return files, nil
 }
 
-// most implements content.
-func (r *recordFolder) most(ctx context.Context, array string, chunks int64) (int64, error) {
+// countStored implements content. It reads the files of a large array until its chunks
+// are few enough: a file of a few bytes may have a million records that are null, or
+// equal. So a file counts for no more records than it has bytes.
+func (r *recordFolder) countStored(ctx context.Context, array string, chunks int64) (n int64, err error) {
 	a := r.arrays[array]
-	if a == nil || a.err != nil {
+	if a == nil || a.err != nil || fewAbsent(chunks, 0) {
 		return 0, nil
 	}
 	files, err := r.files(ctx, a)
-	return min(chunks, int64(len(files))*int64(r.folder.RecordSize)), err
+	for _, k := range files {
+		if err != nil || fewAbsent(chunks, n) {
+			break
+		}
+		var records *kerchunk.Records
+		var size int64
+		if records, size, err = r.read(ctx, a, k); records != nil {
+			n += min(countRecords(records), size)
+		}
+	}
+	return n, err
+}
+
+// countRecords returns the number of records that are not null.
+func countRecords(r *kerchunk.Records) (n int64) {
+	for i := range r.Len() {
+		if _, ok := r.At(i); ok {
+			n++
+		}
+	}
+	return n
 }
 
 // mostUnlisted bounds the files of an array that are tried one by one.

@@ -101,11 +101,15 @@ func fromScanned(s *scan.Array, size int64) (*Array, error) {
 // checkAbsent returns an error if most chunks of a large array are not stored: a small
 // file can declare any number of chunks that it does not have.
 func checkAbsent(g *grid.Grid, stored int64) error {
-	if n, ok := g.NumChunks(); !ok || n > mostAbsent+64*stored {
-		return fmt.Errorf("%w: it has %v chunks, and at most %d of them are stored", ErrLimit, g.Chunks(), stored)
+	if n, ok := g.NumChunks(); !ok || !fewAbsent(n, stored) {
+		return fmt.Errorf("%w: it has %v chunks, of which %d count as stored", ErrLimit, g.Chunks(), stored)
 	}
 	return nil
 }
+
+// fewAbsent reports whether an array may have so many chunks of which so many are stored.
+// A manifest takes some 20 bytes of memory for each.
+func fewAbsent(chunks, stored int64) bool { return chunks <= mostAbsent+64*stored }
 
 // mostAbsent is the number of chunks that an array of a file may have without storing
 // any.

@@ -32,9 +32,9 @@ type content interface {
 	find(ctx context.Context, key store.Key) (found, error)
 	// list yields the keys below a folder.
 	list(ctx context.Context, l *listing)
-	// most returns a number that the stored chunks of an array do not exceed. The array
-	// has so many chunks by its document.
-	most(ctx context.Context, array string, chunks int64) (int64, error)
+	// countStored returns how many chunks of an array are stored, or as many of them as
+	// are enough for [fewAbsent]. The array has so many chunks by its document.
+	countStored(ctx context.Context, array string, chunks int64) (int64, error)
 }
 
 // sources finds the files that references lead to.

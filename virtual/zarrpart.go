@@ -107,7 +107,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	ok = ok && w.rename != nil
 	if ok {
 		chunks, _ := n.Grid().NumChunks()
-		stored, err := v.content.most(w.ctx, at.String(), chunks)
+		stored, err := v.content.countStored(w.ctx, at.String(), chunks)
 		if err == nil {
 			err = checkAbsent(n.Grid(), stored)
 		}

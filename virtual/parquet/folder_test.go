@@ -171,6 +171,43 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestAbsent has an array of four million chunks and one file of references. To put it
+// together with others takes memory for each chunk, which a file must have earned: by its
+// records, and by their bytes.
+func TestAbsent(t *testing.T) {
+	const rows = 1 << 16
+	for name, c := range map[string]struct {
+		reference func(i int) kerchunk.Reference
+		want      error
+	}{
+		"null":  {nil, virtual.ErrLimit},
+		"equal": {func(int) kerchunk.Reference { return kerchunk.Reference{URL: "bytes", Length: 1} }, virtual.ErrLimit},
+		"different": {func(i int) kerchunk.Reference {
+			return kerchunk.Reference{URL: "bytes", Offset: int64(i) * 999, Length: 1}
+		}, nil},
+	} {
+		list := map[int]kerchunk.Reference{}
+		for i := 0; c.reference != nil && i < rows; i++ {
+			list[i] = c.reference(i)
+		}
+		dir := t.TempDir()
+		put(t, dir, "r.parq/.zmetadata", fmt.Appendf(nil, `{"metadata":{%s"a/.zarray":%s},"record_size":%d}`, groupDocument, strings.Replace(document, "[25]", "[4000000]", 1), rows))
+		put(t, dir, "r.parq/a/refs.0.parq", refs(t, rows, list))
+		j, err := virtual.NewJoined(virtual.Join{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		collector, err := virtual.NewCollector(filepath.Join(dir, "x.vz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer collector.Close()
+		if err := collector.Collect(t.Context(), j, []string{filepath.Join(dir, "r.parq")}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
 // TestOneArray has documents of arrays that cannot be read beside one that can.
 func TestOneArray(t *testing.T) {
 	at := folder(t)
