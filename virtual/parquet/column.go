@@ -18,6 +18,7 @@ type column struct {
 	pages      []byte
 	dictionary dictionary
 	reserve    func(n int64) error // counts memory, and returns an error at the limit
+	spend      func(n int) error   // counts bytes of pages in the same way
 }
 
 // column returns a column of a row group.
@@ -39,7 +40,7 @@ func (f *footer) column(e *format.SchemaElement, g *format.RowGroup, reserve fun
 		}
 		return &column{
 			name: e.Name, physical: m.Type, optional: e.RepetitionType.V == format.Optional, codec: m.Codec,
-			pages: f.pages[begin : begin+m.TotalCompressedSize], reserve: reserve,
+			pages: f.pages[begin : begin+m.TotalCompressedSize], reserve: reserve, spend: f.spend,
 		}, nil
 	}
 	return nil, scan.Corruptf("a row group lacks it")
@@ -78,6 +79,9 @@ func (c *column) next() (page, error) {
 		}
 		body := rest[:h.CompressedPageSize]
 		c.pages = rest[h.CompressedPageSize:]
+		if err := c.spend(n + len(body)); err != nil {
+			return page{}, err
+		}
 		switch {
 		case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
 			if err := c.dictionaryPage(&h, body); err != nil {

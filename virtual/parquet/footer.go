@@ -20,7 +20,17 @@ const (
 // footer is the metadata of a file, and the part of the file with the pages.
 type footer struct {
 	format.FileMetaData
-	pages []byte // from the start of the file on
+	pages  []byte // from the start of the file on
+	unread int64  // bytes of pages that may still be read
+}
+
+// spend counts bytes of a page that is read. No two columns share bytes of pages, so the
+// time for pages is bounded by the size of the file, also if they have no rows.
+func (f *footer) spend(n int) error {
+	if f.unread -= int64(n); f.unread < 0 {
+		return scan.Corruptf("columns or row groups share bytes of pages")
+	}
+	return nil
 }
 
 // readFooter reads the metadata at the end of a file.
@@ -36,7 +46,7 @@ func readFooter(file []byte) (*footer, error) {
 	case n > mostFooter:
 		return nil, scan.Unsupportedf("a footer of %d bytes; at most %d are read", n, mostFooter)
 	}
-	f := &footer{pages: file[:end-int(n)]}
+	f := &footer{pages: file[:end-int(n)], unread: int64(end) - int64(n)}
 	if _, err := unmarshal(file[end-int(n):end], &f.FileMetaData); err != nil {
 		return nil, err
 	}

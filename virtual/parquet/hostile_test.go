@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -216,6 +217,57 @@ func TestStructures(t *testing.T) {
 	// A footer may be longer than any that is read.
 	if _, err := (Format{}).Decode(withFooter(nil, make([]byte, mostFooter+1)), 10, kerchunk.Limits{}); !errors.Is(err, scan.ErrUnsupported) {
 		t.Error(err)
+	}
+}
+
+// TestSharedPages has row groups of one row that all have the same pages, most of which
+// have no rows. No more pages are read than the file has.
+func TestSharedPages(t *testing.T) {
+	const groups, empty = 100, 1000
+	c := newClaim(1)
+	c.file.Schema[1].RepetitionType.V = format.Required
+	c.column.Codec = format.Zstd
+	c.page.DataPageHeader.V.NumValues = 0
+	c.page.UncompressedPageSize, c.page.CompressedPageSize = 0, 0
+	one := bytes.Repeat(marshal(t, &c.page), empty)
+	text := binary.LittleEndian.AppendUint32(nil, 1) // the value of the row
+	frame, err := zstdEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := frame.EncodeAll(append(text, 'x'), nil)
+	c.page.DataPageHeader.V.NumValues = 1
+	c.page.UncompressedPageSize, c.page.CompressedPageSize = 5, int32(len(body))
+	pages := append(append(one, marshal(t, &c.page)...), body...)
+	c.column.TotalCompressedSize = int64(len(pages))
+	decoded := func(groups int) (pagesRead int, err error) {
+		c.file.NumRows = int64(groups)
+		c.file.RowGroups = slices.Repeat(c.file.RowGroups[:1], groups)
+		file := withFooter(pages, marshal(t, &c.file))
+		r, decodeErr := Format{}.Decode(file, groups, kerchunk.Limits{})
+		f, err := readFooter(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.RowGroups { // as decode does, but counting the pages
+			x, err := f.column(&f.Schema[1], &f.RowGroups[i], func(int64) error { pagesRead++; return nil })
+			if err == nil {
+				err = x.each(i, 1, func(int, *values) error { return nil })
+			}
+			if err != nil {
+				return pagesRead, errors.Join(decodeErr, err)
+			}
+		}
+		if x, ok := r.At(0); !ok || x.URL != "x" {
+			t.Errorf("%v", x)
+		}
+		return pagesRead, decodeErr
+	}
+	if n, err := decoded(1); n != empty+1 || err != nil {
+		t.Errorf("a row group: %d pages (%v)", n, err)
+	}
+	if n, err := decoded(groups); n > empty+2 || !errors.Is(err, scan.ErrCorrupt) {
+		t.Errorf("%d row groups: %d pages (%v)", groups, n, err)
 	}
 }
 
