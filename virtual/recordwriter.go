@@ -91,12 +91,32 @@ func (w *recordWriter) addArray(ctx context.Context, a *Array) error {
 		if len(w.file) > mostRecordsFile {
 			return fmt.Errorf("%w: %s has %d bytes, and at most %d can be read; put fewer references into a file (--record-size)", ErrLimit, name, len(w.file), mostRecordsFile)
 		}
+		if err := w.check(name, records); err != nil {
+			return err
+		}
 		if err := w.put(ctx, name, w.file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// check returns an error if the file would be refused by its readers: long locations and
+// values take several times their size in memory. Records of less memory are far from the
+// limit.
+func (w *recordWriter) check(name string, records *kerchunk.Records) error {
+	if records.Bytes() < uncheckedRecords {
+		return nil
+	}
+	if _, err := w.format.Decode(w.file, w.size, kerchunk.Limits{}); err != nil {
+		return fmt.Errorf("%w: %s could not be read; put fewer than %d references into a file (--record-size): %w", ErrLimit, name, w.size, err)
+	}
+	return nil
+}
+
+// uncheckedRecords is the memory in bytes from which on records are read before they are
+// stored.
+const uncheckedRecords = 8 << 20
 
 // records returns the references of chunks from a number in C order on. Those beyond the
 // array are missing, so that every file has the same number.

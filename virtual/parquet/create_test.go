@@ -233,6 +233,39 @@ func TestPadded(t *testing.T) {
 	}
 }
 
+// TestLongLocations has more text in a file than is read. It is refused before it is
+// stored, and fewer references in each file are not.
+func TestLongLocations(t *testing.T) {
+	const chunks = 9000
+	dir, long := t.TempDir(), strings.Repeat("x", 4000)
+	text := []byte(strings.NewReplacer("[25]", fmt.Sprintf("[%d]", 1000*chunks), "[1]", "[1000]").Replace(`{".zgroup":{"zarr_format":2},"a/.zarray":` + document))
+	for i := range chunks {
+		text = fmt.Appendf(text, `,"a/%d":["https://host.example/%d%s",0,1000]`, i, i, long)
+	}
+	put(t, dir, "long.json", append(text, '}'))
+	at := filepath.Join(dir, "r.parq")
+	m := joined(t, at, virtual.Join{}, filepath.Join(dir, "long.json"))
+	s, path := place(t, at)
+	if err := m.CreateParquet(t.Context(), s, path, 0); !errors.Is(err, virtual.ErrLimit) || !strings.Contains(err.Error(), "fewer than 10000 references into a file (--record-size)") {
+		t.Errorf("%v", err)
+	}
+	for e, err := range store.List(t.Context(), s, path, true) {
+		t.Errorf("%s is left (%v)", e.Name, err)
+	}
+	if err := m.CreateParquet(t.Context(), s, path, 3000); err != nil {
+		t.Fatal(err)
+	}
+	for k := range int64(3) {
+		file, _, err := s.Get(t.Context(), path.MustKey("a/"+kerchunk.RecordsName(k)), store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := (parquet.Format{}).Decode(file, 3000, kerchunk.Limits{}); err != nil || r.Len() != 3000 {
+			t.Errorf("file %d: %v", k, err)
+		}
+	}
+}
+
 // failing is a store whose writes fail after some.
 type failing struct {
 	*filestore.Store
