@@ -16,7 +16,7 @@ import (
 )
 
 // Create stores a manifest in a folder of a store. If there is one already, the error is
-// [store.ErrConflict].
+// [store.ErrConflict]; if copies of chunks were deleted meanwhile, it is [ErrCopiesGone].
 func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) error {
 	if m.folder != nil {
 		return errors.New("the manifest is stored already: its references lead into its folder")
@@ -25,7 +25,8 @@ func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) e
 }
 
 // Update stores a manifest that [Open] has opened and [Extend] has changed, in place of
-// itself. If another program has changed it meanwhile, the error is [store.ErrConflict].
+// itself. If another program has changed it meanwhile, the error is [store.ErrConflict];
+// if copies of chunks were deleted, it is [ErrCopiesGone].
 // Values that are no longer needed stay until [Vacuum] deletes them: readers that have
 // opened it before go on.
 func (m *Manifest) Update(ctx context.Context) error {

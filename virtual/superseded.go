@@ -139,8 +139,12 @@ func (f *folder) present(ctx context.Context, list []superseded) ([]superseded, 
 	return left, nil
 }
 
-// checkCopies returns an error if copies of chunks, which may have taken days, are gone:
-// to a vacuum they are values that no document names.
+// ErrCopiesGone means that copies of chunks ([Collector.CopyPadded]) were deleted before
+// the manifest was stored. Nothing was changed. Collect the files and copy them again.
+var ErrCopiesGone = errors.New("copies of chunks are gone")
+
+// checkCopies returns [ErrCopiesGone] if copies of chunks, which may have taken days, are
+// gone: to a vacuum they are values that no document names.
 func (m *Manifest) checkCopies(ctx context.Context, s store.Store, path store.Path) error {
 	for _, c := range m.copies {
 		key, err := path.Key(c.Location)
@@ -149,7 +153,7 @@ func (m *Manifest) checkCopies(ctx context.Context, s store.Store, path store.Pa
 		}
 		info, err := store.Stat(ctx, s, key)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size != c.Size {
-			return fmt.Errorf("%w: %s, which has copies of chunks, is gone: another program has deleted it; copy them again", store.ErrConflict, key)
+			return fmt.Errorf("%w: %s was deleted before a manifest has named it, such as by a vacuum; repeat the whole, with new copies", ErrCopiesGone, key)
 		}
 		if err != nil {
 			return err

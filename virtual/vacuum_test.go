@@ -414,7 +414,8 @@ func TestCopiesGone(t *testing.T) {
 	if err := Delete(t.Context(), s, path); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Create(t.Context(), s, path); !errors.Is(err, store.ErrConflict) {
+	// It is no conflict: there is no other manifest.
+	if err := m.Create(t.Context(), s, path); !errors.Is(err, ErrCopiesGone) || errors.Is(err, store.ErrConflict) {
 		t.Errorf("the copies are gone: %v", err)
 	}
 }

@@ -273,7 +273,7 @@ func (f *virtualizeFlags) copyChunks(cmd *cobra.Command, c *virtual.Collector, m
 // that it is at the place of references, which cannot grow.
 var (
 	errTaken    = failure.BadArgument("something is there already: add files to a manifest with --append, or remove it")
-	errOccupied = failure.BadArgument("something is there already: remove it, or take another name")
+	errOccupied = failure.BadArgument("something is there already: take another name, or delete it with the tools of the system or of the object store; for Parquet files it is a folder (varve rm deletes no references)")
 )
 
 // taken returns the error for a place where there is something.

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/virtual"
 )
 
 // foreign copies files of package virtual into a folder, and returns it.
@@ -118,6 +119,53 @@ func TestVirtualizeCopies(t *testing.T) {
 	}
 	must(t, "", append(add, "--allow", dir)...)
 	must(t, "", "equal", other, at("y.vz"), "--allow", dir)
+}
+
+// TestVirtualizeCopiesGone deletes copies of chunks before the manifest is stored. The
+// error does not say that there is another manifest, or another program.
+func TestVirtualizeCopiesGone(t *testing.T) {
+	dir := foreign(t, "yearly_padded_0[12].nc")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, "", "virtualize", at("yearly_padded_01.nc"), "--concat", "time", "-o", at("old.vz"))
+	for _, f := range []*virtualizeFlags{{out: at("new.vz"), concat: "time", copyPadded: true}, {out: at("old.vz"), copyPadded: true, more: true}} {
+		cmd := newVirtualizeCommand()
+		cmd.SetContext(t.Context())
+		s, folder, err := store.OpenLocation(t.Context(), dir, store.Create)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err := folder.Join(filepath.Base(f.out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := virtual.NewCollector(f.out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		data := filepath.Join(f.out, "data")
+		before, _ := filepath.Glob(data + "/*") // none for a new manifest
+		m, err := f.collect(cmd, c, s, path, []string{at("yearly_padded_01.nc"), at("yearly_padded_02.nc")}, new(virtualized))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(data + "/*")
+		if err != nil || len(names) != len(before)+1 {
+			t.Fatalf("%s: %q (%v)", f.out, names, err)
+		}
+		for _, name := range names {
+			if !slices.Contains(before, name) {
+				err = os.Remove(name)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.publish(t.Context(), m, s, path)
+		if !errors.Is(err, virtual.ErrCopiesGone) || strings.Contains(err.Error(), "already") || strings.Contains(err.Error(), "has added files") {
+			t.Errorf("%s: %v", f.out, err)
+		}
+	}
 }
 
 // TestVirtualizeGoesOn repeats a command that has failed at the last of many files.
@@ -362,7 +410,10 @@ func TestVirtualizeParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"virtualize F --concat time -o r.parq":                        "something is there already: remove it",
+		"virtualize F --concat time -o r.parq":                        "delete it with the tools of the system",
+		"virtualize F --concat time -o again.json":                    "delete it with the tools of the system",
+		"rm r.parq --yes":                                             "read-only",
+		"rm again.json --yes":                                         "read-only",
 		"virtualize F --append -o r.parq":                             "cannot grow",
 		"virtualize F --concat time -o x.vz --record-size 5":          "--record-size is for references in Parquet files",
 		"virtualize F --concat time -o x.parq --record-size -1":       "from 1 to 1,048,576",
