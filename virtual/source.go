@@ -18,7 +18,8 @@ type Source struct {
 	Location string
 	// Size, Modified and Version identify what was scanned. Modified is in nanoseconds
 	// since 1970. Version is an ETag or the like, with the scheme of its store before it,
-	// as in "s3:…". Each is zero if it is not known.
+	// as in "s3:…". Each is zero if it is not known, and is not compared then: a file of
+	// the time 0 is known by its size only.
 	Size     int64
 	Modified int64
 	Version  string
@@ -26,7 +27,9 @@ type Source struct {
 
 // ErrSourceChanged means that a source is not the file that was scanned: its size, its
 // version or its time of modification differ. Its references may be wrong. Scan it again.
-// It is a [zarr.ErrSourceChanged].
+// It is a [zarr.ErrSourceChanged]. A local file that was changed without a change of its
+// size and its time is not noticed, nor is one of the same size where no time or version
+// is known: the bytes themselves are not compared.
 var ErrSourceChanged = sentinel.New("the source has changed since it was scanned; scan it again", zarr.ErrSourceChanged)
 
 // Describe returns a source for the version of a file that info describes. scheme is that

@@ -53,8 +53,9 @@ read. Files are added in the given order.
 ranks. --stack gives all arrays a new first axis. Without either, files add different arrays. Coordinates that every
 file repeats must be equal, and a time coordinate is copied into the manifest: each file may count from another day.
 
-The manifest keeps the size and the time of each file, or its version in an object store. Reading fails if a file has
-changed. A manifest leads only to files in the folder that it is in, and below; --allow of every command permits others.
+The manifest keeps the size and the time of each file, or its version in an object store. Reading fails if these have
+changed; a file with other bytes but the same size and time is not noticed. A manifest leads only to files in the folder
+that it is in, and below; --allow of every command permits others.
 
 A file may end within a chunk that is stored with padding, such as one of 31 days in chunks of 10. The last file may, and
 so may all others if chunks are not compressed and DIM is the first axis. Elsewhere --copy-padded gives the manifest
