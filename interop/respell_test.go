@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -20,7 +21,12 @@ func respell(t *testing.T, r *rand.Rand, path string, s *spec) {
 	s.rectilinear = true
 	shapes := make([]any, len(s.Chunks))
 	for i, c := range s.Chunks {
-		if shapes[i] = c.step; c.edges != nil {
+		switch {
+		case c.edges == nil:
+			shapes[i] = c.step
+		case s.Shape[i] == 0 && slices.Equal(c.edges, []int64{1}): // [[1, 1]] stands for no edges
+			shapes[i] = c.edges
+		default:
 			shapes[i] = randomRuns(r, c.edges)
 		}
 	}
