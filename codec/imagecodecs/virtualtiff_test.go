@@ -5,6 +5,7 @@ package imagecodecs
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"testing"
 
 	"varve.dev/zarr/codec"
@@ -56,7 +57,8 @@ func TestChunky(t *testing.T) {
 	if err := chain.Decode(&back, want); err != nil || !bytes.Equal(back.Data, plain) {
 		t.Errorf("decodes to %d, want %d: %v", back.Data, plain, err)
 	}
-	if racing.Detector { // it empties the pools
+	// The detector empties the pools. On processors with 32 bits, strides escape.
+	if racing.Detector || strconv.IntSize == 32 {
 		return
 	}
 	if n := testing.AllocsPerRun(100, func() { err = chain.Decode(&back, want) }); n >= 1 || err != nil {
