@@ -111,6 +111,9 @@ func (h *history) refusesAny(t *testing.T, chunks []cut, do func(*zarr.Array) er
 
 // cuts reports whether a stored shard would become shorter.
 func (h *history) cuts(chunks []cut) bool {
+	if slices.Contains(h.want.shape, 0) {
+		return false // no shard is stored
+	}
 	for i, c := range chunks {
 		was := h.spec.Chunks[i].unlocked(h.want.shape[i]).edges
 		for k, edge := range c.edges[:min(len(c.edges), len(was))] {
