@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"maps"
-	"slices"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/tree"
@@ -61,18 +59,18 @@ func (g *Group) recopy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed := map[string]bool{}
+	var changed []string
 	for path, raw := range is.Nodes() {
 		if !bytes.Equal(was.Raw(path), raw) {
-			changed[path] = true
+			changed = append(changed, path)
 		}
 	}
 	for path := range was.Nodes() {
 		if is.Raw(path) == nil {
-			changed[path] = true
+			changed = append(changed, path)
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(changed)) {
+	for _, path := range changed {
 		member := node{hierarchy: g.hierarchy, options: g.options, document: g.document}
 		if member.path, err = g.path.Join(path); err == nil {
 			err = g.hierarchy.recordAll(ctx, member)

@@ -86,6 +86,9 @@ func parse(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, scan.Corruptf("%v", err)
 	}
+	if d.Version == 0 {
+		return nil, scan.Unsupportedf("the document has no member varve_manifest: another program has written it")
+	}
 	if d.Version != version {
 		return nil, scan.Unsupportedf("a manifest of version %d; this program knows version %d", d.Version, version)
 	}

@@ -43,7 +43,7 @@ func openIn(
 	}
 	s, err := open(home, dir, folder)
 	if err == nil && access != store.Read {
-		err = fmt.Errorf("%w: references are read-only; scan files into them (varve virtualize), or copy them to an array (varve materialize)", store.ErrUnsupported)
+		err = fmt.Errorf("%w: references are read-only; scan files into them (varve virtualize), or copy them to an array (varve materialize); varve rm deletes only manifests (.vz)", store.ErrUnsupported)
 	}
 	if err != nil {
 		if c, ok := home.(io.Closer); ok {

@@ -174,8 +174,9 @@ func (t *transaction) stage(ctx context.Context) error {
 		if failed.Load() { // the rest would be staged in vain
 			return nil
 		}
-		err = m.run.stage(ctx, m.change)
-		failed.CompareAndSwap(false, err != nil)
+		if err = m.run.stage(ctx, m.change); err != nil {
+			failed.Store(true)
+		}
 		return err
 	})
 }

@@ -136,8 +136,8 @@ func refreshed(
 // mostRead is the number of documents that are read at once.
 const mostRead = 16
 
-// A copying change returns consolidated metadata of a group, or its argument if nothing
-// changes.
+// copying changes the consolidated metadata of a group. It returns the new one, or its
+// argument if nothing changes.
 type copying func(group Node, c *metadata.Consolidated) (*metadata.Consolidated, error)
 
 // changeEach changes the consolidated metadata of groups, one after the other. It stops

@@ -23,6 +23,31 @@ func TestConsolidateMeanwhile(t *testing.T) {
 	}
 }
 
+// TestConsolidateQuiet consolidates a group that nobody changes: its document is stored
+// once.
+func TestConsolidateQuiet(t *testing.T) {
+	writes := 0
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if op.String() == "PutIf g/zarr.json" {
+			writes++
+		}
+		return nil
+	}})
+	g, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil)
+	for _, path := range []string{"a", "h/b"} {
+		if err == nil {
+			_, err = g.At(path).CreateArray(t.Context(), fixture.Edges(1), nil)
+		}
+	}
+	if err == nil {
+		writes = 0
+		err = g.Consolidate(t.Context())
+	}
+	if err != nil || writes != 1 {
+		t.Errorf("%d writes (%v), want 1", writes, err)
+	}
+}
+
 // consolidateMeanwhile appends after one request of a consolidation. It reports whether
 // there were fewer requests.
 func consolidateMeanwhile(t *testing.T, at int64) (fewer bool) {
